@@ -8,14 +8,14 @@ from pathlib import Path
 
 from grader.check.run import AnswerLine, CheckResult
 from grader.cli.check_screen import NOT_RIGHT, answer_sentence, outcome_sentence, status_word
-from grader.integrations.github.actions import Annotation, Level, summary
-from grader.integrations.places import places
+from grader.integrations.github.actions import Annotation, Level, markdown_summary
+from grader.integrations.places import notebook_lines
 
 
 def annotations_of_check(checked: CheckResult, notebook: Path) -> Iterator[Annotation]:
     """Yields annotations for the student, each with its line in the notebook's file."""
     data = notebook.read_bytes()
-    at = places(data)
+    at = notebook_lines(data)
     file = notebook.as_posix()
     for one in checked.stopped:
         yield Annotation(
@@ -23,7 +23,7 @@ def annotations_of_check(checked: CheckResult, notebook: Path) -> Iterator[Annot
             title=f"code cell {one.number}",
             message=one.error,
             file=file,
-            line=at.of_cell(one.number, one.line),
+            line=at.line_of_cell(one.number, one.line),
         )
     for line in checked.lines:
         if not line.passes:
@@ -47,7 +47,9 @@ def step_summary(checked: CheckResult) -> str:
     notes = [outcome_sentence(checked), "These are the public checks only. " + NOT_RIGHT]
     notes += [f"Did not run to its end: {one.said}" for one in checked.stopped]
     rows = [(line.name, status_word(line), _answer_message(line)) for line in checked.lines]
-    return summary(checked.about.exam or "Exam", notes, ("Answer", "Check", "Result"), rows)
+    return markdown_summary(
+        checked.about.exam or "Exam", notes, ("Answer", "Check", "Result"), rows
+    )
 
 
 def _answer_message(line: AnswerLine) -> str:

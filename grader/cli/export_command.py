@@ -175,7 +175,7 @@ def _export(
     **values: Any,
 ) -> None:
     """Runs the command of *exporter*."""
-    from grader.integrations.exporting import append, write_exported
+    from grader.integrations.exporting import append_text, write_exported
 
     names = [one.name for one in fields(exporter)]
     hints = get_type_hints(exporter)
@@ -189,7 +189,7 @@ def _export(
         exported, out = replace(exported, files={out.name: data}), out.parent
     click.echo(exported.printed, nl=False)
     for file, text in exported.appended.items():
-        append(file, text)
+        append_text(file, text)
     if out is not None:
         _print_exported(exported, write_exported(exported, out), out, as_json=as_json)
 

@@ -19,7 +19,7 @@ from grader.cli.progress import progress
 from grader.words import counted, points
 
 if TYPE_CHECKING:
-    from grader.integrations.paper.printing import Printed
+    from grader.integrations.paper.printing import PrintResult
     from grader.model import Release, Student
 
 
@@ -138,7 +138,7 @@ def render_command(
             private_key=private_key,
             leave_out=leave_out,
         )
-        _print_printed(on_paper, out, as_json=as_json)
+        _print_paper(on_paper, out, as_json=as_json)
         return
     listed += _new_students(students, listed)
     if not listed:
@@ -197,7 +197,7 @@ def _students_by_version(release: Release) -> dict[str, list[str]]:
     return dict(sorted(found.items()))
 
 
-def _print_printed(done: Printed, out: Path, *, as_json: bool) -> None:
+def _print_paper(done: PrintResult, out: Path, *, as_json: bool) -> None:
     if as_json:
         print_json(
             {

@@ -255,9 +255,9 @@ def enter_command(
     """
     from grader.bank.folders import Bank
     from grader.grading.results import write_results
-    from grader.integrations.paper.entry import enter
+    from grader.integrations.paper.entry import enter_answers
 
-    done = enter(sheet, release, out)
+    done = enter_answers(sheet, release, out)
     written = write_results(out, Bank.open(banks))
     if as_json:
         print_json(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from grader.integrations.base import ClassExporter
-from grader.integrations.results import join_names, warnings
+from grader.integrations.results import join_names, warning_notes
 from grader.model.exported import ClassResults, Exported, Result
 from grader.model.result import Feedback, ShownProblem, Standing
 from grader.text.spreadsheet import csv_line, escape_cell
@@ -36,27 +36,29 @@ class Csv(ClassExporter):
 
     def export(self, subject: ClassResults) -> Exported:
         """Returns `results.csv`."""
-        return totals(subject)
+        return totals_csv(subject)
 
 
-def totals(results: ClassResults) -> Exported:
+def totals_csv(results: ClassResults) -> Exported:
     """Returns the table. Cells of open points are empty, and so are totals that include them.
 
     `so_far` is the sum over settled parts. Lines end with LF; the encoding is UTF-8 with a byte
     order mark, which Excel needs.
     """
     everybody = results.results
-    columns = _columns(everybody)
-    header = [*_HEAD, *(escape_cell(title) for title in _titles(columns))]
+    columns = _sorted_columns(everybody)
+    header = [*_HEAD, *(escape_cell(title) for title in _column_titles(columns))]
     table = [csv_line(header)]
     for result in everybody:
-        known = dict(_points(result.feedback))
-        table.append(csv_line([*_who(result.feedback), *(points(known.get(c)) for c in columns)]))
+        known = dict(_iter_points(result.feedback))
+        table.append(
+            csv_line([*_student_cells(result.feedback), *(points(known.get(c)) for c in columns)])
+        )
     data = ("\ufeff" + "\n".join(table) + "\n").encode("utf-8", "replace")
-    return Exported(files={FILE: data}, notes=tuple(_notes(everybody)))
+    return Exported(files={FILE: data}, notes=tuple(_standing_notes(everybody)))
 
 
-def _who(feedback: Feedback) -> list[str]:
+def _student_cells(feedback: Feedback) -> list[str]:
     student, total = feedback.student, feedback.total
     final = total is not None and feedback.complete
     return [
@@ -69,7 +71,7 @@ def _who(feedback: Feedback) -> list[str]:
     ]
 
 
-def _points(feedback: Feedback) -> Iterator[tuple[_Column, float | None]]:
+def _iter_points(feedback: Feedback) -> Iterator[tuple[_Column, float | None]]:
     for problem in feedback.problems:
         yield _problem_column(problem), None if problem.unsettled else problem.points
         for place, part in enumerate(problem.parts, start=1):
@@ -80,14 +82,14 @@ def _problem_column(problem: ShownProblem) -> _Column:
     return problem.number, 0, problem.id, f"q{problem.number}"
 
 
-def _columns(everybody: Iterable[Result]) -> list[_Column]:
+def _sorted_columns(everybody: Iterable[Result]) -> list[_Column]:
     """One column for every problem and part that any student has, in the exam's order."""
-    found = {column for result in everybody for column, _ in _points(result.feedback)}
+    found = {column for result in everybody for column, _ in _iter_points(result.feedback)}
     # Problems drawn from one pool are adjacent.
     return sorted(found, key=lambda column: (column[0], column[2], column[1], column[3]))
 
 
-def _titles(columns: Iterable[_Column]) -> Iterator[str]:
+def _column_titles(columns: Iterable[_Column]) -> Iterator[str]:
     listing = list(columns)
     asked: dict[int, set[str]] = {}
     for number, _, problem, _ in listing:
@@ -96,7 +98,7 @@ def _titles(columns: Iterable[_Column]) -> Iterator[str]:
         yield f"{name} ({problem})" if len(asked[number]) > 1 else name
 
 
-def _notes(everybody: Iterable[Result]) -> Iterator[str]:
+def _standing_notes(everybody: Iterable[Result]) -> Iterator[str]:
     nothing = [r.feedback for r in everybody if r.feedback.total is None]
     waiting = [
         r.feedback for r in everybody if r.feedback.total is not None and not r.feedback.complete
@@ -108,4 +110,4 @@ def _notes(everybody: Iterable[Result]) -> Iterator[str]:
         names = join_names(one.student.id for one in nothing if one.standing is standing)
         if names:
             yield f"no points for {names}: {standing.value}; decide whether this counts as zero"
-    yield from warnings(everybody)
+    yield from warning_notes(everybody)

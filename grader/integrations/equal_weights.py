@@ -17,7 +17,7 @@ _SAME = 1e-6  # points are kept to six digits
 
 
 @dataclass(frozen=True, slots=True)
-class Quanta:
+class EqualTests:
     """A part, or a whole problem, as *total* tests of which *passed* pass."""
 
     part: ShownPart | None
@@ -27,12 +27,12 @@ class Quanta:
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class EqualSplit:
     """A problem as tests of equal weight."""
 
     step: Fraction
     """Points of one test."""
-    quanta: tuple[Quanta, ...]
+    quanta: tuple[EqualTests, ...]
     exact: bool
     """Whether the tests represent the points exactly; otherwise they are rounded."""
 
@@ -42,7 +42,7 @@ class Split:
         return float(self.step * sum(one.passed for one in self.quanta))
 
 
-def split(parts: Sequence[ShownPart]) -> Split | None:
+def split_into_tests(parts: Sequence[ShownPart]) -> EqualSplit | None:
     """Converts the settled *parts* of a problem to tests; None if no points can be earned.
 
     Parts with a maximum of zero get no tests.
@@ -50,30 +50,30 @@ def split(parts: Sequence[ShownPart]) -> Split | None:
     worth = [part for part in parts if part.max_points > 0]
     if not worth:
         return None
-    numbers = [_fraction(x) for part in worth for x in (part.points or 0.0, part.max_points)]
+    numbers = [_near_fraction(x) for part in worth for x in (part.points or 0.0, part.max_points)]
     known = [x for x in numbers if x is not None]
     if len(known) == len(numbers):
-        step = _common(known)
+        step = _common_divisor(known)
         got, most = known[::2], known[1::2]
         if sum(most) / step <= MOST:
             pairs = zip(worth, most, got, strict=True)
-            quanta = tuple(Quanta(p, int(m / step), int(g / step)) for p, m, g in pairs)
-            return Split(step, quanta, exact=True)
+            quanta = tuple(EqualTests(p, int(m / step), int(g / step)) for p, m, g in pairs)
+            return EqualSplit(step, quanta, exact=True)
     return _round_to_most(worth)
 
 
-def _fraction(points: float) -> Fraction | None:
+def _near_fraction(points: float) -> Fraction | None:
     near = Fraction(points).limit_denominator(_FINEST)
     return near if abs(float(near) - points) <= _SAME else None
 
 
-def _common(numbers: Sequence[Fraction]) -> Fraction:
+def _common_divisor(numbers: Sequence[Fraction]) -> Fraction:
     """The greatest common divisor."""
     below = lcm(*(x.denominator for x in numbers))
     return Fraction(gcd(*(int(x * below) for x in numbers)), below)
 
 
-def _round_to_most(parts: Sequence[ShownPart]) -> Split:
+def _round_to_most(parts: Sequence[ShownPart]) -> EqualSplit:
     most = sum(Fraction(part.max_points).limit_denominator(_FINEST) for part in parts)
     got = sum(part.points or 0.0 for part in parts)
     passed = round(got / float(most) * MOST)
@@ -82,4 +82,4 @@ def _round_to_most(parts: Sequence[ShownPart]) -> Split:
         passed = min(max(passed, 1), MOST - 1)
     step = Fraction(most, MOST)
     exact = abs(float(step * passed) - got) <= _SAME
-    return Split(step, (Quanta(None, MOST, passed),), exact=exact)
+    return EqualSplit(step, (EqualTests(None, MOST, passed),), exact=exact)

@@ -36,7 +36,7 @@ def class_results(folder: Path, students: Iterable[str] = ()) -> ClassResults:
         _require_known(wanted, graded)
         times = {(s.student, s.sha256): s.received for s in book.submissions()}
         found = tuple(
-            _result(row, book, graded, published, times)
+            _student_result(row, book, graded, published, times)
             for row in rows
             if not wanted or row.student.id in wanted
         )
@@ -58,7 +58,7 @@ def _require_known(wanted: set[str], graded: ResultSource) -> None:
         )
 
 
-def _result(
+def _student_result(
     row: Row,
     book: Gradebook,
     graded: ResultSource,
@@ -103,15 +103,17 @@ def export_students(exporter: StudentExporter, results: Iterable[Result]) -> Exp
             fix="; ".join(["grade submissions first", *list(notes)[:3]]) + more,
         )
     everybody = len({name.split("/")[0] for name in files})
-    return Exported(files=files, notes=tuple(_note(n, who, everybody) for n, who in notes.items()))
+    return Exported(
+        files=files, notes=tuple(_note_with_students(n, who, everybody) for n, who in notes.items())
+    )
 
 
-def _note(note: str, who: list[str], everybody: int) -> str:
+def _note_with_students(note: str, who: list[str], everybody: int) -> str:
     """Returns *note*, preceded by the students it is about unless it is about everybody."""
     return note if len(who) in (0, everybody) else f"{join_names(who, most=5)}: {note}"
 
 
-def append(file: Path, text: str) -> None:
+def append_text(file: Path, text: str) -> None:
     """Appends *text* to *file*, after a line break if the last line has none."""
     with file.open("ab+") as sink:
         if sink.tell():
@@ -133,7 +135,7 @@ def write_exported(exported: Exported, out: Path) -> list[Path]:
         # The last component is not resolved, because it is replaced even if it is a link.
         if target.name == ".." or not target.parent.resolve().is_relative_to(out.resolve()):
             raise SetupError(f"'{name}' would be written outside '{out}'", fix="rename it")
-        if _in_the_way(target):
+        if _is_blocked(target):
             raise SetupError(
                 "a folder is in the place of a file to write",
                 where=str(target),
@@ -145,7 +147,7 @@ def write_exported(exported: Exported, out: Path) -> list[Path]:
     return written
 
 
-def make_way(exported: Exported, out: Path) -> list[str]:
+def move_folders_aside(exported: Exported, out: Path) -> list[str]:
     """Renames folders that are in the place of files to write; returns a note for each.
 
     A student who can write into *out* must not be able to block a result.
@@ -153,7 +155,7 @@ def make_way(exported: Exported, out: Path) -> list[str]:
     notes = []
     for name in exported.files:
         target = out / name
-        if _in_the_way(target):
+        if _is_blocked(target):
             moved = target.with_name(f"{target.name}.moved")
             for number in count(2):
                 if not os.path.lexists(moved):
@@ -167,5 +169,5 @@ def make_way(exported: Exported, out: Path) -> list[str]:
     return notes
 
 
-def _in_the_way(target: Path) -> bool:
+def _is_blocked(target: Path) -> bool:
     return target.is_dir() and not target.is_symlink()

@@ -54,7 +54,7 @@ class Source:
     def wheel_bytes(self) -> bytes:
         """The wheel's content. Raises SetupError if it does not match the hash."""
         assert self.wheel is not None  # noqa: S101 - callers check
-        data = _read(self.wheel)
+        data = _read_wheel(self.wheel)
         if not self.url.endswith(f"#sha256={hashlib.sha256(data).hexdigest()}"):
             raise SetupError(
                 "the wheel does not match the given hash",
@@ -85,7 +85,7 @@ def source_of(text: str) -> Source:
         return Source(text)
     path = Path(text)
     if "://" not in text and path.suffix == ".whl":
-        digest = hashlib.sha256(_read(path)).hexdigest()
+        digest = hashlib.sha256(_read_wheel(path)).hexdigest()
         return Source(f"{path.absolute().as_uri()}#sha256={digest}")
     raise SetupError(f"--grader-source '{text}' does not pin the grader's code", fix=_FIX)
 
@@ -93,8 +93,8 @@ def source_of(text: str) -> Source:
 def own_source() -> Source:
     """The source of the running package. Raises SetupError if it is not known."""
     if (PACKAGE.parent / ".git").exists():
-        return _of_checkout(Git(PACKAGE.parent, ours=False))
-    told = _direct_url()
+        return _checkout_source(Git(PACKAGE.parent, ours=False))
+    told = _read_direct_url()
     try:
         if "vcs_info" in told:
             return source_of(f"{_public_url(told['url'])}@{told['vcs_info']['commit_id']}")
@@ -120,7 +120,7 @@ def _unknown_source(why: str) -> SetupError:
     return SetupError(f"no source that students can install the grader from: {why}", fix=_FIX)
 
 
-def _read(path: Path) -> bytes:
+def _read_wheel(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
@@ -130,7 +130,7 @@ def _read(path: Path) -> bytes:
         ) from None
 
 
-def _direct_url() -> dict[str, Any]:
+def _read_direct_url() -> dict[str, Any]:
     """pip's record of how the running package was installed (PEP 610); empty if there is none."""
     try:
         found: Distribution = distribution(NAME)
@@ -141,7 +141,7 @@ def _direct_url() -> dict[str, Any]:
     return data if isinstance(data, dict) else {}
 
 
-def _of_checkout(git: Git) -> Source:
+def _checkout_source(git: Git) -> Source:
     """The commit that is checked out, at the repository that it was cloned from."""
     try:
         commit = git.line("rev-parse", "HEAD")
@@ -164,7 +164,7 @@ def _of_checkout(git: Git) -> Source:
 def _public_url(url: str) -> str:
     """*url* as anyone can use it: https instead of SSH, and without user name or token.
 
-    >>> _bare("git@github.com:org/grader.git"), _bare("https://me:token@example.org/g")
+    >>> _public_url("git@github.com:org/grader.git"), _public_url("https://me:token@example.org/g")
     ('https://github.com/org/grader.git', 'https://example.org/g')
     """
     ssh = _SSH.fullmatch(url)

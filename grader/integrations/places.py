@@ -14,7 +14,7 @@ _SETS = re.compile(r"^([A-Za-z_]\w*)\s*(?::[^=]*)?=(?!=)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
+class NotebookLines:
     """Line numbers in the file, from 1. What was not found is missing."""
 
     answers: Mapping[str, int]
@@ -22,7 +22,7 @@ class Places:
     cells: Mapping[int, tuple[int, ...]]
     """The lines of each code cell's source, by Jupyter's number of the cell."""
 
-    def of_cell(self, number: int, line: int | None = None) -> int | None:
+    def line_of_cell(self, number: int, line: int | None = None) -> int | None:
         """The file's line for line *line* of code cell *number*, or for its first line."""
         lines = self.cells.get(number, ())
         if not lines:
@@ -30,7 +30,7 @@ class Places:
         return lines[line - 1] if line is not None and 0 < line <= len(lines) else lines[0]
 
 
-def places(data: bytes) -> Places:
+def notebook_lines(data: bytes) -> NotebookLines:
     """Locates answers and cells in a notebook's file; finds none if it can't be read.
 
     In a notebook without line breaks, everything is in line 1.
@@ -50,7 +50,7 @@ def places(data: bytes) -> Places:
     for number, source in enumerate(code, start=1):
         found: list[int] = []
         for row in source.splitlines():
-            place = _after(text, row, reached, plain=plain)
+            place = _find_row(text, row, reached, plain=plain)
             if place is None:
                 break
             at, reached = place
@@ -61,10 +61,10 @@ def places(data: bytes) -> Places:
             if sets:
                 answers[sets[1]] = found[-1]
         cells[number] = tuple(found)
-    return Places(answers=answers, cells=cells)
+    return NotebookLines(answers=answers, cells=cells)
 
 
-def _after(text: str, row: str, start: int, *, plain: bool) -> tuple[int, int] | None:
+def _find_row(text: str, row: str, start: int, *, plain: bool) -> tuple[int, int] | None:
     """Start and end of *row*, as encoded in JSON, in the file from offset *start*.
 
     *plain* says whether the file is pure ASCII.
@@ -72,7 +72,7 @@ def _after(text: str, row: str, start: int, *, plain: bool) -> tuple[int, int] |
     if not row.strip():
         return start, start
     found, end = None, len(text)
-    for written in _written(row, plain=plain):
+    for written in _possible_encodings(row, plain=plain):
         at = text.find(written, start, end)
         if at >= 0:
             # The other encoding counts if it comes earlier.
@@ -80,7 +80,7 @@ def _after(text: str, row: str, start: int, *, plain: bool) -> tuple[int, int] |
     return found
 
 
-def _written(row: str, *, plain: bool) -> Iterator[str]:
+def _possible_encodings(row: str, *, plain: bool) -> Iterator[str]:
     escaped = json.dumps(row)
     raw = escaped if row.isascii() else json.dumps(row, ensure_ascii=False)
     if raw != escaped and not plain:

@@ -70,14 +70,14 @@ def _(key: TableKey) -> tuple[Item, ...]:
 
 @quiz_items.register
 def _(key: ChoiceKey) -> tuple[Item, ...]:
-    choices = _choosable(key.part.options, key.choices, frozenset(key.right), key.draw)
+    choices = _item_choices(key.part.options, key.choices, frozenset(key.right), key.draw)
     return (ChoiceItem(choices=choices, shuffle=key.part.shuffle),)
 
 
 @quiz_items.register
 def _(key: MultiChoiceKey) -> tuple[Item, ...]:
     part = key.part
-    choices = _choosable(part.options, key.choices, key.right, key.draw)
+    choices = _item_choices(part.options, key.choices, key.right, key.draw)
     return (ChoiceItem(choices=choices, several=True, rule=part.rule, shuffle=part.shuffle),)
 
 
@@ -123,12 +123,12 @@ def _(key: ShortTextKey) -> tuple[Item, ...]:
     if part.match == "regex":
         return ()
     exact = part.match == "exact"
-    words = [Words(texts=_forms(key.accept, exact=exact), share=1.0)]
+    words = [Words(texts=_text_forms(key.accept, exact=exact), share=1.0)]
     for mistake in part.mistakes:
         texts = [try_fill(written, key.draw) for written in mistake.accept]
         words.append(
             Words(
-                texts=_forms(filter(None, texts), exact=exact),
+                texts=_text_forms(filter(None, texts), exact=exact),
                 share=mistake.credit,
                 feedback=try_fill(mistake.feedback, key.draw),
             )
@@ -144,14 +144,14 @@ def _(key: ExplanationKey) -> tuple[Item, ...]:
 _AS_TYPED = "letter forms, typeset dashes, and repeated spaces are compared as typed"
 
 
-def _forms(texts: Iterable[str], *, exact: bool) -> tuple[str, ...]:
+def _text_forms(texts: Iterable[str], *, exact: bool) -> tuple[str, ...]:
     """Returns each text on one line, also with the final period that the judge ignores."""
     lines = [normalize_spaces(text) for text in texts]
     ended = [] if exact else [f"{line}." for line in lines if not line.endswith(".")]
     return tuple(dict.fromkeys((*lines, *ended)))
 
 
-def _choosable(
+def _item_choices(
     options: Sequence[Option], choices: Sequence[LabeledChoice], right: Collection[str], draw: Draw
 ) -> tuple[Choosable, ...]:
     """Returns the options in the order of *choices*; *right* are letters."""
@@ -180,17 +180,17 @@ def _number_item(
         low, high = math.ceil(low), math.floor(high)
     right = Range(low=low, high=high, value=key.value, share=1.0)
     return NumberItem(
-        ranges=(right, *_mistakes(key)),
+        ranges=(right, *_mistake_ranges(key)),
         unit=key.unit,
         whole=whole,
         row=row,
         column=column,
         weight=weight,
-        lost=tuple(_lost(key, whole=whole and low < high)),
+        lost=tuple(_number_losses(key, whole=whole and low < high)),
     )
 
 
-def _lost(key: NumericKey, *, whole: bool) -> Iterator[str]:
+def _number_losses(key: NumericKey, *, whole: bool) -> Iterator[str]:
     slips = key.part.slips
     if slips is not False and key.value != 0:
         credit = slips.credit
@@ -200,30 +200,31 @@ def _lost(key: NumericKey, *, whole: bool) -> Iterator[str]:
         yield "a number that is not whole is accepted where it lies between two that are"
 
 
-def _mistakes(key: NumericKey) -> Iterator[Range]:
+def _mistake_ranges(key: NumericKey) -> Iterator[Range]:
     """Yields disjoint ranges for the mistakes of *key*, outside the accepted range.
 
     Only the judge knows which mistake a number is. It is evaluated between all points where its
     verdict may change, so that a system that knows only ranges gives the same verdicts.
     """
-    centres = list(_centres(key))
-    cuts = sorted({key.low, key.high, *_cuts(key, centres)})
+    centres = list(_mistake_centers(key))
+    cuts = sorted({key.low, key.high, *_verdict_boundaries(key, centres)})
     places: list[tuple[Number, Number]] = []
     for cut, after in pairwise([*cuts, math.inf]):
         places.append((cut, cut))
         if after < math.inf:
             places.append((cut, after))
     named = [
-        (_named((low + high) / 2 if low < high else low, key), low, high) for low, high in places
+        (_mistake_at((low + high) / 2 if low < high else low, key), low, high)
+        for low, high in places
     ]
     by_id = {mistake.id: (mistake, centre) for mistake, centre in centres}
     for name, group in groupby(named, key=lambda place: place[0]):
         stretch = list(group)
         if name is not None:
-            yield _range(*by_id[name], stretch[0][1], stretch[-1][2], key)
+            yield _mistake_range(*by_id[name], stretch[0][1], stretch[-1][2], key)
 
 
-def _centres(key: NumericKey) -> Iterator[tuple[Mistake, Number]]:
+def _mistake_centers(key: NumericKey) -> Iterator[tuple[Mistake, Number]]:
     for mistake in key.part.mistakes:
         try:
             centre = numbers.mistake_value(mistake, key)
@@ -233,7 +234,9 @@ def _centres(key: NumericKey) -> Iterator[tuple[Mistake, Number]]:
             yield mistake, centre
 
 
-def _cuts(key: NumericKey, centres: Sequence[tuple[Mistake, Number]]) -> Iterator[Number]:
+def _verdict_boundaries(
+    key: NumericKey, centres: Sequence[tuple[Mistake, Number]]
+) -> Iterator[Number]:
     """Yields where the verdict may change: the ends of mistakes, and halfway between two."""
     for index, (_, centre) in enumerate(centres):
         yield centre
@@ -241,7 +244,7 @@ def _cuts(key: NumericKey, centres: Sequence[tuple[Mistake, Number]]) -> Iterato
         yield from ((centre + other) / 2 for _, other in centres[:index])
 
 
-def _named(value: Number, key: NumericKey) -> str | None:
+def _mistake_at(value: Number, key: NumericKey) -> str | None:
     """Returns the ID of the spec's mistake that *value* is; None if it is none of them."""
     judged = numbers.judge(value, key)
     if judged.mistake in {mistake.id for mistake in key.part.mistakes}:
@@ -249,7 +252,9 @@ def _named(value: Number, key: NumericKey) -> str | None:
     return None
 
 
-def _range(mistake: Mistake, centre: Number, low: Number, high: Number, key: NumericKey) -> Range:
+def _mistake_range(
+    mistake: Mistake, centre: Number, low: Number, high: Number, key: NumericKey
+) -> Range:
     return Range(
         low=low,
         high=high,

@@ -10,7 +10,7 @@ from grader.model.grade import Verdict
 from grader.model.result import ShownPart, ShownProblem, Standing
 from grader.words import counted
 
-SAID: Mapping[Verdict, str] = {
+VERDICT_TEXTS: Mapping[Verdict, str] = {
     Verdict.CORRECT: "correct",
     Verdict.PARTIAL: "partly right",
     Verdict.MISTAKE: "a known mistake",
@@ -73,18 +73,18 @@ def omission_notes(result: Result) -> tuple[str, ...]:
         notes.append(f"left out of points and maximum because they are open: {join_names(names)}")
     if feedback.standing is Standing.WAITING:
         notes.append("these are the points of an earlier submission; the latest is not graded yet")
-    notes += warnings([result])
+    notes += warning_notes([result])
     return tuple(notes)
 
 
-def warnings(results: Iterable[Result]) -> Iterator[str]:
+def warning_notes(results: Iterable[Result]) -> Iterator[str]:
     """The warnings about graded files, such as that one names another student."""
     for result in results:
         for text in result.feedback.warnings:
             yield f"{result.feedback.student.id}: {text}"
 
 
-def reason(part: ShownPart) -> str:
+def reason_text(part: ShownPart) -> str:
     """The reason for a part's points, and what to review; may contain text from the student."""
     return "\n\n".join(text for text in (part.why, part.look_at) if text)
 
@@ -92,7 +92,7 @@ def reason(part: ShownPart) -> str:
 def join_names(names: Iterable[str], most: int = 8) -> str:
     """Up to *most* names, separated by commas, and the number of the others.
 
-    >>> listed(["a", "b", "c"], most=2)
+    >>> join_names(["a", "b", "c"], most=2)
     'a, b and 1 more'
     """
     every = list(names)

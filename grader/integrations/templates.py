@@ -20,11 +20,11 @@ def render_folder(
     environment = text_environment(templates)
     for name in environment.list_templates(filter_func=lambda n: n.startswith(f"{folder}/")):
         if name.endswith(".j2"):
-            text = render(environment, name, **names)
-            yield _target(name.removeprefix(f"{folder}/")), (text.strip("\n") + "\n").encode()
+            text = render_template(environment, name, **names)
+            yield _target_name(name.removeprefix(f"{folder}/")), (text.strip("\n") + "\n").encode()
 
 
-def render(environment: Environment, name: str, **names: object) -> str:
+def render_template(environment: Environment, name: str, **names: object) -> str:
     """Returns the text of a template. Raises SpecError if it can't be rendered."""
     from jinja2 import TemplateError
 
@@ -37,7 +37,7 @@ def render(environment: Environment, name: str, **names: object) -> str:
         ) from None
 
 
-def _target(name: str) -> str:
+def _target_name(name: str) -> str:
     """Returns the file's name. Templates avoid leading dots, because packages omit such files.
 
     >>> _target("dot_github/workflows/check.yml.j2")

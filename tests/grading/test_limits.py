@@ -261,10 +261,10 @@ def test_files_that_are_not_looked_at_may_hold_the_exam(
 def test_gradescope_gives_no_score_where_not_all_notebooks_are_looked_at(tmp_path: Path) -> None:
     for number in range(notebooks.MOST):
         (tmp_path / f"{number:02}.ipynb").write_bytes(a_notebook("loss = 1"))
-    assert notebooks.choose(tmp_path, "r1", ["ada"]) is not None
+    assert notebooks.choose_notebook(tmp_path, "r1", ["ada"]) is not None
     (tmp_path / "z.ipynb").write_bytes(a_notebook("loss = 1"))
     with pytest.raises(SubmissionError, match="too many files to look at all of them"):
-        notebooks.choose(tmp_path, "r1", ["ada"])
+        notebooks.choose_notebook(tmp_path, "r1", ["ada"])
 
 
 def test_a_written_answer_is_shown_as_cut() -> None:

@@ -11,13 +11,13 @@ import pytest
 from grader.bank.folders import Bank
 from grader.collect import Collected, collect
 from grader.grading.ownership import exam_fit, owner_check
-from grader.integrations.csv_totals import totals
+from grader.integrations.csv_totals import totals_csv
 from grader.integrations.exporting import class_results
 from grader.integrations.github.actions import annotations_of, summary_of
-from grader.integrations.github.classroom50 import Identity, classroom50
-from grader.integrations.github.results import github, runners
-from grader.integrations.gradescope.results import Tiers, notes, results_json
-from grader.integrations.lms.gradebooks.canvas import canvas
+from grader.integrations.github.classroom50 import SubmissionIdentity, result_files
+from grader.integrations.github.results import reporter_files, runners
+from grader.integrations.gradescope.results import Tiers, export_notes, results_json
+from grader.integrations.lms.gradebooks.canvas import canvas_gradebook
 from grader.model import Release
 from grader.release.file import load_release
 from grader.release.rendering import Notebooks
@@ -137,7 +137,7 @@ def test_a_warning_about_another_students_notebook_reaches_every_export(
     found = class_results(tmp_path / "results")
     [bo] = [one for one in found.results if one.feedback.student.id == "bo"]
     said = "identifies itself as the notebook of 'ada'"
-    whose = Identity(
+    whose = SubmissionIdentity(
         classroom="c", assignment="a", assignment_type="individual", owner="bo",
         submission="submit/1", commit="u", release="u", review="u",
     )  # fmt: skip
@@ -146,14 +146,14 @@ def test_a_warning_about_another_students_notebook_reaches_every_export(
     told = {
         "page": (tmp_path / "results" / "feedback" / "bo.html").read_text().replace("&#39;", "'"),
         "gradescope": json.loads(results_json(bo))["output"],
-        "gradescope's notes": " ".join(notes(bo, Tiers())),
-        "classroom50": classroom50(bo, whose).files["release-body.md"].decode(),
+        "gradescope's notes": " ".join(export_notes(bo, Tiers())),
+        "classroom50": result_files(bo, whose).files["release-body.md"].decode(),
         "actions": summary_of(bo),
         "annotations": " ".join(one.message for one in annotations_of(bo, "bo.ipynb")),
         "github": str(runners(bo)[0].payload["message"]),
-        "github's notes": " ".join(github(bo).notes),
-        "csv": " ".join(totals(found).notes),
-        "canvas": " ".join(canvas(found, table % worth, "g.csv", column="Quiz").notes),
+        "github's notes": " ".join(reporter_files(bo).notes),
+        "csv": " ".join(totals_csv(found).notes),
+        "canvas": " ".join(canvas_gradebook(found, table % worth, "g.csv", column="Quiz").notes),
     }
     plain = {name: text.replace("\\", "") for name, text in told.items()}
     assert [name for name, text in plain.items() if said not in text] == []

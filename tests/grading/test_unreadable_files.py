@@ -11,12 +11,12 @@ import pytest
 
 from grader.gradebook import Gradebook
 from grader.grading.manual import list_waiting
-from grader.integrations.csv_totals import totals
+from grader.integrations.csv_totals import totals_csv
 from grader.integrations.exporting import class_results
-from grader.integrations.github.classroom50 import Identity, classroom50, outputs
-from grader.integrations.github.results import github, runners
+from grader.integrations.github.classroom50 import SubmissionIdentity, result_files, runner_outputs
+from grader.integrations.github.results import reporter_files, runners
 from grader.integrations.gradescope.results import results_json
-from grader.integrations.lms.gradebooks.canvas import canvas
+from grader.integrations.lms.gradebooks.canvas import canvas_gradebook
 from grader.model.exported import ClassResults
 from grader.model.result import Standing
 from tests.cli.test_commands import ok
@@ -95,7 +95,7 @@ def test_it_has_no_total_in_the_tables(home: Path, exported: ClassResults) -> No
     [line] = [
         line
         for line in csv.DictReader(
-            totals(exported).files["results.csv"].decode("utf-8-sig").splitlines()
+            totals_csv(exported).files["results.csv"].decode("utf-8-sig").splitlines()
         )
         if line["student"] == "bo"
     ]
@@ -113,7 +113,7 @@ def test_a_gradebook_is_left_alone_unless_zeros_are_asked_for(
     exported: ClassResults, zero: bool, cell: str
 ) -> None:
     table = b"Student,ID,SIS Login ID,Quiz (1)\nPoints Possible,,,7\nB,2,bo,\nA,1,ada,\n"
-    made = canvas(exported, table, "g.csv", column="Quiz", missing_as_zero=zero)
+    made = canvas_gradebook(exported, table, "g.csv", column="Quiz", missing_as_zero=zero)
     rows = list(csv.reader(made.files["g.csv"].decode().splitlines()))
     assert next(row[3] for row in rows if row[2] == "bo") == cell
 
@@ -128,12 +128,12 @@ def test_no_platform_gets_a_zero(exported: ClassResults) -> None:
     assert all("score" not in test for test in document["tests"])
     assert refusal[:40] in document["output"]
     assert runners(bo, leave_out=True) == ()
-    assert any(refusal in note for note in github(bo, leave_out=True).notes)
-    whose = Identity(
+    assert any(refusal in note for note in reporter_files(bo, leave_out=True).notes)
+    whose = SubmissionIdentity(
         classroom="c", assignment="a", assignment_type="individual", owner="bo",
         submission="submit/1", commit="u", release="u", review="u",
     )  # fmt: skip
-    made = classroom50(bo, whose, leave_out=True, submitted_at="2026-01-01T00:00:00Z")
+    made = result_files(bo, whose, leave_out=True, submitted_at="2026-01-01T00:00:00Z")
     assert json.loads(made.files["result.json"])["max-score"] == 0
     assert refusal[:20] in made.files["release-body.md"].decode()
-    assert outputs(bo, leave_out=True)["status"] == "failure"
+    assert runner_outputs(bo, leave_out=True)["status"] == "failure"

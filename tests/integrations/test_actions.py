@@ -23,7 +23,7 @@ from grader.integrations.github.actions import (
     stop_commands,
     summary_of,
 )
-from grader.integrations.places import places
+from grader.integrations.places import notebook_lines
 from grader.model import Outcome, Verdict
 from grader.model.result import CellTrouble, RunStory
 from grader.notebook import Cell, write
@@ -99,7 +99,7 @@ def a_notebook(*sources: str) -> bytes:
 def test_answers_are_found_at_the_line_of_the_file() -> None:
     data = a_notebook("import math", "x = 'é'\nq1_size = 28\n", '# q1_fits = 1\nq1_fits = "A"')
     lines = data.decode().split("\n")
-    found = places(data)
+    found = notebook_lines(data)
     assert lines[found.answers["q1_size"] - 1].strip().strip(',"').startswith("q1_size = 28")
     assert lines[found.answers["q1_fits"] - 1].strip().startswith('"q1_fits = \\"A\\"')
     assert set(found.answers) == {"x", "q1_size", "q1_fits"}
@@ -107,43 +107,45 @@ def test_answers_are_found_at_the_line_of_the_file() -> None:
 
 def test_an_answer_that_is_set_twice_is_found_where_it_counts() -> None:
     data = a_notebook("q1_size = 1", "q1_size = 2")
-    assert "q1_size = 2" in data.decode().split("\n")[places(data).answers["q1_size"] - 1]
+    assert "q1_size = 2" in data.decode().split("\n")[notebook_lines(data).answers["q1_size"] - 1]
 
 
 def test_an_answer_that_is_set_twice_to_the_same_is_found_where_it_counts() -> None:
     data = a_notebook("q1_size = 1", "q1_size = 1")
     lines = data.decode().split("\n")
     last = max(n for n, line in enumerate(lines, start=1) if "q1_size = 1" in line)
-    assert places(data).answers["q1_size"] == last
+    assert notebook_lines(data).answers["q1_size"] == last
 
 
 def test_places_of_many_lines_take_no_time() -> None:
     data = a_notebook("\n".join(f"x = 'é{n}'" for n in range(30_000)))
     start = time.monotonic()
-    assert places(data).of_cell(1, 30_000) is not None
+    assert notebook_lines(data).line_of_cell(1, 30_000) is not None
     assert time.monotonic() - start < 10
 
 
 def test_cells_are_found_by_their_numbers() -> None:
     data = a_notebook("a = 1\nb = 2\n1/0", "", "c = 3")
-    lines, found = data.decode().split("\n"), places(data)
-    assert "1/0" in lines[(found.of_cell(1, 3) or 0) - 1]
-    assert "a = 1" in lines[(found.of_cell(1) or 0) - 1]
-    assert "a = 1" in lines[(found.of_cell(1, 99) or 0) - 1]
-    assert "c = 3" in lines[(found.of_cell(2) or 0) - 1]  # an empty cell has no number
-    assert found.of_cell(9) is None
+    lines, found = data.decode().split("\n"), notebook_lines(data)
+    assert "1/0" in lines[(found.line_of_cell(1, 3) or 0) - 1]
+    assert "a = 1" in lines[(found.line_of_cell(1) or 0) - 1]
+    assert "a = 1" in lines[(found.line_of_cell(1, 99) or 0) - 1]
+    assert "c = 3" in lines[(found.line_of_cell(2) or 0) - 1]  # an empty cell has no number
+    assert found.line_of_cell(9) is None
 
 
 @pytest.mark.parametrize("data", [b"", b"%PDF-1.7", b"{}", b"\xff\xfe"])
 def test_what_is_no_notebook_has_no_places(data: bytes) -> None:
-    assert places(data).answers == {}
+    assert notebook_lines(data).answers == {}
 
 
 def test_what_went_wrong_is_annotated_where_it_stands() -> None:
     data = a_notebook("1/0", "q1_size = 2", "q1_fits = 0", "q2_time = 1")
     trouble = CellTrouble(number=1, outcome=Outcome.FINISHED, error="ZeroDivisionError: x", line=1)
     run = RunStory(sentence="1 of 4 code cells did not run.", seconds=1, troubles=(trouble,))
-    text = annotation_lines(annotations_of(a_mixed_result(run=run), "exam.ipynb", places(data)))
+    text = annotation_lines(
+        annotations_of(a_mixed_result(run=run), "exam.ipynb", notebook_lines(data))
+    )
     read = read_commands(text)
     assert [(name, p["title"]) for name, p, _ in read] == [
         ("error", "code cell 1"), ("warning", "q2_why"),

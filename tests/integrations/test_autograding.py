@@ -10,8 +10,8 @@ import pytest
 from grader.check.run import AnswerLine, AnswerStatus, CheckResult
 from grader.errors import SetupError
 from grader.grading.settings import Settings
-from grader.integrations.github.autograding import one_result, public_result
-from grader.integrations.nbgrader.collecting import _Layout
+from grader.integrations.github.autograding import grade_notebook, public_result
+from grader.integrations.nbgrader.collecting import _CourseLayout
 
 
 def test_a_name_that_leads_elsewhere_is_nobody_s(tmp_path: Path) -> None:
@@ -19,7 +19,7 @@ def test_a_name_that_leads_elsewhere_is_nobody_s(tmp_path: Path) -> None:
     target = tmp_path / "elsewhere"
     back = "../" * (len(Path(tempfile.gettempdir()).parts) + 2)
     with pytest.raises(SetupError, match="has no student"):
-        one_result(b"{}", f"{back}{target}/x", tmp_path / "release.json", Settings())
+        grade_notebook(b"{}", f"{back}{target}/x", tmp_path / "release.json", Settings())
     assert not target.exists()
 
 
@@ -34,4 +34,4 @@ def test_a_number_of_a_question_that_no_exam_has() -> None:
 
 def test_the_folder_itself_belongs_to_no_assignment() -> None:
     """Its name is said where it can't be opened."""
-    assert not _Layout("ps1", ["a"]).is_other(PurePosixPath("."))
+    assert not _CourseLayout("ps1", ["a"]).is_other_assignment(PurePosixPath("."))

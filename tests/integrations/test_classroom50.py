@@ -22,7 +22,13 @@ from jsonschema import Draft202012Validator
 from markdown_it import MarkdownIt
 
 from grader.errors import SetupError
-from grader.integrations.github.classroom50 import BODY, RESULT, classroom50, identity, outputs
+from grader.integrations.github.classroom50 import (
+    BODY,
+    RESULT,
+    read_identity,
+    result_files,
+    runner_outputs,
+)
 from grader.model.exported import Result
 from tests.helpers.export import (
     a_hostile_result,
@@ -48,7 +54,7 @@ ENVIRONMENT = {
     "GITHUB_ACTOR": "ada",
     "GITHUB_ACTOR_ID": "42",
 }
-WHOSE = identity(ENVIRONMENT)
+WHOSE = read_identity(ENVIRONMENT)
 
 _text = {"type": "string", "minLength": 1}
 _points = {"type": "integer", "minimum": 0}
@@ -95,7 +101,7 @@ SHAPE = {
 
 def made(result: Result, **options: Any) -> dict[str, Any]:
     """The document, after everything that a collector would refuse it for."""
-    data = classroom50(result, WHOSE, **options).files[RESULT]
+    data = result_files(result, WHOSE, **options).files[RESULT]
     assert not data.startswith(b"\xef\xbb\xbf")
     document: dict[str, Any] = json.loads(data.decode("ascii"), object_pairs_hook=_once)
     Draft202012Validator(SHAPE).validate(document)
@@ -110,7 +116,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def test_the_files_of_a_result(golden) -> None:  # type: ignore[no-untyped-def]
-    files = classroom50(a_mixed_result(), WHOSE, graded_at="2026-11-05T00:00:00Z").files
+    files = result_files(a_mixed_result(), WHOSE, graded_at="2026-11-05T00:00:00Z").files
     golden("classroom50-result.json", files[RESULT].decode())
     golden("classroom50-release-body.md", files[BODY].decode())
 
@@ -124,35 +130,35 @@ def test_points_are_integers_at_a_scale_and_exact_beside_them() -> None:
 
 def test_a_scale_that_would_drop_points_is_refused() -> None:
     with pytest.raises(SetupError, match="q1_fits") as error:
-        classroom50(a_mixed_result(), WHOSE, scale=1)
+        result_files(a_mixed_result(), WHOSE, scale=1)
     assert "--scale 100" in str(error.value.fix)
 
 
 def test_whole_points_need_no_scale() -> None:
     result = a_result(a_problem(1, a_part("q1_size")))
     assert made(result, scale=1)["score"] == 2
-    assert classroom50(result, WHOSE, scale=1).notes == ()
+    assert result_files(result, WHOSE, scale=1).notes == ()
 
 
 def test_thirds_are_rounded_and_said() -> None:
     result = a_result(a_problem(1, a_part("q1_size", points=0.666667)))
     assert made(result)["score"] == 67
-    assert any("rounded" in note for note in classroom50(result, WHOSE).notes)
+    assert any("rounded" in note for note in result_files(result, WHOSE).notes)
 
 
 def test_open_parts_are_refused_or_left_out_with_their_maximum() -> None:
     with pytest.raises(SetupError, match="still open"):
-        classroom50(an_open_result(), WHOSE)
+        result_files(an_open_result(), WHOSE)
     document = made(an_open_result(), leave_out=True)
     assert (document["score"], document["max-score"], len(document["tests"])) == (200, 200, 1)
-    exported = classroom50(an_open_result(), WHOSE, leave_out=True)
+    exported = result_files(an_open_result(), WHOSE, leave_out=True)
     assert "q1_why" in exported.notes[0]
     assert "open of 2" in exported.files[BODY].decode()
 
 
 def test_who_handed_in_nothing_has_no_result() -> None:
     with pytest.raises(SetupError, match="no submission"):
-        classroom50(an_empty_result(), WHOSE)
+        result_files(an_empty_result(), WHOSE)
 
 
 def test_the_time_is_of_the_submission_and_stays_when_it_is_graded_again() -> None:
@@ -171,7 +177,7 @@ def test_the_time_is_of_the_submission_and_stays_when_it_is_graded_again() -> No
 def test_an_unknown_time_is_asked_for() -> None:
     result = Result(feedback=a_mixed_result().feedback)
     with pytest.raises(SetupError, match="not known") as error:
-        classroom50(result, WHOSE)
+        result_files(result, WHOSE)
     assert "--submitted-at" in str(error.value.fix)
 
 
@@ -187,24 +193,24 @@ def test_the_runner_s_variables_say_whose_it_is() -> None:
     assert document["submitted_by"] == {"username": "ada", "id": 42}
     # Older runners set fewer.
     older = {k: v for k, v in ENVIRONMENT.items() if k not in {"OWNER", "REVIEW_URL"}}
-    whose = identity({**older, "ASSIGNMENT_TYPE": "", "GITHUB_ACTOR_ID": "x"})
+    whose = read_identity({**older, "ASSIGNMENT_TYPE": "", "GITHUB_ACTOR_ID": "x"})
     assert (whose.owner, whose.review, whose.assignment_type) == ("ada", whose.commit, "individual")
     assert whose.pusher is None
 
 
 def test_missing_variables_are_named() -> None:
     with pytest.raises(SetupError, match="CLASSROOM, RELEASE_URL"):
-        identity({**ENVIRONMENT, "CLASSROOM": " ", "RELEASE_URL": ""})
+        read_identity({**ENVIRONMENT, "CLASSROOM": " ", "RELEASE_URL": ""})
     with pytest.raises(SetupError, match="v1"):
-        identity({**ENVIRONMENT, "SUBMISSION_TAG": "v1"})
+        read_identity({**ENVIRONMENT, "SUBMISSION_TAG": "v1"})
 
 
 def test_status_and_summary() -> None:
-    assert outputs(a_mixed_result()) == {
+    assert runner_outputs(a_mixed_result()) == {
         "status": "failure",
         "summary": "425/800 (full points for 1 of 4 parts)",
     }
-    assert outputs(a_result(a_problem(1, a_part("q1_size"))))["status"] == "success"
+    assert runner_outputs(a_result(a_problem(1, a_part("q1_size"))))["status"] == "success"
 
 
 @given(hostile)
@@ -213,7 +219,7 @@ def test_status_and_summary() -> None:
 def test_what_students_write_stays_in_its_cell(text: str) -> None:
     result = a_hostile_result(text)
     made(result)
-    body = classroom50(result, WHOSE).files[BODY].decode()
+    body = result_files(result, WHOSE).files[BODY].decode()
     rendered = MarkdownIt("commonmark", {"html": True}).enable("table").render(body)
     rows = re.findall(r"<tr>(.*?)</tr>", rendered, re.DOTALL)
     assert len(rows) == 3
@@ -240,7 +246,7 @@ RESULTS = {
 def test_the_real_schema_holds(name: str) -> None:
     result, options = RESULTS[name]
     schema = json.loads((CHECKOUT / "schemas/result-v1.schema.json").read_text(encoding="utf-8"))
-    document = json.loads(classroom50(result, WHOSE, **options).files[RESULT])  # type: ignore[arg-type]
+    document = json.loads(result_files(result, WHOSE, **options).files[RESULT])  # type: ignore[arg-type]
     Draft202012Validator(schema).validate(document)
 
 
@@ -255,7 +261,7 @@ def test_the_real_runner_takes_it(name: str) -> None:
     sys.modules[spec.name] = runner
     spec.loader.exec_module(runner)
     result, options = RESULTS[name]
-    document = json.loads(classroom50(result, WHOSE, **options).files[RESULT])  # type: ignore[arg-type]
+    document = json.loads(result_files(result, WHOSE, **options).files[RESULT])  # type: ignore[arg-type]
     said = runner.validate_result(
         document, classroom="mlsys", assignment="midterm", owner="ada", expected_type="individual"
     )
@@ -346,8 +352,8 @@ def test_the_real_collector_enters_it_in_the_gradebook(tmp_path: Path) -> None:
 
     def handed_in(tag: str, result: Result, **options: Any) -> bytes:
         owner = options.pop("owner", "ada")
-        whose = identity({**ENVIRONMENT, "SUBMISSION_TAG": tag, "OWNER": owner})
-        return classroom50(result, whose, **options).files[RESULT]
+        whose = read_identity({**ENVIRONMENT, "SUBMISSION_TAG": tag, "OWNER": owner})
+        return result_files(result, whose, **options).files[RESULT]
 
     files = {
         f"submit/{name}": handed_in(f"submit/{name}", result, **options)  # type: ignore[arg-type]

@@ -157,7 +157,7 @@ def test_the_folder_of_the_notebook_is_no_link_either(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from grader.errors import SetupError
-    from grader.integrations.github.autograding import own_file
+    from grader.integrations.github.autograding import require_no_links
 
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "exam.ipynb").write_text("{}")
@@ -165,16 +165,16 @@ def test_the_folder_of_the_notebook_is_no_link_either(
     (tmp_path / "mine" / "work").symlink_to(tmp_path / "other")
     monkeypatch.chdir(tmp_path / "mine")
     with pytest.raises(SetupError, match="is a symbolic link"):
-        own_file(Path("work/exam.ipynb"))
+        require_no_links(Path("work/exam.ipynb"))
     monkeypatch.chdir(tmp_path / "other")
-    assert own_file(Path("exam.ipynb")).exists()
+    assert require_no_links(Path("exam.ipynb")).exists()
 
 
 def test_a_notebook_above_the_folder_is_no_link(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from grader.errors import SetupError
-    from grader.integrations.github.autograding import own_file
+    from grader.integrations.github.autograding import require_no_links
 
     (tmp_path / "mine" / "deep").mkdir(parents=True)
     (tmp_path / "mine" / "exam.ipynb").write_text("{}")
@@ -183,11 +183,11 @@ def test_a_notebook_above_the_folder_is_no_link(
     (tmp_path / "mine" / "away").symlink_to(tmp_path / "mine" / "deep")
     monkeypatch.chdir(tmp_path / "mine")
     for name in ("../exam.ipynb", "deep/../exam.ipynb", "./exam.ipynb", "deep/../../exam.ipynb"):
-        assert own_file(Path(name)).exists(), name
+        assert require_no_links(Path(name)).exists(), name
     # With a link on it, `..` would lead out of what the link leads to.
     for name in ("away/../exam.ipynb", "deep/../link.ipynb", "../mine/link.ipynb"):
         with pytest.raises(SetupError, match="is a symbolic link"):
-            own_file(Path(name))
+            require_no_links(Path(name))
 
 
 @pytest.mark.thorough

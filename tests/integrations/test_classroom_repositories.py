@@ -20,15 +20,15 @@ from grader.cli import main
 from grader.errors import SetupError
 from grader.integrations.repositories import collecting
 from grader.integrations.repositories.collecting import (
-    Came,
-    Collecting,
+    CollectOptions,
+    CollectStatus,
     Repository,
     collect_repositories,
-    fit_for,
+    fit_rule,
 )
-from grader.integrations.repositories.git import Access, Bounds, GitError, address, scratch
-from grader.integrations.repositories.publishing import EMAIL, Sending, Went, send_all
-from grader.integrations.repositories.roster import instant, load_repositories
+from grader.integrations.repositories.git import Access, Bounds, GitError, git_address, scratch_git
+from grader.integrations.repositories.publishing import EMAIL, SendOptions, SendStatus, send_all
+from grader.integrations.repositories.roster import load_repositories, parse_instant
 from grader.release.file import load_release
 from grader.release.rendering import Notebooks
 from tests.cli.test_commands import ok
@@ -38,13 +38,13 @@ from tests.helpers.classroom import Remote, git
 OLD = '{"cells": [], "metadata": {"v": 1}, "nbformat": 4, "nbformat_minor": 5}'
 NEW = '{"cells": [], "metadata": {"v": 2}, "nbformat": 4, "nbformat_minor": 5}'
 JANUARY, FEBRUARY = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"
-BETWEEN = instant("2026-01-15T12:00:00+01:00")
+BETWEEN = parse_instant("2026-01-15T12:00:00+01:00")
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="paths of files as addresses")
 
 
 def collected(remote: Remote, out: Path, deadline: datetime | None = None, **how: object):  # type: ignore[no-untyped-def]
     repository = Repository(student="ada", url=remote.url, deadline=deadline)
-    (outcome,) = collect_repositories([repository], out, Collecting(**how))  # type: ignore[arg-type]
+    (outcome,) = collect_repositories([repository], out, CollectOptions(**how))  # type: ignore[arg-type]
     return outcome
 
 
@@ -54,21 +54,21 @@ def test_the_branch_as_it_stood_at_the_deadline(tmp_path: Path) -> None:
     remote.push({"exam.ipynb": NEW}, FEBRUARY)
     out = tmp_path / "out"
     outcome = collected(remote, out, BETWEEN)
-    assert (outcome.came, outcome.commit) == (Came.COLLECTED, first)
+    assert (outcome.came, outcome.commit) == (CollectStatus.COLLECTED, first)
     assert "after the deadline and are left out" in outcome.text
     assert (out / "ada.ipynb").read_text() == OLD
     # The file's time is the commit's, by which grading knows when it came.
-    assert (out / "ada.ipynb").stat().st_mtime == instant(JANUARY).timestamp()
-    assert collected(remote, tmp_path / "all").came is Came.COLLECTED
+    assert (out / "ada.ipynb").stat().st_mtime == parse_instant(JANUARY).timestamp()
+    assert collected(remote, tmp_path / "all").came is CollectStatus.COLLECTED
     assert (tmp_path / "all" / "ada.ipynb").read_text() == NEW
 
 
 def test_the_very_second_of_the_deadline_counts(tmp_path: Path) -> None:
     remote = Remote(tmp_path, "ada")
     commit = remote.push({"exam.ipynb": OLD}, JANUARY)
-    assert collected(remote, tmp_path / "a", instant(JANUARY)).commit == commit
-    early = instant("2025-12-31T23:59:59Z")
-    assert collected(remote, tmp_path / "b", early).came is Came.NOTHING
+    assert collected(remote, tmp_path / "a", parse_instant(JANUARY)).commit == commit
+    early = parse_instant("2025-12-31T23:59:59Z")
+    assert collected(remote, tmp_path / "b", early).came is CollectStatus.NOTHING
 
 
 def test_what_was_merged_later_was_not_handed_in_before(tmp_path: Path) -> None:
@@ -92,10 +92,10 @@ def test_a_commit_dated_back_comes_too_late(tmp_path: Path) -> None:
     collected(remote, out, BETWEEN)
     forged = remote.push({"exam.ipynb": NEW}, "2026-01-14T00:00:00Z")
     outcome = collected(remote, out, BETWEEN)
-    assert (outcome.came, outcome.commit) == (Came.KEPT, first)
+    assert (outcome.came, outcome.commit) == (CollectStatus.KEPT, first)
     assert (out / "ada.ipynb").read_text() == OLD
     # Someone with more time is collected anew, and so is everybody when a person asks for it.
-    assert collected(remote, out, instant("2026-01-16T00:00:00Z")).commit == forged
+    assert collected(remote, out, parse_instant("2026-01-16T00:00:00Z")).commit == forged
 
 
 SLOW = """#!/bin/sh
@@ -140,29 +140,29 @@ def test_what_was_settled_before_a_stop_stays_settled(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        collect_repositories(wanted, out, Collecting(jobs=1), stop)
+        collect_repositories(wanted, out, CollectOptions(jobs=1), stop)
     ada.push({"exam.ipynb": NEW}, "2026-01-14T00:00:00Z")  # dated back, once we had looked
-    outcomes = collect_repositories(wanted, out, Collecting())
-    assert (outcomes[0].came, outcomes[0].commit) == (Came.KEPT, first)
-    assert outcomes[1].came is Came.COLLECTED
+    outcomes = collect_repositories(wanted, out, CollectOptions())
+    assert (outcomes[0].came, outcomes[0].commit) == (CollectStatus.KEPT, first)
+    assert outcomes[1].came is CollectStatus.COLLECTED
 
 
 def test_nothing_handed_in_stays_nothing(tmp_path: Path) -> None:
     remote = Remote(tmp_path, "ada")
     out = tmp_path / "out"
-    assert collected(remote, out, BETWEEN).came is Came.NOTHING
+    assert collected(remote, out, BETWEEN).came is CollectStatus.NOTHING
     forged = remote.push({"exam.ipynb": NEW}, JANUARY)
-    assert collected(remote, out, BETWEEN).came is Came.NOTHING
+    assert collected(remote, out, BETWEEN).came is CollectStatus.NOTHING
     assert not (out / "ada.ipynb").exists()
     again = collected(remote, out, BETWEEN, again=True)
-    assert (again.came, again.commit) == (Came.COLLECTED, forged)
+    assert (again.came, again.commit) == (CollectStatus.COLLECTED, forged)
 
 
 def test_before_the_deadline_each_look_takes_what_is_there(tmp_path: Path) -> None:
     remote = Remote(tmp_path, "ada")
-    future = instant("2999-01-01T00:00:00Z")
+    future = parse_instant("2999-01-01T00:00:00Z")
     remote.push({"exam.ipynb": OLD}, JANUARY)
-    assert collected(remote, tmp_path / "out", future).came is Came.COLLECTED
+    assert collected(remote, tmp_path / "out", future).came is CollectStatus.COLLECTED
     newer = remote.push({"exam.ipynb": NEW}, FEBRUARY)
     assert collected(remote, tmp_path / "out", future).commit == newer
 
@@ -173,7 +173,7 @@ def test_a_changed_file_is_not_kept(tmp_path: Path) -> None:
     out = tmp_path / "out"
     collected(remote, out, BETWEEN)
     (out / "ada.ipynb").write_text("changed")
-    assert collected(remote, out, BETWEEN).came is Came.COLLECTED
+    assert collected(remote, out, BETWEEN).came is CollectStatus.COLLECTED
     assert (out / "ada.ipynb").read_text() == OLD
 
 
@@ -181,7 +181,7 @@ def test_a_changed_file_is_not_kept(tmp_path: Path) -> None:
 def test_dates_that_no_calendar_has(tmp_path: Path, date: str) -> None:
     remote = Remote(tmp_path, "ada")
     remote.push({"exam.ipynb": OLD}, date)
-    assert collected(remote, tmp_path / "out").came is Came.COLLECTED
+    assert collected(remote, tmp_path / "out").came is CollectStatus.COLLECTED
 
 
 @pytest.mark.parametrize("committer", ["a <a@b>", "a a", "a <a@b> soon +0000"])
@@ -198,7 +198,7 @@ def test_a_commit_that_says_no_time_is_told(tmp_path: Path, committer: str) -> N
     git("update-ref", "refs/heads/main", made.stdout.decode().strip(), cwd=remote.bare)
     for deadline in (None, BETWEEN):
         outcome = collected(remote, tmp_path / "out", deadline)
-        assert outcome.came is Came.COLLECTED or "does not say when" in outcome.text
+        assert outcome.came is CollectStatus.COLLECTED or "does not say when" in outcome.text
 
 
 def test_what_could_not_be_read_at_first_is_doubted(tmp_path: Path) -> None:
@@ -207,15 +207,15 @@ def test_what_could_not_be_read_at_first_is_doubted(tmp_path: Path) -> None:
     (remote.work / "exam.ipynb").symlink_to("nothing")
     remote.push({}, JANUARY)
     out = tmp_path / "out"
-    assert collected(remote, out, BETWEEN).came is Came.FAILED
+    assert collected(remote, out, BETWEEN).came is CollectStatus.FAILED
     (remote.work / "exam.ipynb").unlink()
     remote.push({"exam.ipynb": OLD}, "2026-01-02T00:00:00Z")
-    for came in (Came.COLLECTED, Came.KEPT):
+    for came in (CollectStatus.COLLECTED, CollectStatus.KEPT):
         outcome = collected(remote, out, BETWEEN)
         assert outcome.came is came
         assert "may be backdated" in outcome.text
     # With more time than that, there is nothing to doubt.
-    later = instant("2999-01-01T00:00:00Z")
+    later = parse_instant("2999-01-01T00:00:00Z")
     assert "backdated" not in collected(remote, out, later).text
 
 
@@ -237,7 +237,7 @@ def test_a_link_is_refused(tmp_path: Path) -> None:
     (remote.work / "exam.ipynb").symlink_to("/etc/passwd")
     remote.push()
     outcome = collected(remote, tmp_path / "out")
-    assert outcome.came is Came.FAILED
+    assert outcome.came is CollectStatus.FAILED
     assert "symbolic link" in outcome.text
     assert not (tmp_path / "out" / "ada.ipynb").exists()
 
@@ -264,10 +264,13 @@ def test_which_notebook(tmp_path: Path) -> None:
     remote = Remote(tmp_path, "ada")
     remote.push({"a.ipynb": OLD, "b.ipynb": NEW, "deep/ada.ipynb": NEW})
     outcome = collected(remote, tmp_path / "out")
-    assert outcome.came is Came.FAILED
+    assert outcome.came is CollectStatus.FAILED
     assert "a.ipynb, b.ipynb" in outcome.text
-    assert collected(remote, tmp_path / "b", notebook="b.ipynb").came is Came.COLLECTED
-    assert collected(remote, tmp_path / "c", notebook="deep/{id}.ipynb").came is Came.COLLECTED
+    assert collected(remote, tmp_path / "b", notebook="b.ipynb").came is CollectStatus.COLLECTED
+    assert (
+        collected(remote, tmp_path / "c", notebook="deep/{id}.ipynb").came
+        is CollectStatus.COLLECTED
+    )
     assert "no file 'z.ipynb'" in collected(remote, tmp_path / "d", notebook="z.ipynb").text
     remote.push({"ada.ipynb": OLD})
     assert "ada.ipynb" in collected(remote, tmp_path / "e").text
@@ -285,8 +288,8 @@ def test_of_several_notebooks_the_release_s_is_collected(
     own, other = (made.of(release.students[name]) for name in ("ada", "bo"))
     remote = Remote(tmp_path / "clones", "ada")
     remote.push({"exam.ipynb": own, "friend.ipynb": other, "notes.ipynb": OLD, "bad.ipynb": "{"})
-    fit = fit_for(tmp_path / "release")
-    assert collected(remote, tmp_path / "one", fit=fit).came is Came.COLLECTED
+    fit = fit_rule(tmp_path / "release")
+    assert collected(remote, tmp_path / "one", fit=fit).came is CollectStatus.COLLECTED
     assert (tmp_path / "one" / "ada.ipynb").read_bytes() == own
     roster = tmp_path / "roster.csv"
     roster.write_text(f"id,repository\nada,{remote.url}\n")
@@ -340,13 +343,13 @@ def test_too_much_is_not_fetched(tmp_path: Path) -> None:
     remote = Remote(tmp_path, "ada", filters=False)
     remote.push({"exam.ipynb": OLD, "film.bin": os.urandom(3_000_000)})
     outcome = collected(remote, tmp_path / "out", bounds=Bounds(bytes=1_000_000))
-    assert outcome.came is Came.FAILED
+    assert outcome.came is CollectStatus.FAILED
     assert "larger than 1 MB" in outcome.text
     # Where the server can filter, only the notebook is fetched, and the rest does no harm.
     filtering = Remote(tmp_path, "bo")
     filtering.push({"exam.ipynb": OLD, "film.bin": os.urandom(3_000_000)})
     few = Bounds(bytes=1_000_000)
-    assert collected(filtering, tmp_path / "out2", bounds=few).came is Came.COLLECTED
+    assert collected(filtering, tmp_path / "out2", bounds=few).came is CollectStatus.COLLECTED
 
 
 def test_a_server_that_never_answers_is_given_up(tmp_path: Path) -> None:
@@ -359,8 +362,8 @@ def test_a_server_that_never_answers_is_given_up(tmp_path: Path) -> None:
         out = tmp_path / "out"
         bounds = Bounds(seconds=1.0)
         slow = Repository(student="ada", url=url)
-        (outcome,) = collect_repositories([slow], out, Collecting(bounds=bounds))
-    assert outcome.came is Came.FAILED
+        (outcome,) = collect_repositories([slow], out, CollectOptions(bounds=bounds))
+    assert outcome.came is CollectStatus.FAILED
     assert "longer than 1 s" in outcome.text
 
 
@@ -381,10 +384,10 @@ def test_the_token_goes_to_its_server_alone(tmp_path: Path) -> None:
         here = f"http://127.0.0.1:{server.server_address[1]}"
         for known, told in ((here, True), ("https://github.com", False)):
             _Recording.seen.clear()
-            how = Collecting(access=Access(token="s3cret-token", server=known))
+            how = CollectOptions(access=Access(token="s3cret-token", server=known))
             ada = Repository(student="ada", url=f"{here}/ada.git")
             (outcome,) = collect_repositories([ada], tmp_path / str(told), how)
-            assert outcome.came is Came.FAILED
+            assert outcome.came is CollectStatus.FAILED
             assert "the repository does not exist" in outcome.text
             assert "s3cret" not in outcome.text
             assert any(_Recording.seen) is told
@@ -396,7 +399,7 @@ def test_the_token_goes_to_its_server_alone(tmp_path: Path) -> None:
 )
 def test_odd_addresses_are_refused(text: str) -> None:
     with pytest.raises(SetupError, match="not the address of a repository"):
-        address(text)
+        git_address(text)
 
 
 def test_one_failure_does_not_stop_the_others(
@@ -426,15 +429,15 @@ def test_an_internal_error_in_one_repository_does_not_stop_the_others(
         remote = Remote(tmp_path, name)
         remote.push({"exam.ipynb": OLD}, JANUARY)
         wanted.append(Repository(student=name, url=remote.url, deadline=None))
-    real = collecting.take
+    real = collecting.fetch_notebook
 
     def take(one: Any, *rest: Any) -> Any:
         return real(one, *rest) if one.student == "bo" else {}["ada"]
 
-    monkeypatch.setattr(collecting, "take", take)
-    ada, bo = collect_repositories(wanted, tmp_path / "out", Collecting())
-    assert (ada.came, ada.text) == (Came.FAILED, "an internal error (KeyError)")
-    assert bo.came is Came.COLLECTED
+    monkeypatch.setattr(collecting, "fetch_notebook", take)
+    ada, bo = collect_repositories(wanted, tmp_path / "out", CollectOptions())
+    assert (ada.came, ada.text) == (CollectStatus.FAILED, "an internal error (KeyError)")
+    assert bo.came is CollectStatus.COLLECTED
 
 
 def test_a_folder_of_clones(tmp_path: Path) -> None:
@@ -462,14 +465,14 @@ def test_a_roster_says_where_and_until_when(tmp_path: Path) -> None:
 
 def test_an_instant_without_a_zone_is_refused() -> None:
     with pytest.raises(SetupError, match="has no time zone"):
-        instant("2026-12-01T23:59:00")
+        parse_instant("2026-12-01T23:59:00")
 
 
 # --- handing out and publishing
 
 
 def send(remote: Remote, files: dict[str, bytes], **how: object):  # type: ignore[no-untyped-def]
-    sending = Sending(**{"branch": "main", "message": "out", "whole": False, **how})  # type: ignore[arg-type]
+    sending = SendOptions(**{"branch": "main", "message": "out", "whole": False, **how})  # type: ignore[arg-type]
     (sent,) = send_all([Repository(student="ada", url=remote.url)], lambda _: files, sending)
     return sent
 
@@ -479,17 +482,17 @@ def test_handing_out_adds_what_is_missing_and_changes_nothing(tmp_path: Path) ->
     remote.push({"README.md": "mine", "src/deep/x.py": "x", ".github/workflows/check.yml": "y"})
     files = {"README.md": b"ours", ".github/workflows/check.yml": b"ours", "exam.ipynb": b"{}"}
     sent = send(remote, files)
-    assert (sent.went, sent.text) == (Went.SENT, "exam.ipynb to the branch main")
+    assert (sent.went, sent.text) == (SendStatus.SENT, "exam.ipynb to the branch main")
     names = git("ls-tree", "-r", "--name-only", "main", cwd=remote.bare).split()
     assert names == [".github/workflows/check.yml", "README.md", "exam.ipynb", "src/deep/x.py"]
     assert git("show", "main:README.md", cwd=remote.bare) == "mine"
     assert git("fsck", "--strict", cwd=remote.bare) == ""
-    assert send(remote, files).went is Went.SAME
+    assert send(remote, files).went is SendStatus.SAME
 
 
 def test_an_empty_repository_gets_everything(tmp_path: Path) -> None:
     remote = Remote(tmp_path, "ada")
-    assert send(remote, {"a/b.txt": b"1", "exam.ipynb": b"{}"}).went is Went.SENT
+    assert send(remote, {"a/b.txt": b"1", "exam.ipynb": b"{}"}).went is SendStatus.SENT
     assert git("rev-list", "--count", "main", cwd=remote.bare) == "1"
     assert git("show", "main:a/b.txt", cwd=remote.bare) == "1"
 
@@ -498,9 +501,9 @@ def test_feedback_is_a_branch_of_its_own_with_a_history(tmp_path: Path) -> None:
     remote = Remote(tmp_path, "ada")
     main_at = remote.push({"exam.ipynb": OLD})
     how = {"branch": "feedback", "whole": True}
-    assert send(remote, {"README.md": b"10 of 20", "old.html": b"x"}, **how).went is Went.SENT
-    assert send(remote, {"README.md": b"10 of 20", "old.html": b"x"}, **how).went is Went.SAME
-    assert send(remote, {"README.md": b"12 of 20"}, **how).went is Went.SENT
+    assert send(remote, {"README.md": b"10 of 20", "old.html": b"x"}, **how).went is SendStatus.SENT
+    assert send(remote, {"README.md": b"10 of 20", "old.html": b"x"}, **how).went is SendStatus.SAME
+    assert send(remote, {"README.md": b"12 of 20"}, **how).went is SendStatus.SENT
     assert git("ls-tree", "--name-only", "feedback", cwd=remote.bare) == "README.md"
     assert git("rev-list", "--count", "feedback", cwd=remote.bare) == "2"
     assert git("show", "-s", "--format=%ce", "feedback", cwd=remote.bare) == EMAIL
@@ -513,10 +516,10 @@ def test_somebody_elses_branch_is_not_overwritten(tmp_path: Path) -> None:
     theirs = remote.push({"exam.ipynb": OLD})
     git("push", "--quiet", remote.url, "HEAD:feedback", cwd=remote.work)
     sent = send(remote, {"README.md": b"x"}, branch="feedback", whole=True)
-    assert sent.went is Went.FAILED
+    assert sent.went is SendStatus.FAILED
     assert "did not create it" in sent.text
     assert git("rev-parse", "feedback", cwd=remote.bare) == theirs
-    assert send(remote, {"README.md": b"x"}, branch="grades", whole=True).went is Went.SENT
+    assert send(remote, {"README.md": b"x"}, branch="grades", whole=True).went is SendStatus.SENT
 
 
 @pytest.mark.thorough
@@ -549,7 +552,7 @@ def test_a_result_takes_the_place_of_whatever_a_student_put_there(
     git("push", "--quiet", remote.url, "HEAD:feedback", cwd=remote.work)
     theirs = git("rev-parse", "HEAD", cwd=remote.work)
     sent = send(remote, {**files, "README.md": b"12 of 20"}, **how)
-    assert sent.went is Went.SENT, sent.text
+    assert sent.went is SendStatus.SENT, sent.text
     assert "replacing what somebody else committed" in sent.text
     listed = git("ls-tree", "-r", "feedback", cwd=remote.bare).splitlines()
     assert [line.split()[0] for line in listed] == ["100644", "100644"]
@@ -569,14 +572,14 @@ def test_a_branch_made_from_a_handout_is_not_our_feedback(tmp_path: Path) -> Non
     remote.push({"exam.ipynb": NEW})
     git("push", "--quiet", remote.url, "HEAD:feedback", cwd=remote.work)
     how = {"branch": "feedback", "whole": True, "message": "Feedback on Midterm\n"}
-    assert send(remote, {"README.md": b"x"}, **how).went is Went.FAILED
+    assert send(remote, {"README.md": b"x"}, **how).went is SendStatus.FAILED
 
 
 def test_a_branch_whose_name_ends_like_ours_is_another(tmp_path: Path) -> None:
     remote = Remote(tmp_path, "ada")
     remote.push({"exam.ipynb": OLD})
     git("push", "--quiet", remote.url, "HEAD:refs/heads/x/refs/heads/feedback", cwd=remote.work)
-    assert send(remote, {"README.md": b"x"}, branch="feedback", whole=True).went is Went.SENT
+    assert send(remote, {"README.md": b"x"}, branch="feedback", whole=True).went is SendStatus.SENT
 
 
 def test_a_hook_of_the_server_may_refuse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -592,9 +595,9 @@ def test_a_hook_of_the_server_may_refuse(tmp_path: Path, monkeypatch: pytest.Mon
     ssh.chmod(0o755)
     monkeypatch.setenv("PATH", f"{ssh.parent}{os.pathsep}{os.environ['PATH']}")
     there = Repository(student="ada", url=f"ssh://git@example.edu{remote.bare}")
-    sending = Sending(branch="main", message="out", whole=False)
+    sending = SendOptions(branch="main", message="out", whole=False)
     (sent,) = send_all([there], lambda _: {"exam.ipynb": b"{}"}, sending)
-    assert sent.went is Went.FAILED
+    assert sent.went is SendStatus.FAILED
     assert "protected branch" in sent.text
     # Its name has the number that servers send to those whom they don't let in.
     assert "access is denied" not in sent.text
@@ -676,7 +679,7 @@ class Trapped:
 
 
 def in_the_clone(trap: Trapped, branch: str, **how: object):  # type: ignore[no-untyped-def]
-    sending = Sending(**{"branch": branch, "message": "x", "whole": False, **how})  # type: ignore[arg-type]
+    sending = SendOptions(**{"branch": branch, "message": "x", "whole": False, **how})  # type: ignore[arg-type]
     clone = Repository(student="ada", url=str(trap.work))
     (sent,) = send_all([clone], lambda _: {"README.md": b"x", "a/b.html": b"y"}, sending)
     return sent
@@ -691,16 +694,16 @@ def test_what_a_clone_on_this_disk_names_is_not_run(tmp_path: Path) -> None:
         mark.unlink()
     trap.borrow()
     clone = Repository(student="ada", url=str(trap.work))
-    (came,) = collect_repositories([clone], tmp_path / "out", Collecting())
-    assert came.came is Came.COLLECTED
+    (came,) = collect_repositories([clone], tmp_path / "out", CollectOptions())
+    assert came.came is CollectStatus.COLLECTED
     assert trap.ran == []
-    assert in_the_clone(trap, "feedback", whole=True).went is Went.SENT
-    assert in_the_clone(trap, "feedback", whole=True).went is Went.SAME
+    assert in_the_clone(trap, "feedback", whole=True).went is SendStatus.SENT
+    assert in_the_clone(trap, "feedback", whole=True).went is SendStatus.SAME
     assert trap.ran == []
     assert (trap.work / ".git/refs/heads/feedback").exists()
     # What is checked out there stays as it is: files would come through its filters.
     sent = in_the_clone(trap, "main")
-    assert sent.went is Went.FAILED
+    assert sent.went is SendStatus.FAILED
     assert "checked out" in sent.text
     assert trap.ran == []
 
@@ -715,8 +718,8 @@ def test_what_a_clone_lacks_is_not_fetched_by_a_program_it_names(tmp_path: Path)
     assert commit_time(trap.work) == "2026-01-01T00:00:00+00:00"
     (trap.work / ".git/objects" / blob[:2] / blob[2:]).unlink()
     clone = Repository(student="ada", url=str(trap.work))
-    (came,) = collect_repositories([clone], tmp_path / "out", Collecting())
-    assert came.came is Came.FAILED
+    (came,) = collect_repositories([clone], tmp_path / "out", CollectOptions())
+    assert came.came is CollectStatus.FAILED
     (trap.work / ".git/objects" / commit[:2] / commit[2:]).unlink()
     assert commit_time(trap.work) != "2026-01-01T00:00:00+00:00"
     assert trap.ran == []
@@ -727,5 +730,5 @@ def test_git_leaves_nothing_behind(tmp_path: Path, short: Path) -> None:
     remote.push({"exam.ipynb": OLD})
     collected(remote, tmp_path / "out")
     assert [p.name for p in short.iterdir() if p.name.startswith("grader-git-")] == []
-    with scratch() as one, pytest.raises(GitError):
+    with scratch_git() as one, pytest.raises(GitError):
         one.run("no-such-command")

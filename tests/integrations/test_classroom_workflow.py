@@ -336,15 +336,21 @@ def test_problems_that_students_can_look_up_are_counted(course: Path, tmp_path: 
     from dataclasses import replace
 
     from grader.bank.folders import Bank
-    from grader.integrations.github.classrooms import Wishes, init_classroom, known_to_students
+    from grader.integrations.github.classrooms import (
+        ClassroomOptions,
+        init_classroom,
+        own_bank_notes,
+    )
     from grader.release.file import load_release
 
     release = load_release(course / "release")
-    made = init_classroom(course / "release", tmp_path / "a", Wishes(owner="o"), Bank.open())
+    made = init_classroom(
+        course / "release", tmp_path / "a", ClassroomOptions(owner="o"), Bank.open()
+    )
     count = len(release.digests)
     assert any(note.startswith(f"{count} of {count} problems come") for note in made.notes)
     others = replace(release, digests=dict.fromkeys(release.digests, "0" * 64))
-    assert not [*known_to_students(others)]
+    assert not [*own_bank_notes(others)]
 
 
 def test_nothing_secret_is_in_what_students_get(course: Path) -> None:

@@ -15,13 +15,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from grader.errors import SetupError
-from grader.integrations.equal_weights import MOST, split
+from grader.integrations.equal_weights import MOST, split_into_tests
 from grader.integrations.github.actions import step_outputs
 from grader.integrations.github.results import (
     Runner,
-    github,
-    notes,
-    outputs,
+    export_notes,
+    reporter_files,
+    reporter_outputs,
     runners,
 )
 from grader.model import Verdict
@@ -46,8 +46,8 @@ class Read:
 
     def __init__(self, found: tuple[Runner, ...]):
         # It looks for a variable by the id in capitals, and decodes base64 and UTF-8.
-        given = {one.variable: one.encoded for one in found}
-        ids = outputs(found)["runners"].split(",")
+        given = {one.variable: one.encoded_payload for one in found}
+        ids = reporter_outputs(found)["runners"].split(",")
         loaded = [json.loads(base64.b64decode(given[f"{i.strip().upper()}_RESULTS"])) for i in ids]
         self.notified = self.most = self.table = 0.0
         for one in loaded:
@@ -101,8 +101,8 @@ def test_the_totals_agree_whatever_the_points_are(exam: list[list[tuple[float, f
     read = Read(runners(result))
     assert read.notified == pytest.approx(read.table, abs=1e-9)
     assert read.most == pytest.approx(result.feedback.max_score)
-    off = sum(split(p.parts).exact is False for p in result.feedback.problems)  # type: ignore[union-attr]
-    assert len(notes(result)) == off
+    off = sum(split_into_tests(p.parts).exact is False for p in result.feedback.problems)  # type: ignore[union-attr]
+    assert len(export_notes(result)) == off
     biggest = max(p.max_points for p in result.feedback.problems)
     assert read.notified == pytest.approx(result.feedback.score, abs=1e-5 + off * biggest / MOST)
 
@@ -116,7 +116,7 @@ def test_tenths_are_added_up_to_what_people_write() -> None:
 def test_points_that_no_tests_can_hold_are_rounded_and_said() -> None:
     part = a_part("q1_size", points=1.2345, max_points=2.0)
     result = a_result(a_problem(1, part))
-    [note] = notes(result)
+    [note] = export_notes(result)
     assert "1.2345" in note
     assert "1.233333" in note
     assert Read(runners(result)).notified == pytest.approx(1.2345, abs=2 / MOST)
@@ -124,7 +124,7 @@ def test_points_that_no_tests_can_hold_are_rounded_and_said() -> None:
 
 @pytest.mark.parametrize("points", [1.9999, 0.0001])
 def test_rounding_makes_neither_everything_nor_nothing(points: float) -> None:
-    made = split([a_part("q1_size", points=points)])
+    made = split_into_tests([a_part("q1_size", points=points)])
     assert made is not None
     assert not made.exact
     assert 0 < made.points < 2
@@ -135,31 +135,31 @@ def test_open_parts_are_refused_or_left_out_of_both_totals() -> None:
         runners(an_open_result())
     read = Read(runners(an_open_result(), leave_out=True))
     assert (read.notified, read.table, read.most) == (2, 2, 2)
-    assert "q1_why" in notes(an_open_result(), leave_out=True)[0]
+    assert "q1_why" in export_notes(an_open_result(), leave_out=True)[0]
 
 
 def test_an_earlier_submission_s_points_are_refused_or_said_to_be_that() -> None:
     waiting = a_mixed_result(standing=Standing.WAITING, complete=False)
     with pytest.raises(SetupError, match="newer submission"):
         runners(waiting)
-    assert "the latest is not graded yet" in notes(waiting, leave_out=True)[0]
+    assert "the latest is not graded yet" in export_notes(waiting, leave_out=True)[0]
 
 
 def test_who_handed_in_nothing_has_no_file() -> None:
     with pytest.raises(SetupError, match="no submission"):
-        github(an_empty_result())
+        reporter_files(an_empty_result())
 
 
 def test_a_problem_without_points_is_not_sent() -> None:
     # The reporter would divide by its number of tests, which is zero.
     result = a_result(a_problem(1, a_part("q1_size", points=0.0, max_points=0.0)))
     assert runners(result) == ()
-    assert "q1" in notes(result)[0]
+    assert "q1" in export_notes(result)[0]
 
 
 def test_ids_are_what_the_reporter_takes() -> None:
     found = runners(a_mixed_result())
-    assert re.fullmatch(r"([a-zA-Z0-9]+,)*[a-zA-Z0-9]+", outputs(found)["runners"])
+    assert re.fullmatch(r"([a-zA-Z0-9]+,)*[a-zA-Z0-9]+", reporter_outputs(found)["runners"])
 
 
 def test_a_payload_fits_into_a_variable() -> None:
@@ -168,7 +168,7 @@ def test_a_payload_fits_into_a_variable() -> None:
     ]
     [runner] = runners(a_result(a_problem(1, *parts)))
     assert Read((runner,)).notified == 0
-    assert len(f"{runner.variable}={runner.encoded}") < 128 * 1024
+    assert len(f"{runner.variable}={runner.encoded_payload}") < 128 * 1024
 
 
 def test_a_refusal_is_told() -> None:
@@ -188,20 +188,20 @@ def test_nothing_that_the_reporter_prints_is_a_command(text: str) -> None:
 
 @given(hostile)
 def test_the_outputs_are_read_back_from_the_step_s_file(text: str) -> None:
-    wanted = outputs(runners(a_hostile_result(text)))
+    wanted = reporter_outputs(runners(a_hostile_result(text)))
     written = step_outputs(wanted)
     assert dict(line.split("=", 1) for line in written.splitlines()) == wanted
 
 
 def test_the_files_hold_what_the_outputs_do() -> None:
-    files = github(a_mixed_result()).files
+    files = reporter_files(a_mixed_result()).files
     assert list(files) == ["q1.json", "q2.json", "outputs.json"]
     sent = json.loads(files["outputs.json"])
     assert json.loads(base64.b64decode(sent["q1"])) == json.loads(files["q1.json"])["payload"]
 
 
 def test_the_payload_of_a_problem(golden) -> None:  # type: ignore[no-untyped-def]
-    golden("github-q1.json", github(a_mixed_result()).files["q1.json"].decode())
+    golden("github-q1.json", reporter_files(a_mixed_result()).files["q1.json"].decode())
 
 
 # The reporter itself is not ours to keep here: name a checkout's dist/main.js to run it.
@@ -217,8 +217,8 @@ def reported(result: Result) -> tuple[float, float, subprocess.CompletedProcess[
     found = runners(result)
     environment = {
         "PATH": os.environ["PATH"],
-        "INPUT_RUNNERS": outputs(found)["runners"],
-        **{one.variable: one.encoded for one in found},
+        "INPUT_RUNNERS": reporter_outputs(found)["runners"],
+        **{one.variable: one.encoded_payload for one in found},
     }
     done = subprocess.run(["node", REPORTER], env=environment, capture_output=True, text=True)
     plain = re.sub(r"\x1b\[\d*m", "", done.stdout)

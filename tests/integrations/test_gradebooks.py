@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.errors import GraderError, SetupError, SpecError
-from grader.integrations.lms.gradebooks.canvas import canvas
-from grader.integrations.lms.gradebooks.cells import sheet
-from grader.integrations.lms.gradebooks.worksheet import worksheet
+from grader.integrations.lms.gradebooks.canvas import canvas_gradebook
+from grader.integrations.lms.gradebooks.cells import parse_sheet
+from grader.integrations.lms.gradebooks.worksheet import moodle_worksheet
 from grader.model import Student
 from grader.model.exported import Result
 from grader.model.result import Standing
@@ -49,13 +49,13 @@ MOST = f"{JANE.feedback.max_score:.2f}"
 
 def filled(*results: Result, text: str = CANVAS.format(most=MOST), **options: object) -> str:
     usual = {"column": "Midterm (4711)", **options}
-    made = canvas(a_class_of(*results), text.encode(), FILE, **usual)  # type: ignore[arg-type]
+    made = canvas_gradebook(a_class_of(*results), text.encode(), FILE, **usual)  # type: ignore[arg-type]
     return made.files[FILE].decode()
 
 
 def notes(*results: Result, text: str = CANVAS.format(most=MOST), **options: object) -> str:
     usual = {"column": "Midterm (4711)", **options}
-    made = canvas(a_class_of(*results), text.encode(), FILE, **usual)  # type: ignore[arg-type]
+    made = canvas_gradebook(a_class_of(*results), text.encode(), FILE, **usual)  # type: ignore[arg-type]
     return "\n".join(made.notes)
 
 
@@ -178,7 +178,7 @@ def test_what_is_no_gradebook_says_so(text: str, said: str) -> None:
     with pytest.raises(SpecError, match=said):
         filled(JANE, text=text)
     with pytest.raises(SpecError, match="not UTF-8") as caught:
-        canvas(a_class_of(JANE), b"Student,ID\nJ\xe4ne,1\n", FILE, column="x")
+        canvas_gradebook(a_class_of(JANE), b"Student,ID\nJ\xe4ne,1\n", FILE, column="x")
     assert f"{FILE}:2" in str(caught.value)
 
 
@@ -193,17 +193,17 @@ MOODLE = (
 def test_moodle_s_worksheet_is_filled_by_e_mail_or_name() -> None:
     text = MOODLE.format(most=MOST)
     for student in (of("x", email="JANE@example.edu"), of("x", name="Jane  Doe")):
-        made = worksheet(a_class_of(a_mixed_result(student=student)), text.encode(), "w.csv")
+        made = moodle_worksheet(a_class_of(a_mixed_result(student=student)), text.encode(), "w.csv")
         changed = text.replace(f'- ",,{MOST}', f'- ",{a_score(JANE)},{MOST}')
         assert made.files["w.csv"].decode() == changed
     with pytest.raises(SetupError, match="maximum of 7 points"):
-        worksheet(
+        moodle_worksheet(
             a_class_of(a_mixed_result(student=of("x", name="Jane Doe"))),
             MOODLE.format(most="7.00").encode(),
             "w.csv",
         )
     with pytest.raises(GraderError, match="not Moodle's grading worksheet"):
-        worksheet(a_class_of(JANE), CANVAS.format(most=MOST).encode(), "w.csv")
+        moodle_worksheet(a_class_of(JANE), CANVAS.format(most=MOST).encode(), "w.csv")
 
 
 cell = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6)
@@ -213,7 +213,7 @@ cell = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")
 @pytest.mark.parametrize("scale", [False, True])
 def test_a_row_that_says_no_maximum_gets_the_points_as_they_are(row: str, scale: bool) -> None:
     text = f"Identifier,ID number,Grade,Maximum Grade\n{row}\n"
-    made = worksheet(a_class_of(JANE), text.encode(), "w.csv", scale=scale)
+    made = moodle_worksheet(a_class_of(JANE), text.encode(), "w.csv", scale=scale)
     expected = text.replace("jdoe,", f"jdoe,{a_score(JANE)}")
     assert made.files["w.csv"].decode() == expected
 
@@ -234,7 +234,7 @@ def test_nothing_is_converted_to_no_points(most: str) -> None:
 
 def test_tables_without_students_or_assignments_say_what_is_missing() -> None:
     with pytest.raises(SpecError, match="no column identifies the student"):
-        worksheet(a_class_of(JANE), b"Identifier,Grade\nParticipant 1,\n", "w.csv")
+        moodle_worksheet(a_class_of(JANE), b"Identifier,Grade\nParticipant 1,\n", "w.csv")
     with pytest.raises(SetupError) as caught:
         filled(JANE, text="Student,ID\nDoe,jdoe\n")
     assert "add the assignment, and export again" in str(caught.value)
@@ -246,13 +246,13 @@ def test_cells_are_those_of_the_csv_module_and_only_those_that_are_replaced_chan
 ) -> None:
     written = io.StringIO(newline="")
     csv.writer(written, quoting=csv.QUOTE_ALL).writerows(rows)
-    table = sheet(written.getvalue(), "t.csv")
+    table = parse_sheet(written.getvalue(), "t.csv")
     if table.separator == ",":
         assert [[one.text for one in row] for row in table.rows] == rows
-        assert table.replaced({}) == written.getvalue()
+        assert table.replace_cells({}) == written.getvalue()
         r = data.draw(st.integers(0, len(rows) - 1))
         c = data.draw(st.integers(0, len(rows[r]) - 1))
-        again = list(csv.reader(io.StringIO(table.replaced({(r, c): "1.50"}), newline="")))
+        again = list(csv.reader(io.StringIO(table.replace_cells({(r, c): "1.50"}), newline="")))
         rows[r][c] = "1.50"
         assert again == rows
 

@@ -14,11 +14,11 @@ from grader.errors import SetupError
 from grader.integrations.gradescope.results import (
     TextFormat,
     Tiers,
-    Visible,
+    Visibility,
     counted_runs,
-    notes,
+    export_notes,
+    rate_refusal,
     results_json,
-    too_soon,
 )
 from grader.model import Verdict
 from grader.model.result import Standing
@@ -82,7 +82,7 @@ def test_an_open_part_has_no_score_and_the_text_says_so() -> None:
     assert "status" not in document["tests"][1]
     assert "q1_why" in document["output"]
     assert document["extra_data"]["complete"] is False
-    assert "q1_why" in notes(an_open_result(), Tiers())[0]
+    assert "q1_why" in export_notes(an_open_result(), Tiers())[0]
 
 
 def test_nothing_to_read_is_told_and_what_waits_is_no_result() -> None:
@@ -101,8 +101,8 @@ def test_tiers_say_who_sees_what() -> None:
     document = checked(results_json(result))
     assert [t["visibility"] for t in document["tests"]] == ["visible", "after_published"]
     assert "28 GB" in document["tests"][1]["output"]
-    assert "hides the total" in notes(result, Tiers())[0]
-    hidden = Tiers(marks=Visible.AFTER_DUE, solutions=Visible.STAFF, output=Visible.ALWAYS)
+    assert "hides the total" in export_notes(result, Tiers())[0]
+    hidden = Tiers(marks=Visibility.AFTER_DUE, solutions=Visibility.STAFF, output=Visibility.ALWAYS)
     document = checked(results_json(result, tiers=hidden))
     assert [t["visibility"] for t in document["tests"]] == ["after_due_date", "hidden"]
     assert document["stdout_visibility"] == "visible"
@@ -112,7 +112,7 @@ def test_unpublished_results_have_no_solution() -> None:
     # `reveal` gives none; and if one did come, it would stay here.
     result = a_result(a_problem(1, a_part("q1_size", accepted="28"), solution="x"), published=False)
     assert len(checked(results_json(result))["tests"]) == 1
-    assert notes(result, Tiers()) == ()
+    assert export_notes(result, Tiers()) == ()
 
 
 @given(hostile, st.sampled_from(list(TextFormat)))
@@ -147,14 +147,14 @@ def an_earlier(minutes: float, **changes: Any) -> dict[str, Any]:
 
 
 def test_the_first_submission_counts() -> None:
-    assert too_soon({"created_at": NOW.isoformat()}, most=1, minutes=60) is None
-    assert too_soon(metadata(), most=1, minutes=60) is None
+    assert rate_refusal({"created_at": NOW.isoformat()}, most=1, minutes=60) is None
+    assert rate_refusal(metadata(), most=1, minutes=60) is None
 
 
 def test_one_more_than_allowed_is_too_soon_and_keeps_the_score() -> None:
     given_ = metadata(an_earlier(50), an_earlier(10, score="4.5"))
-    assert too_soon(given_, most=3, minutes=60) is None
-    found = too_soon(given_, most=2, minutes=60)
+    assert rate_refusal(given_, most=3, minutes=60) is None
+    found = rate_refusal(given_, most=2, minutes=60)
     assert found
     assert found.until == NOW + timedelta(minutes=10)
     document = checked(found.results_json())
@@ -164,11 +164,11 @@ def test_one_more_than_allowed_is_too_soon_and_keeps_the_score() -> None:
 
 def test_what_lies_longer_back_does_not_count() -> None:
     given_ = metadata(an_earlier(60), an_earlier(61))
-    assert too_soon(given_, most=1, minutes=60) is None
+    assert rate_refusal(given_, most=1, minutes=60) is None
 
 
 def test_our_own_failures_do_not_count() -> None:
-    assert too_soon(metadata(an_earlier(5, autograder_error=True)), most=1, minutes=60) is None
+    assert rate_refusal(metadata(an_earlier(5, autograder_error=True)), most=1, minutes=60) is None
 
 
 def test_times_are_compared_with_the_submission_s_and_not_with_now() -> None:
@@ -177,8 +177,8 @@ def test_times_are_compared_with_the_submission_s_and_not_with_now() -> None:
         "created_at": "2020-01-01T10:00:00Z",
         "previous_submissions": [{"submission_time": "2020-01-01T01:59:00-08:00", "score": 1}],
     }
-    assert too_soon(old, most=1, minutes=2)
-    assert too_soon(old, most=1, minutes=1) is None
+    assert rate_refusal(old, most=1, minutes=2)
+    assert rate_refusal(old, most=1, minutes=1) is None
 
 
 def test_what_was_too_soon_itself_does_not_count() -> None:
@@ -188,7 +188,7 @@ def test_what_was_too_soon_itself_does_not_count() -> None:
     for minutes in range(0, 24 * 60, 5):
         when = start + timedelta(minutes=minutes)
         given_ = {"created_at": when.isoformat(), "previous_submissions": earlier}
-        refused = too_soon(given_, most=1, minutes=60)
+        refused = rate_refusal(given_, most=1, minutes=60)
         if refused:
             data = refused.results_json()
         else:
@@ -208,14 +208,14 @@ def test_what_was_too_soon_itself_does_not_count() -> None:
 @pytest.mark.parametrize("broken", [{}, {"created_at": "yesterday"}, {"created_at": None}])
 def test_metadata_without_a_time_is_said(broken: dict[str, Any]) -> None:
     with pytest.raises(SetupError, match=r"submission_metadata\.json"):
-        too_soon(broken, most=1, minutes=60)
+        rate_refusal(broken, most=1, minutes=60)
 
 
 def test_odd_metadata_is_no_crash() -> None:
     odd = {"created_at": NOW.isoformat(), "previous_submissions": [None, 1, {"score": {}}]}
-    assert too_soon(odd, most=1, minutes=60) is None
+    assert rate_refusal(odd, most=1, minutes=60) is None
     odd["previous_submissions"] = [an_earlier(1, results=[], score="x")]
-    found = too_soon(odd, most=1, minutes=60)
+    found = rate_refusal(odd, most=1, minutes=60)
     assert found
     assert found.score is None
     document = json.loads(found.results_json())

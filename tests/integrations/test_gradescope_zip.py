@@ -24,8 +24,8 @@ from grader.errors import GraderError
 from grader.integrations.gradescope.grading import autograde
 from grader.integrations.gradescope.image import PYTHONS, Autograder, autograder_zip
 from grader.integrations.gradescope.network import leave_open, network_problems
-from grader.integrations.gradescope.notebooks import choose
-from grader.integrations.gradescope.people import People
+from grader.integrations.gradescope.notebooks import choose_notebook
+from grader.integrations.gradescope.people import SubmitterFinder
 from grader.integrations.gradescope.results import Tiers
 from grader.model import Audience, Student, Verdict
 from grader.model.exported import Result
@@ -438,13 +438,13 @@ ROLL = {
 def test_people_are_found_by_what_gradescope_knows(
     user: dict[str, Any], student: str | None
 ) -> None:
-    found = People(ROLL).of({"users": [user]})
+    found = SubmitterFinder(ROLL).of({"users": [user]})
     assert found == ((student,) if student else ())
 
 
 @pytest.mark.parametrize("users", [None, 3, "ada", [None, 4], {}])
 def test_nonsense_for_users_is_nobody(users: object) -> None:
-    assert People(ROLL).of({"users": users}) == ()
+    assert SubmitterFinder(ROLL).of({"users": users}) == ()
 
 
 # Which notebook it is
@@ -461,7 +461,7 @@ def test_of_several_notebooks_the_exam_is_graded_and_the_others_are_named(tmp_pa
     a_notebook(tmp_path / "old.ipynb", release="other", when=3_000)
     a_notebook(tmp_path / "hers.ipynb", student="bo", when=3_000)
     a_notebook(tmp_path / "mine.ipynb")
-    chosen = choose(tmp_path, "r", ("ada",))
+    chosen = choose_notebook(tmp_path, "r", ("ada",))
     assert chosen is not None
     assert read(chosen.data).cells[0].source == "x = 'mine.ipynb'"
     assert chosen.student == "ada"
@@ -471,7 +471,7 @@ def test_of_several_notebooks_the_exam_is_graded_and_the_others_are_named(tmp_pa
 
 def test_what_a_notebook_says_of_itself_only_decides_between_several(tmp_path: Path) -> None:
     a_notebook(tmp_path / "one.ipynb", student="bo", release="other")
-    chosen = choose(tmp_path, "r", ("ada",))
+    chosen = choose_notebook(tmp_path, "r", ("ada",))
     assert chosen is not None
     assert (chosen.student, chosen.note) == (None, "")
 
@@ -481,13 +481,13 @@ def test_links_are_not_followed_and_folders_are_no_notebooks(tmp_path: Path) -> 
     a_notebook(secret)
     handed = tmp_path / "handed"
     (handed / "folder.ipynb").mkdir(parents=True)
-    assert choose(handed, "r", ("ada",)) is None
+    assert choose_notebook(handed, "r", ("ada",)) is None
     try:
         (handed / "link.ipynb").symlink_to(secret)
     except OSError:
         pytest.skip("no links here")
     with pytest.raises(GraderError, match="link"):
-        choose(handed, "r", ("ada",))
+        choose_notebook(handed, "r", ("ada",))
 
 
 # A run

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from grader.bank.folders import Bank
 from grader.draw import draw, sample_seed
 from grader.errors import SetupError
-from grader.integrations.lms.quizzes.moodle import moodle
-from grader.integrations.lms.variants import make_quiz, question
+from grader.integrations.lms.quizzes.moodle import moodle_quiz
+from grader.integrations.lms.variants import make_quiz, quiz_question
 from grader.model import Key, Mistake, Part, Slot, Tolerance
 from grader.model.item import EssayItem, TextItem, Words
 from grader.model.quiz import Quiz
@@ -58,7 +58,7 @@ from tests.helpers.quizzes import (
 
 
 def exported(quiz: Quiz, **options: bool) -> tuple[list[Category], tuple[str, ...]]:
-    found = moodle(quiz, **options)
+    found = moodle_quiz(quiz, **options)
     return read(found.files["quiz.xml"]), found.notes
 
 
@@ -222,7 +222,7 @@ def test_names_with_slashes_stay_one_category() -> None:
 def test_code_is_refused_unless_it_is_to_be_left_out() -> None:
     quiz = a_quiz([an_asked(a_field(a_key(a_numeric()), 1), a_field(a_key(a_code()), 4))])
     with pytest.raises(SetupError, match=r"1 part .* lose 4 of 5 points: q1_scaled \(4\).*code"):
-        moodle(quiz)
+        moodle_quiz(quiz)
     categories, notes = exported(quiz, leave_out=True)
     assert [q.type for q in categories[0].questions] == ["numerical"]
     assert "maximum mark is 1" in categories[0].info
@@ -231,7 +231,7 @@ def test_code_is_refused_unless_it_is_to_be_left_out() -> None:
 
 def test_a_quiz_of_which_nothing_is_left_is_refused() -> None:
     with pytest.raises(SetupError, match="can't ask any part"):
-        moodle(a_quiz([an_asked(a_field(a_key(a_code())))]), leave_out=True)
+        moodle_quiz(a_quiz([an_asked(a_field(a_key(a_code())))]), leave_out=True)
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_a_quiz_of_which_nothing_is_left_is_refused() -> None:
 )
 def test_what_moodle_would_judge_otherwise_is_refused(part: Part, why: str) -> None:
     with pytest.raises(SetupError, match=why):
-        moodle(a_quiz([an_asked(a_field(a_key(part)))]))
+        moodle_quiz(a_quiz([an_asked(a_field(a_key(part)))]))
 
 
 def test_a_number_of_too_many_digits_is_noted() -> None:
@@ -327,7 +327,7 @@ def test_every_problem_of_the_bank_is_graded_alike_there(name: str) -> None:
     bank = Bank.open(())
     problem = bank.problem(name)
     variants = [draw(problem, sample_seed(name, n), bank.facts) for n in range(2)]
-    asked = [question(v, Slot(problem=name), n) for n, v in enumerate(variants, 1)]
+    asked = [quiz_question(v, Slot(problem=name), n) for n, v in enumerate(variants, 1)]
     able = {
         f.id
         for f in asked[0].fields
@@ -439,14 +439,16 @@ def test_the_format_byte_for_byte(golden) -> None:  # type: ignore[no-untyped-de
     keys = [a_key(p) for p in (a_numeric(), a_choice(), a_table(rows=(2,)))]
     fields = [a_field(k, 1, x) for k, x in zip(keys, "abc", strict=True)]
     alone = an_asked(a_field(a_key(a_true_false())), problem="fits", title="Fits")
-    data = moodle(a_quiz([an_asked(*fields)], [alone])).files["quiz.xml"]
+    data = moodle_quiz(a_quiz([an_asked(*fields)], [alone])).files["quiz.xml"]
     golden("moodle.xml", data.decode())
 
 
 def test_only_elements_that_the_importer_reads_are_written() -> None:
     keys = [a_key(part) for part in FITTING if getattr(part, "credit", "") != "longest-run"]
     pools = [[an_asked(a_field(key))] for key in keys]
-    data = moodle(a_quiz(*pools, [an_asked(a_field(a_key(an_explanation())))])).files["quiz.xml"]
+    data = moodle_quiz(a_quiz(*pools, [an_asked(a_field(a_key(an_explanation())))])).files[
+        "quiz.xml"
+    ]
     for element in ET.fromstring(data):
         kind = element.get("type") or ""
         assert {child.tag for child in element} <= COMMON | OWN[kind], kind
@@ -484,7 +486,7 @@ def test_of_a_pool_the_problems_that_lose_nothing_stay() -> None:
         an_asked(number, problem="three"),
     ]
     with pytest.raises(SetupError, match=r"1 part .* lose 5 of 5 points: q1_scaled of two"):
-        moodle(a_quiz(pool))
+        moodle_quiz(a_quiz(pool))
     categories, notes = exported(a_quiz(pool), leave_out=True)
     assert [q.name for q in categories[0].questions] == ["one 001", "three 001"]
     assert notes[0].startswith("left out of the pool at number 1: two (scaled: ")
@@ -494,9 +496,9 @@ def test_what_is_lost_is_counted_as_one_student_loses_it() -> None:
     code, number = a_field(a_key(a_code()), 3), a_field(a_key(a_numeric()), 2)
     pool = [an_asked(number, code, problem=name) for name in ("one", "two")]
     with pytest.raises(SetupError, match=r"2 parts .* lose 6 of 10 points"):
-        moodle(a_quiz(pool[:1], pool[1:]))
+        moodle_quiz(a_quiz(pool[:1], pool[1:]))
     with pytest.raises(SetupError, match=r"2 parts .* lose 3 of 5 points"):
-        moodle(a_quiz(pool))
+        moodle_quiz(a_quiz(pool))
     categories, _ = exported(a_quiz(pool), leave_out=True)
     assert "maximum mark is 2" in categories[0].info
 
@@ -509,7 +511,7 @@ def test_pools_whose_problems_lose_unlike_parts_are_refused() -> None:
         an_asked(a_field(a_key(a_numeric()), 3), more, problem="two"),
     ]
     with pytest.raises(SetupError, match="number 1 have different points") as caught:
-        moodle(a_quiz(pool), leave_out=True)
+        moodle_quiz(a_quiz(pool), leave_out=True)
     assert "--even-points" in (caught.value.fix or "")
     quiz = replace(a_quiz(pool), even_points=True)
     categories, notes = exported(quiz, leave_out=True)

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from grader.cli import grader
 from grader.errors import SetupError
-from grader.integrations.nbgrader.making import nbgrader
+from grader.integrations.nbgrader.making import nbgrader_assignment
 from grader.integrations.nbgrader.making.answers import answer_of
 from grader.integrations.nbgrader.making.cells import notebook_cells
 from grader.integrations.nbgrader.making.reading import CODE
@@ -178,7 +178,7 @@ def test_letters_may_be_written_in_several_ways() -> None:
 
 
 def test_metadata_is_version_3_of_nbgraders() -> None:
-    exported = nbgrader(quiz_of(a_numeric(), an_explanation(), a_true_false()), "ps1")
+    exported = nbgrader_assignment(quiz_of(a_numeric(), an_explanation(), a_true_false()), "ps1")
     for path, data in exported.files.items():
         seen: set[str] = set()
         for cell in json.loads(data)["cells"]:
@@ -200,7 +200,7 @@ def test_what_students_get_holds_nothing_of_the_key() -> None:
     part = a_numeric(slips=False)
     (item,) = quiz_items(a_key(part))
     assert isinstance(item, NumberItem)
-    exported = nbgrader(quiz_of(part, an_explanation()), "ps1")
+    exported = nbgrader_assignment(quiz_of(part, an_explanation()), "ps1")
     source, students = (exported.files[f"{f}/ps1/quiz.ipynb"] for f in ("source", "students"))
     key = repr(item.ranges[0].value).encode()
     assert key in source
@@ -215,8 +215,8 @@ def test_what_cant_be_tested_is_refused_by_name_and_points() -> None:
     runner = CliRunner()
     quiz = quiz_of(a_code(), a_numeric())
     with pytest.raises(Exception, match=r"q1_p0 \(2\)"):
-        nbgrader(quiz, "ps1")
-    exported = nbgrader(quiz, "ps1", leave_out=True)
+        nbgrader_assignment(quiz, "ps1")
+    exported = nbgrader_assignment(quiz, "ps1", leave_out=True)
     assert any(note.startswith("left out q1_p0 (2 points): ") for note in exported.notes)
     assert b"q1_p1" in exported.files["source/ps1/quiz.ipynb"]
     assert b"q1_p0" not in exported.files["source/ps1/quiz.ipynb"]

@@ -18,7 +18,7 @@ from grader.grading.settings import Settings
 from grader.integrations.nbgrader import grading
 from grader.integrations.nbgrader.assignment import SourceCell, SourceNotebook
 from grader.integrations.nbgrader.collecting import collect_assignment
-from grader.integrations.nbgrader.metadata import checksum
+from grader.integrations.nbgrader.metadata import cell_checksum
 from grader.integrations.nbgrader.overlay import NotebookOverlay, is_untouched
 from grader.integrations.nbgrader.regions import clear_answers, released_cell
 from grader.integrations.nbgrader.rule import UndecidedError, earned_points
@@ -91,9 +91,9 @@ def a_source_cell(**changes: object) -> SourceCell:
 def test_checksums_are_those_of_nbgrader() -> None:
     # As nbgrader 0.9.6 computed it.
     cell = a_source_cell(grade=True, locked=True, points=1)
-    assert checksum(cell) == "67670d449c03f107bfe1f6bc4bc56ff7"
-    assert checksum(a_source_cell(solution=True)) != checksum(a_source_cell(locked=True))
-    assert checksum(cell) == checksum(a_source_cell(grade=True, points=1.0))
+    assert cell_checksum(cell) == "67670d449c03f107bfe1f6bc4bc56ff7"
+    assert cell_checksum(a_source_cell(solution=True)) != cell_checksum(a_source_cell(locked=True))
+    assert cell_checksum(cell) == cell_checksum(a_source_cell(grade=True, points=1.0))
 
 
 def test_solutions_and_hidden_tests_are_cleared_as_nbgrader_does() -> None:

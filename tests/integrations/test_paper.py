@@ -22,8 +22,13 @@ from grader.errors import GraderError, SetupError
 from grader.gradebook import Gradebook
 from grader.grading.manual import give_points
 from grader.grading.sources import rows_of, source_of
-from grader.integrations.paper.entry import enter
-from grader.integrations.paper.printing import check_code, on_paper, print_exam, printed_exam
+from grader.integrations.paper.entry import enter_answers
+from grader.integrations.paper.printing import (
+    answerable_on_paper,
+    check_code,
+    print_exam,
+    printed_exam,
+)
 from grader.kinds import kinds
 from grader.model import Key, Paper, Release, Student
 from grader.model.printed import Form, PrintedExam
@@ -344,8 +349,8 @@ def test_points_go_with_the_parts_that_are_left_out() -> None:
     kinds_of = {part.id: part.kind for part in bank.problem("predict-a-product").parts}
     kept = {i for i in own if kinds_of[i] not in ("code", "measurement", "prediction")}
     with pytest.raises(SetupError, match="need a computer"):
-        on_paper(worth, bank, leave_out=False)
-    exam, notes = on_paper(worth, bank, leave_out=True)
+        answerable_on_paper(worth, bank, leave_out=False)
+    exam, notes = answerable_on_paper(worth, bank, leave_out=True)
     assert set(exam.slots[0].parts) == kept
     share = sum(own[i] for i in kept) / sum(own.values())
     assert exam.slots[0].points == pytest.approx(8 * share)
@@ -385,7 +390,7 @@ def entered(bank: Bank, folder: Path, *rows: Mapping[str, str]) -> tuple[Path, A
     if not (folder / "out").exists():
         made(bank, folder / "out")
     sheet = write_sheet(folder / "typed.csv", folder / "out", *rows)
-    return folder / "results", enter(sheet, folder / "out", folder / "results")
+    return folder / "results", enter_answers(sheet, folder / "out", folder / "results")
 
 
 def grades(results: Path) -> dict[str, dict[str, Any]]:
@@ -502,7 +507,7 @@ def test_a_line_that_is_emptied_is_of_somebody_who_did_not_come(bank: Bank, tmp_
 @pytest.mark.parametrize("name", ["'t Hooft, Gerard", "=1+1", "-x", "'", "O'Neil"])
 def test_names_come_back_from_the_sheet_as_they_were(bank: Bank, tmp_path: Path, name: str) -> None:
     made(bank, tmp_path / "out", students=(Student(id="ada", name=name, version="A"),))
-    enter(tmp_path / "out" / "answers.csv", tmp_path / "out", tmp_path / "results")
+    enter_answers(tmp_path / "out" / "answers.csv", tmp_path / "out", tmp_path / "results")
     with Gradebook.open(tmp_path / "results") as book:
         assert book.students()["ada"].name == name
 
@@ -574,13 +579,13 @@ def test_sheets_that_can_not_be_read_say_why(
     made(bank, tmp_path / "out")
     (tmp_path / "s.csv").write_text(text)
     with pytest.raises(GraderError, match=re.escape(said)):
-        enter(tmp_path / "s.csv", tmp_path / "out", tmp_path / "results")
+        enter_answers(tmp_path / "s.csv", tmp_path / "out", tmp_path / "results")
 
 
 def test_semicolons_and_a_byte_order_mark_are_read(bank: Bank, tmp_path: Path) -> None:
     made(bank, tmp_path / "out")
     (tmp_path / "s.csv").write_bytes(b"\xef\xbb\xbfstudent;version;q1_claim\r\nada;A;true\r\n")
-    enter(tmp_path / "s.csv", tmp_path / "out", tmp_path / "results")
+    enter_answers(tmp_path / "s.csv", tmp_path / "out", tmp_path / "results")
     assert grades(tmp_path / "results")["ada"]["q1_claim"].points == 1
 
 

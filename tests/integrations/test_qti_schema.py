@@ -13,8 +13,8 @@ import pytest
 from grader.bank.folders import Bank
 from grader.draw import draw, sample_seed
 from grader.errors import SetupError
-from grader.integrations.lms.quizzes.qti import qti
-from grader.integrations.lms.variants import make_quiz, question
+from grader.integrations.lms.quizzes.qti import qti_package
+from grader.integrations.lms.variants import make_quiz, quiz_question
 from grader.integrations.quiz_items import quiz_items
 from grader.model import Part, Slot
 from grader.model.quiz import Quiz
@@ -43,7 +43,9 @@ def dtd():  # type: ignore[no-untyped-def]
 
 
 def assessment(quiz: Quiz) -> ET.Element:
-    with zipfile.ZipFile(io.BytesIO(qti(quiz, leave_out=True).files["exam.zip"])) as archive:
+    with zipfile.ZipFile(
+        io.BytesIO(qti_package(quiz, leave_out=True).files["exam.zip"])
+    ) as archive:
         (name,) = (n for n in archive.namelist() if n.count("/") == 1 and n.endswith(".xml")
                    and "meta" not in n)  # fmt: skip
         return ET.fromstring(archive.read(name))
@@ -102,7 +104,7 @@ def test_the_midterm_is_valid(dtd) -> None:  # type: ignore[no-untyped-def]
 def test_every_problem_of_the_bank_is_valid(dtd) -> None:  # type: ignore[no-untyped-def]
     bank, found = Bank.open(()), 0
     for name in quiz_problems():
-        asked = question(draw(bank.problem(name), sample_seed(name, 3), bank.facts),
+        asked = quiz_question(draw(bank.problem(name), sample_seed(name, 3), bank.facts),
                          Slot(problem=name), 1)  # fmt: skip
         try:
             root = assessment(a_quiz([asked]))

@@ -17,7 +17,7 @@ from grader.draw import paper
 from grader.errors import GraderError, SetupError, SubmissionError
 from grader.gradebook import Gradebook
 from grader.grading.ownership import owner_check
-from grader.integrations.gradescope.notebooks import choose
+from grader.integrations.gradescope.notebooks import choose_notebook
 from grader.integrations.paper.printing import print_exam
 from grader.model import Release, Student
 from grader.notebook import Cell, Notebook, read
@@ -372,7 +372,7 @@ def test_gradescope_takes_the_version_and_not_the_sample(
     for name, student in (("a", "A"), ("b", "B")):
         (tmp_path / f"{name}.ipynb").write_bytes(made.of(of_version(student)))
     (tmp_path / "z.ipynb").write_bytes(made.of(sample_student()))
-    found = choose(tmp_path, release.id, ["ada"], {"A"})
+    found = choose_notebook(tmp_path, release.id, ["ada"], {"A"})
     assert found is not None
     assert found.data == made.of(of_version("A"))
     assert found.student is None
@@ -381,6 +381,6 @@ def test_gradescope_takes_the_version_and_not_the_sample(
     (tmp_path / "b.ipynb").unlink()
     (tmp_path / "a.ipynb").write_bytes(stripped(found.data))
     os.utime(tmp_path / "a.ipynb", (1, 1))
-    again = choose(tmp_path, release.id, ["ada"], {"A"})
+    again = choose_notebook(tmp_path, release.id, ["ada"], {"A"})
     assert again is not None
     assert again.data == stripped(found.data)

@@ -17,7 +17,7 @@ from grader.registry import nearest
 if TYPE_CHECKING:
     from grader.integrations.repositories.collecting import Repository
     from grader.integrations.repositories.git import Access
-    from grader.integrations.repositories.publishing import Sent
+    from grader.integrations.repositories.publishing import SendResult
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -54,20 +54,22 @@ def repositories_of(
 ) -> tuple[Repository, ...]:
     """Returns the repository of each student, from the roster's column `repository` or from
     *url*."""
-    from grader.integrations.repositories.collecting import repositories
+    from grader.integrations.repositories.collecting import student_repositories
     from grader.integrations.repositories.roster import load_repositories
 
-    return repositories(students, load_repositories(roster) if roster else {}, url=url)
+    return student_repositories(students, load_repositories(roster) if roster else {}, url=url)
 
 
-def print_sent(sent: Sequence[Sent], *, as_json: bool, nothing: Sequence[str] | None = None) -> int:
+def print_sent(
+    sent: Sequence[SendResult], *, as_json: bool, nothing: Sequence[str] | None = None
+) -> int:
     """Prints the outcome for each student, and returns the exit status.
 
     *nothing* lists students with nothing to send; None if the command always sends something.
     """
-    from grader.integrations.repositories.publishing import Went
+    from grader.integrations.repositories.publishing import SendStatus
 
-    failed = sum(one.went is Went.FAILED for one in sent)
+    failed = sum(one.went is SendStatus.FAILED for one in sent)
     print_outcomes(
         "went",
         [(s.student, s.went.value, s.text, s.commit) for s in sent],

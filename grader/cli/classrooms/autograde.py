@@ -17,7 +17,7 @@ from grader.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from grader.integrations.github.classroom50 import Identity
+    from grader.integrations.github.classroom50 import SubmissionIdentity
     from grader.model import Limits
     from grader.model.exported import Result
 
@@ -66,26 +66,26 @@ def command(
     run; parts that can't be graded here are left out of the points and listed. Without a pack, only
     the public checks are run. Exits 0 whatever the score.
     """
-    from grader.integrations.exporting import make_way, write_exported
+    from grader.integrations.exporting import move_folders_aside, write_exported
     from grader.integrations.github.actions import step_outputs
     from grader.integrations.github.autograding import commit_time, without_verdicts
-    from grader.integrations.github.classroom50 import classroom50, identity, outputs
+    from grader.integrations.github.classroom50 import read_identity, result_files, runner_outputs
     from grader.model import Limits
 
     here = Path.cwd()
-    whose = identity(os.environ)
+    whose = read_identity(os.environ)
     limits = Limits(cell_seconds=cell_seconds, notebook_seconds=notebook_seconds)
     when = commit_time(here)
     if pack is None:
         result, body = _check_publicly(notebook, whose, limits, when)
     else:
         result, body = _grade_with_pack(notebook, whose, pack, limits, sandbox), None
-    made = classroom50(result, whose, scale=scale, leave_out=True, submitted_at=when)
+    made = result_files(result, whose, scale=scale, leave_out=True, submitted_at=when)
     if body is not None:
         made = replace(made, files=without_verdicts(made.files, body))
-    moved = make_way(made, here)
+    moved = move_folders_aside(made, here)
     write_exported(made, here)
-    values = outputs(result, scale=scale, leave_out=True)
+    values = runner_outputs(result, scale=scale, leave_out=True)
     if pack is None:
         values["summary"] = f"public checks only: {values['summary']}"
     if os.environ.get("GITHUB_OUTPUT"):
@@ -97,15 +97,19 @@ def command(
 
 
 def _check_publicly(
-    notebook: Path, whose: Identity, limits: Limits, when: str
+    notebook: Path, whose: SubmissionIdentity, limits: Limits, when: str
 ) -> tuple[Result, str]:
     from grader.check.run import check
     from grader.cli.check_steps import step_summary
     from grader.errors import SubmissionError
-    from grader.integrations.github.autograding import own_file, public_result, unreadable_result
+    from grader.integrations.github.autograding import (
+        public_result,
+        require_no_links,
+        unreadable_result,
+    )
 
     try:
-        checked = check(own_file(notebook), limits)
+        checked = check(require_no_links(notebook), limits)
     except SubmissionError as error:
         # An unreadable notebook is the student's, so it gets a result like any other.
         return unreadable_result(error.what, whose.owner, when), f"{_PUBLIC}\n"
@@ -114,17 +118,17 @@ def _check_publicly(
 
 def _grade_with_pack(
     notebook: Path,
-    whose: Identity,
+    whose: SubmissionIdentity,
     pack: Path,
     limits: Limits,
     sandbox: str,
 ) -> Result:
     from grader.grading.settings import Settings
-    from grader.integrations.github.autograding import sealed_result
+    from grader.integrations.github.autograding import grade_with_pack
     from grader.runtime.sandbox import choose
 
     if sandbox == "auto":
         sandbox = "required"  # the key is on this machine
     choose(sandbox)
     settings = Settings(limits=limits, sandbox=sandbox)
-    return sealed_result(notebook, whose.owner, pack, settings)
+    return grade_with_pack(notebook, whose.owner, pack, settings)

@@ -106,28 +106,28 @@ def command(
     a repository is run or checked out. Exits 1 if a repository can't be read.
     """
     from grader.integrations.repositories.collecting import (
-        Came,
-        Collecting,
+        CollectOptions,
+        CollectStatus,
         collect_repositories,
-        fit_for,
-        repositories,
+        fit_rule,
+        student_repositories,
     )
     from grader.integrations.repositories.git import Bounds
-    from grader.integrations.repositories.roster import instant, load_repositories
+    from grader.integrations.repositories.roster import load_repositories, parse_instant
     from grader.release.roster import load_roster
 
     listed = choose_students(load_roster(roster), students)
     pattern = str(clones.absolute() / "{id}") if clones else url
-    wanted = repositories(
+    wanted = student_repositories(
         listed,
         {} if clones else load_repositories(roster),
         url=pattern,
-        deadline=instant(deadline) if deadline else None,
+        deadline=parse_instant(deadline) if deadline else None,
     )
-    how = Collecting(
+    how = CollectOptions(
         notebook=notebook,
         branch=branch,
-        fit=fit_for(release) if release else None,
+        fit=fit_rule(release) if release else None,
         access=git_access(),
         bounds=Bounds(seconds=seconds, bytes=int(most_mb * 1e6)),
         jobs=jobs,
@@ -135,11 +135,11 @@ def command(
     )
     with progress("collecting", len(wanted)) as done:
         outcomes = collect_repositories(wanted, out, how, done)
-    there = sum(o.came in (Came.COLLECTED, Came.KEPT) for o in outcomes)
+    there = sum(o.came in (CollectStatus.COLLECTED, CollectStatus.KEPT) for o in outcomes)
     print_outcomes(
         "came",
         [(o.student, o.came.value, o.text, o.commit) for o in outcomes],
         f"{there} of {counted(len(outcomes), 'notebook')} in {out}.",
         {"submissions": str(out)} if as_json else None,
     )
-    return 1 if any(o.came is Came.FAILED for o in outcomes) else 0
+    return 1 if any(o.came is CollectStatus.FAILED for o in outcomes) else 0

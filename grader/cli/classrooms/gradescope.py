@@ -176,19 +176,19 @@ def gradescope_command(
 def _parse_tiers(given: tuple[str, ...]) -> tuple[Tiers, bool]:
     """Returns when students see what, and whether solutions were named."""
     from grader.errors import SetupError
-    from grader.integrations.gradescope.results import Tiers, Visible
+    from grader.integrations.gradescope.results import Tiers, Visibility
 
     found = Tiers()
     words = [word.strip() for one in given for word in one.split(",")]
     for word in words:
         what, _, when = word.partition("=")
-        if what not in Tiers.__dataclass_fields__ or when not in set(Visible):
+        if what not in Tiers.__dataclass_fields__ or when not in set(Visibility):
             raise SetupError(
                 f"--tiers '{word}' is not WHAT=WHEN",
                 fix="write marks, solutions or output, then =, then one of "
-                f"{', '.join(one.value for one in Visible)}",
+                f"{', '.join(one.value for one in Visibility)}",
             )
-        found = replace(found, **{what: Visible(when)})
+        found = replace(found, **{what: Visibility(when)})
     return found, any(word.startswith("solutions=") for word in words)
 
 

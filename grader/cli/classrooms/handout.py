@@ -53,7 +53,7 @@ def command(
     Existing files are never changed, so run it again if students join late. Set GITHUB_TOKEN to a
     token with write access. Exits 1 if a repository can't be written.
     """
-    from grader.integrations.repositories.publishing import Sending, folder_files, send_all
+    from grader.integrations.repositories.publishing import SendOptions, folder_files, send_all
     from grader.release.roster import load_roster
 
     listed = choose_students(load_roster(roster), students)
@@ -63,7 +63,7 @@ def command(
             where=str(source),
             fix="give the folder students/ that `grader classroom init` wrote",
         )
-    how = Sending(
+    how = SendOptions(
         branch=branch, message="Hand out the exam\n", whole=False, access=git_access(), jobs=jobs
     )
     to = repositories_of(listed, roster, url)

@@ -91,13 +91,13 @@ def command(
     from grader.bank.folders import Bank
     from grader.integrations.github.classrooms import INSTRUCTOR, init_classroom
     from grader.integrations.github.options import load_previous, merge_options
-    from grader.integrations.repositories.roster import instant
+    from grader.integrations.repositories.roster import parse_instant
     from grader.release.file import load_release
 
     given = {name: value for name, value in said.items() if value is not None}
     wishes, kept = merge_options(load_previous(folder / INSTRUCTOR), given)
     if wishes.deadline:
-        instant(wishes.deadline)
+        parse_instant(wishes.deadline)
     total = len(load_release(release).students)
     with progress("writing", total) as done:
         made = init_classroom(

@@ -56,7 +56,7 @@ def command(
     """
     from grader.integrations.exporting import class_results
     from grader.integrations.github.feedback import feedback_files
-    from grader.integrations.repositories.publishing import Sending, send_all
+    from grader.integrations.repositories.publishing import SendOptions, send_all
     from grader.integrations.results import join_names
     from grader.model.result import Standing
     from grader.words import counted
@@ -78,13 +78,13 @@ def command(
         return code
     files = {r.feedback.student.id: feedback_files(r, results) for r in graded}
     if out is not None:
-        from grader.integrations.exporting import make_way, write_exported
+        from grader.integrations.exporting import move_folders_aside, write_exported
         from grader.model.exported import Exported
 
         flat = {f"{s}/{name}": data for s, mine in files.items() for name, data in mine.items()}
         made = Exported(files=flat)
         # The folders may be clones that contain students' files.
-        for note in make_way(made, out):
+        for note in move_folders_aside(made, out):
             click.echo(f"note: {note}", err=True)
         write_exported(made, out)
         if as_json:
@@ -92,7 +92,7 @@ def command(
         else:
             click.echo(f"Wrote feedback for {counted(len(files), 'student')} to {out}.")
         return code
-    how = Sending(
+    how = SendOptions(
         branch=branch,
         message=f"Feedback on {found.title}\n",
         whole=True,

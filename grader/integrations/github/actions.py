@@ -11,8 +11,8 @@ from pathlib import Path
 
 from grader.errors import SetupError
 from grader.integrations.base import StudentExporter, option
-from grader.integrations.places import Places, places
-from grader.integrations.results import SAID, join_names, open_parts, reason
+from grader.integrations.places import NotebookLines, notebook_lines
+from grader.integrations.results import VERDICT_TEXTS, join_names, open_parts, reason_text
 from grader.model.exported import Exported, Result
 from grader.model.grade import Verdict
 from grader.model.result import Feedback, ShownPart, ShownProblem, Standing
@@ -54,7 +54,7 @@ class Actions(StudentExporter):
         """Returns the annotations as text to print, and the summary, which names open parts."""
         file, known = "", None
         if self.notebook is not None:
-            file, known = self.notebook.as_posix(), places(self.notebook.read_bytes())
+            file, known = self.notebook.as_posix(), notebook_lines(self.notebook.read_bytes())
         target = self.summary or os.environ.get("GITHUB_STEP_SUMMARY")
         return Exported(
             files={},
@@ -92,34 +92,36 @@ def annotation_lines(found: Iterable[Annotation]) -> str:
     for level in Level:
         mine = [one for one in listing if one.level is level]
         shown = mine if len(mine) <= MOST else mine[: MOST - 1]
-        lines += [_command(one) for one in shown]
+        lines += [_workflow_command(one) for one in shown]
         rest = mine[len(shown) :]
         if rest:
             names = join_names([one.title or one.message for one in rest], most=20)
             more = f"{len(rest)} more: {names}"
-            lines.append(_command(Annotation(level=level, message=more, title="More")))
+            lines.append(_workflow_command(Annotation(level=level, message=more, title="More")))
     return "".join(f"{line}\n" for line in lines)
 
 
-def _command(one: Annotation) -> str:
+def _workflow_command(one: Annotation) -> str:
     places = {"file": one.file, "line": one.line if one.file else None, "title": one.title}
-    told = ",".join(f"{key}={_property(str(value))}" for key, value in places.items() if value)
-    return f"::{one.level.value}{' ' if told else ''}{told}::{_data(one.message)}"
+    told = ",".join(
+        f"{key}={_escape_property(str(value))}" for key, value in places.items() if value
+    )
+    return f"::{one.level.value}{' ' if told else ''}{told}::{_escape_data(one.message)}"
 
 
-def _data(text: str) -> str:
+def _escape_data(text: str) -> str:
     # The percent sign first, or the other escapes would be escaped again.
     tame = neutralize(text).strip()
     return tame.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _property(text: str) -> str:
+def _escape_property(text: str) -> str:
     flat = neutralize_line(text).replace("%", "%25")
     return flat.replace(":", "%3A").replace(",", "%2C")
 
 
 def annotations_of(
-    result: Result, file: str, places: Places | None = None
+    result: Result, file: str, places: NotebookLines | None = None
 ) -> tuple[Annotation, ...]:
     """Annotations of a result, at lines of the notebook *file* that *places* has."""
     feedback = result.feedback
@@ -134,7 +136,7 @@ def annotations_of(
             title=f"code cell {trouble.number}",
             message=trouble.error,
             file=file,
-            line=places.of_cell(trouble.number, trouble.line) if places else None,
+            line=places.line_of_cell(trouble.number, trouble.line) if places else None,
         )
         for trouble in troubles
     ]
@@ -143,7 +145,7 @@ def annotations_of(
             Annotation(
                 level=_LEVELS[part.verdict],
                 title=part.name,
-                message=_message(part),
+                message=_part_message(part),
                 file=file,
                 line=places.answers.get(part.name) if places else None,
             )
@@ -162,15 +164,15 @@ _LEVELS = {
 }
 
 
-def _message(part: ShownPart) -> str:
+def _part_message(part: ShownPart) -> str:
     worth = f"{points(part.points)} of {points(part.max_points)} points"
-    return f"{SAID[part.verdict]}, {worth}. {to_one_line(reason(part))}".strip()
+    return f"{VERDICT_TEXTS[part.verdict]}, {worth}. {to_one_line(reason_text(part))}".strip()
 
 
 def summary_of(result: Result) -> str:
     """A step's summary of one result, in GitHub's Markdown."""
     feedback = result.feedback
-    told = [_total(feedback)]
+    told = [_total_text(feedback)]
     if feedback.refusal:
         told.append(feedback.refusal)
     elif feedback.standing not in {Standing.GRADED, Standing.OPEN}:
@@ -181,7 +183,7 @@ def summary_of(result: Result) -> str:
     waiting = open_parts(feedback.problems)
     if waiting:
         told.append(f"Still open: {join_names(waiting)}.")
-    return summary(feedback.title, told, PART_COLUMNS, part_rows(feedback.problems))
+    return markdown_summary(feedback.title, told, PART_COLUMNS, part_rows(feedback.problems))
 
 
 PART_COLUMNS = ("Part", "Points", "Verdict", "Read as", "Why")
@@ -190,13 +192,19 @@ PART_COLUMNS = ("Part", "Points", "Verdict", "Read as", "Why")
 def part_rows(problems: Iterable[ShownProblem]) -> list[Sequence[str]]:
     """Returns the cells of a table with `PART_COLUMNS`, one row per part."""
     return [
-        (part.name, _worth(part), SAID[part.verdict], part.answer or "", reason(part))
+        (
+            part.name,
+            _points_text(part),
+            VERDICT_TEXTS[part.verdict],
+            part.answer or "",
+            reason_text(part),
+        )
         for problem in problems
         for part in problem.parts
     ]
 
 
-def _total(feedback: Feedback) -> str:
+def _total_text(feedback: Feedback) -> str:
     """The total so far; no number while everything is open."""
     if feedback.total is None:
         return f"No points yet, of {points(feedback.max_score)}"
@@ -204,12 +212,12 @@ def _total(feedback: Feedback) -> str:
     return total if feedback.complete else f"{total} so far"
 
 
-def _worth(part: ShownPart) -> str:
+def _points_text(part: ShownPart) -> str:
     got = "open" if part.points is None else points(part.points)
     return f"{got} of {points(part.max_points)}"
 
 
-def summary(
+def markdown_summary(
     title: str, told: Iterable[str], head: Sequence[str], rows: Iterable[Sequence[str]]
 ) -> str:
     """A step's summary from plain text: a heading, one paragraph per sentence, and a table.
@@ -219,12 +227,12 @@ def summary(
     lines = [f"## {escape_markdown(title)}", ""]
     for sentence in told:
         lines += [escape_markdown(sentence, most=2000), ""]
-    lines += [_row(head), "|" + "---|" * len(head)]
-    lines += [_row(row) for row in rows]
+    lines += [_table_row(head), "|" + "---|" * len(head)]
+    lines += [_table_row(row) for row in rows]
     return fit_lines(lines)
 
 
-def _row(cells: Sequence[str]) -> str:
+def _table_row(cells: Sequence[str]) -> str:
     return "| " + " | ".join(escape_markdown(cell) for cell in cells) + " |"
 
 

@@ -26,13 +26,13 @@ from grader.notebook import MAX_BYTES
 _NUMBER = re.compile(r"q(\d{1,9})_", re.ASCII)
 
 
-def sealed_result(notebook: Path, student: str, pack: Path, settings: Settings) -> Result:
+def grade_with_pack(notebook: Path, student: str, pack: Path, settings: Settings) -> Result:
     """Grades *notebook* with the release in *pack*; returns what *student* may see.
 
     Raises SetupError if the pack can't be opened or does not contain the student.
     """
     try:
-        with own_file(notebook).open("rb") as file:
+        with require_no_links(notebook).open("rb") as file:
             data = file.read(MAX_BYTES + 1)  # enough for a longer file to be refused
     except OSError as error:
         raise SetupError(
@@ -40,16 +40,16 @@ def sealed_result(notebook: Path, student: str, pack: Path, settings: Settings) 
             where=str(notebook),
             fix="pass the path of the notebook in the student's repository",
         ) from None
-    return one_result(data, student, pack, settings)
+    return grade_notebook(data, student, pack, settings)
 
 
-def own_file(path: Path) -> Path:
+def require_no_links(path: Path) -> Path:
     """Returns *path*. Raises SetupError if it contains a symbolic link, which a student can commit.
 
     A relative path may lead above the current folder with `..`. Of an absolute path, only the
     last component is checked.
     """
-    steps = [path] if path.is_absolute() else list(_steps(path))
+    steps = [path] if path.is_absolute() else list(_path_steps(path))
     linked = next((step for step in steps if step.is_symlink()), None)
     if linked is not None:
         what = "the notebook" if linked == steps[-1] else f"the notebook's folder '{linked.name}'"
@@ -61,7 +61,7 @@ def own_file(path: Path) -> Path:
     return path
 
 
-def _steps(path: Path) -> Iterator[Path]:
+def _path_steps(path: Path) -> Iterator[Path]:
     """The paths from the current folder to *path*, one per component.
 
     If none of them is a link, `..` leads back to the previous folder.
@@ -72,7 +72,7 @@ def _steps(path: Path) -> Iterator[Path]:
         yield here
 
 
-def one_result(
+def grade_notebook(
     data: bytes,
     student: str,
     release: Path,

@@ -118,7 +118,7 @@ def student_files(
     *version* is the version that the student shares with others. *check* says whether to include
     the GitHub Actions workflow. Raises SpecError if a template can't be filled in.
     """
-    made = dict(_files(STUDENT, templates, course=course, student=student, version=version))
+    made = dict(_render_files(STUDENT, templates, course=course, student=student, version=version))
     if not check:
         made.pop(CHECK, None)
     return made
@@ -126,8 +126,10 @@ def student_files(
 
 def instructor_files(course: Course, templates: tuple[Path, ...]) -> dict[str, bytes]:
     """The files of the instructor's repository by path, without the release and the roster."""
-    return dict(_files(INSTRUCTOR, templates, course=course))
+    return dict(_render_files(INSTRUCTOR, templates, course=course))
 
 
-def _files(kind: str, templates: tuple[Path, ...], **names: object) -> Iterator[tuple[str, bytes]]:
+def _render_files(
+    kind: str, templates: tuple[Path, ...], **names: object
+) -> Iterator[tuple[str, bytes]]:
     return render_folder(f"classroom/{kind}", templates, pins=PINS, **names)

@@ -12,8 +12,13 @@ from pathlib import Path
 
 from grader.errors import SetupError
 from grader.integrations.base import StudentExporter, option
-from grader.integrations.github.actions import PART_COLUMNS, part_rows, step_outputs, summary
-from grader.integrations.results import graded_problems, omission_notes, reason, settled_parts
+from grader.integrations.github.actions import (
+    PART_COLUMNS,
+    markdown_summary,
+    part_rows,
+    step_outputs,
+)
+from grader.integrations.results import graded_problems, omission_notes, reason_text, settled_parts
 from grader.model.exported import Exported, Result
 from grader.model.result import ShownPart, ShownProblem
 from grader.text.escape import escape_controls, neutralize_line, to_one_line
@@ -69,9 +74,9 @@ class Classroom50(StudentExporter):
 
     def export(self, subject: Result) -> Exported:
         """Returns both files. Raises SetupError if the runner's variables are missing."""
-        exported = classroom50(
+        exported = result_files(
             subject,
-            identity(os.environ),
+            read_identity(os.environ),
             scale=self.scale,
             leave_out=self.leave_out,
             submitted_at=self.submitted_at,
@@ -79,12 +84,12 @@ class Classroom50(StudentExporter):
         )
         if self.github_output is None:
             return exported
-        lines = step_outputs(outputs(subject, scale=self.scale, leave_out=self.leave_out))
+        lines = step_outputs(runner_outputs(subject, scale=self.scale, leave_out=self.leave_out))
         return replace(exported, appended={self.github_output: lines})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
+class SubmissionIdentity:
     """The submission, as the runner's environment identifies it."""
 
     classroom: str
@@ -111,7 +116,7 @@ _REQUIRED = {
 }
 
 
-def identity(environment: Mapping[str, str]) -> Identity:
+def read_identity(environment: Mapping[str, str]) -> SubmissionIdentity:
     """Reads the submission's identity from the variables that Classroom 50's runner sets.
 
     Raises SetupError that names missing variables.
@@ -130,7 +135,7 @@ def identity(environment: Mapping[str, str]) -> Identity:
             fix="set SUBMISSION_TAG to a tag that starts with submit/",
         )
     number = environment.get("GITHUB_ACTOR_ID", "").strip()
-    return Identity(
+    return SubmissionIdentity(
         **found,
         # Older runners do not set it, and support only individual work.
         assignment_type=environment.get("ASSIGNMENT_TYPE", "").strip() or "individual",
@@ -140,9 +145,9 @@ def identity(environment: Mapping[str, str]) -> Identity:
     )
 
 
-def classroom50(
+def result_files(
     result: Result,
-    whose: Identity,
+    whose: SubmissionIdentity,
     *,
     scale: int = SCALE,
     leave_out: bool = False,
@@ -159,7 +164,7 @@ def classroom50(
     """
     problems = graded_problems(result, leave_out=leave_out)
     parts = [(problem, part) for problem in problems for part in settled_parts(problem)]
-    tests = [_test(problem, part, scale) for problem, part in parts]
+    tests = [_test_entry(problem, part, scale) for problem, part in parts]
     score = sum(_whole_points(part.points or 0.0, scale, part.name) for _, part in parts)
     most = sum(_whole_points(part.max_points, scale, part.name) for _, part in parts)
     data: dict[str, object] = {
@@ -172,13 +177,13 @@ def classroom50(
         "commit": whose.commit,
         "release": whose.release,
         "review": whose.review,
-        "datetime": _utc_time(submitted_at or result.submitted_at, result.feedback.student.id),
+        "datetime": _to_utc(submitted_at or result.submitted_at, result.feedback.student.id),
         "score": score,
         "max-score": most,
         "tests": tests,
     }
     if graded_at:
-        data["graded_at"] = _utc_time(graded_at, result.feedback.student.id)
+        data["graded_at"] = _to_utc(graded_at, result.feedback.student.id)
     if whose.pushed_by:
         data["submitted_by"] = {"username": whose.pushed_by, "id": whose.pusher}
     # Plain ASCII, because the runner reads it in the machine's preferred encoding.
@@ -189,11 +194,16 @@ def classroom50(
     off = Fraction(score, scale) - sum(Fraction(part.points or 0.0) for _, part in parts)
     if abs(off) > Fraction(1, 10**5):
         notes.append(f"rounded to 1/{scale} of a point; the field `points` of each test is exact")
-    files = {RESULT: text.encode(), BODY: _body(result, problems, score, most, scale).encode()}
+    files = {
+        RESULT: text.encode(),
+        BODY: _release_body(result, problems, score, most, scale).encode(),
+    }
     return Exported(files=files, notes=tuple(notes))
 
 
-def outputs(result: Result, *, scale: int = SCALE, leave_out: bool = False) -> dict[str, str]:
+def runner_outputs(
+    result: Result, *, scale: int = SCALE, leave_out: bool = False
+) -> dict[str, str]:
     """`status` and `summary` for the runner's GITHUB_OUTPUT."""
     parts = [p for one in graded_problems(result, leave_out=leave_out) for p in settled_parts(one)]
     right = sum(_is_full(part) for part in parts)
@@ -205,7 +215,7 @@ def outputs(result: Result, *, scale: int = SCALE, leave_out: bool = False) -> d
     }
 
 
-def _test(problem: ShownProblem, part: ShownPart, scale: int) -> dict[str, object]:
+def _test_entry(problem: ShownProblem, part: ShownPart, scale: int) -> dict[str, object]:
     return {
         "test-name": neutralize_line(f"{part.name} ({problem.title})"),
         "passed": _is_full(part),
@@ -215,7 +225,7 @@ def _test(problem: ShownProblem, part: ShownPart, scale: int) -> dict[str, objec
         "max-points": part.max_points,
         "verdict": part.verdict.value,
         "answer": None if part.answer is None else to_one_line(part.answer),
-        "message": escape_controls(reason(part)),
+        "message": escape_controls(reason_text(part)),
     }
 
 
@@ -234,7 +244,7 @@ def _whole_points(earned: float, scale: int, name: str) -> int:
     return whole
 
 
-def _utc_time(text: str | None, student: str) -> str:
+def _to_utc(text: str | None, student: str) -> str:
     """Converts ISO 8601 to the form that the format requires; without a zone it is UTC."""
     try:
         when = datetime.fromisoformat(text or "")
@@ -247,7 +257,7 @@ def _utc_time(text: str | None, student: str) -> str:
     return when.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _body(
+def _release_body(
     result: Result, problems: tuple[ShownProblem, ...], score: int, most: int, scale: int
 ) -> str:
     feedback = result.feedback
@@ -261,4 +271,4 @@ def _body(
         paragraphs.append(feedback.refusal)
     paragraphs += [f"Warning: {text}." for text in feedback.warnings]
     title = f"{feedback.title}: {earned} of {worth} points"
-    return summary(title, paragraphs, PART_COLUMNS, part_rows(problems))
+    return markdown_summary(title, paragraphs, PART_COLUMNS, part_rows(problems))

@@ -72,7 +72,9 @@ def classroom50_files(
             "classroom/classroom50", templates, course=course, pack=bool(pack), limits=LIMITS
         )
     )
-    made[ENTRY] = (json.dumps(entry(course, owner), indent=2, ensure_ascii=False) + "\n").encode()
+    made[ENTRY] = (
+        json.dumps(assignment_entry(course, owner), indent=2, ensure_ascii=False) + "\n"
+    ).encode()
     if pack:
         made[PACK] = pack
     size = sum(len(data) for data in made.values())
@@ -86,9 +88,9 @@ def classroom50_files(
     return made
 
 
-def entry(course: Course, owner: str) -> Mapping[str, object]:
+def assignment_entry(course: Course, owner: str) -> Mapping[str, object]:
     """The assignment's entry in the classroom's `assignments.json` (classroom50/assignments/v1)."""
-    due = {"due": _utc(course.deadline)} if course.deadline else {}
+    due = {"due": _to_utc(course.deadline)} if course.deadline else {}
     return {
         "slug": course.assignment,
         "name": course.title,
@@ -123,5 +125,5 @@ def setup_notes(course: Course) -> Iterator[str]:
     )
 
 
-def _utc(deadline: str) -> str:
+def _to_utc(deadline: str) -> str:
     return datetime.fromisoformat(deadline).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -29,13 +29,17 @@ from grader.integrations.github.classroom50_setup import (
 )
 from grader.integrations.github.options import (
     KEPT,
-    Before,
-    Wishes,
+    ClassroomOptions,
+    PreviousRun,
     command_line,
     load_previous,
     stored_options,
 )
-from grader.integrations.github.student_files import TEST_EXAM, is_ours, test_exam_source
+from grader.integrations.github.student_files import (
+    TEST_EXAM,
+    is_rendered_notebook,
+    test_exam_source,
+)
 from grader.integrations.install import Source, chosen_source
 from grader.model import Release
 from grader.release.file import load_release, release_bytes
@@ -45,7 +49,14 @@ from grader.release.roster import load_roster
 from grader.release.versions import of_version, sample_student, shared_version, versions_of
 from grader.words import counted
 
-__all__ = ["Before", "Init", "Wishes", "course_of", "init_classroom", "known_to_students"]
+__all__ = [
+    "ClassroomOptions",
+    "PreviousRun",
+    "WrittenClassroom",
+    "course_of",
+    "init_classroom",
+    "own_bank_notes",
+]
 
 TEMPLATE, STUDENTS, INSTRUCTOR, BUNDLE = "student-template", "students", "instructor", "classroom50"
 ROSTER = "roster.csv"
@@ -56,7 +67,7 @@ _TORCH = re.compile(r"^\s*(import|from) torch\b", re.M)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Init:
+class WrittenClassroom:
     """What was written."""
 
     course: Course
@@ -67,12 +78,12 @@ class Init:
 def init_classroom(
     release_file: Path,
     out: Path,
-    wishes: Wishes,
+    wishes: ClassroomOptions,
     bank: Bank,
     *,
     pack: Path | None = None,
     done: Callable[[str], None] = lambda _: None,
-) -> Init:
+) -> WrittenClassroom:
     """Writes the template, every student's starter repository, and the instructor's repository.
 
     If all students share one version, the template has the notebook itself; otherwise a sample
@@ -91,10 +102,10 @@ def init_classroom(
             fix="choose a folder outside it; only instructor/, kept private, may hold the release",
         )
     check = wishes.host == "github"
-    bundle = {} if check else _bundle(course, wishes, bank, pack, out / BUNDLE)
+    bundle = {} if check else _bundle_files(course, wishes, bank, pack, out / BUNDLE)
     tests = {TEST_EXAM: test_exam_source(bank.templates).encode()}
     notebooks = Notebooks(release, bank)
-    shown = _in_template(course, notebooks)
+    shown = _template_notebook(course, notebooks)
     stale = _remove_stale(out / TEMPLATE, load_previous(out / INSTRUCTOR), shown)
     _write_files(
         out / TEMPLATE, {**student_files(course, bank.templates, check=check), **tests, **shown}
@@ -108,16 +119,18 @@ def init_classroom(
     roster = out / INSTRUCTOR / ROSTER
     unlisted = _unlisted_note(roster, release)
     if not roster.exists():  # the instructor may have edited it
-        instructor[ROSTER] = _roster(release)
+        instructor[ROSTER] = _roster_csv(release)
     instructor[KEPT] = stored_options(wishes, tuple(shown))
     _write_files(out / INSTRUCTOR, instructor)
     write_whole(out / INSTRUCTOR / "release" / "release.json", release_bytes(release), private=True)
     _write_files(out / BUNDLE, bundle)
-    notes = (*known_to_students(release), *_notes(course, wishes), *_of_versions(release, course))
-    return Init(course=course, students=len(release.students), notes=(*notes, *stale, *unlisted))
+    notes = (*own_bank_notes(release), *_notes(course, wishes), *_template_notes(release, course))
+    return WrittenClassroom(
+        course=course, students=len(release.students), notes=(*notes, *stale, *unlisted)
+    )
 
 
-def _check_reachable(source: Source, wishes: Wishes) -> None:
+def _check_reachable(source: Source, wishes: ClassroomOptions) -> None:
     """Raises SetupError if the wheel that students must install is only on this machine."""
     if source.wheel is not None and not wishes.grader_source.startswith("file:"):
         digest = source.url.rpartition("#")[2]
@@ -129,19 +142,19 @@ def _check_reachable(source: Source, wishes: Wishes) -> None:
         )
 
 
-def _in_template(course: Course, notebooks: Notebooks) -> dict[str, bytes]:
+def _template_notebook(course: Course, notebooks: Notebooks) -> dict[str, bytes]:
     """The notebook in the template, which does not depend on the student; may be empty."""
     if course.shared:
         return {course.notebook: notebooks.of(of_version(course.shared))}
     return {course.sample: notebooks.of(sample_student())} if course.sample else {}
 
 
-def _remove_stale(template: Path, earlier: Before, shown: Mapping[str, bytes]) -> list[str]:
+def _remove_stale(template: Path, earlier: PreviousRun, shown: Mapping[str, bytes]) -> list[str]:
     """Removes notebooks that only an earlier run put into the template; returns a note.
 
     Students who started from one would work in a notebook that this release does not grade.
     """
-    gone = [n for n in earlier.notebooks if n not in shown and is_ours(template / n)]
+    gone = [n for n in earlier.notebooks if n not in shown and is_rendered_notebook(template / n)]
     for name in gone:
         (template / name).unlink()
     return [f"removed from the template: {', '.join(gone)}"] if gone else []
@@ -160,7 +173,7 @@ def _unlisted_note(roster: Path, release: Release) -> list[str]:
     return [f"{who} no line in instructor/{ROSTER}: {told}"]
 
 
-def course_of(release: Release, wishes: Wishes) -> Course:
+def course_of(release: Release, wishes: ClassroomOptions) -> Course:
     """The values for the templates; raises SetupError for bad options."""
     exam = release.exam
     owner, assignment = wishes.owner or _NOBODY, wishes.assignment or exam.id
@@ -177,7 +190,7 @@ def course_of(release: Release, wishes: Wishes) -> Course:
         branch=wishes.branch,
         deadline=wishes.deadline,
         cron=" ".join(wishes.schedule.split()),
-        torch=any(_TORCH.search(text) for text in _texts(release.sources)),
+        torch=any(_TORCH.search(text) for text in _iter_strings(release.sources)),
         cuda=_needs_cuda(release),
         gpu_label=wishes.gpu_label,
         classroom=wishes.classroom,
@@ -196,14 +209,14 @@ def course_of(release: Release, wishes: Wishes) -> Course:
     return replace(course, sample=f"sample/{Path(course.notebook).stem}-sample.ipynb")
 
 
-def _texts(data: object) -> Iterator[str]:
+def _iter_strings(data: object) -> Iterator[str]:
     """Yields every string in nested data."""
     if isinstance(data, str):
         yield data
     elif isinstance(data, Mapping):
-        yield from (text for value in data.values() for text in _texts(value))
+        yield from (text for value in data.values() for text in _iter_strings(value))
     elif isinstance(data, list | tuple):
-        yield from (text for value in data for text in _texts(value))
+        yield from (text for value in data for text in _iter_strings(value))
 
 
 def _needs_cuda(release: Release) -> bool:
@@ -214,7 +227,7 @@ def _needs_cuda(release: Release) -> bool:
     return any(trial.device == "cuda" for trial in trials_of(paper(release, student)))
 
 
-def _roster(release: Release) -> bytes:
+def _roster_csv(release: Release) -> bytes:
     text = io.StringIO(newline="")
     rows = csv.writer(text, lineterminator="\n")
     has = bool(versions_of(release))
@@ -225,17 +238,17 @@ def _roster(release: Release) -> bytes:
     return text.getvalue().encode()
 
 
-def _bundle(
-    course: Course, wishes: Wishes, bank: Bank, pack: Path | None, folder: Path
+def _bundle_files(
+    course: Course, wishes: ClassroomOptions, bank: Bank, pack: Path | None, folder: Path
 ) -> Mapping[str, bytes]:
     """Classroom 50's files, with *pack* or else the pack of an earlier run in *folder*."""
     earlier = folder / PACK
     kept = earlier.read_bytes() if pack is None and earlier.exists() else b""
-    sealed = kept if pack is None else _pack_bytes(pack)
+    sealed = kept if pack is None else _read_pack(pack)
     return classroom50_files(course, wishes.owner or _NOBODY, bank.templates, sealed)
 
 
-def _pack_bytes(pack: Path) -> bytes:
+def _read_pack(pack: Path) -> bytes:
     from grader.release import sealed
 
     if not sealed.is_pack_file(pack):
@@ -247,7 +260,7 @@ def _pack_bytes(pack: Path) -> bytes:
     return pack.read_bytes()
 
 
-def known_to_students(release: Release) -> Iterator[str]:
+def own_bank_notes(release: Release) -> Iterator[str]:
     """A note if problems come from the package's own bank, which students can read."""
     own = Bank((own_bank(),))
     known = [n for n, d in release.digests.items() if n in own.paths and own.digest(n) == d]
@@ -259,7 +272,7 @@ def known_to_students(release: Release) -> Iterator[str]:
         )
 
 
-def _notes(course: Course, wishes: Wishes) -> list[str]:
+def _notes(course: Course, wishes: ClassroomOptions) -> list[str]:
     notes = [course.source.note] if course.source.note else []
     if not wishes.owner and not wishes.url:
         notes.append(f"students' repositories are expected at {course.url}; see --owner and --url")
@@ -274,7 +287,7 @@ def _notes(course: Course, wishes: Wishes) -> list[str]:
     return notes
 
 
-def _of_versions(release: Release, course: Course) -> Iterator[str]:
+def _template_notes(release: Release, course: Course) -> Iterator[str]:
     """Notes on what the template shows and what it can't contain."""
     if course.shared:
         yield (

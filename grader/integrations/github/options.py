@@ -17,7 +17,7 @@ SCHEMA = "systems-grader/classroom/v1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
+class ClassroomOptions:
     """The instructor's options; an empty one has a default that depends on the release."""
 
     host: str = "github"
@@ -39,17 +39,17 @@ class Wishes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Before:
+class PreviousRun:
     """What an earlier run stored in the instructor's repository."""
 
-    wishes: Wishes = Wishes()
+    wishes: ClassroomOptions = ClassroomOptions()
     notebooks: tuple[str, ...] = ()
     """Notebooks that it put into the template."""
     lost: bool = False
     """Whether there was an earlier run that stored no options."""
 
 
-def load_previous(instructor: Path) -> Before:
+def load_previous(instructor: Path) -> PreviousRun:
     """Reads what an earlier run stored. Raises SetupError if the file can't be read."""
     path = instructor / KEPT
     try:
@@ -58,12 +58,12 @@ def load_previous(instructor: Path) -> Before:
             raise ValueError("another schema")
         # Earlier versions stored the name of a package, which anyone may own on an index.
         options = {n: v for n, v in data["options"].items() if n != "install"}
-        return Before(
-            wishes=Wishes(**_require_types(options)),
+        return PreviousRun(
+            wishes=ClassroomOptions(**_require_types(options)),
             notebooks=tuple(str(name) for name in data["template_notebooks"]),
         )
     except FileNotFoundError:
-        return Before(lost=(instructor / ".github" / "workflows").is_dir())
+        return PreviousRun(lost=(instructor / ".github" / "workflows").is_dir())
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise SetupError(
             "the options of an earlier run of `grader classroom init` can't be read",
@@ -73,26 +73,28 @@ def load_previous(instructor: Path) -> Before:
 
 
 def _require_types(options: Mapping[str, Any]) -> Mapping[str, Any]:
-    plain = Wishes()
+    plain = ClassroomOptions()
     for name, value in options.items():
         if type(value) is not type(getattr(plain, name)):
             raise TypeError(name)
     return options
 
 
-def merge_options(earlier: Before, given: Mapping[str, object]) -> tuple[Wishes, tuple[str, ...]]:
+def merge_options(
+    earlier: PreviousRun, given: Mapping[str, object]
+) -> tuple[ClassroomOptions, tuple[str, ...]]:
     """The options of this run, and notes on options that it keeps from an earlier one.
 
     *given* has the options of this run by name; an empty one resets an earlier one.
     """
-    plain = Wishes()
+    plain = ClassroomOptions()
     now: dict[str, Any] = {n: getattr(plain, n) if v == "" else v for n, v in given.items()}
     wishes = replace(earlier.wishes, **now)
     kept = [(n, v) for n, v in _changed_options(earlier.wishes) if n not in given]
     notes = []
     if kept:
         notes.append(
-            f"kept from the previous run:{options(kept)}; pass an option again to change it"
+            f"kept from the previous run:{format_options(kept)}; pass an option again to change it"
             + (", or pass '' to reset it" if any(isinstance(v, str) for _, v in kept) else "")
         )
     if earlier.lost:
@@ -103,16 +105,16 @@ def merge_options(earlier: Before, given: Mapping[str, object]) -> tuple[Wishes,
     return wishes, tuple(notes)
 
 
-def _changed_options(wishes: Wishes) -> Iterator[tuple[str, object]]:
+def _changed_options(wishes: ClassroomOptions) -> Iterator[tuple[str, object]]:
     """Yields name and value of each option that differs from its default."""
-    plain = Wishes()
-    for field in fields(Wishes):
+    plain = ClassroomOptions()
+    for field in fields(ClassroomOptions):
         value = getattr(wishes, field.name)
         if value != getattr(plain, field.name):
             yield field.name, value
 
 
-def options(told: list[tuple[str, object]]) -> str:
+def format_options(told: list[tuple[str, object]]) -> str:
     """Names and values as command-line options, each preceded by a space.
 
     >>> options([("schedule", "5 23 * * *"), ("sample", False)])
@@ -128,12 +130,12 @@ def options(told: list[tuple[str, object]]) -> str:
     return "".join(written)
 
 
-def command_line(wishes: Wishes) -> str:
+def command_line(wishes: ClassroomOptions) -> str:
     """The command-line options that write the same files in another folder."""
-    return options([*_changed_options(wishes)])
+    return format_options([*_changed_options(wishes)])
 
 
-def stored_options(wishes: Wishes, notebooks: tuple[str, ...]) -> bytes:
+def stored_options(wishes: ClassroomOptions, notebooks: tuple[str, ...]) -> bytes:
     """Content of the file that a later run reads."""
     data = {
         "schema": SCHEMA,

@@ -10,15 +10,15 @@ from fractions import Fraction
 from pathlib import Path
 
 from grader.integrations.base import StudentExporter, option
-from grader.integrations.equal_weights import Quanta, Split, split
+from grader.integrations.equal_weights import EqualSplit, EqualTests, split_into_tests
 from grader.integrations.github.actions import step_outputs
 from grader.integrations.results import (
-    SAID,
+    VERDICT_TEXTS,
     graded_problems,
     join_names,
     omission_notes,
     open_parts,
-    reason,
+    reason_text,
     settled_parts,
 )
 from grader.model.exported import Exported, Result
@@ -58,10 +58,10 @@ class GitHub(StudentExporter):
 
     def export(self, subject: Result) -> Exported:
         """Returns one file per problem, and `outputs.json` with the outputs of the step."""
-        exported = github(subject, leave_out=self.leave_out)
+        exported = reporter_files(subject, leave_out=self.leave_out)
         if self.github_output is None:
             return exported
-        lines = step_outputs(outputs(runners(subject, leave_out=self.leave_out)))
+        lines = step_outputs(reporter_outputs(runners(subject, leave_out=self.leave_out)))
         return replace(exported, appended={self.github_output: lines})
 
 
@@ -79,7 +79,7 @@ class Runner:
         return f"{self.id.upper()}_RESULTS"
 
     @property
-    def encoded(self) -> str:
+    def encoded_payload(self) -> str:
         """The variable's value: the payload as base64 of JSON."""
         data = json.dumps(self.payload, ensure_ascii=False, allow_nan=False)
         return base64.b64encode(data.encode()).decode("ascii")
@@ -95,11 +95,11 @@ def runners(result: Result, *, leave_out: bool = False) -> tuple[Runner, ...]:
     found: list[Runner] = []
     scores = _Scores()
     for problem in graded_problems(result, leave_out=leave_out):
-        made = split(settled_parts(problem))
+        made = split_into_tests(settled_parts(problem))
         if made is not None:
             # Warnings are shown once, not for every problem.
             told = () if found else result.feedback.warnings
-            found.append(_runner(problem, made, scores, result.feedback.refusal, told))
+            found.append(_problem_runner(problem, made, scores, result.feedback.refusal, told))
     return tuple(found)
 
 
@@ -120,53 +120,58 @@ class _Scores:
         if self._sum + value != wanted:
             value = wanted - self._sum
         self._sum += value
-        return _number(value)
+        return _as_int_if_whole(value)
 
 
-def outputs(found: Iterable[Runner]) -> dict[str, str]:
+def reporter_outputs(found: Iterable[Runner]) -> dict[str, str]:
     """The step's outputs: one per runner, and `runners` with their ids."""
     listing = list(found)
-    return {**{one.id: one.encoded for one in listing}, RUNNERS: ",".join(r.id for r in listing)}
+    return {
+        **{one.id: one.encoded_payload for one in listing},
+        RUNNERS: ",".join(r.id for r in listing),
+    }
 
 
-def github(result: Result, *, leave_out: bool = False) -> Exported:
+def reporter_files(result: Result, *, leave_out: bool = False) -> Exported:
     """The reporter's JSON for every problem, for inspection or for other programs."""
     made = runners(result, leave_out=leave_out)
     files = {
         f"{one.id}.json": _json({"variable": one.variable, "payload": one.payload}) for one in made
     }
-    files["outputs.json"] = _json(outputs(made))
-    return Exported(files=files, notes=notes(result, leave_out=leave_out))
+    files["outputs.json"] = _json(reporter_outputs(made))
+    return Exported(files=files, notes=export_notes(result, leave_out=leave_out))
 
 
-def notes(result: Result, *, leave_out: bool = False) -> tuple[str, ...]:
+def export_notes(result: Result, *, leave_out: bool = False) -> tuple[str, ...]:
     """Notes on what the reporter's format can't represent of *result*."""
     problems = graded_problems(result, leave_out=leave_out)
     said = list(omission_notes(result))
     for problem in problems:
-        made = split(settled_parts(problem))
+        made = split_into_tests(settled_parts(problem))
         if made is not None and not made.exact:
             said.append(
                 f"problem {problem.number} earned {problem.points:.7g} points, exported as "
                 f"{made.points:.7g}, because the reporter counts tests of equal weight"
             )
     nothing = [
-        f"q{p.number}" for p in problems if settled_parts(p) and split(settled_parts(p)) is None
+        f"q{p.number}"
+        for p in problems
+        if settled_parts(p) and split_into_tests(settled_parts(p)) is None
     ]
     if nothing:
         said.append(f"left out because they are worth no points: {join_names(nothing)}")
     return tuple(said)
 
 
-def _runner(
+def _problem_runner(
     problem: ShownProblem,
-    made: Split,
+    made: EqualSplit,
     scores: _Scores,
     refusal: str | None,
     warnings: Sequence[str],
 ) -> Runner:
     number = f"q{problem.number}"
-    tests = [test for one in made.quanta for test in _tests(one, made, problem, scores)]
+    tests = [test for one in made.quanta for test in _test_entries(one, made, problem, scores)]
     if refusal:
         tests[0]["test_code"] = neutralize_line(refusal)
     most = sum(one.total for one in made.quanta) * made.step
@@ -174,7 +179,7 @@ def _runner(
     payload: dict[str, object] = {
         "version": _VERSION,
         "status": "pass" if passed else "fail",
-        "max_score": _number(float(most)),
+        "max_score": _as_int_if_whole(float(most)),
         "tests": tests,
     }
     waiting = open_parts([problem])
@@ -184,22 +189,22 @@ def _runner(
     if said:
         payload["message"] = neutralize_line("; ".join(said))
     runner = Runner(id=number, payload=payload)
-    if len(runner.encoded) + len(runner.variable) < _LONGEST_VARIABLE:
+    if len(runner.encoded_payload) + len(runner.variable) < _LONGEST_VARIABLE:
         return runner
     for test in tests:
         test["test_code"] = ""
     return Runner(id=number, payload=payload)
 
 
-def _tests(
-    one: Quanta, made: Split, problem: ShownProblem, scores: _Scores
+def _test_entries(
+    one: EqualTests, made: EqualSplit, problem: ShownProblem, scores: _Scores
 ) -> list[dict[str, object]]:
     """The tests, passing ones first; the first failing one has the reason."""
     name = one.part.name if one.part else f"problem {problem.number}"
     earned = points(one.part.points if one.part else problem.points)
     worth = points(one.part.max_points if one.part else float(made.step * one.total))
     title = f"{name}: {earned} of {worth} points"
-    why = _why(one.part) if one.part else ""
+    why = _failure_text(one.part) if one.part else ""
     tests: list[dict[str, object]] = []
     for count in range(1, one.total + 1):
         passes = count <= one.passed
@@ -220,13 +225,13 @@ def _tests(
     return tests
 
 
-def _why(part: ShownPart) -> str:
+def _failure_text(part: ShownPart) -> str:
     answer = f", answer: {part.answer}" if part.answer else ""
-    told = f"{SAID[part.verdict]}{answer}\n{reason(part)}"[:_LONGEST_REASON]
+    told = f"{VERDICT_TEXTS[part.verdict]}{answer}\n{reason_text(part)}"[:_LONGEST_REASON]
     return "\n".join(neutralize(f"  {row}") for row in told.strip().splitlines())
 
 
-def _number(value: float) -> float | int:
+def _as_int_if_whole(value: float) -> float | int:
     return int(value) if value == int(value) else value
 
 

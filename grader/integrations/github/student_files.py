@@ -28,7 +28,7 @@ def test_exam_source(templates: tuple[Path, ...]) -> str:
     )
 
 
-def is_ours(path: Path) -> bool:
+def is_rendered_notebook(path: Path) -> bool:
     """Whether the file at *path* is a notebook that this package rendered, even if edited since."""
     try:
         found = read(path.read_bytes()).metadata.get("grader")

@@ -12,20 +12,20 @@ from typing import Any
 from grader.errors import GraderError, SetupError, SubmissionError
 from grader.files import write_whole
 from grader.grading.settings import Settings
-from grader.integrations.github.autograding import one_result
+from grader.integrations.github.autograding import grade_notebook
 from grader.integrations.gradescope.image import RELEASE, SETTINGS, RunSettings, time_limit
 from grader.integrations.gradescope.network import has_loopback, leave_open, network_problems
-from grader.integrations.gradescope.notebooks import Chosen, choose
-from grader.integrations.gradescope.people import People, submitter_names
+from grader.integrations.gradescope.notebooks import ChosenNotebook, choose_notebook
+from grader.integrations.gradescope.people import SubmitterFinder, submitter_names
 from grader.integrations.gradescope.results import (
     FILE,
     TextFormat,
     Tiers,
-    Visible,
+    Visibility,
     counted_runs,
     earlier_counted_runs,
+    rate_refusal,
     results_json,
-    too_soon,
     ungraded_result,
 )
 from grader.model import Limits, Release
@@ -48,7 +48,7 @@ log = logging.getLogger("grader.gradescope")
 log.addHandler(logging.NullHandler())
 
 
-def _settings(how: RunSettings, share: int) -> Settings:
+def _run_settings(how: RunSettings, share: int) -> Settings:
     """Returns the settings for each of *share* runs, which together must fit into the time."""
     whole = SHARE * time_limit(how.minutes) / share
     ours = OURS_WITH_TORCH_MB if how.torch else OURS_MB
@@ -64,7 +64,7 @@ def _settings(how: RunSettings, share: int) -> Settings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
+class AutograderOutput:
     """The result of one autograder run."""
 
     data: bytes
@@ -73,7 +73,7 @@ class Done:
     """Printed by the autograder, which only the instructor sees."""
 
 
-def autograde(root: Path) -> Done:
+def autograde(root: Path) -> AutograderOutput:
     """Grades the submission in *root*, and writes its `results/results.json`.
 
     Does not raise: if the submission can't be graded, or an internal error occurs, the file says
@@ -81,11 +81,11 @@ def autograde(root: Path) -> Done:
     """
     metadata: Mapping[str, Any] = {}
     try:
-        metadata = _metadata(root)
+        metadata = _read_metadata(root)
         done = _grade_submission(root, _load_settings(root / "source"), metadata)
     except SubmissionError as error:
         said = ". ".join(one.removesuffix(".") for one in (error.what, error.fix) if one)
-        done = _no_score(f"Not graded: {said}.", metadata)
+        done = _ungraded_output(f"Not graded: {said}.", metadata)
     except Exception as error:
         if not isinstance(error, GraderError):
             log.exception("grading failed")
@@ -93,51 +93,53 @@ def autograde(root: Path) -> Done:
             "Your submission could not be graded because of an internal error. This is not your "
             "fault, and no points are deducted. Tell your instructor."
         )
-        done = replace(_no_score(sentence, metadata), sentence=f"not graded: {error}")
+        done = replace(_ungraded_output(sentence, metadata), sentence=f"not graded: {error}")
     write_whole(root / "results" / FILE, done.data)
     return done
 
 
-def _grade_submission(root: Path, how: RunSettings, metadata: Mapping[str, Any]) -> Done:
+def _grade_submission(
+    root: Path, how: RunSettings, metadata: Mapping[str, Any]
+) -> AutograderOutput:
     if how.rate is not None:
-        soon = too_soon(metadata, most=how.rate[0], minutes=how.rate[1])
+        soon = rate_refusal(metadata, most=how.rate[0], minutes=how.rate[1])
         if soon is not None:
-            return Done(data=soon.results_json(), sentence=soon.sentence)
+            return AutograderOutput(data=soon.results_json(), sentence=soon.sentence)
     source = root / "source" / RELEASE
     release = load_release(source)
-    students = People(release.students).of(metadata)
+    students = SubmitterFinder(release.students).of(metadata)
     if not students:
         who = submitter_names(metadata)
-        return _no_score(
+        return _ungraded_output(
             f"Not graded: the exam has no notebook for {who}. No points are deducted. Ask your "
             "instructor to add this e-mail or number to the roster, render the exam again, and "
             "upload the new autograder.",
             metadata,
         )
     versions = {release.students[student].version for student in students} - {""}
-    chosen = choose(root / "submission", release.id, students, versions)
+    chosen = choose_notebook(root / "submission", release.id, students, versions)
     if chosen is None:
-        return _no_score(
+        return _ungraded_output(
             "Not graded: your submission contains no notebook. Submit the file that ends in "
             ".ipynb.",
             metadata,
         )
-    return _result(release, source, how, metadata, students, chosen)
+    return _grade_notebook(release, source, how, metadata, students, chosen)
 
 
-def _result(
+def _grade_notebook(
     release: Release,
     source: Path,
     how: RunSettings,
     metadata: Mapping[str, Any],
     students: Sequence[str],
-    chosen: Chosen,
-) -> Done:
+    chosen: ChosenNotebook,
+) -> AutograderOutput:
     # A group submits one notebook, which has the numbers of one member.
     whose = [chosen.student] if chosen.student is not None else list(students)
-    settings = _settings(how, len(whose))
+    settings = _run_settings(how, len(whose))
     results = [
-        one_result(chosen.data, student, source, settings, published=how.solutions)
+        grade_notebook(chosen.data, student, source, settings, published=how.solutions)
         for student in whose
     ]
     if network_problems(release) and not has_loopback(how.sandbox):
@@ -148,10 +150,10 @@ def _result(
     data = results_json(
         best, tiers=how.tiers, text_format=how.text_format, counted=counted, above=above
     )
-    return Done(data=data, sentence=_sentence(best))
+    return AutograderOutput(data=data, sentence=_total_sentence(best))
 
 
-def _sentence(result: Result) -> str:
+def _total_sentence(result: Result) -> str:
     """The total, and why parts are open, if any are."""
     shown = result.feedback
     told = f"{shown.student.id}: {points(shown.score)} of {points(shown.max_score)} points"
@@ -168,26 +170,26 @@ def _group_note(best: Result, students: Sequence[str]) -> str:
     return f"Graded with the numbers of {best.feedback.student.id}, for the whole group."
 
 
-def _no_score(sentence: str, metadata: Mapping[str, Any]) -> Done:
+def _ungraded_output(sentence: str, metadata: Mapping[str, Any]) -> AutograderOutput:
     """A result without a score, which does not count toward the submission limit."""
     try:
         counted = earlier_counted_runs(metadata)
     except SetupError:
         counted = ()
-    return Done(data=ungraded_result(sentence, counted=counted), sentence=sentence)
+    return AutograderOutput(data=ungraded_result(sentence, counted=counted), sentence=sentence)
 
 
-def _metadata(root: Path) -> Mapping[str, Any]:
+def _read_metadata(root: Path) -> Mapping[str, Any]:
     path = root / "submission_metadata.json"
-    return _json(path, "run this in Gradescope's container, which provides the file")
+    return _read_json(path, "run this in Gradescope's container, which provides the file")
 
 
 def _load_settings(source: Path) -> RunSettings:
     path = source / SETTINGS
-    data = _json(path, "upload the zip that `grader classroom gradescope` writes")
+    data = _read_json(path, "upload the zip that `grader classroom gradescope` writes")
     try:
         return RunSettings(
-            tiers=Tiers(**{name: Visible(tier) for name, tier in data["tiers"].items()}),
+            tiers=Tiers(**{name: Visibility(tier) for name, tier in data["tiers"].items()}),
             solutions=bool(data["solutions"]),
             text_format=TextFormat(data["text"]),
             rate=(int(data["rate"][0]), float(data["rate"][1])) if data["rate"] else None,
@@ -204,7 +206,7 @@ def _load_settings(source: Path) -> RunSettings:
         ) from None
 
 
-def _json(path: Path, fix: str) -> Mapping[str, Any]:
+def _read_json(path: Path, fix: str) -> Mapping[str, Any]:
     try:
         data = json.loads(path.read_bytes())
     except (OSError, ValueError):

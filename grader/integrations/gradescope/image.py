@@ -124,7 +124,7 @@ def autograder_zip(one: Autograder, release: bytes, templates: tuple[Path, ...])
         raise SetupError(
             f"there is no template gradescope/{missing[0]}.j2", fix="install the package again"
         )
-    return make_zip(dict(sorted(files.items())), _mode)
+    return make_zip(dict(sorted(files.items())), _file_mode)
 
 
 def time_limit(minutes: float) -> int:
@@ -132,5 +132,5 @@ def time_limit(minutes: float) -> int:
     return max(SPARE_SECONDS, round(60 * minutes) - SPARE_SECONDS)
 
 
-def _mode(name: str) -> int:
+def _file_mode(name: str) -> int:
     return 0o755 if name in EXECUTABLE else 0o600 if name == RELEASE else 0o644

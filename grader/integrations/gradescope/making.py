@@ -14,10 +14,10 @@ from pathlib import Path
 from grader.bank.folders import Bank
 from grader.errors import SetupError
 from grader.files import write_whole
-from grader.integrations.github.classrooms import Wishes, course_of
+from grader.integrations.github.classrooms import ClassroomOptions, course_of
 from grader.integrations.gradescope.image import TORCH_MB, WHEELS, Autograder, autograder_zip
 from grader.integrations.gradescope.network import network_problems
-from grader.integrations.gradescope.results import Visible
+from grader.integrations.gradescope.results import Visibility
 from grader.integrations.install import OWN_WHEEL, Source, chosen_source, source_of
 from grader.model import Release
 from grader.release.file import load_release, release_bytes
@@ -28,7 +28,7 @@ _LARGE = 100_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
+class BuiltAutograder:
     """A zip that was written."""
 
     release: str
@@ -46,7 +46,7 @@ def make_autograder(
     grader_source: str = "",
     interpreter: Path | None = None,
     offline: bool = False,
-) -> Made:
+) -> BuiltAutograder:
     """Writes the zip of the release in *release_file* to *out*.
 
     *wished* has the instructor's options; title and packages come from the release. The zip
@@ -56,7 +56,7 @@ def make_autograder(
     downloaded now. Raises SetupError if a package can't be downloaded or read.
     """
     release = load_release(release_file)
-    packages = dict(_wheels(wheels)) if wheels is not None else {}
+    packages = dict(_read_wheels(wheels)) if wheels is not None else {}
     source = _own_wheel(wheels, packages) or chosen_source(grader_source)
     if offline and source.wheel is None:
         name, data = _build_wheel(source)
@@ -66,15 +66,15 @@ def make_autograder(
         install = f"./{WHEELS}/{source.wheel.name}"
     else:
         install = source.requirement()
-    course = course_of(release, Wishes(grader_source=source.url))
+    course = course_of(release, ClassroomOptions(grader_source=source.url))
     one = replace(wished, title=course.title, install=install, torch=course.torch, offline=offline)
     if interpreter is not None:
-        one = replace(one, interpreter=_interpreter(interpreter, one.python))
+        one = replace(one, interpreter=_read_interpreter(interpreter, one.python))
     if offline:
         packages = _download_packages(one, packages)
     data = autograder_zip(replace(one, wheels=packages), release_bytes(release), bank.templates)
     write_whole(out, data, private=True)
-    return Made(
+    return BuiltAutograder(
         release=release.id,
         bytes=len(data),
         notes=(
@@ -84,7 +84,7 @@ def make_autograder(
     )
 
 
-def _wheels(folder: Path) -> Iterator[tuple[str, bytes]]:
+def _read_wheels(folder: Path) -> Iterator[tuple[str, bytes]]:
     found = sorted(folder.glob("*.whl")) if folder.is_dir() else []
     if not found:
         raise SetupError(
@@ -113,12 +113,12 @@ def _own_wheel(folder: Path | None, names: Iterable[str]) -> Source | None:
 def _build_wheel(source: Source) -> tuple[str, bytes]:
     """Name and content of this package's wheel, downloaded or built from *source*."""
     with tempfile.TemporaryDirectory(prefix="grader-wheel-") as folder:
-        _pip("wheel", "--no-deps", "--wheel-dir", folder, source.requirement())
+        _run_pip("wheel", "--no-deps", "--wheel-dir", folder, source.requirement())
         (path,) = Path(folder).glob("*.whl")
         return path.name, path.read_bytes()
 
 
-def _pip(command: str, *words: str) -> None:
+def _run_pip(command: str, *words: str) -> None:
     """Runs pip; raises SetupError with pip's reason if it fails."""
     quiet = ("--quiet", "--disable-pip-version-check")
     done = subprocess.run(  # noqa: S603
@@ -136,7 +136,7 @@ def _pip(command: str, *words: str) -> None:
         )
 
 
-def _interpreter(path: Path, version: str) -> bytes:
+def _read_interpreter(path: Path, version: str) -> bytes:
     """The archive in *path*; raises SetupError unless it has a Python of that version."""
     wanted = f"bin/python{version}"
     fix = (
@@ -165,7 +165,7 @@ def _download_packages(one: Autograder, packages: Mapping[str, bytes]) -> dict[s
         # With pip included, the image needs only a Python.
         wanted = [str(given / Path(one.install).name), "pip", *(["torch"] if one.torch else [])]
         extra = ("--extra-index-url", "https://download.pytorch.org/whl/cpu") if one.torch else ()
-        _pip(
+        _run_pip(
             "download",
             *("--only-binary", ":all:", "--implementation", "cp"),
             *("--python-version", one.python, "--dest", str(target), "--find-links", str(given)),
@@ -202,5 +202,5 @@ def _notes(release: Release, one: Autograder, size: int, cuda: bool) -> Iterator
     if size > _LARGE:
         yield f"the zip has {size / 1e6:.0f} MB; Gradescope may reject more than 100 MB"
     hidden = [one.tiers.marks, *([one.tiers.solutions] if one.solutions else [])]
-    if any(tier is not Visible.ALWAYS for tier in hidden):
+    if any(tier is not Visibility.ALWAYS for tier in hidden):
         yield "Gradescope hides the total from students while any test is hidden from them"

@@ -55,14 +55,14 @@ def leave_open(result: Result, release: Release) -> Result:
 def _leave_parts_open(problem: ShownProblem) -> ShownProblem:
     parts = tuple(
         replace(part, points=None, verdict=Verdict.UNSETTLED, why=_WHY, look_at="")
-        if _may_be_ours(part)
+        if _may_lack_network(part)
         else part
         for part in problem.parts
     )
     return replace(problem, parts=parts)
 
 
-def _may_be_ours(part: ShownPart) -> bool:
+def _may_lack_network(part: ShownPart) -> bool:
     return (
         part.kind == "code"
         and part.verdict is not Verdict.ABSENT

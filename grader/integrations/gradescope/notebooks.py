@@ -19,7 +19,7 @@ MOST = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class ChosenNotebook:
     """The submitted notebook to grade."""
 
     data: bytes
@@ -39,9 +39,9 @@ class _Candidate:
     readable: bool
 
 
-def choose(
+def choose_notebook(
     folder: Path, release: str, students: Collection[str], versions: Collection[str] = ()
-) -> Chosen | None:
+) -> ChosenNotebook | None:
     """The notebook in *folder* that belongs to *release* and one of *students*; None if none does.
 
     Notebooks of the shared *versions* belong to the students too; the practice sample belongs to
@@ -55,9 +55,9 @@ def choose(
     files = [one for one in iter_folder(folder, budget) if isinstance(one, NotebookFile)]
     for found in files[:MOST]:
         try:
-            candidates.append(_candidate(found))
+            candidates.append(_read_candidate(found))
         except (SubmissionError, OSError) as error:
-            trouble = trouble or _as_theirs(error, found)
+            trouble = trouble or _error_with_file(error, found)
     if (files[MOST:] or budget.left_out) and all(one.release != release for one in candidates):
         raise SubmissionError(
             "there are too many files to look at all of them, and none of the first notebooks is "
@@ -80,14 +80,14 @@ def choose(
         return one.version != SAMPLE, whose, ours, one.readable, one.found.time, name
 
     best, *others = sorted(candidates, key=fit, reverse=True)
-    return Chosen(
+    return ChosenNotebook(
         data=best.data,
         student=best.student if names_one(best) else None,
-        note=_note(best, others),
+        note=_note_on_others(best, others),
     )
 
 
-def _candidate(found: NotebookFile) -> _Candidate:
+def _read_candidate(found: NotebookFile) -> _Candidate:
     if found.refusal is not None:
         raise SubmissionError(found.refusal)
     data = read_file(Path(found.path))
@@ -105,13 +105,13 @@ def _candidate(found: NotebookFile) -> _Candidate:
     )
 
 
-def _as_theirs(error: SubmissionError | OSError, found: NotebookFile) -> SubmissionError:
+def _error_with_file(error: SubmissionError | OSError, found: NotebookFile) -> SubmissionError:
     if isinstance(error, SubmissionError):
         return SubmissionError(f"{display_name(found.name)}: {error.what}", fix=error.fix)
     return SubmissionError(f"{display_name(found.name)}: the file can't be opened")
 
 
-def _note(best: _Candidate, others: list[_Candidate]) -> str:
+def _note_on_others(best: _Candidate, others: list[_Candidate]) -> str:
     if not others:
         return ""
     names = ", ".join(display_name(PurePosixPath(one.found.name)) for one in others[:5])

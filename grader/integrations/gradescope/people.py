@@ -8,22 +8,22 @@ from typing import Any
 from grader.model import Student
 
 
-class People:
+class SubmitterFinder:
     """Finds a release's students by what Gradescope knows about its users."""
 
     def __init__(self, students: Mapping[str, Student]):
-        self._by_email = _unique((s.email, s.id) for s in students.values() if s.email)
-        self._by_id = _unique((name, name) for name in students)
+        self._by_email = _unique_ids((s.email, s.id) for s in students.values() if s.email)
+        self._by_id = _unique_ids((name, name) for name in students)
         # If the roster has an e-mail, only it counts: another domain is another person.
         self._bare = {s.id for s in students.values() if not s.email}
 
     def of(self, metadata: Mapping[str, Any]) -> tuple[str, ...]:
         """The ids of all submitters that the release has, without duplicates."""
-        found = (self._find(user) for user in users_of(metadata))
+        found = (self._find_student(user) for user in users_of(metadata))
         return tuple(dict.fromkeys(name for name in found if name is not None))
 
-    def _find(self, user: Mapping[str, Any]) -> str | None:
-        email, number = _text(user.get("email")), _text(user.get("id"))
+    def _find_student(self, user: Mapping[str, Any]) -> str | None:
+        email, number = _fold_text(user.get("email")), _fold_text(user.get("id"))
         local = self._by_id.get(email.partition("@")[0]) if email else None
         return (
             self._by_email.get(email)
@@ -41,15 +41,17 @@ def users_of(metadata: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def submitter_names(metadata: Mapping[str, Any]) -> str:
     """The e-mails or user numbers of all submitters, for a message."""
-    shown = (_text(u.get("email")) or f"user {_text(u.get('id'))}" for u in users_of(metadata))
+    shown = (
+        _fold_text(u.get("email")) or f"user {_fold_text(u.get('id'))}" for u in users_of(metadata)
+    )
     return ", ".join(shown) or "nobody"
 
 
-def _text(value: object) -> str:
+def _fold_text(value: object) -> str:
     return str(value).strip().casefold() if isinstance(value, (str, int)) else ""
 
 
-def _unique(pairs: Iterator[tuple[str, str]]) -> dict[str, str]:
+def _unique_ids(pairs: Iterator[tuple[str, str]]) -> dict[str, str]:
     """Maps folded names to ids; drops names that two students share."""
     found: dict[str, str] = {}
     twice: set[str] = set()

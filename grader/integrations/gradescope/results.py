@@ -11,7 +11,13 @@ from typing import Any
 
 from grader.errors import SetupError
 from grader.integrations.base import StudentExporter, option
-from grader.integrations.results import SAID, join_names, open_parts, reason, warnings
+from grader.integrations.results import (
+    VERDICT_TEXTS,
+    join_names,
+    open_parts,
+    reason_text,
+    warning_notes,
+)
 from grader.model.exported import Exported, Result
 from grader.model.result import Feedback, ShownPart, ShownProblem, Standing
 from grader.text.escape import escape_controls, escape_markdown, to_one_line
@@ -20,7 +26,7 @@ from grader.words import counted as count
 FILE = "results.json"
 
 
-class Visible(StrEnum):
+class Visibility(StrEnum):
     """Who sees an entry, and from when on."""
 
     ALWAYS = "visible"
@@ -40,11 +46,11 @@ class TextFormat(StrEnum):
 class Tiers:
     """Who sees what. While any test is hidden from students, Gradescope hides the total too."""
 
-    marks: Visible = Visible.ALWAYS
+    marks: Visibility = Visibility.ALWAYS
     """Points, verdicts and reasons."""
-    solutions: Visible = Visible.AFTER_PUBLISHED
+    solutions: Visibility = Visibility.AFTER_PUBLISHED
     """Accepted answers and worked solutions, which exist once the feedback is published."""
-    output: Visible = Visible.STAFF
+    output: Visibility = Visibility.STAFF
     """What the autograder prints."""
 
 
@@ -56,9 +62,9 @@ class Gradescope(StudentExporter):
         "grader export gradescope results",
         "grader export gradescope results --student ada --out /autograder/results",
     )
-    marks: Visible = option(Visible.ALWAYS, help="When students see points and reasons.")
-    solutions: Visible = option(
-        Visible.AFTER_PUBLISHED,
+    marks: Visibility = option(Visibility.ALWAYS, help="When students see points and reasons.")
+    solutions: Visibility = option(
+        Visibility.AFTER_PUBLISHED,
         help="When students see accepted answers, once the exam's feedback is published.",
     )
     text: TextFormat = option(
@@ -69,7 +75,7 @@ class Gradescope(StudentExporter):
         """Returns `results.json`, in which open parts have no score."""
         tiers = Tiers(marks=self.marks, solutions=self.solutions)
         data = results_json(subject, tiers=tiers, text_format=self.text)
-        return Exported(files={FILE: data}, notes=notes(subject, tiers))
+        return Exported(files={FILE: data}, notes=export_notes(subject, tiers))
 
 
 def results_json(
@@ -85,7 +91,7 @@ def results_json(
     An open part has no score, and the text lists it; while all parts are open, there is no total
     score either. *above* is plain text that precedes everything else. *counted* holds the times of
     the runs that count toward the submission limit, including this one; the next run passes them
-    to `too_soon`. Raises SetupError if the submission is not graded yet.
+    to `rate_refusal`. Raises SetupError if the submission is not graded yet.
     """
     feedback, who = result.feedback, tiers or Tiers()
     if not feedback.problems and feedback.standing is Standing.WAITING:
@@ -94,9 +100,11 @@ def results_json(
         )
     tests: list[dict[str, object]] = []
     for problem in feedback.problems:
-        tests += [_test(problem, place, who, text_format) for place in range(len(problem.parts))]
+        tests += [
+            _test_entry(problem, place, who, text_format) for place in range(len(problem.parts))
+        ]
         if feedback.published and _has_solution(problem):
-            tests.append(_solution(problem, who, text_format))
+            tests.append(_solution_entry(problem, who, text_format))
     data: dict[str, object] = {
         **({} if feedback.total is None else {"score": feedback.score}),
         "execution_time": round(result.seconds, 3),
@@ -104,7 +112,7 @@ def results_json(
         "output_format": "text",
         "test_output_format": text_format.value,
         "test_name_format": "text",
-        "visibility": Visible.ALWAYS.value,
+        "visibility": Visibility.ALWAYS.value,
         "stdout_visibility": who.output.value,
         "extra_data": {
             "release": feedback.release,
@@ -124,10 +132,10 @@ def ungraded_result(sentence: str, *, counted: tuple[str, ...] = ()) -> bytes:
     Gradescope treats a file without a score as a failed autograder and records no points. It has
     no other way to say "no grade yet", and a 0 would claim that the work was judged.
     """
-    return _scoreless(sentence, {"not_graded": True, "counted": list(counted)})
+    return _json_without_score(sentence, {"not_graded": True, "counted": list(counted)})
 
 
-def _scoreless(sentence: str, extra: Mapping[str, object]) -> bytes:
+def _json_without_score(sentence: str, extra: Mapping[str, object]) -> bytes:
     told = escape_controls(sentence)
     test = {
         "name": "Not graded",
@@ -135,14 +143,14 @@ def _scoreless(sentence: str, extra: Mapping[str, object]) -> bytes:
         "output": told,
         "output_format": "text",
         "status": "failed",
-        "visibility": Visible.ALWAYS.value,
+        "visibility": Visibility.ALWAYS.value,
     }
     return _json(
         {
             "output": told,
             "output_format": "text",
-            "visibility": Visible.ALWAYS.value,
-            "stdout_visibility": Visible.STAFF.value,
+            "visibility": Visibility.ALWAYS.value,
+            "stdout_visibility": Visibility.STAFF.value,
             "extra_data": extra,
             "tests": [test],
         }
@@ -150,7 +158,7 @@ def _scoreless(sentence: str, extra: Mapping[str, object]) -> bytes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TooSoon:
+class RateRefusal:
     """A submission that exceeds the limit on submissions per period."""
 
     until: datetime
@@ -165,35 +173,35 @@ class TooSoon:
         """`results.json` that keeps the last score, if any, and says when to submit again."""
         extra = {"too_soon": True, "counted": list(self.counted), "score": self.score}
         if self.score is None:
-            return _scoreless(self.sentence, extra)
+            return _json_without_score(self.sentence, extra)
         data = {
             "score": self.score,
             "output": self.sentence,
             "output_format": "text",
-            "visibility": Visible.ALWAYS.value,
-            "stdout_visibility": Visible.STAFF.value,
+            "visibility": Visibility.ALWAYS.value,
+            "stdout_visibility": Visibility.STAFF.value,
             "extra_data": extra,
             "tests": [],
         }
         return _json(data)
 
 
-def too_soon(metadata: Mapping[str, Any], *, most: int, minutes: float) -> TooSoon | None:
+def rate_refusal(metadata: Mapping[str, Any], *, most: int, minutes: float) -> RateRefusal | None:
     """The refusal of a submission that exceeds *most* within *minutes*; None if it is graded.
 
     Compares the times of submissions, so a queue or a regrade changes nothing. Submissions that
     were themselves too soon, or failed because of an internal error, do not count. *metadata* is
     the content of `submission_metadata.json`; raises SetupError if its times can't be read.
     """
-    now = _time(metadata.get("created_at"))
-    earlier = [when for when in earlier_counted_runs(metadata) if _time(when) <= now]
-    recent = [when for when in earlier if now - _time(when) < timedelta(minutes=minutes)]
+    now = _parse_time(metadata.get("created_at"))
+    earlier = [when for when in earlier_counted_runs(metadata) if _parse_time(when) <= now]
+    recent = [when for when in earlier if now - _parse_time(when) < timedelta(minutes=minutes)]
     if len(recent) < most:
         return None
-    until = _time(recent[-most]) + timedelta(minutes=minutes)
+    until = _parse_time(recent[-most]) + timedelta(minutes=minutes)
     score = _last_score(metadata)
     limit = f"the limit is {count(most, 'submission')} within {minutes:g} minutes"
-    return TooSoon(
+    return RateRefusal(
         until=until,
         counted=tuple(recent),
         score=score,
@@ -204,10 +212,12 @@ def too_soon(metadata: Mapping[str, Any], *, most: int, minutes: float) -> TooSo
 
 def counted_runs(metadata: Mapping[str, Any], *, minutes: float) -> tuple[str, ...]:
     """The times of the submissions that count toward the limit, including this one."""
-    now = _time(metadata.get("created_at"))
+    now = _parse_time(metadata.get("created_at"))
     window = timedelta(minutes=minutes)
-    recent = [when for when in earlier_counted_runs(metadata) if timedelta(0) < now - _time(when)]
-    return (*(w for w in recent if now - _time(w) < window), str(metadata["created_at"]))
+    recent = [
+        when for when in earlier_counted_runs(metadata) if timedelta(0) < now - _parse_time(when)
+    ]
+    return (*(w for w in recent if now - _parse_time(w) < window), str(metadata["created_at"]))
 
 
 def earlier_counted_runs(metadata: Mapping[str, Any]) -> tuple[str, ...]:
@@ -216,7 +226,7 @@ def earlier_counted_runs(metadata: Mapping[str, Any]) -> tuple[str, ...]:
     Uses the list in the latest submission's results if there is one, because Gradescope passes
     on no older results.
     """
-    previous = _previous(metadata)
+    previous = _previous_submissions(metadata)
     if not previous:
         return ()
     results = previous[-1].get("results")
@@ -227,16 +237,16 @@ def earlier_counted_runs(metadata: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(str(p.get("submission_time")) for p in previous if not p.get("autograder_error"))
 
 
-def _previous(metadata: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _previous_submissions(metadata: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     listing = metadata.get("previous_submissions")
     if not isinstance(listing, list):
         return []
     found = [one for one in listing if isinstance(one, Mapping) and one.get("submission_time")]
-    return sorted(found, key=lambda one: _time(one["submission_time"]))
+    return sorted(found, key=lambda one: _parse_time(one["submission_time"]))
 
 
 def _last_score(metadata: Mapping[str, Any]) -> float | None:
-    for one in reversed(_previous(metadata)):
+    for one in reversed(_previous_submissions(metadata)):
         score = one.get("score")
         try:
             if score is not None and not one.get("autograder_error"):
@@ -246,7 +256,7 @@ def _last_score(metadata: Mapping[str, Any]) -> float | None:
     return None
 
 
-def _time(value: object) -> datetime:
+def _parse_time(value: object) -> datetime:
     try:
         when = datetime.fromisoformat(str(value))
     except ValueError:
@@ -276,7 +286,7 @@ def _heading(feedback: Feedback) -> str:
     return escape_controls("\n".join(told))
 
 
-def _test(
+def _test_entry(
     problem: ShownProblem, place: int, who: Tiers, text_format: TextFormat
 ) -> dict[str, object]:
     part = problem.parts[place]
@@ -284,7 +294,7 @@ def _test(
         "name": to_one_line(f"{part.name} ({problem.title})"),
         "name_format": "text",
         "number": f"{problem.number}.{place + 1}",
-        "output": _why(part, text_format),
+        "output": _test_output(part, text_format),
         "output_format": text_format.value,
         "visibility": who.marks.value,
         "tags": [part.kind],
@@ -297,39 +307,43 @@ def _test(
     return data
 
 
-def _why(part: ShownPart, text_format: TextFormat) -> str:
-    verdict = SAID[part.verdict]
+def _test_output(part: ShownPart, text_format: TextFormat) -> str:
+    verdict = VERDICT_TEXTS[part.verdict]
     if text_format is TextFormat.MARKDOWN:
         answer = f"Read as: {escape_markdown(part.answer)}" if part.answer else ""
         return "\n\n".join(
-            x for x in (f"**{verdict}**", answer, _tame(_reason_without_links(part))) if x
+            x for x in (f"**{verdict}**", answer, _without_html(_reason_without_links(part))) if x
         )
     answer = f"Read as: {to_one_line(part.answer)}" if part.answer else ""
-    return "\n\n".join(x for x in (verdict, answer, escape_controls(reason(part))) if x)
+    return "\n\n".join(x for x in (verdict, answer, escape_controls(reason_text(part))) if x)
 
 
-def _tame(text: str) -> str:
+def _without_html(text: str) -> str:
     """Markdown without HTML and images, so that nothing depends on Gradescope's sanitizer."""
     return escape_controls(text).replace("&", "&amp;").replace("<", "&lt;").replace("![", "!&#91;")
 
 
 def _reason_without_links(part: ShownPart) -> str:
     """The reason without links, because it may quote the student's text."""
-    return reason(part).replace("](", "]\u200b(").replace("://", ":\u200b//")
+    return reason_text(part).replace("](", "]\u200b(").replace("://", ":\u200b//")
 
 
 def _has_solution(problem: ShownProblem) -> bool:
     return bool(problem.solution) or any(part.accepted for part in problem.parts)
 
 
-def _solution(problem: ShownProblem, who: Tiers, text_format: TextFormat) -> dict[str, object]:
+def _solution_entry(
+    problem: ShownProblem, who: Tiers, text_format: TextFormat
+) -> dict[str, object]:
     accepted = [f"{p.name}: {p.accepted}" for p in problem.parts if p.accepted]
     text = "\n\n".join([*accepted, *([problem.solution] if problem.solution else [])])
     return {
         "name": to_one_line(f"q{problem.number}, solution"),
         "name_format": "text",
         "number": f"{problem.number}.{len(problem.parts) + 1}",
-        "output": _tame(text) if text_format is TextFormat.MARKDOWN else escape_controls(text),
+        "output": _without_html(text)
+        if text_format is TextFormat.MARKDOWN
+        else escape_controls(text),
         "output_format": text_format.value,
         "visibility": who.solutions.value,
     }
@@ -339,16 +353,16 @@ def _json(data: object) -> bytes:
     return (json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
-def notes(result: Result, tiers: Tiers) -> tuple[str, ...]:
+def export_notes(result: Result, tiers: Tiers) -> tuple[str, ...]:
     """What the file does not show to everyone, and which parts have no score."""
     feedback, said = result.feedback, []
     waiting = open_parts(feedback.problems)
     if waiting:
         said.append(f"still open, so they have no score: {join_names(waiting)}")
-    said += warnings([result])
+    said += warning_notes([result])
     shown = [tiers.marks] if feedback.problems else []
     if feedback.published and any(_has_solution(problem) for problem in feedback.problems):
         shown.append(tiers.solutions)
-    if any(tier is not Visible.ALWAYS for tier in shown):
+    if any(tier is not Visibility.ALWAYS for tier in shown):
         said.append("Gradescope hides the total from students while any test is hidden from them")
     return tuple(said)

@@ -11,7 +11,7 @@ from grader.bank.folders import Bank
 from grader.draw import DrawError, draw, order, points_of, seed_for
 from grader.errors import SetupError, SpecError
 from grader.integrations.base import QuizExporter, option
-from grader.integrations.lms.quizzes.fit import even_points_note, worth_of
+from grader.integrations.lms.quizzes.fit import even_points_note, join_points
 from grader.integrations.quiz_items import quiz_items
 from grader.kinds.texts import fill
 from grader.model import ExamSet, Slot, Variant
@@ -62,19 +62,19 @@ def make_quiz(
     """
     exam = bank.exam(wanted)
     key = private_key_of(private_key) or secrets.token_bytes(32)
-    drawing = _Drawing(bank=bank, key=key, variants=variants)
-    pools = tuple(_pools(exam, drawing))
+    drawing = _VariantDraw(bank=bank, key=key, variants=variants)
+    pools = tuple(_draw_pools(exam, drawing))
     uneven = [pool for pool in pools if pool.is_uneven]
     if uneven and not even_points:
         raise SetupError(
             f"the problems of the pool at number {uneven[0].number} have different points: "
-            f"{worth_of(uneven[0])}",
+            f"{join_points(uneven[0])}",
             fix="pass --even-points to scale them, or give the pool 'points:' in the set; other "
             "systems allow only one number of points per pool",
         )
     notes = [even_points_note(pool) for pool in uneven]
     pools = tuple(pool.with_equal_points() if pool in uneven else pool for pool in pools)
-    notes += _shortages(pools, variants)
+    notes += _shortage_notes(pools, variants)
     if any(slot.pool and 1 < slot.choose < len(slot.pool) for slot in exam.slots):
         notes.append(
             "the set draws several problems from a pool: the pool was split once, by the private "
@@ -94,12 +94,12 @@ def make_quiz(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Drawing:
+class _VariantDraw:
     bank: Bank
     key: bytes
     variants: int
 
-    def parted(self, slot: Slot) -> list[tuple[str, ...]]:
+    def split_pool(self, slot: Slot) -> list[tuple[str, ...]]:
         """The problems of *slot*, split into one group per problem that is drawn from it."""
         if slot.problem:
             return [(slot.problem,)]
@@ -108,19 +108,19 @@ class _Drawing:
         groups = [sorted(shuffled[start :: slot.choose]) for start in range(slot.choose)]
         return [tuple(slot.pool[i] for i in group) for group in sorted(groups)]
 
-    def asked(self, problem: str, slot: Slot) -> Iterator[Asked]:
+    def iter_questions(self, problem: str, slot: Slot) -> Iterator[Asked]:
         """Yields variants of *problem* that all look different to students."""
         seen: set[object] = set()
         for number in range(1, self.variants * TRIES + 1):
             if len(seen) == self.variants:
                 return
-            one = question(self._variant(problem, number), slot, len(seen) + 1)
+            one = quiz_question(self._draw_variant(problem, number), slot, len(seen) + 1)
             shown = _visible_part(one)
             if shown not in seen:
                 seen.add(shown)
                 yield one
 
-    def _variant(self, name: str, number: int) -> Variant:
+    def _draw_variant(self, name: str, number: int) -> Variant:
         problem, source = self.bank.located(name)
         try:
             seed = seed_for(self.key, f"variant/{number}", problem.id)
@@ -129,15 +129,15 @@ class _Drawing:
             raise SpecError(error.what, where=source.at(error.path), fix=error.fix) from None
 
 
-def _pools(exam: ExamSet, drawing: _Drawing) -> Iterator[Pool]:
+def _draw_pools(exam: ExamSet, drawing: _VariantDraw) -> Iterator[Pool]:
     numbers = count(1)
     for slot in exam.slots:
-        for group in drawing.parted(slot):
-            questions = tuple(one for name in group for one in drawing.asked(name, slot))
+        for group in drawing.split_pool(slot):
+            questions = tuple(one for name in group for one in drawing.iter_questions(name, slot))
             yield Pool(number=next(numbers), questions=questions)
 
 
-def _shortages(pools: Sequence[Pool], variants: int) -> Iterator[str]:
+def _shortage_notes(pools: Sequence[Pool], variants: int) -> Iterator[str]:
     for pool in pools:
         for name in pool.problems:
             found = sum(asked.problem == name for asked in pool.questions)
@@ -145,7 +145,7 @@ def _shortages(pools: Sequence[Pool], variants: int) -> Iterator[str]:
                 yield f"{name}: found only {found} different variants instead of {variants}"
 
 
-def question(variant: Variant, slot: Slot, number: int) -> Asked:
+def quiz_question(variant: Variant, slot: Slot, number: int) -> Asked:
     """The variant as a question of a quiz, with the parts and points of *slot*."""
     dice, problem = variant.draw, variant.problem
     points = points_of(problem, slot)
@@ -158,13 +158,13 @@ def question(variant: Variant, slot: Slot, number: int) -> Asked:
         assumptions=tuple(fill(a, dice) for a in problem.assumptions),
         solution=fill(problem.explanation, dice),
         fields=tuple(
-            _field(variant, part, worth, letter_of(index) if len(points) > 1 else "")
+            _quiz_field(variant, part, worth, letter_of(index) if len(points) > 1 else "")
             for index, (part, worth) in enumerate(points.items())
         ),
     )
 
 
-def _field(variant: Variant, part: str, points: float, letter: str) -> Field:
+def _quiz_field(variant: Variant, part: str, points: float, letter: str) -> Field:
     key = variant.keys[part]
     return Field(
         id=part,

@@ -34,13 +34,13 @@ def collect_assignment(
     `STUDENT/NOTEBOOK.ipynb`. If the assignment has a single notebook, `STUDENT.ipynb` or any name
     in a folder `STUDENT` works too. Raises SetupError if *path* can't be read.
     """
-    layout = _Layout(assignment, notebooks)
+    layout = _CourseLayout(assignment, notebooks)
     path = Path(path).absolute()
     notices = Notices()
     found: dict[tuple[str, str], list[NotebookFile]] = {}
     budget = FileQuota(path, layout.student)
     for entry in iter_entries(path, budget):
-        if layout.is_other(entry.name):
+        if layout.is_other_assignment(entry.name):
             continue
         if isinstance(entry, Remark):
             if entry.name.name != _STAMP:
@@ -72,26 +72,26 @@ def collect_assignment(
     return CollectedAssignment(submissions=submissions, notices=notices.all())
 
 
-class _Layout:
+class _CourseLayout:
     """Finds the student and the notebook from a path."""
 
     def __init__(self, assignment: str, notebooks: Collection[str]):
         self._assignment = assignment
         self._notebooks = notebooks
 
-    def is_other(self, name: PurePosixPath) -> bool:
+    def is_other_assignment(self, name: PurePosixPath) -> bool:
         """Whether *name* belongs to another assignment of the course."""
-        parts = _below(name)
+        parts = _parts_below_top(name)
         return len(parts) > 2 and self._assignment not in parts[1:-1]
 
     def student(self, name: PurePosixPath) -> str | None:
         """The student whose folder contains *name*; None if it is not in a folder."""
-        parts = _below(name)
+        parts = _parts_below_top(name)
         return parts[0] if len(parts) > 1 else None
 
     def find(self, name: PurePosixPath) -> tuple[str, str] | Notice:
         """The student and the notebook, or a notice if the assignment has no such notebook."""
-        parts, only = _below(name), len(self._notebooks) == 1
+        parts, only = _parts_below_top(name), len(self._notebooks) == 1
         if len(parts) > 1 and name.stem in self._notebooks:
             return parts[0], name.stem
         as_filed = len(parts) > 2
@@ -101,6 +101,6 @@ class _Layout:
         return make_notice("info", name, f"ignored: the assignment has no notebook '{name.stem}'")
 
 
-def _below(name: PurePosixPath) -> tuple[str, ...]:
+def _parts_below_top(name: PurePosixPath) -> tuple[str, ...]:
     # The folder itself, which is reported if it can't be opened, has no parts.
     return name.parts[1:] if name.parts[:1] == (_TOP,) else name.parts

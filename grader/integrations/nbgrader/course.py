@@ -21,7 +21,7 @@ _ABOVE = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Course:
+class CourseSettings:
     """The settings in a course's configuration files."""
 
     config: CourseConfig = field(default_factory=CourseConfig)
@@ -30,7 +30,7 @@ class Course:
     """The configuration file; empty if there is none."""
 
 
-def load_course(folder: Path) -> Course:
+def load_course(folder: Path) -> CourseSettings:
     """The settings for *folder*, from the nearest enclosing folder with a configuration file.
 
     Raises SpecError for a file that can't be evaluated without running it.
@@ -41,10 +41,10 @@ def load_course(folder: Path) -> Course:
         if files:
             settings: dict[tuple[str, str], Setting] = {}
             for file in files:
-                settings.update(_FILES[file.name](_text(file), str(file)))
+                settings.update(_FILES[file.name](_read_text(file), str(file)))
             found = interpret_settings(settings)
-            return Course(config=found.config, notes=found.notes, file=str(files[-1]))
-    return Course()
+            return CourseSettings(config=found.config, notes=found.notes, file=str(files[-1]))
+    return CourseSettings()
 
 
 def require_usual_regions(folder: Path) -> None:
@@ -64,7 +64,7 @@ def require_usual_regions(folder: Path) -> None:
             )
 
 
-def _text(file: Path) -> str:
+def _read_text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8-sig")
     except OSError as error:

@@ -22,7 +22,7 @@ from grader.grading.settings import Settings
 from grader.grading.sources import NOTICES, assignment_of
 from grader.integrations.nbgrader.assignment import Assignment, SourceNotebook
 from grader.integrations.nbgrader.collecting import CollectedAssignment, collect_assignment
-from grader.integrations.nbgrader.marks import Work, score_assignment
+from grader.integrations.nbgrader.marks import StudentWork, score_assignment
 from grader.integrations.nbgrader.overlay import NotebookOverlay
 from grader.integrations.nbgrader.source import files_digest, load_assignment, store_assignment
 from grader.model import Evidence, Limits, Outcome, Student, Submission
@@ -70,17 +70,17 @@ def grade_assignment(
     with Gradebook.open(out, create=True) as book, alone(out):
         for folder in WRITTEN_INTO:
             sweep(out / folder)
-        _bind(book, assignment)
+        _bind_results(book, assignment)
         book.add_students(Student(id=student) for student in found.submissions)
         works = {
             student: _whole_submission(student, mine) for student, mine in found.submissions.items()
         }
         book.add_submissions(submission for submission, _ in works.values())
         book.set_setting(NOTICES, [asdict(n) for n in found.notices])
-        filing = _Filing(book, assignment, settings, f"grade {submissions.name}")
+        filing = _AssignmentGrader(book, assignment, settings, f"grade {submissions.name}")
         for student, (whole, mine) in works.items():
             if not only or student in only:
-                filing.take(student, whole.sha256, mine)
+                filing.add_student(student, whole.sha256, mine)
         filing.run(started)
     return AssignmentRun(
         assignment=assignment,
@@ -129,7 +129,7 @@ def _require_students(found: CollectedAssignment, only: tuple[str, ...], submiss
             )
 
 
-def _bind(book: Gradebook, assignment: Assignment) -> None:
+def _bind_results(book: Gradebook, assignment: Assignment) -> None:
     """Binds a results folder to the assignment. Raises SetupError if it belongs to another."""
     release, (_, bound) = book.setting(RELEASE), assignment_of(book)
     mine = f"nbgrader:{assignment.name}"
@@ -161,7 +161,7 @@ def _whole_submission(
     return whole, mine
 
 
-class _Filing:
+class _AssignmentGrader:
     """Executes what one run needs, and stores evidence and grades in the gradebook."""
 
     def __init__(self, book: Gradebook, assignment: Assignment, settings: Settings, why: str):
@@ -173,14 +173,16 @@ class _Filing:
         )
         self._beside = files_digest(assignment)
         self._run = book.begin_run(why)
-        self._works: dict[str, Work] = {}
+        self._works: dict[str, StudentWork] = {}
         self._evidence: dict[str, dict[str, Evidence]] = {}
         self._todo: dict[str, list[Submission]] = {n.name: [] for n in assignment.notebooks}
 
-    def take(self, student: str, sha256: str, mine: Mapping[str, Submission]) -> None:
+    def add_student(self, student: str, sha256: str, mine: Mapping[str, Submission]) -> None:
         """Adds a student with the existing evidence."""
         found = self._evidence[student] = {}
-        self._works[student] = Work(student=student, handed_in=mine, evidence=found, sha256=sha256)
+        self._works[student] = StudentWork(
+            student=student, handed_in=mine, evidence=found, sha256=sha256
+        )
         for notebook in self._assignment.notebooks:
             submission = mine.get(notebook.name)
             if submission is None or submission.refusal is not None:
@@ -200,22 +202,22 @@ class _Filing:
     def run(self, started: StartProgress) -> None:
         """Executes the remaining notebooks, and stores the grade of every student."""
         self.executed = sum(map(len, self._todo.values()))
-        waiting = {s: self._awaited(s) for s in self._works}
+        waiting = {s: self._remaining_notebooks(s) for s in self._works}
         for student in [s for s, awaited in waiting.items() if not awaited]:
-            self._settle(student)
+            self._store_grade(student)
         done = started(self.executed)
-        for notebook, submission, evidence in self._executed(done):
+        for notebook, submission, evidence in self._execute_remaining(done):
             student = submission.student
             self._evidence[student][notebook] = evidence
             waiting[student].discard(notebook)
             if not waiting[student]:
-                self._settle(student)
+                self._store_grade(student)
             done(student)
 
-    def _awaited(self, student: str) -> set[str]:
+    def _remaining_notebooks(self, student: str) -> set[str]:
         return {n for n, todo in self._todo.items() if any(s.student == student for s in todo)}
 
-    def _executed(self, done: Progress) -> Iterator[tuple[str, Submission, Evidence]]:
+    def _execute_remaining(self, done: Progress) -> Iterator[tuple[str, Submission, Evidence]]:
         for notebook in self._assignment.notebooks:
             settings = replace(self._settings, overlay=NotebookOverlay(notebook))
             todo = self._todo[notebook.name]
@@ -226,15 +228,15 @@ class _Filing:
                 ) as results,
             ):
                 for submission, evidence in results:
-                    yield notebook.name, submission, self._filed(notebook, evidence)
+                    yield notebook.name, submission, self._store_evidence(notebook, evidence)
 
-    def _filed(self, notebook: SourceNotebook, evidence: Evidence) -> Evidence:
+    def _store_evidence(self, notebook: SourceNotebook, evidence: Evidence) -> Evidence:
         """Stores and returns evidence, and counts it if an internal error disturbed it."""
         kept = store_evidence(self._book, evidence, self._fingerprint(notebook))
         self.unsettled += kept.outcome is Outcome.REFUSED or bool(kept.disturbed)
         return kept
 
-    def _settle(self, student: str) -> None:
+    def _store_grade(self, student: str) -> None:
         work = self._works[student]
         found = work.evidence.values()
         failed = any(e.outcome is Outcome.REFUSED or e.disturbed for e in found)

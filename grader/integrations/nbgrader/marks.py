@@ -22,7 +22,7 @@ _SHOWN = 4_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class StudentWork:
     """One student's submissions and evidence, by notebook."""
 
     student: str
@@ -32,10 +32,12 @@ class Work:
     """Digest of all submitted notebooks."""
 
 
-def score_assignment(assignment: Assignment, work: Work) -> Grade:
+def score_assignment(assignment: Assignment, work: StudentWork) -> Grade:
     """The grade for a student's evidence. The same arguments give the same grade."""
     marks = tuple(
-        mark for notebook in assignment.notebooks for mark in _marks(assignment, notebook, work)
+        mark
+        for notebook in assignment.notebooks
+        for mark in _score_notebook(assignment, notebook, work)
     )
     first = next(iter(work.evidence.values()), None)
     environment = dict(first.environment) if first else {}
@@ -52,7 +54,7 @@ def score_assignment(assignment: Assignment, work: Work) -> Grade:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
+class _Judgment:
     """The judgment of one cell, before it becomes a mark."""
 
     points: float | None
@@ -61,7 +63,9 @@ class _Found:
     answer: str | None = None
 
 
-def _marks(assignment: Assignment, notebook: SourceNotebook, work: Work) -> Iterator[Mark]:
+def _score_notebook(
+    assignment: Assignment, notebook: SourceNotebook, work: StudentWork
+) -> Iterator[Mark]:
     whole = _judge_notebook(notebook.name, work)
     evidence = work.evidence.get(notebook.name)
     for cell in notebook.cells:
@@ -83,44 +87,44 @@ def _marks(assignment: Assignment, notebook: SourceNotebook, work: Work) -> Iter
         yield mark if evidence is None else hold_open(mark, evidence, cell.grade_id)
 
 
-def _judge_notebook(name: str, work: Work) -> _Found | None:
+def _judge_notebook(name: str, work: StudentWork) -> _Judgment | None:
     """The judgment of every cell of a notebook that did not run; None if it ran."""
     submission, evidence = work.handed_in.get(name), work.evidence.get(name)
     if submission is None:
         what = f"Your submission does not contain the notebook '{name}'."
-        return _Found(points=0.0, verdict=Verdict.ABSENT, feedback=what)
+        return _Judgment(points=0.0, verdict=Verdict.ABSENT, feedback=what)
     if submission.refusal is not None:
-        return _Found(points=None, verdict=Verdict.UNREADABLE, feedback=submission.refusal)
+        return _Judgment(points=None, verdict=Verdict.UNREADABLE, feedback=submission.refusal)
     if evidence is None or evidence.outcome is Outcome.REFUSED:
         why = (evidence and evidence.note) or (
             "the notebook could not be run because of an internal error; no points are deducted"
         )
-        return _Found(points=None, verdict=Verdict.UNSETTLED, feedback=why)
+        return _Judgment(points=None, verdict=Verdict.UNSETTLED, feedback=why)
     return None
 
 
-def _judge_cell(cell: SourceCell, evidence: Evidence | None) -> _Found:
+def _judge_cell(cell: SourceCell, evidence: Evidence | None) -> _Judgment:
     answer = evidence.answers.get(cell.grade_id) if evidence else None
     if evidence is None or answer is None or answer.raw is None:
-        return _missing(answer)
+        return _judge_missing(answer)
     if cell.is_tests:
         return _judge_tests(cell, answer.raw, evidence)
     return _judge_written(cell, answer.raw)
 
 
-def _missing(answer: Answer | None) -> _Found:
+def _judge_missing(answer: Answer | None) -> _Judgment:
     why = (answer and answer.absent) or "the evidence does not contain it"
-    return _Found(
+    return _Judgment(
         points=None,
         verdict=Verdict.UNSETTLED,
         feedback=f"This needs manual grading: {why}.",
     )
 
 
-def _judge_written(cell: SourceCell, raw: Raw) -> _Found:
+def _judge_written(cell: SourceCell, raw: Raw) -> _Judgment:
     if raw.get("untouched") is True:
-        return _Found(points=0.0, verdict=Verdict.ABSENT, feedback="No response.")
-    return _Found(
+        return _Judgment(points=0.0, verdict=Verdict.ABSENT, feedback="No response.")
+    return _Judgment(
         points=None,
         verdict=Verdict.UNSETTLED,
         feedback="This is graded manually.",
@@ -134,31 +138,33 @@ def _truncate(written: str) -> str:
     return written if len(written) <= _SHOWN else written[:_SHOWN] + more
 
 
-def _judge_tests(cell: SourceCell, raw: Raw, evidence: Evidence) -> _Found:
+def _judge_tests(cell: SourceCell, raw: Raw, evidence: Evidence) -> _Judgment:
     outputs = outputs_in(raw)
     try:
         points = earned_points(outputs, cell.points)
     except UndecidedError as reason:
-        return _Found(
+        return _Judgment(
             points=None,
             verdict=Verdict.UNSETTLED,
             feedback=f"The tests' output can't be read: {reason}. nbgrader would stop with an "
             "error; this needs manual grading.",
         )
     if points >= cell.points and not _has_failed(outputs):
-        return _Found(points=points, verdict=Verdict.CORRECT, feedback="The tests passed.")
+        return _Judgment(points=points, verdict=Verdict.CORRECT, feedback="The tests passed.")
     if points > 0:
         said = f"The tests gave {shown(points)} of {shown(cell.points)} points."
-        return _Found(points=points, verdict=Verdict.PARTIAL, feedback=said)
+        return _Judgment(points=points, verdict=Verdict.PARTIAL, feedback=said)
     run = next((one for one in evidence.cells if one.index == raw.get("index")), None)
-    return _Found(points=points, verdict=Verdict.INCORRECT, feedback=_why(outputs, run))
+    return _Judgment(
+        points=points, verdict=Verdict.INCORRECT, feedback=_failure_reason(outputs, run)
+    )
 
 
 def _has_failed(outputs: list[list[str]]) -> bool:
     return bool(outputs) and outputs[0][0] != "result"
 
 
-def _why(outputs: list[list[str]], run: CellRun | None) -> str:
+def _failure_reason(outputs: list[list[str]], run: CellRun | None) -> str:
     """Why the tests gave no points, without their messages, which may reveal the answer."""
     if outputs and outputs[0][0] == STDERR:
         return "The tests printed an error or a warning, for which nbgrader gives no points."

@@ -41,9 +41,13 @@ def source_cell(cell: Cell, where: str) -> SourceCell | None:
             fix="give it one of letters, digits, - and _; `nbgrader validate` finds the cell",
         )
     found = SourceCell(
-        grade_id=name, type=cell.type, source=cell.source, points=_points(about, where), **flags
+        grade_id=name,
+        type=cell.type,
+        source=cell.source,
+        points=_read_points(about, where),
+        **flags,
     )
-    _require_sense(found, where)
+    _require_consistent(found, where)
     return found
 
 
@@ -57,7 +61,7 @@ def _require_known(version: object, where: str) -> None:
     )
 
 
-def _points(about: Mapping[str, object], where: str) -> float:
+def _read_points(about: Mapping[str, object], where: str) -> float:
     if about.get("grade") is not True and about.get("task") is not True:
         return 0.0
     try:
@@ -73,7 +77,7 @@ def _points(about: Mapping[str, object], where: str) -> float:
     return points
 
 
-def _require_sense(cell: SourceCell, where: str) -> None:
+def _require_consistent(cell: SourceCell, where: str) -> None:
     if cell.task and cell.type != "markdown":
         what = f"the task '{cell.grade_id}' is not a Markdown cell"
     elif cell.type == "markdown" and not cell.task and cell.grade != cell.solution:
@@ -83,7 +87,7 @@ def _require_sense(cell: SourceCell, where: str) -> None:
     raise SetupError(what, where=where, fix="run `nbgrader validate` on the source notebook")
 
 
-def checksum(cell: SourceCell) -> str:
+def cell_checksum(cell: SourceCell) -> str:
     """The cell's checksum as nbgrader computes it; MD5 because it does."""
     parts = [
         cell.source,
@@ -98,7 +102,7 @@ def checksum(cell: SourceCell) -> str:
     return hashlib.md5("".join(parts).encode(), usedforsecurity=False).hexdigest()
 
 
-def metadata(cell: SourceCell, *, released: bool) -> dict[str, object]:
+def cell_metadata(cell: SourceCell, *, released: bool) -> dict[str, object]:
     """Returns the metadata of a cell; a *released* one has a checksum that shows changes."""
     about: dict[str, object] = {
         "schema_version": VERSION,
@@ -112,7 +116,7 @@ def metadata(cell: SourceCell, *, released: bool) -> dict[str, object]:
         about["points"] = cell.points
     if not released:
         return {"nbgrader": about}
-    about |= {"checksum": checksum(cell), "cell_type": cell.type}
+    about |= {"checksum": cell_checksum(cell), "cell_type": cell.type}
     locks: dict[str, object] = {"deletable": False}
     if cell.is_locked:
         locks["editable"] = False

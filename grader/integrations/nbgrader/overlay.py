@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from grader.integrations.nbgrader.assignment import SourceCell, SourceNotebook
-from grader.integrations.nbgrader.metadata import checksum, grade_id
+from grader.integrations.nbgrader.metadata import cell_checksum, grade_id
 from grader.integrations.nbgrader.rule import OUTPUTS, WRITTEN
 from grader.model import Answer, Raw
 from grader.model.evidence import Overlay
@@ -53,10 +53,10 @@ class NotebookOverlay(Overlay):
         """Returns an answer for every cell with points, by its id."""
         places = self.places(cells)
         marked = (cell for cell in self.source.cells if cell.is_marked)
-        return {c.grade_id: _answer(c, places.get(c.grade_id), cells, outputs) for c in marked}
+        return {c.grade_id: _read_answer(c, places.get(c.grade_id), cells, outputs) for c in marked}
 
 
-def _answer(
+def _read_answer(
     cell: SourceCell,
     index: int | None,
     cells: Sequence[Cell],
@@ -80,4 +80,4 @@ def _answer(
 
 def is_untouched(source: SourceCell, written: str) -> bool:
     """Returns whether a student changed nothing, by the checksum of the released cell."""
-    return checksum(replace(source, source=written)) == checksum(source)
+    return cell_checksum(replace(source, source=written)) == cell_checksum(source)

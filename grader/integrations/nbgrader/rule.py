@@ -25,11 +25,11 @@ def earned_points(outputs: Sequence[Sequence[str]], points: float) -> float:
         if kind in (ERROR, STDERR):
             return 0.0
         if kind == RESULT:
-            return _partial(rest[0] if rest else "", points)
+            return _result_points(rest[0] if rest else "", points)
     return points
 
 
-def _partial(text: str, points: float) -> float:
+def _result_points(text: str, points: float) -> float:
     if not text:
         raise UndecidedError("its result has no text")
     try:

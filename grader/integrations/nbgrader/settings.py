@@ -33,7 +33,7 @@ Settings = Mapping[tuple[str, str], Setting]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Understood:
+class InterpretedSettings:
     """The effect of a course's settings on grading."""
 
     config: CourseConfig = field(default_factory=CourseConfig)
@@ -64,14 +64,14 @@ def _read_statement(statement: ast.stmt, file: str) -> Iterator[tuple[tuple[str,
     if isinstance(statement, ast.Assign):
         if ast.unparse(statement) == "c = get_config()":
             return
-        names = [_name(target) for target in statement.targets]
-        if all(names) and not _mentions(statement.value):
-            value, literal = _value(statement.value)
+        names = [_setting_name(target) for target in statement.targets]
+        if all(names) and not _mentions_config(statement.value):
+            value, literal = _literal_value(statement.value)
             for name in names:
                 if name:
                     yield name, Setting(value=value, where=where, literal=literal)
             return
-    if _mentions(statement):
+    if _mentions_config(statement):
         raise SpecError(
             "this statement may change settings, and the file is read without running it",
             where=where,
@@ -79,7 +79,7 @@ def _read_statement(statement: ast.stmt, file: str) -> Iterator[tuple[tuple[str,
         )
 
 
-def _name(target: ast.expr) -> tuple[str, str] | None:
+def _setting_name(target: ast.expr) -> tuple[str, str] | None:
     """Section and name of `c.SECTION.NAME`; None for anything else."""
     if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Attribute):
         section = target.value
@@ -88,11 +88,11 @@ def _name(target: ast.expr) -> tuple[str, str] | None:
     return None
 
 
-def _mentions(node: ast.AST) -> bool:
+def _mentions_config(node: ast.AST) -> bool:
     return any(isinstance(one, ast.Name) and one.id in _NAMES for one in ast.walk(node))
 
 
-def _value(node: ast.expr) -> tuple[object, bool]:
+def _literal_value(node: ast.expr) -> tuple[object, bool]:
     """The value of a literal, or of `dict(name=literal)`; and whether it is one."""
     try:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.args:
@@ -177,19 +177,19 @@ _NOTED = {
 """Settings that may change marks in rare cases, with what happens here."""
 
 
-def interpret_settings(settings: Settings) -> Understood:
+def interpret_settings(settings: Settings) -> InterpretedSettings:
     """What *settings* mean for grading; raises SpecError for what changes marks and can't be used.
 
     Raises SpecError for a setting that changes marks and can't be applied.
     """
     notes = []
     for (section, name), setting in settings.items():
-        if not setting.literal and ((section, name) in _HONORED or _changes(section, name)):
+        if not setting.literal and ((section, name) in _HONORED or _changes_marks(section, name)):
             what = f"the value of c.{section}.{name} would have to be computed"
             raise SpecError(what, where=setting.where, fix=_HOW)
         if not setting.value and (section, name) not in _HONORED and name != "enabled":
             continue  # such as an empty pattern: nbgrader's default
-        if reason := _reason(section, name, setting):
+        if reason := _refusal_reason(section, name, setting):
             raise SpecError(
                 f"c.{section}.{name} changes marks and is not supported here: {reason}",
                 where=setting.where,
@@ -198,14 +198,14 @@ def interpret_settings(settings: Settings) -> Understood:
         if (section, name) in _NOTED:
             text = f"c.{section}.{name} is not supported: {_NOTED[section, name]}"
             notes.append(f"{text} ({setting.where})")
-    return Understood(config=_config(settings), notes=tuple(notes))
+    return InterpretedSettings(config=_course_config(settings), notes=tuple(notes))
 
 
-def _changes(section: str, name: str) -> bool:
+def _changes_marks(section: str, name: str) -> bool:
     return (section, name) in _REFUSED or (name == "enabled" and section in _STEPS)
 
 
-def _reason(section: str, name: str, setting: Setting) -> str | None:
+def _refusal_reason(section: str, name: str, setting: Setting) -> str | None:
     """Returns why the setting is refused; None if it is not."""
     if name == "enabled" and section in _STEPS:
         return None if setting.value is True else "this step always runs here"
@@ -214,7 +214,7 @@ def _reason(section: str, name: str, setting: Setting) -> str | None:
     return _REFUSED.get((section, name))
 
 
-def _config(settings: Settings) -> CourseConfig:
+def _course_config(settings: Settings) -> CourseConfig:
     usual = CourseConfig()
 
     def text(name: tuple[str, str], default: str) -> str:
@@ -230,7 +230,7 @@ def _config(settings: Settings) -> CourseConfig:
         code_stub=_code_stub(settings, usual.code_stub),
         text_stub=str(_checked_value(settings, _TEXT, usual.text_stub, _is_any_text, "a text")),
         require_solution_cells=bool(strict),
-        cell_seconds=_seconds(settings, usual.cell_seconds),
+        cell_seconds=_cell_seconds(settings, usual.cell_seconds),
         **regions,
     )
 
@@ -251,7 +251,7 @@ def _code_stub(settings: Settings, default: str) -> str:
     return str(value["python"] if isinstance(value, dict) else value)
 
 
-def _seconds(settings: Settings, default: float | None) -> float | None:
+def _cell_seconds(settings: Settings, default: float | None) -> float | None:
     """Seconds per cell; 0, a negative number and None mean no limit, as in nbclient."""
 
     def fits(value: object) -> bool:

@@ -64,7 +64,7 @@ class GradedAssignment:
             max_score=row.max_score,
             complete=row.complete,
             problems=tuple(self._problems(row)),
-            run=_story(runs[0], published=published) if len(runs) == 1 else None,
+            run=_run_story(runs[0], published=published) if len(runs) == 1 else None,
             refusal=row.refusal,
             warnings=row.warnings,
         )
@@ -80,7 +80,7 @@ class GradedAssignment:
         for number, notebook in enumerate(self.assignment.notebooks, 1):
             marks = [mark for mark in row.marks if mark.problem == notebook.name]
             if marks:
-                parts = tuple(_part(mark) for mark in marks)
+                parts = tuple(_shown_part(mark) for mark in marks)
                 yield ShownProblem(
                     number=number, id=notebook.name, title=notebook.name, parts=parts
                 )
@@ -91,7 +91,7 @@ def graded_assignment(book: Gradebook) -> GradedAssignment:
     return GradedAssignment(book=book, assignment=stored_assignment(book))
 
 
-def _part(mark: Mark) -> ShownPart:
+def _shown_part(mark: Mark) -> ShownPart:
     return ShownPart(
         id=mark.part,
         name=mark.name,
@@ -107,7 +107,7 @@ def _part(mark: Mark) -> ShownPart:
     )
 
 
-def _story(evidence: Evidence, *, published: bool) -> RunStory:
+def _run_story(evidence: Evidence, *, published: bool) -> RunStory:
     """How the notebook ran; until publication, of failed tests only the error's name."""
     if published:
         return run_story(evidence)

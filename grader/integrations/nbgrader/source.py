@@ -44,7 +44,7 @@ def load_assignment(path: Path) -> Assignment:
             name = path.stem
     else:
         files, name = sorted(path.glob("*.ipynb")), path.resolve().name
-        others = dict(_others(path))
+        others = dict(_other_files(path))
     if not files or not all(file.is_file() for file in files):
         raise SetupError(
             "there are no source notebooks",
@@ -52,7 +52,7 @@ def load_assignment(path: Path) -> Assignment:
             fix="pass the course's folder source/ASSIGNMENT, or one notebook",
         )
     course = load_course(path.parent if path.suffix == ".ipynb" else path)
-    notebooks = tuple(_notebook(file, course.config) for file in files)
+    notebooks = tuple(_load_notebook(file, course.config) for file in files)
     if not any(cell.is_marked for each in notebooks for cell in each.cells):
         raise SetupError(
             "no cell of these notebooks is graded by nbgrader",
@@ -69,7 +69,7 @@ def load_assignment(path: Path) -> Assignment:
     )
 
 
-def _others(folder: Path) -> Iterator[tuple[str, bytes]]:
+def _other_files(folder: Path) -> Iterator[tuple[str, bytes]]:
     """Yields the files next to the notebooks, which nbgrader copies to every submission."""
     left, count = MAX_BYTES, 0
     for path in sorted(folder.rglob("*")):
@@ -87,14 +87,14 @@ def _others(folder: Path) -> Iterator[tuple[str, bytes]]:
         yield inside.as_posix(), path.read_bytes()
 
 
-def _notebook(file: Path, config: CourseConfig) -> SourceNotebook:
+def _load_notebook(file: Path, config: CourseConfig) -> SourceNotebook:
     where = str(file)
     try:
         read = notebook.read(file.read_bytes())
     except SubmissionError as error:
         raise SetupError(error.what, where=where, fix="save it again in Jupyter") from None
     _require_python(read, where)
-    cells = tuple(_cells(read, where, config))
+    cells = tuple(_source_cells(read, where, config))
     twice = [name for name, n in Counter(c.grade_id for c in cells).items() if n > 1]
     if twice:
         raise SetupError(
@@ -105,7 +105,7 @@ def _notebook(file: Path, config: CourseConfig) -> SourceNotebook:
     return SourceNotebook(name=file.stem, cells=cells)
 
 
-def _cells(read: Notebook, where: str, config: CourseConfig) -> Iterator[SourceCell]:
+def _source_cells(read: Notebook, where: str, config: CourseConfig) -> Iterator[SourceCell]:
     for cell in read.cells:
         known = source_cell(cell, where)
         if cell.type == "code" and "AUTOTEST" in cell.source:
@@ -131,7 +131,7 @@ def _require_python(read: Notebook, where: str) -> None:
 
 def release_of(assignment: Assignment) -> str:
     """Identifier of the graded cells, including their points."""
-    return hashlib.sha256(_text(assignment).encode()).hexdigest()[:16]
+    return hashlib.sha256(_assignment_json(assignment).encode()).hexdigest()[:16]
 
 
 def files_digest(assignment: Assignment) -> str:
@@ -140,7 +140,7 @@ def files_digest(assignment: Assignment) -> str:
     return hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest()
 
 
-def _text(assignment: Assignment) -> str:
+def _assignment_json(assignment: Assignment) -> str:
     plain = {
         "schema": "systems-grader/nbgrader/v1",
         "name": assignment.name,
@@ -152,7 +152,7 @@ def _text(assignment: Assignment) -> str:
 
 def store_assignment(book: Gradebook, assignment: Assignment) -> None:
     """Writes the assignment's cells next to the gradebook, so that marks can be explained."""
-    data = _text(assignment).encode()
+    data = _assignment_json(assignment).encode()
     write_whole(book.folder / FILE, data, durable=True, private=True)
 
 

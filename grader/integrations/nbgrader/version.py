@@ -8,7 +8,7 @@ import secrets
 from grader.bank.folders import Bank
 from grader.draw import paper
 from grader.errors import SetupError
-from grader.integrations.lms.variants import question
+from grader.integrations.lms.variants import quiz_question
 from grader.model import Paper, Question, Slot, Student
 from grader.model.quiz import Pool, Quiz
 from grader.release.file import new_release
@@ -57,7 +57,7 @@ def version_quiz(paper: Paper, version: str, notes: tuple[str, ...] = ()) -> Qui
         instructions=exam.instructions.strip(),
         minutes=exam.minutes,
         pools=tuple(
-            Pool(number=q.number, questions=(question(q.variant, _slot(q), 1),))
+            Pool(number=q.number, questions=(quiz_question(q.variant, _slot(q), 1),))
             for q in paper.questions
         ),
         notes=notes,

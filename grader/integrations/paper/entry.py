@@ -42,7 +42,7 @@ READ = "The answer is on paper and is graded manually."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entered:
+class EntryResult:
     """Result of one call of `grader enter`."""
 
     scored: int
@@ -56,7 +56,7 @@ class Entered:
     """Parts that need manual grading."""
 
 
-def enter(sheet: Path, release_file: Path, out: Path) -> Entered:
+def enter_answers(sheet: Path, release_file: Path, out: Path) -> EntryResult:
     """Scores the answers in *sheet* with a release's versions into the results folder *out*.
 
     If entered again, changed lines are scored anew. Raises SpecErrors with the line of each
@@ -99,10 +99,10 @@ def _require_paper(book: Gradebook) -> None:
 
 def _enter_rows(
     book: Gradebook, papers: Papers, rows: tuple[TypedRow, ...], versions: _Versions, sheet: Path
-) -> Entered:
+) -> EntryResult:
     run = book.begin_run(f"enter {sheet.name}")
     current = {g.student: g for g in book.grades()}
-    by_hand = _ByHand(book)
+    by_hand = _SheetPoints(book)
     scored = kept = 0
     unreadable: list[str] = []
     waiting = 0
@@ -115,7 +115,7 @@ def _enter_rows(
                 book.withdraw_grade(student, by=BY, why="The line on the sheet is empty.")
             continue
         mine = papers.of(student)
-        sha256 = _digest(row)
+        sha256 = _paper_digest(row)
         grade = current.get(student)
         if grade is not None and (grade.submission_sha256, grade.release) == (
             sha256,
@@ -125,10 +125,10 @@ def _enter_rows(
         else:
             grade = _score_row(book, mine, row, versions.places[row.version], sha256, sheet, run)
             scored += 1
-        settled = by_hand.file(student, dict(_points(row, versions.places[row.version])))
-        unreadable += _unreadable(grade)
+        settled = by_hand.file(student, dict(_manual_points(row, versions.places[row.version])))
+        unreadable += _unreadable_answers(grade)
         waiting += sum(m.points is None and m.name not in settled for m in grade.marks)
-    return Entered(
+    return EntryResult(
         scored=scored,
         kept=kept,
         absent=tuple(row.student.id for row in rows if row.version is None),
@@ -137,7 +137,7 @@ def _enter_rows(
     )
 
 
-class _ByHand:
+class _SheetPoints:
     """Stores points from manual grading on paper next to those from `grader mark`.
 
     Points from `grader mark` stay until the points on the sheet change.
@@ -154,19 +154,19 @@ class _ByHand:
         given = self._given.get(student, {})
         for name, number in points.items():
             one = given.get(name)
-            if one is None or (one.points != number and self._is_news(one, number)):
-                self._book.put_override(_override(student, name, number))
+            if one is None or (one.points != number and self._is_changed(one, number)):
+                self._book.put_override(_make_override(student, name, number))
         emptied = {name for name, one in given.items() if one.by == BY and name not in points}
         for name in sorted(emptied):
             self._book.withdraw_override(student, name, by=BY, why="The sheet has no points.")
         return (given.keys() | points.keys()) - emptied
 
-    def _is_news(self, one: Override, number: float) -> bool:
+    def _is_changed(self, one: Override, number: float) -> bool:
         """Whether *number* is not what the sheet had before somebody assigned other points."""
-        return one.by == BY or self._said.get((one.student, one.name)) != number
+        return one.by == BY or self._last_points.get((one.student, one.name)) != number
 
     @cached_property
-    def _said(self) -> Mapping[tuple[object, object], object]:
+    def _last_points(self) -> Mapping[tuple[object, object], object]:
         """The last points on the sheet, by student and mark."""
         lines = (a.detail for a in self._book.audit() if a.who == BY and "name" in a.detail)
         return {(said["student"], said["name"]): said.get("points") for said in lines}
@@ -193,7 +193,7 @@ def _score_row(
 
 def evidence_of(row: TypedRow, places: tuple[Place, ...], sha256: str) -> Evidence:
     """The answers in *row* in the form of evidence from a kernel; runs nothing."""
-    answers = {p.name: _answer(p, row.answers) for p in places}
+    answers = {p.name: _typed_answer(p, row.answers) for p in places}
     return Evidence(
         submission_sha256=sha256,
         outcome=Outcome.FINISHED,
@@ -204,59 +204,59 @@ def evidence_of(row: TypedRow, places: tuple[Place, ...], sha256: str) -> Eviden
     )
 
 
-def _answer(place: Place, typed: Mapping[str, str]) -> Answer:
+def _typed_answer(place: Place, typed: Mapping[str, str]) -> Answer:
     raw: Raw | None
     if place.form is Form.TEXT:
-        raw = _text(READ)
+        raw = _text_value(READ)
     elif place.form is Form.GRID:
         cells = [
             [
-                _cell(typed.get(cell_name(place.name, i, j), ""))
+                _cell_value(typed.get(cell_name(place.name, i, j), ""))
                 for j, _ in enumerate(place.columns, 1)
             ]
             for i, _ in enumerate(place.rows, 1)
         ]
         blank = all(cell["t"] == "none" for row in cells for cell in row)
-        raw = None if blank else _list([_list(row) for row in cells])
+        raw = None if blank else _list_value([_list_value(row) for row in cells])
     else:
         written = typed.get(place.name, "")
-        raw = _text(written) if written else None
+        raw = _text_value(written) if written else None
     return Answer(name=place.name, raw=raw, absent=None if raw else "the box on paper is empty")
 
 
-def _text(written: str) -> Raw:
+def _text_value(written: str) -> Raw:
     return {"t": "str", "v": written, "cut": False}
 
 
-def _cell(written: str) -> Raw:
-    return _text(written) if written else {"t": "none"}
+def _cell_value(written: str) -> Raw:
+    return _text_value(written) if written else {"t": "none"}
 
 
-def _list(items: list[Raw]) -> Raw:
+def _list_value(items: list[Raw]) -> Raw:
     return {"t": "list", "v": items}
 
 
-def _digest(row: TypedRow) -> str:
+def _paper_digest(row: TypedRow) -> str:
     """Identifies the submitted paper, as a file's SHA-256 identifies a notebook."""
     plain = json.dumps([row.student.id, row.version, dict(row.answers)], sort_keys=True)
     return hashlib.sha256(plain.encode("utf-8", "backslashreplace")).hexdigest()
 
 
-def _points(row: TypedRow, places: tuple[Place, ...]) -> Iterator[tuple[str, float]]:
+def _manual_points(row: TypedRow, places: tuple[Place, ...]) -> Iterator[tuple[str, float]]:
     """Yields the name of each manually graded answer with its points on the sheet."""
     for place in places:
         if place.form is Form.TEXT and (written := row.answers.get(place.names[0])):
             yield place.name, float(written)
 
 
-def _override(student: str, name: str, points: float) -> Override:
+def _make_override(student: str, name: str, points: float) -> Override:
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return Override(
         student=student, name=name, points=points, reason="Read on paper.", by=BY, at=now
     )
 
 
-def _unreadable(grade: Grade) -> Iterator[str]:
+def _unreadable_answers(grade: Grade) -> Iterator[str]:
     for mark in grade.marks:
         if mark.verdict is Verdict.UNREADABLE:
             yield f"{grade.student}, {mark.name}: {mark.feedback}"

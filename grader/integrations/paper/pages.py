@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader import units
-from grader.integrations.templates import html_environment, render
+from grader.integrations.templates import html_environment, render_template
 from grader.model import Student
 from grader.model.printed import Form, PrintedExam
 from grader.text.markdown import author_text, strip_paragraph
@@ -26,12 +26,12 @@ HEAD = ("student", "name", "version", "check")
 
 def exam_html(exam: PrintedExam, templates: tuple[Path, ...]) -> bytes:
     """The exam for students, without any part of the key."""
-    return _page("paper/exam.html.j2", exam, templates)
+    return _render_page("paper/exam.html.j2", exam, templates)
 
 
 def key_html(exam: PrintedExam, templates: tuple[Path, ...]) -> bytes:
     """Answers, tolerances, known mistakes and worked solutions of the version. **Secret.**"""
-    return _page("paper/key.html.j2", exam, templates)
+    return _render_page("paper/key.html.j2", exam, templates)
 
 
 def answer_sheet(exams: Iterable[PrintedExam], students: Iterable[Student]) -> bytes:
@@ -53,8 +53,8 @@ def answer_sheet(exams: Iterable[PrintedExam], students: Iterable[Student]) -> b
     return "".join(f"{one}\r\n" for one in lines).encode()
 
 
-def _page(name: str, exam: PrintedExam, templates: tuple[Path, ...]) -> bytes:
-    text = render(_environment(templates), name, exam=exam, Form=Form)
+def _render_page(name: str, exam: PrintedExam, templates: tuple[Path, ...]) -> bytes:
+    text = render_template(_environment(templates), name, exam=exam, Form=Form)
     return text.encode("utf-8", "backslashreplace")
 
 
@@ -63,7 +63,7 @@ def _points(number: float) -> str:
     return f"{shown} {'point' if shown == '1' else 'points'}"
 
 
-def _inline(written: str) -> Markup:
+def _inline_markup(written: str) -> Markup:
     from markupsafe import Markup
 
     return Markup(strip_paragraph(author_text(written)))  # noqa: S704 - the parser lets no raw HTML through
@@ -74,7 +74,7 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
     environment = html_environment(folders)
     environment.filters |= {
         "author_text": author_text,
-        "strip_paragraph": _inline,
+        "strip_paragraph": _inline_markup,
         "points": _points,
         "plain": units.number,
     }

@@ -42,7 +42,7 @@ CHECK = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Printed:
+class PrintResult:
     """The files that were written, and notes."""
 
     release: Release
@@ -59,13 +59,13 @@ def print_exam(
     students: Sequence[Student] = (),
     private_key: str | None = None,
     leave_out: bool = False,
-) -> Printed:
+) -> PrintResult:
     """Writes *versions* versions of the set *wanted* to *out*, with keys, sheet and release.
 
     The sheet gets one line per student in *students*. Raises SetupError for parts that need a
     computer, unless *leave_out* is True.
     """
-    exam, notes = on_paper(bank.exam(wanted), bank, leave_out=leave_out)
+    exam, notes = answerable_on_paper(bank.exam(wanted), bank, leave_out=leave_out)
     _require_paper(out)
     letters = tuple(
         Student(id=letter, name=f"Version {letter}", version=letter)
@@ -88,7 +88,9 @@ def print_exam(
         kept.append(f"the roster names versions that are not printed: {', '.join(strange)}")
     essays = dict.fromkeys(p.name for e in exams for p in e.places if p.form is Form.TEXT)
     read = [f"grade manually and type the points in: {', '.join(essays)}"] if essays else []
-    return Printed(release=release, files=tuple(files), notes=(*notes, *made.notes, *read, *kept))
+    return PrintResult(
+        release=release, files=tuple(files), notes=(*notes, *made.notes, *read, *kept)
+    )
 
 
 def _require_paper(out: Path) -> None:
@@ -108,7 +110,9 @@ def _require_paper(out: Path) -> None:
             )
 
 
-def on_paper(exam: ExamSet, bank: Bank, *, leave_out: bool) -> tuple[ExamSet, tuple[str, ...]]:
+def answerable_on_paper(
+    exam: ExamSet, bank: Bank, *, leave_out: bool
+) -> tuple[ExamSet, tuple[str, ...]]:
     """The parts of *exam* that can be answered on paper, and notes on what was left out.
 
     Raises SetupError, which names them, for parts that need a computer, unless *leave_out* is set.
@@ -116,7 +120,7 @@ def on_paper(exam: ExamSet, bank: Bank, *, leave_out: bool) -> tuple[ExamSet, tu
     slots: list[Slot] = []
     dropped: list[str] = []
     for slot in exam.slots:
-        kept, lost = _pool(slot, bank) if slot.pool else _single(slot, bank)
+        kept, lost = _filter_pool(slot, bank) if slot.pool else _filter_problem(slot, bank)
         dropped += lost
         if kept is not None:
             slots.append(kept)
@@ -135,7 +139,7 @@ def on_paper(exam: ExamSet, bank: Bank, *, leave_out: bool) -> tuple[ExamSet, tu
     return replace(exam, problems=tuple(slots)), notes
 
 
-def _single(slot: Slot, bank: Bank) -> tuple[Slot | None, list[str]]:
+def _filter_problem(slot: Slot, bank: Bank) -> tuple[Slot | None, list[str]]:
     problem = bank.problem(str(slot.problem))
     asked = [p for p in problem.parts if not slot.parts or p.id in slot.parts]
     kept = [p for p in asked if not needs_computer(p.kind)]
@@ -150,7 +154,7 @@ def _single(slot: Slot, bank: Bank) -> tuple[Slot | None, list[str]]:
     return replace(slot, parts=tuple(p.id for p in kept), points=points), lost
 
 
-def _pool(slot: Slot, bank: Bank) -> tuple[Slot | None, list[str]]:
+def _filter_pool(slot: Slot, bank: Bank) -> tuple[Slot | None, list[str]]:
     """The pool with only problems that can be answered completely, so all have equal points."""
 
     def whole(problem: Problem) -> bool:
@@ -185,11 +189,11 @@ def printed_exam(mine: Paper) -> PrintedExam:
         title=" ".join(mine.exam.title.split()),
         instructions=mine.exam.instructions.strip(),
         minutes=mine.exam.minutes,
-        problems=tuple(_problem(question) for question in mine.questions),
+        problems=tuple(_printed_problem(question) for question in mine.questions),
     )
 
 
-def _problem(question: Question) -> PrintedProblem:
+def _printed_problem(question: Question) -> PrintedProblem:
     variant, problem = question.variant, question.variant.problem
     dice = variant.draw
     alone = len(question.keys) == 1
@@ -200,14 +204,14 @@ def _problem(question: Question) -> PrintedProblem:
         given=tuple(GivenValue(label=label, value=value) for label, value in given_values(variant)),
         assumptions=tuple(fill(a, dice) for a in problem.assumptions),
         parts=tuple(
-            _part(question, key, "" if alone else letter_of(index))
+            _printed_part(question, key, "" if alone else letter_of(index))
             for index, key in enumerate(question.keys.values())
         ),
         solution=fill(problem.explanation, dice),
     )
 
 
-def _part(question: Question, key: Key, letter: str) -> PrintedPart:
+def _printed_part(question: Question, key: Key, letter: str) -> PrintedPart:
     kind = kinds.find(key.part.kind)
     # Unless the part is all or nothing, the rule for points follows a semicolon.
     rule = kind.instructions(key).partition("; ")[2]
@@ -220,7 +224,7 @@ def _part(question: Question, key: Key, letter: str) -> PrintedPart:
             place_of(question.name(key.part.id), kind, key), points=question.points[key.part.id]
         ),
         accepted=kind.explain(key),
-        mistakes=tuple(_mistakes(key)),
+        mistakes=tuple(_printed_mistakes(key)),
     )
 
 
@@ -255,11 +259,11 @@ def place_of(name: str, kind: Kind, key: Key) -> Place:
         name=name,
         form=form,
         unit=printed_unit(getattr(key.part, "unit", "")),
-        count=_count(key, form),
+        count=_box_count(key, form),
     )
 
 
-def _count(key: Key, form: Form) -> int:
+def _box_count(key: Key, form: Form) -> int:
     if form is Form.ORDER:
         return len(getattr(key, "choices", ()))
     if form is Form.PAIRS:
@@ -267,7 +271,7 @@ def _count(key: Key, form: Form) -> int:
     return 2 if key.part.kind == "short_text" else 1
 
 
-def _mistakes(key: Key) -> Iterator[PrintedMistake]:
+def _printed_mistakes(key: Key) -> Iterator[PrintedMistake]:
     """Yields known wrong answers with their partial credit."""
     for item in quiz_items(key):
         if isinstance(item, NumberItem):

@@ -39,10 +39,10 @@ def load_answers(
     """
     sheet = _Sheet(str(path), codes, places)
     first, *rows = table_rows(path, "the sheet", fix="pass the answers.csv with the typed answers")
-    sheet.head([cell.strip() for cell in first[1]])
+    sheet.read_header([cell.strip() for cell in first[1]])
     for line, row in rows:
-        sheet.take(row, line)
-    return sheet.done()
+        sheet.read_row(row, line)
+    return sheet.finish()
 
 
 class _Sheet:
@@ -60,7 +60,7 @@ class _Sheet:
         self._folded: set[str] = set()
         self._errors: list[SpecError] = []
 
-    def head(self, names: list[str]) -> None:
+    def read_header(self, names: list[str]) -> None:
         """Reads the header. Raises SpecErrors for unknown, duplicate or missing columns."""
         self._columns = names
         known = {*_PEOPLE, *(name for columns in self._names.values() for name in columns)}
@@ -68,19 +68,19 @@ class _Sheet:
             if name and name not in known:
                 close = nearest(name, known)
                 fix = f"did you mean '{close}'?" if close else "restore the first line"
-                self._wrong(1, f"no version asks for '{name}'", fix)
+                self._add_error(1, f"no version asks for '{name}'", fix)
             elif name and names.count(name) > 1:
-                self._wrong(1, f"the column '{name}' occurs twice", "keep one of them")
+                self._add_error(1, f"the column '{name}' occurs twice", "keep one of them")
         for name in ("student", "version"):
             if name not in names:
-                self._wrong(1, f"there is no column '{name}'", "restore the first line")
+                self._add_error(1, f"there is no column '{name}'", "restore the first line")
         if self._errors:
             raise SpecErrors(tuple(self._errors))
 
-    def take(self, row: list[str], line: int) -> None:
+    def read_row(self, row: list[str], line: int) -> None:
         """Reads one line, and records its errors."""
         if any(cell.strip() for cell in row[len(self._columns) :]):
-            self._wrong(
+            self._add_error(
                 line, "this line has more cells than the first", "quote cells that contain commas"
             )
             return
@@ -88,57 +88,57 @@ class _Sheet:
         name = unescape_cell(cells.get("student", ""))
         problem = id_problem(name, self._folded)
         if problem:
-            self._wrong(line, problem, "keep one line per student, with the id from the roster")
+            self._add_error(line, problem, "keep one line per student, with the id from the roster")
             return
         self._folded.add(name.casefold())
         answers = {k: v for k, v in cells.items() if k and k not in _PEOPLE and v}
-        version = self._version(cells, line, wanted=bool(answers))
+        version = self._check_version(cells, line, wanted=bool(answers))
         if version is not None:
             for column, written in answers.items():
-                self._answer(version, column, written, line)
+                self._check_answer(version, column, written, line)
         student = Student(id=name, name=unescape_cell(cells.get("name", "")))
         self._rows[name] = TypedRow(student=student, version=version, answers=answers)
 
-    def _version(self, cells: Mapping[str, str], line: int, *, wanted: bool) -> str | None:
+    def _check_version(self, cells: Mapping[str, str], line: int, *, wanted: bool) -> str | None:
         version, code = cells.get("version", "").upper(), cells.get("check", "").upper()
         if not version:
             if wanted or code:
-                self._wrong(line, "the version is missing", "see the letter on every page")
+                self._add_error(line, "the version is missing", "see the letter on every page")
             return None
         if version not in self._codes:
             letters = ", ".join(self._codes)
-            self._wrong(line, f"there is no version '{version}'", f"choose from {letters}")
+            self._add_error(line, f"there is no version '{version}'", f"choose from {letters}")
             return None
         if code and code != self._codes[version]:
-            self._wrong(
+            self._add_error(
                 line,
                 f"'{code}' is not the check code of version {version}",
                 "check the top of the page: it is another version or another exam",
             )
         return version
 
-    def _answer(self, version: str, column: str, written: str, line: int) -> None:
+    def _check_answer(self, version: str, column: str, written: str, line: int) -> None:
         place = self._names[version].get(column)
         if place is None:
-            self._wrong(
+            self._add_error(
                 line,
                 f"version {version} does not ask for '{column}'",
                 "check the version's letter, or leave the cell empty",
             )
         elif place.form is Form.TEXT and not _is_points(written, place.points):
-            self._wrong(
+            self._add_error(
                 line,
                 f"'{written[:40]}' under '{column}' is not a number from 0 to {place.points:g}",
                 f"in columns that end in {POINTS}, enter the points given on paper",
             )
 
-    def _wrong(self, line: int, what: str, fix: str) -> None:
+    def _add_error(self, line: int, what: str, fix: str) -> None:
         self._errors.append(SpecError(what, where=Location(self._file, line), fix=fix))
 
-    def done(self) -> tuple[TypedRow, ...]:
+    def finish(self) -> tuple[TypedRow, ...]:
         """Returns all lines; raises SpecErrors if there are errors."""
         if not self._rows and not self._errors:
-            self._wrong(1, "the sheet has no students", "add one line per student")
+            self._add_error(1, "the sheet has no students", "add one line per student")
         if self._errors:
             raise SpecErrors(tuple(self._errors))
         return tuple(self._rows.values())

@@ -17,9 +17,22 @@ from urllib.parse import quote
 from grader.errors import GraderError, SetupError, shown
 from grader.files import alone, write_whole
 from grader.grading.ownership import exam_fit
-from grader.integrations.repositories.git import ANYONE, USUAL, Access, Bounds, GitError, address
-from grader.integrations.repositories.roster import instant
-from grader.integrations.repositories.snapshot import Fit, NothingThereError, Taken, Wanted, take
+from grader.integrations.repositories.git import (
+    ANYONE,
+    USUAL,
+    Access,
+    Bounds,
+    GitError,
+    git_address,
+)
+from grader.integrations.repositories.roster import parse_instant
+from grader.integrations.repositories.snapshot import (
+    FetchedNotebook,
+    Fit,
+    NotebookRequest,
+    NothingThereError,
+    fetch_notebook,
+)
 from grader.model import Student
 from grader.notebook import Notebook
 from grader.release.file import load_release
@@ -28,7 +41,7 @@ STATE = ".collected.json"
 """What was collected when. The leading dot keeps it from being read as a submission."""
 
 
-class Came(StrEnum):
+class CollectStatus(StrEnum):
     """Outcome for one student's repository."""
 
     COLLECTED = "collected"
@@ -48,7 +61,7 @@ class Repository:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class CollectedEntry:
     """What is stored about one student between runs."""
 
     commit: str
@@ -64,16 +77,16 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class CollectOutcome:
     """One student's line in the report."""
 
     student: str
-    came: Came
+    came: CollectStatus
     text: str
     commit: str = ""
 
 
-def repositories(
+def student_repositories(
     students: Iterable[Student],
     about: Mapping[str, Mapping[str, str]],
     *,
@@ -98,8 +111,8 @@ def repositories(
                 f"the repository of '{student.id}' is not known",
                 fix="pass --url with {id} in it, or add a column 'repository' to the roster",
             )
-        address(own)  # reports a wrong address before anything is fetched
-        until = instant(mine["deadline"]) if mine.get("deadline") else deadline
+        git_address(own)  # reports a wrong address before anything is fetched
+        until = parse_instant(mine["deadline"]) if mine.get("deadline") else deadline
         found.append(Repository(student=student.id, url=own, deadline=until))
     return tuple(found)
 
@@ -109,13 +122,13 @@ def _url_of(url: str, student: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Collecting:
+class CollectOptions:
     """Options for collecting."""
 
     notebook: str = ""
     branch: str = ""
     fit: Fit | None = None
-    """Chooses between several notebooks of a repository; see `fit_for`."""
+    """Chooses between several notebooks of a repository; see `fit_rule`."""
     access: Access = ANYONE
     bounds: Bounds = USUAL
     jobs: int = 8
@@ -123,7 +136,7 @@ class Collecting:
     """Collect again even if a notebook was already collected after its deadline."""
 
 
-def fit_for(release_file: Path) -> Fit:
+def fit_rule(release_file: Path) -> Fit:
     """How well a notebook fits a student of the release, by the rule of `grader grade`.
 
     Raises SetupError if the release can't be read.
@@ -140,9 +153,9 @@ def fit_for(release_file: Path) -> Fit:
 def collect_repositories(
     wanted: Iterable[Repository],
     out: Path,
-    how: Collecting,
+    how: CollectOptions,
     done: Callable[[str], None] = lambda _: None,
-) -> tuple[Outcome, ...]:
+) -> tuple[CollectOutcome, ...]:
     """Writes STUDENT.ipynb into *out* for every student, and returns one outcome per student.
 
     A failure for one student does not stop the others. Each file gets the time of its commit.
@@ -152,7 +165,7 @@ def collect_repositories(
     out.mkdir(parents=True, exist_ok=True)
     listed = list(wanted)
     with alone(out), ThreadPoolExecutor(max_workers=how.jobs) as pool:
-        state = _state(out)
+        state = _read_state(out)
         work = partial(_collect_one, out=out, how=how, state=dict(state))
         outcomes = []
         try:
@@ -169,17 +182,17 @@ def collect_repositories(
 
 
 def _collect_one(
-    repository: Repository, *, out: Path, how: Collecting, state: Mapping[str, Entry]
-) -> tuple[Outcome, Entry | None]:
+    repository: Repository, *, out: Path, how: CollectOptions, state: Mapping[str, CollectedEntry]
+) -> tuple[CollectOutcome, CollectedEntry | None]:
     student, before = repository.student, state.get(repository.student)
-    told = partial(Outcome, student=student)
+    told = partial(CollectOutcome, student=student)
     if before and not how.again and _is_final(before, repository, out):
-        text = f"as it was on {before.seen}, after the deadline{_doubt(before)}"
-        came = Came.KEPT if before.commit else Came.NOTHING
+        text = f"as it was on {before.seen}, after the deadline{_backdating_note(before)}"
+        came = CollectStatus.KEPT if before.commit else CollectStatus.NOTHING
         if before.commit:  # its file may have been copied since
-            _date(out / f"{student}.ipynb", before.committed)
+            _set_file_time(out / f"{student}.ipynb", before.committed)
         return told(came=came, text=text, commit=before.commit), None
-    wanted = Wanted(
+    wanted = NotebookRequest(
         url=repository.url,
         student=student,
         notebook=how.notebook.replace("{id}", student),
@@ -189,54 +202,58 @@ def _collect_one(
     )
     asked = datetime.now(UTC)
     try:
-        taken = take(wanted, how.access, how.bounds)
+        taken = fetch_notebook(wanted, how.access, how.bounds)
     except NothingThereError as error:
-        return told(came=Came.NOTHING, text=error.what), _empty_entry(repository, asked)
+        return told(came=CollectStatus.NOTHING, text=error.what), _empty_entry(repository, asked)
     except GraderError as error:
-        text = _failure(error, before, out / f"{student}.ipynb")
-        return told(came=Came.FAILED, text=text), _entry_of_failure(repository, before)
+        text = _failure_text(error, before, out / f"{student}.ipynb")
+        return told(came=CollectStatus.FAILED, text=text), _entry_of_failure(repository, before)
     except Exception as error:  # noqa: BLE001  # one repository must not stop the others
         what = GraderError(
             f"an internal error ({type(error).__name__})", fix="report this as a bug"
         )
-        text = _failure(what, before, out / f"{student}.ipynb")
-        return told(came=Came.FAILED, text=text), _entry_of_failure(repository, before)
-    entry = _entry(taken, repository, before, asked)
+        text = _failure_text(what, before, out / f"{student}.ipynb")
+        return told(came=CollectStatus.FAILED, text=text), _entry_of_failure(repository, before)
+    entry = _new_entry(taken, repository, before, asked)
     target = out / f"{student}.ipynb"
     if not target.exists() or target.read_bytes() != taken.data:
         write_whole(target, taken.data)
-    _date(target, entry.committed)
+    _set_file_time(target, entry.committed)
     text = f"{shown(taken.path, 80)} of {entry.committed}"
     if taken.newer:
         text += "; later commits came after the deadline and are left out"
-    return told(came=Came.COLLECTED, text=text + _doubt(entry), commit=taken.commit), entry
+    return told(
+        came=CollectStatus.COLLECTED, text=text + _backdating_note(entry), commit=taken.commit
+    ), entry
 
 
-def _doubt(entry: Entry) -> str:
+def _backdating_note(entry: CollectedEntry) -> str:
     if not entry.failed:
         return ""
     return f"; it could not be read on {entry.failed}, so its commit may be backdated"
 
 
-def _entry_of_failure(repository: Repository, before: Entry | None) -> Entry | None:
+def _entry_of_failure(
+    repository: Repository, before: CollectedEntry | None
+) -> CollectedEntry | None:
     """The entry with the time of a failure after the deadline; None before the deadline."""
     now = datetime.now(UTC)
     if repository.deadline is None or now < repository.deadline:
         return None
-    known = before or Entry(commit="", committed="", seen="", sha256="")
-    return known if known.failed else replace(known, failed=_iso(now))
+    known = before or CollectedEntry(commit="", committed="", seen="", sha256="")
+    return known if known.failed else replace(known, failed=_to_iso(now))
 
 
-def _failure(error: GraderError, before: Entry | None, target: Path) -> str:
+def _failure_text(error: GraderError, before: CollectedEntry | None, target: Path) -> str:
     text = error.reason if isinstance(error, GitError) else error.what
     if before is not None and before.commit and target.exists():
         text += f"; the notebook collected on {before.seen} is kept"
     return text
 
 
-def _is_final(before: Entry, repository: Repository, out: Path) -> bool:
+def _is_final(before: CollectedEntry, repository: Repository, out: Path) -> bool:
     """Whether it was collected after this same deadline, and the file is unchanged."""
-    if repository.deadline is None or before.deadline != _iso(repository.deadline):
+    if repository.deadline is None or before.deadline != _to_iso(repository.deadline):
         return False
     if datetime.fromisoformat(before.seen) < repository.deadline:
         return False
@@ -246,18 +263,20 @@ def _is_final(before: Entry, repository: Repository, out: Path) -> bool:
     return target.exists() and _sha256(target.read_bytes()) == before.sha256
 
 
-def _empty_entry(repository: Repository, asked: datetime) -> Entry:
-    until = _iso(repository.deadline) if repository.deadline else ""
-    return Entry(commit="", committed="", seen=_iso(asked), sha256="", deadline=until)
+def _empty_entry(repository: Repository, asked: datetime) -> CollectedEntry:
+    until = _to_iso(repository.deadline) if repository.deadline else ""
+    return CollectedEntry(commit="", committed="", seen=_to_iso(asked), sha256="", deadline=until)
 
 
-def _entry(taken: Taken, repository: Repository, before: Entry | None, asked: datetime) -> Entry:
-    entry = Entry(
+def _new_entry(
+    taken: FetchedNotebook, repository: Repository, before: CollectedEntry | None, asked: datetime
+) -> CollectedEntry:
+    entry = CollectedEntry(
         commit=taken.commit,
-        committed=_iso(datetime.fromtimestamp(taken.committed, UTC)),
-        seen=_iso(asked),
+        committed=_to_iso(datetime.fromtimestamp(taken.committed, UTC)),
+        seen=_to_iso(asked),
         sha256=_sha256(taken.data),
-        deadline=_iso(repository.deadline) if repository.deadline else "",
+        deadline=_to_iso(repository.deadline) if repository.deadline else "",
     )
     over = repository.deadline is not None and asked >= repository.deadline
     same = before is not None and before.commit == taken.commit
@@ -268,13 +287,13 @@ def _entry(taken: Taken, repository: Repository, before: Entry | None, asked: da
     return replace(entry, seen=before.seen) if same and before and not over else entry
 
 
-def _date(target: Path, committed: str) -> None:
+def _set_file_time(target: Path, committed: str) -> None:
     """Sets the file's time to its commit's, which `grader grade` uses as the submission time."""
     seconds = datetime.fromisoformat(committed).timestamp()
     os.utime(target, (seconds, seconds))
 
 
-def _iso(instant: datetime) -> str:
+def _to_iso(instant: datetime) -> str:
     return instant.astimezone(UTC).isoformat(timespec="seconds")
 
 
@@ -282,10 +301,10 @@ def _sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _state(out: Path) -> dict[str, Entry]:
+def _read_state(out: Path) -> dict[str, CollectedEntry]:
     try:
         data = json.loads((out / STATE).read_bytes())
-        return {str(student): Entry(**entry) for student, entry in data.items()}
+        return {str(student): CollectedEntry(**entry) for student, entry in data.items()}
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, TypeError, AttributeError) as error:

@@ -88,7 +88,7 @@ class Access:
         pair = base64.b64encode(f"x-access-token:{self.token}".encode()).decode()
         return {f"http.{self.server.rstrip('/')}/.extraheader": f"AUTHORIZATION: basic {pair}"}
 
-    def hide(self, text: str) -> str:
+    def redact(self, text: str) -> str:
         """*text* without the token."""
         return text.replace(self.token, "***") if self.token else text
 
@@ -139,11 +139,13 @@ class Git:
             except subprocess.TimeoutExpired:
                 raise GitError(f"git took longer than {self.bounds.seconds:.0f} s") from None
             finally:
-                _end(process)
+                _kill_process_group(process)
             err.seek(0)
-            said = self.access.hide(err.read(100_000).decode("utf-8", "replace"))
+            said = self.access.redact(err.read(100_000).decode("utf-8", "replace"))
             if process.returncode:
-                raise GitError(_reason(process.returncode, said, self.bounds), _reason_line(said))
+                raise GitError(
+                    _failure_reason(process.returncode, said, self.bounds), _reason_line(said)
+                )
             out.seek(0)
             data = out.read(most + 1)
         if len(data) > most:
@@ -181,7 +183,7 @@ class Git:
 
 
 @contextlib.contextmanager
-def scratch(access: Access = ANYONE, bounds: Bounds = USUAL) -> Iterator[Git]:
+def scratch_git(access: Access = ANYONE, bounds: Bounds = USUAL) -> Iterator[Git]:
     """Provides `Git` in a new temporary folder. Raises SetupError if git is not installed."""
     if shutil.which("git") is None:
         raise SetupError("git is not installed", fix="install git")
@@ -192,7 +194,7 @@ def scratch(access: Access = ANYONE, bounds: Bounds = USUAL) -> Iterator[Git]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def address(text: str) -> str:
+def git_address(text: str) -> str:
     """The address of a repository for git; a folder becomes a file:// address.
 
     Raises SetupError for an address that could start a program or be read as an option.
@@ -213,8 +215,8 @@ def address(text: str) -> str:
     return Path(text).absolute().as_uri()
 
 
-def origin(where: str) -> dict[str, str]:
-    """Git settings for the remote `origin` at *where*, an address from `address`.
+def origin_settings(where: str) -> dict[str, str]:
+    """Git settings for the remote `origin` at *where*, an address from `git_address`.
 
     If it is a folder on this machine, no program that its settings or hooks name is run. On a
     server, that is up to the server.
@@ -240,7 +242,7 @@ def _git_command(bounds: Bounds) -> list[str]:
     return ["/bin/sh", "-c", f'{limits}; exec git "$@"', "git"]
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _kill_process_group(process: subprocess.Popen[bytes]) -> None:
     """Kills the command and all processes that it started."""
     if process.poll() is not None:
         return
@@ -275,7 +277,7 @@ _REASONS: Sequence[tuple[tuple[str, ...], str]] = (
 )
 
 
-def _reason(code: int, said: str, bounds: Bounds) -> str:
+def _failure_reason(code: int, said: str, bounds: Bounds) -> str:
     folded = said.casefold()
     if code in (-_TOO_LARGE, 128 + _TOO_LARGE):
         folded = "file too large"

@@ -18,9 +18,9 @@ from grader.integrations.repositories.git import (
     Bounds,
     Git,
     GitError,
-    address,
-    origin,
-    scratch,
+    git_address,
+    origin_settings,
+    scratch_git,
 )
 
 NAME, EMAIL = "grader", "grader@users.noreply.github.com"
@@ -29,7 +29,7 @@ _MOST_COMMITS = 1000
 """Commits of a branch that are searched for one of ours."""
 
 
-class Went(StrEnum):
+class SendStatus(StrEnum):
     """Outcome for one student's files."""
 
     SENT = "sent"
@@ -38,17 +38,17 @@ class Went(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
+class SendResult:
     """One student's line in the report."""
 
     student: str
-    went: Went
+    went: SendStatus
     text: str
     commit: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sending:
+class SendOptions:
     """Options for sending files."""
 
     branch: str
@@ -64,9 +64,9 @@ class Sending:
 def send_all(
     to: Iterable[Repository],
     files_of: Callable[[str], Mapping[str, bytes]],
-    how: Sending,
+    how: SendOptions,
     done: Callable[[str], None] = lambda _: None,
-) -> tuple[Sent, ...]:
+) -> tuple[SendResult, ...]:
     """Pushes every student's files. A failure for one student does not stop the others."""
     with ThreadPoolExecutor(max_workers=how.jobs) as pool:
         sent = []
@@ -77,45 +77,45 @@ def send_all(
 
 
 def _send_one(
-    to: Repository, *, files_of: Callable[[str], Mapping[str, bytes]], how: Sending
-) -> Sent:
+    to: Repository, *, files_of: Callable[[str], Mapping[str, bytes]], how: SendOptions
+) -> SendResult:
     try:
         return _send(to, files_of(to.student), how)
     except GraderError as error:
         text = error.reason if isinstance(error, GitError) else error.what
-        return Sent(student=to.student, went=Went.FAILED, text=text)
+        return SendResult(student=to.student, went=SendStatus.FAILED, text=text)
 
 
-def _send(to: Repository, files: Mapping[str, bytes], how: Sending) -> Sent:
-    told = partial(Sent, student=to.student)
-    with scratch(how.access, how.bounds) as outer:
+def _send(to: Repository, files: Mapping[str, bytes], how: SendOptions) -> SendResult:
+    told = partial(SendResult, student=to.student)
+    with scratch_git(how.access, how.bounds) as outer:
         outer.run("init", "--quiet", "--bare", "--template=", "repository")
         git = Git(outer.folder / "repository", how.access, how.bounds)
-        for name, value in origin(address(to.url)).items():
+        for name, value in origin_settings(git_address(to.url)).items():
             git.run("config", name, value)
-        parent, taken_over = _tip(git, how)
+        parent, taken_over = _branch_tip(git, how)
         start = [parent] if parent and not how.whole else ["--empty"]
         git.run("read-tree", *start)
-        new = {n: data for n, data in files.items() if how.whole or not _exists(git, parent, n)}
+        new = {n: data for n, data in files.items() if how.whole or not _has_path(git, parent, n)}
         if not new:
-            return told(went=Went.SAME, text="all files exist", commit=parent)
+            return told(went=SendStatus.SAME, text="all files exist", commit=parent)
         for name, data in new.items():
             blob = git.line("hash-object", "-w", "--stdin", "--no-filters", given=data)
             git.run("update-index", "--add", "--cacheinfo", f"100644,{blob},{name}")
         # Existing files are named in the tree, and their content need not be on this disk.
         tree = git.line("write-tree", "--missing-ok")
         if parent and tree == git.line("rev-parse", f"{parent}^{{tree}}"):
-            return told(went=Went.SAME, text="unchanged", commit=parent)
+            return told(went=SendStatus.SAME, text="unchanged", commit=parent)
         commit = _commit(git, tree, parent, how.message)
         git.run("push", "--quiet", "--no-verify", "origin", f"{commit}:refs/heads/{how.branch}")
         text = ", ".join(sorted(new)[:4]) + (", …" if len(new) > 4 else "")
         text += f" to the branch {how.branch}"
         if taken_over:
             text += ", replacing what somebody else committed there"
-        return told(went=Went.SENT, text=text, commit=commit)
+        return told(went=SendStatus.SENT, text=text, commit=commit)
 
 
-def _tip(git: Git, how: Sending) -> tuple[str, bool]:
+def _branch_tip(git: Git, how: SendOptions) -> tuple[str, bool]:
     """The branch's commit, and whether it is somebody else's on top of ours.
 
     The commit is empty if the branch does not exist. Raises SetupError if we did not make it.
@@ -146,7 +146,7 @@ def _tip(git: Git, how: Sending) -> tuple[str, bool]:
     return tip, True
 
 
-def _exists(git: Git, commit: str, path: str) -> bool:
+def _has_path(git: Git, commit: str, path: str) -> bool:
     """Whether *path* exists in the commit."""
     return bool(commit and git.run("ls-tree", "-z", "--full-tree", commit, "--", path))
 

@@ -36,7 +36,7 @@ def load_repositories(path: Path) -> Mapping[str, Mapping[str, str]]:
         }
         if cells.get("deadline"):
             try:
-                instant(cells["deadline"])
+                parse_instant(cells["deadline"])
             except SetupError as error:
                 where = Location(str(path), number)
                 raise SpecError(error.what, where=where, fix=error.fix) from None
@@ -45,7 +45,7 @@ def load_repositories(path: Path) -> Mapping[str, Mapping[str, str]]:
     return found
 
 
-def instant(text: str) -> datetime:
+def parse_instant(text: str) -> datetime:
     """Parses a time in ISO 8601. Raises SetupError if it is not valid or has no UTC offset.
 
     >>> instant("2026-12-01T23:59:00Z").timestamp()

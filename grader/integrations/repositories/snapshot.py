@@ -16,9 +16,9 @@ from grader.integrations.repositories.git import (
     Bounds,
     Git,
     GitError,
-    address,
-    origin,
-    scratch,
+    git_address,
+    origin_settings,
+    scratch_git,
 )
 
 _FILES, _LINK, _OTHER = ("100644", "100755"), "120000", "160000"
@@ -38,7 +38,7 @@ class NothingThereError(SubmissionError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class NotebookRequest:
     """Which notebook to take, and from which repository."""
 
     url: str
@@ -54,7 +54,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Taken:
+class FetchedNotebook:
     """A notebook as it was committed."""
 
     data: bytes
@@ -66,35 +66,41 @@ class Taken:
     """Whether later commits were left out."""
 
 
-def take(wanted: Wanted, access: Access = ANYONE, bounds: Bounds = USUAL) -> Taken:
+def fetch_notebook(
+    wanted: NotebookRequest, access: Access = ANYONE, bounds: Bounds = USUAL
+) -> FetchedNotebook:
     """Fetches the notebook. Raises SubmissionError if there is none, GitError if git fails.
 
     If the server supports it, only the list of files and the notebook are fetched. Nothing is
     checked out, so hooks, filters, submodules and Git LFS have no effect.
     """
-    with scratch(access, bounds) as git:
+    with scratch_git(access, bounds) as git:
         clone = ["clone", "--quiet", "--bare", "--no-tags", "--single-branch", "--template="]
         clone += ["--filter=blob:none", "--no-recurse-submodules"]
         if wanted.before is None:
             clone += ["--depth=1"]
         if wanted.branch:
             clone += [f"--branch={wanted.branch}"]
-        where = address(wanted.url)
-        clone += [f"--config={k}={v}" for k, v in origin(where).items() if k != "remote.origin.url"]
+        where = git_address(wanted.url)
+        clone += [
+            f"--config={k}={v}"
+            for k, v in origin_settings(where).items()
+            if k != "remote.origin.url"
+        ]
         git.run(*clone, "--", where, "repository")
         inside = Git(git.folder / "repository", access, bounds)
-        commit, newer = _commit(inside, wanted)
-        path, blob = _notebook(inside, commit, wanted)
-        return Taken(
-            data=_blob(inside, blob, path),
+        commit, newer = _commit_at_deadline(inside, wanted)
+        path, blob = _find_notebook(inside, commit, wanted)
+        return FetchedNotebook(
+            data=_read_blob(inside, blob, path),
             path=path,
             commit=commit,
-            committed=_when(inside, commit),
+            committed=_commit_time(inside, commit),
             newer=newer,
         )
 
 
-def _commit(git: Git, wanted: Wanted) -> tuple[str, bool]:
+def _commit_at_deadline(git: Git, wanted: NotebookRequest) -> tuple[str, bool]:
     """The branch's commit at the deadline, and whether the branch has moved since."""
     try:
         head = git.line("rev-parse", "--quiet", "--verify", "HEAD^{commit}")
@@ -110,7 +116,7 @@ def _commit(git: Git, wanted: Wanted) -> tuple[str, bool]:
     return found, found != head
 
 
-def _when(git: Git, commit: str) -> int:
+def _commit_time(git: Git, commit: str) -> int:
     """The commit's own time in seconds since 1970, limited to what files can have."""
     written = git.line("show", "-s", "--no-show-signature", "--format=%ct", commit)
     if not written.removeprefix("-").isdecimal():  # a handmade commit can lack it
@@ -118,7 +124,7 @@ def _when(git: Git, commit: str) -> int:
     return min(max(int(written), 0), _LATEST)
 
 
-def _notebook(git: Git, commit: str, wanted: Wanted) -> tuple[str, str]:
+def _find_notebook(git: Git, commit: str, wanted: NotebookRequest) -> tuple[str, str]:
     """The path of the notebook, and git's name for its content."""
     if wanted.notebook:
         listed = _list_files(git, commit, wanted.notebook)
@@ -155,7 +161,7 @@ def _best_fits(
     fits: dict[str, int] = {}
     for name in names[:_MOST_READ]:
         try:
-            data = _blob(git, _blob_of_file(name, *listed[name]), name)
+            data = _read_blob(git, _blob_of_file(name, *listed[name]), name)
             fits[name] = fit(student, notebook.read(data))
         except SubmissionError:
             continue  # an unreadable file beside the exam's notebook does no harm
@@ -186,7 +192,7 @@ def _blob_of_file(path: str, mode: str, blob: str) -> str:
     return blob
 
 
-def _blob(git: Git, blob: str, path: str) -> bytes:
+def _read_blob(git: Git, blob: str, path: str) -> bytes:
     size = int(git.line("cat-file", "-s", blob))
     if size > notebook.MAX_BYTES:
         raise notebook.too_large(size)

@@ -11,12 +11,12 @@ from grader.integrations.base import option
 from grader.integrations.lms.gradebooks.cells import Sheet
 from grader.integrations.lms.gradebooks.filled import (
     GradebookExporter,
-    Layout,
+    GradebookLayout,
     column_of,
     columns_named,
     fill_column,
     gradebook_file,
-    number,
+    parse_number,
     read_table,
 )
 from grader.model.exported import ClassResults, Exported
@@ -48,7 +48,7 @@ class Canvas(GradebookExporter):
 
     def export(self, subject: ClassResults) -> Exported:
         """Returns the file under its own name; cells of open points are unchanged."""
-        return canvas(
+        return canvas_gradebook(
             subject,
             self.gradebook.read_bytes(),
             self.gradebook.name,
@@ -58,7 +58,7 @@ class Canvas(GradebookExporter):
         )
 
 
-def canvas(
+def canvas_gradebook(
     results: ClassResults,
     data: bytes,
     file: str,
@@ -82,16 +82,16 @@ def canvas(
             where=Location(file, 1),
             fix="in Canvas: Grades, Export, Export Entire Gradebook",
         )
-    possible = _possible(table)
-    assignments = tuple(_assignments(table, possible))
+    possible = _points_possible_row(table)
+    assignments = tuple(_assignment_columns(table, possible))
     where = column_of(table, 0, column, assignments)
-    most = number(table.said(possible, where)) if possible is not None else None
-    layout = Layout(
+    most = parse_number(table.cell_text(possible, where)) if possible is not None else None
+    layout = GradebookLayout(
         column=where,
         first=1 if possible is None else possible + 1,
         keys=dict(columns_named(table, 0, _KEYS)),
         most=most,
-        decimal="," if table.separator == ";" and _has_commas(table, possible) else ".",
+        decimal="," if table.separator == ";" and _has_decimal_commas(table, possible) else ".",
     )
     text, notes = fill_column(results, table, layout, scale=scale, missing_as_zero=missing_as_zero)
     if possible is None:
@@ -101,21 +101,21 @@ def canvas(
     return gradebook_file(file, text, mark, notes)
 
 
-def _possible(table: Sheet) -> int | None:
+def _points_possible_row(table: Sheet) -> int | None:
     for number_, row in enumerate(table.rows[1:_FIRST], start=1):
         if _POSSIBLE in row[0].text.casefold():
             return number_
     return None
 
 
-def _assignments(table: Sheet, possible: int | None) -> Iterator[str]:
+def _assignment_columns(table: Sheet, possible: int | None) -> Iterator[str]:
     """The columns that Canvas imports points from."""
     for index, cell in enumerate(table.rows[0]):
         title = cell.text.strip()
-        below = "" if possible is None else table.said(possible, index)
+        below = "" if possible is None else table.cell_text(possible, index)
         if _ASSIGNMENT.search(title) and below.casefold() != _READ_ONLY:
             yield title
 
 
-def _has_commas(table: Sheet, possible: int | None) -> bool:
+def _has_decimal_commas(table: Sheet, possible: int | None) -> bool:
     return possible is not None and any("," in cell.text for cell in table.rows[possible])

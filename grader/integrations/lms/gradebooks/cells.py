@@ -30,21 +30,21 @@ class Sheet:
     lines: tuple[int, ...]
     """The line of the file at which each row begins, from 1."""
 
-    def said(self, row: int, column: int) -> str:
+    def cell_text(self, row: int, column: int) -> str:
         """The text of a cell, counted from 0; empty if the row is too short."""
         cells = self.rows[row]
         return cells[column].text.strip() if column < len(cells) else ""
 
-    def replaced(self, cells: Mapping[tuple[int, int], str]) -> str:
+    def replace_cells(self, cells: Mapping[tuple[int, int], str]) -> str:
         """The file's text with *cells*, by row and column from 0, replaced."""
         pieces, at = [], 0
         for (r, c), said in sorted(cells.items()):
             cell = self.rows[r][c]
-            pieces += [self.source[at : cell.start], self._written(said)]
+            pieces += [self.source[at : cell.start], self._quote_cell(said)]
             at = cell.end
         return "".join([*pieces, self.source[at:]])
 
-    def _written(self, said: str) -> str:
+    def _quote_cell(self, said: str) -> str:
         must_be = any(character in said for character in f'"\r\n{self.separator}')
         return '"' + said.replace('"', '""') + '"' if must_be else said
 
@@ -54,7 +54,7 @@ _LOOKED_AT = 3
 """Number of first lines that Canvas uses to tell commas from semicolons."""
 
 
-def sheet(text: str, file: str) -> Sheet:
+def parse_sheet(text: str, file: str) -> Sheet:
     """Parses *text*. Raises SpecError with the line if a quote is never closed."""
     head = text.split("\n", _LOOKED_AT)[:_LOOKED_AT]
     separator = max(_SEPARATORS, key="".join(head).count)
@@ -66,7 +66,7 @@ def sheet(text: str, file: str) -> Sheet:
         begin = at
         row: list[Cell] = []
         while True:
-            cell = _cell(text, at, separator, file, lines[-1])
+            cell = _parse_cell(text, at, separator, file, lines[-1])
             row.append(cell)
             at = cell.end
             if text[at : at + 1] != separator:
@@ -78,7 +78,7 @@ def sheet(text: str, file: str) -> Sheet:
     return Sheet(source=text, file=file, separator=separator, rows=tuple(rows), lines=tuple(lines))
 
 
-def _cell(text: str, start: int, separator: str, file: str, line: int) -> Cell:
+def _parse_cell(text: str, start: int, separator: str, file: str, line: int) -> Cell:
     if not text.startswith('"', start):
         end = start
         while end < len(text) and text[end] not in f"{separator}\r\n":

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from grader.errors import Location, SetupError, SpecError
 from grader.integrations.base import ClassExporter, option
-from grader.integrations.lms.gradebooks.cells import Sheet, sheet
-from grader.integrations.results import join_names, warnings
+from grader.integrations.lms.gradebooks.cells import Sheet, parse_sheet
+from grader.integrations.results import join_names, warning_notes
 from grader.model.exported import ClassResults, Exported, Result
 from grader.model.result import Standing
 from grader.registry import nearest
@@ -35,7 +35,7 @@ class GradebookExporter(ClassExporter):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class GradebookLayout:
     """Positions in a gradebook."""
 
     column: int
@@ -49,7 +49,7 @@ class Layout:
     decimal: str = "."
 
 
-def decode(data: bytes, file: str) -> tuple[str, str]:
+def decode_text(data: bytes, file: str) -> tuple[str, str]:
     """The text, and its byte order mark, if any. Raises SpecError if it is not UTF-8."""
     mark = "\ufeff" if data.startswith(b"\xef\xbb\xbf") else ""
     try:
@@ -88,7 +88,12 @@ def column_of(table: Sheet, row: int, wanted: str, takes: Sequence[str]) -> int:
 
 
 def fill_column(
-    results: ClassResults, table: Sheet, layout: Layout, *, scale: bool, missing_as_zero: bool
+    results: ClassResults,
+    table: Sheet,
+    layout: GradebookLayout,
+    *,
+    scale: bool,
+    missing_as_zero: bool,
 ) -> tuple[str, tuple[str, ...]]:
     """The text with all students' points, and notes on cells that were not filled in.
 
@@ -101,17 +106,19 @@ def fill_column(
             where=Location(table.file, 1),
             fix="use the CSV file as downloaded",
         )
-    rows = _rows(results, table, layout)
+    rows = _match_rows(results, table, layout)
     said: dict[tuple[int, int], str] = {}
     kept: dict[str, list[str]] = {}
     for result, row in rows:
         student = result.feedback.student.id
         before = table.rows[row][layout.column].text.strip()
-        why = _why_not(result, before, missing_as_zero)
+        why = _reason_to_skip(result, before, missing_as_zero)
         if why:
             kept.setdefault(why, []).append(student)
             continue
-        points = _points(result, _most(table, row, layout), layout.column, table, scale=scale)
+        points = _points_to_write(
+            result, _column_maximum(table, row, layout), layout.column, table, scale=scale
+        )
         written = f"{points:.2f}".replace(".", layout.decimal)
         if before and not _is_same(before, points, layout.decimal):
             kept.setdefault("different points were replaced", []).append(student)
@@ -128,7 +135,7 @@ def fill_column(
     if absent:
         kept["not in the table, so their points are not exported"] = absent
     notes = (f"{join_names(who)}: {why}" for why, who in kept.items())
-    return table.replaced(said), (*notes, *warnings(results.results))
+    return table.replace_cells(said), (*notes, *warning_notes(results.results))
 
 
 def gradebook_file(name: str, text: str, mark: str, notes: tuple[str, ...]) -> Exported:
@@ -141,7 +148,9 @@ def _title(table: Sheet, column: int) -> str:
     return header[column].text.strip() if column < len(header) else str(column + 1)
 
 
-def _rows(results: ClassResults, table: Sheet, layout: Layout) -> list[tuple[Result, int]]:
+def _match_rows(
+    results: ClassResults, table: Sheet, layout: GradebookLayout
+) -> list[tuple[Result, int]]:
     known: dict[tuple[str, str], list[int]] = {}
     for number, row in enumerate(table.rows[layout.first :], start=layout.first):
         if layout.column >= len(row):
@@ -154,7 +163,7 @@ def _rows(results: ClassResults, table: Sheet, layout: Layout) -> list[tuple[Res
                     found.append(number)
     pairs = []
     for result in results.results:
-        at = _row(result, known, table)
+        at = _find_row(result, known, table)
         if at is not None:
             pairs.append((result, at))
     times = Counter(at for _, at in pairs)
@@ -172,7 +181,9 @@ def _fold(text: str, kind: str) -> str:
     return " ".join(text.casefold().split()) if kind == "name" else text.casefold()
 
 
-def _row(result: Result, known: Mapping[tuple[str, str], list[int]], table: Sheet) -> int | None:
+def _find_row(
+    result: Result, known: Mapping[tuple[str, str], list[int]], table: Sheet
+) -> int | None:
     student = result.feedback.student
     tried = (
         ("id", student.id), ("email", student.email), ("id", student.email),
@@ -193,7 +204,7 @@ def _row(result: Result, known: Mapping[tuple[str, str], list[int]], table: Shee
     return None
 
 
-def _why_not(result: Result, before: str, missing_as_zero: bool) -> str | None:
+def _reason_to_skip(result: Result, before: str, missing_as_zero: bool) -> str | None:
     """Why the cell is not changed; None if it is filled in."""
     feedback = result.feedback
     if before.upper() == EXCUSED:
@@ -206,13 +217,15 @@ def _why_not(result: Result, before: str, missing_as_zero: bool) -> str | None:
     return None
 
 
-def _most(table: Sheet, row: int, layout: Layout) -> float | None:
+def _column_maximum(table: Sheet, row: int, layout: GradebookLayout) -> float | None:
     if layout.most_column is None:
         return layout.most
-    return number(table.said(row, layout.most_column))
+    return parse_number(table.cell_text(row, layout.most_column))
 
 
-def _points(result: Result, most: float | None, column: int, table: Sheet, *, scale: bool) -> float:
+def _points_to_write(
+    result: Result, most: float | None, column: int, table: Sheet, *, scale: bool
+) -> float:
     feedback = result.feedback
     if most is None or abs(most - feedback.max_score) < _SAME:
         return feedback.score
@@ -231,7 +244,7 @@ def _points(result: Result, most: float | None, column: int, table: Sheet, *, sc
     return feedback.score * most / feedback.max_score if feedback.max_score else 0.0
 
 
-def number(text: str) -> float | None:
+def parse_number(text: str) -> float | None:
     """Parses a number with a decimal point or comma; None if *text* is not a finite number."""
     try:
         found = float(text.strip().replace(",", "."))
@@ -241,14 +254,14 @@ def number(text: str) -> float | None:
 
 
 def _is_same(before: str, points: float, decimal: str) -> bool:
-    was = number(before.replace(decimal, "."))
+    was = parse_number(before.replace(decimal, "."))
     return was is not None and abs(was - points) < _SAME
 
 
 def read_table(data: bytes, file: str) -> tuple[Sheet, str]:
     """The table, and its byte order mark. Raises SpecError if *data* is not a table."""
-    text, mark = decode(data, file)
-    table = sheet(text, file)
+    text, mark = decode_text(data, file)
+    table = parse_sheet(text, file)
     if not table.rows or len(table.rows[0]) < 2:
         raise SpecError(
             "this is not a table with columns",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from grader.errors import Location, SpecError
 from grader.integrations.lms.gradebooks.filled import (
     GradebookExporter,
-    Layout,
+    GradebookLayout,
     columns_named,
     fill_column,
     gradebook_file,
@@ -32,7 +32,7 @@ class Worksheet(GradebookExporter):
 
     def export(self, subject: ClassResults) -> Exported:
         """Returns the file under its own name; cells of open points are unchanged."""
-        return worksheet(
+        return moodle_worksheet(
             subject,
             self.gradebook.read_bytes(),
             self.gradebook.name,
@@ -41,7 +41,7 @@ class Worksheet(GradebookExporter):
         )
 
 
-def worksheet(
+def moodle_worksheet(
     results: ClassResults,
     data: bytes,
     file: str,
@@ -63,7 +63,7 @@ def worksheet(
             where=Location(file, 1),
             fix="in Moodle: allow 'Offline grading worksheet', then 'Download grading worksheet'",
         )
-    layout = Layout(
+    layout = GradebookLayout(
         column=titles.index(_GRADE),
         first=1,
         keys=dict(columns_named(table, 0, _KEYS)),

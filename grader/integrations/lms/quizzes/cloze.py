@@ -13,8 +13,8 @@ from fractions import Fraction
 from html import escape
 from itertools import groupby
 
-from grader.integrations.lms.quizzes.numbers import exact_text, with_tolerance
-from grader.integrations.lms.quizzes.texts import ask, line, table, unit_of
+from grader.integrations.lms.quizzes.numbers import exact_text, split_range
+from grader.integrations.lms.quizzes.texts import html_table, inline_html, number_hint, part_html
 from grader.model.item import ChoiceItem, Choosable, Item, NumberItem, PairsItem, TextItem
 from grader.model.quiz import Field
 from grader.text.markdown import plain_text
@@ -26,7 +26,7 @@ _GAP = re.compile(r"\{(?=#|\d*:)")
 _UNWRITABLE = re.compile(r"~|\\\Z")
 
 
-def fits(item: Item) -> bool:
+def can_be_gap(item: Item) -> bool:
     """Whether the item can be a gap."""
     if isinstance(item, TextItem):
         texts = (text for words in item.words for text in words.texts)
@@ -34,12 +34,12 @@ def fits(item: Item) -> bool:
     return isinstance(item, NumberItem | ChoiceItem | PairsItem)
 
 
-def outside(html: str) -> str:
+def escape_gaps(html: str) -> str:
     """*html* for the text around gaps, escaped so that Moodle finds no gap in it."""
     return _GAP.sub("&#123;", html)
 
 
-def weights(field: Field) -> list[Fraction]:
+def gap_weights(field: Field) -> list[Fraction]:
     """The points of each gap of the part."""
     points = Fraction(field.points).limit_denominator(1000)
     found: list[Fraction] = []
@@ -47,84 +47,90 @@ def weights(field: Field) -> list[Fraction]:
         if isinstance(item, NumberItem):
             found.append(points * Fraction(item.weight).limit_denominator(1000))
         else:
-            count = _count(item)
+            count = _gap_count(item)
             found += [points / count] * count
     return found
 
 
-def _count(item: Item) -> int:
+def _gap_count(item: Item) -> int:
     if isinstance(item, PairsItem):
         return len(item.things)
-    if one_by_one(item):
-        assert isinstance(item, ChoiceItem)  # noqa: S101 - what `one_by_one` says
+    if is_asked_by_option(item):
+        assert isinstance(item, ChoiceItem)  # noqa: S101 - what `is_asked_by_option` says
         return len(item.choices)
     return 1
 
 
-def one_by_one(item: Item) -> bool:
+def is_asked_by_option(item: Item) -> bool:
     """Whether a choice is asked option by option, because every option counts separately."""
     return isinstance(item, ChoiceItem) and item.several and item.rule == "each-option"
 
 
-def gaps(field: Field, scale: int) -> str:
+def question_with_gaps(field: Field, scale: int) -> str:
     """The part's question with its gaps. Multiplying by *scale* makes all weights whole."""
-    marks = [str(int(weight * scale)) for weight in weights(field)]
+    marks = [str(int(weight * scale)) for weight in gap_weights(field)]
     first = field.items[0]
     if isinstance(first, NumberItem):
-        return _numbers(field, marks)
-    asked = outside(ask(field, _HOW if isinstance(first, PairsItem) else ""))
+        return _number_gaps(field, marks)
+    asked = escape_gaps(part_html(field, _HOW if isinstance(first, PairsItem) else ""))
     if isinstance(first, PairsItem):
-        return asked + _pairs(first, marks)
+        return asked + _pair_gaps(first, marks)
     if isinstance(first, TextItem):
-        return f"{asked}<p>{_text(first, marks[0])}</p>\n"
+        return f"{asked}<p>{_text_gap(first, marks[0])}</p>\n"
     assert isinstance(first, ChoiceItem)  # noqa: S101 - nothing else fits
-    if one_by_one(first):
-        return asked + _each(first, marks)
-    return asked + _choice(first, marks[0])
+    if is_asked_by_option(first):
+        return asked + _option_gaps(first, marks)
+    return asked + _choice_gap(first, marks[0])
 
 
 _HOW = "Choose for each."
 
 
-def _numbers(field: Field, marks: Sequence[str]) -> str:
+def _number_gaps(field: Field, marks: Sequence[str]) -> str:
     items = [item for item in field.items if isinstance(item, NumberItem)]
-    written_gaps = [_number(item, mark) for item, mark in zip(items, marks, strict=True)]
+    written_gaps = [_number_gap(item, mark) for item, mark in zip(items, marks, strict=True)]
     if len(items) == 1:
-        asked = outside(ask(field))
-        return f"{asked}<p>{outside(escape(unit_of(items[0])))}: {written_gaps[0]}</p>\n"
+        asked = escape_gaps(part_html(field))
+        return f"{asked}<p>{escape_gaps(escape(number_hint(items[0])))}: {written_gaps[0]}</p>\n"
     rows = [
-        [outside(line(row)), *(gap for _, gap in cells)]
+        [escape_gaps(inline_html(row)), *(gap for _, gap in cells)]
         for row, cells in groupby(
             zip((item.row for item in items), written_gaps, strict=True), key=lambda cell: cell[0]
         )
     ]
     width = len(rows[0]) - 1
-    heads = [outside(f"{line(item.column)} ({escape(unit_of(item))})") for item in items[:width]]
-    return outside(ask(field)) + table(["", *heads], rows)
-
-
-def _number(item: NumberItem, mark: str) -> str:
-    answers = [
-        _answer(found.share, f"{exact_text(value)}:{exact_text(width)}", found.feedback)
-        for found in item.ranges
-        for value, width in with_tolerance(found)
+    heads = [
+        escape_gaps(f"{inline_html(item.column)} ({escape(number_hint(item))})")
+        for item in items[:width]
     ]
-    return _gap(mark, "NM", answers)
+    return escape_gaps(part_html(field)) + html_table(["", *heads], rows)
 
 
-def _choice(item: ChoiceItem, mark: str) -> str:
+def _number_gap(item: NumberItem, mark: str) -> str:
+    answers = [
+        _format_answer(found.share, f"{exact_text(value)}:{exact_text(width)}", found.feedback)
+        for found in item.ranges
+        for value, width in split_range(found)
+    ]
+    return _format_gap(mark, "NM", answers)
+
+
+def _choice_gap(item: ChoiceItem, mark: str) -> str:
     shuffled = "S" if item.shuffle else ""
     if not item.several:
-        answers = [_answer(c.share, _escape_html(line(c.text)), c.feedback) for c in item.choices]
-        return _gap(mark, f"MCV{shuffled}", answers)
+        answers = [
+            _format_answer(c.share, _escape_html(inline_html(c.text)), c.feedback)
+            for c in item.choices
+        ]
+        return _format_gap(mark, f"MCV{shuffled}", answers)
     answers = [
-        _answer(share, _escape_html(line(choice.text)), choice.feedback)
-        for choice, share in several(item)
+        _format_answer(share, _escape_html(inline_html(choice.text)), choice.feedback)
+        for choice, share in option_shares(item)
     ]
-    return _gap(mark, f"MR{shuffled}", answers)
+    return _format_gap(mark, f"MR{shuffled}", answers)
 
 
-def several(item: ChoiceItem) -> list[tuple[Choosable, float]]:
+def option_shares(item: ChoiceItem) -> list[tuple[Choosable, float]]:
     """Each option, including "None of these", with the share that ticking it adds or deducts.
 
     Moodle's own rule is net-correct. The closest to all-or-nothing is that one wrong tick deducts
@@ -137,52 +143,56 @@ def several(item: ChoiceItem) -> list[tuple[Choosable, float]]:
     return [(choice, right if choice.right else wrong) for choice in (*item.choices, none)]
 
 
-def _each(item: ChoiceItem, marks: Sequence[str]) -> str:
+def _option_gaps(item: ChoiceItem, marks: Sequence[str]) -> str:
     lines = []
     for choice, mark in zip(item.choices, marks, strict=True):
         yes, no = float(choice.right), float(not choice.right)
-        gap = _gap(mark, "MC", [_answer(yes, "Yes", choice.feedback), _answer(no, "No", "")])
-        lines.append(f"<li>{gap} {outside(line(choice.text))}</li>\n")
+        gap = _format_gap(
+            mark, "MC", [_format_answer(yes, "Yes", choice.feedback), _format_answer(no, "No", "")]
+        )
+        lines.append(f"<li>{gap} {escape_gaps(inline_html(choice.text))}</li>\n")
     return f"<ul>\n{''.join(lines)}</ul>\n"
 
 
-def _pairs(item: PairsItem, marks: Sequence[str]) -> str:
+def _pair_gaps(item: PairsItem, marks: Sequence[str]) -> str:
     lines = []
     for thing, right, mark in zip(item.things, item.right, marks, strict=True):
         answers = [
-            _answer(
+            _format_answer(
                 float(index == right), _escape_html(escape(plain_text(target), quote=False)), ""
             )
             for index, target in enumerate(item.targets)
         ]
-        lines.append(f"<li>{outside(line(thing))}: {_gap(mark, 'MC', answers)}</li>\n")
+        lines.append(
+            f"<li>{escape_gaps(inline_html(thing))}: {_format_gap(mark, 'MC', answers)}</li>\n"
+        )
     return f"<ol>\n{''.join(lines)}</ol>\n"
 
 
-def _text(item: TextItem, mark: str) -> str:
+def _text_gap(item: TextItem, mark: str) -> str:
     answers = [
-        _answer(words.share, _escape(literal(text)), words.feedback)
+        _format_answer(words.share, _escape(escape_wildcards(text)), words.feedback)
         for words in item.words
         for text in words.texts
     ]
-    return _gap(mark, "SAC" if item.exact else "SA", answers)
+    return _format_gap(mark, "SAC" if item.exact else "SA", answers)
 
 
-def literal(text: str) -> str:
+def escape_wildcards(text: str) -> str:
     r"""*text* with `*` escaped, which is otherwise a wildcard."""
     return text.replace("*", r"\*")
 
 
-def _gap(mark: str, kind: str, answers: Sequence[str]) -> str:
+def _format_gap(mark: str, kind: str, answers: Sequence[str]) -> str:
     return f"{{{mark}:{kind}:{'~'.join(answers)}}}"
 
 
-def _answer(share: float, text: str, feedback: str) -> str:
-    told = f"#{_escape_html(line(feedback))}" if feedback else ""
-    return f"{fraction(share)}{text}{told}"
+def _format_answer(share: float, text: str, feedback: str) -> str:
+    told = f"#{_escape_html(inline_html(feedback))}" if feedback else ""
+    return f"{share_prefix(share)}{text}{told}"
 
 
-def fraction(share: float) -> str:
+def share_prefix(share: float) -> str:
     """The share as a prefix of an answer."""
     return "=" if share == 1 else f"%{percent(share)}%"
 

@@ -19,7 +19,7 @@ Place = tuple[int, str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
+class _UnfitPart:
     """One part of one problem, in all its variants."""
 
     name: str
@@ -32,7 +32,7 @@ def fit_quiz(quiz: Quiz, system: str, unfit: Unfit, *, leave_out: bool) -> Quiz:
 
     Raises SetupError if a part can't be asked, unless *leave_out* is True, and if no part remains.
     """
-    lost = {place: part for pool in quiz.pools for place, part in _unfit(pool, unfit).items()}
+    lost = {place: part for pool in quiz.pools for place, part in _find_unfit(pool, unfit).items()}
     if not lost:
         return quiz
     if not leave_out:
@@ -59,7 +59,7 @@ _NAMED = 8
 """Parts for each of the reasons in an error."""
 
 
-def _refusal(quiz: Quiz, system: str, lost: Mapping[Place, _Part]) -> str:
+def _refusal(quiz: Quiz, system: str, lost: Mapping[Place, _UnfitPart]) -> str:
     total = sum(pool.points for pool in quiz.pools)
     whys: dict[str, list[str]] = {}
     for part in lost.values():
@@ -69,7 +69,7 @@ def _refusal(quiz: Quiz, system: str, lost: Mapping[Place, _Part]) -> str:
     others = [f"and {len(whys) - _REASONS} more reasons"] if len(whys) > _REASONS else []
     return (
         f"{system} can't ask {counted(len(lost), 'part')} of '{quiz.id}', which would lose "
-        f"{points(_most(lost))} of {points(total)} points: {'; '.join([*told, *others])}"
+        f"{points(_max_loss(lost))} of {points(total)} points: {'; '.join([*told, *others])}"
     )
 
 
@@ -78,7 +78,7 @@ def _join_some(names: list[str]) -> str:
     return ", ".join(names[:_NAMED]) + more
 
 
-def _most(lost: Mapping[Place, _Part]) -> float:
+def _max_loss(lost: Mapping[Place, _UnfitPart]) -> float:
     """The most points that a student can lose, who gets one problem at each number."""
     points: dict[tuple[int, str], float] = {}
     for (number, problem, _), part in lost.items():
@@ -89,18 +89,18 @@ def _most(lost: Mapping[Place, _Part]) -> float:
     return round(sum(most.values()), 4)
 
 
-def _unfit(pool: Pool, unfit: Unfit) -> Mapping[Place, _Part]:
-    found: dict[Place, _Part] = {}
+def _find_unfit(pool: Pool, unfit: Unfit) -> Mapping[Place, _UnfitPart]:
+    found: dict[Place, _UnfitPart] = {}
     for asked in pool.questions:
         for field in asked.fields:
-            why = _why(field, unfit)
+            why = _unfit_reason(field, unfit)
             if why is not None:
-                part = _Part(name=name_of(pool, asked, field), points=field.points, why=why)
+                part = _UnfitPart(name=part_label(pool, asked, field), points=field.points, why=why)
                 found.setdefault((pool.number, asked.problem, field.id), part)
     return found
 
 
-def _why(field: Field, unfit: Unfit) -> str | None:
+def _unfit_reason(field: Field, unfit: Unfit) -> str | None:
     if not field.items:
         return f"it has no equivalent of {field.kind} parts"
     reasons = (unfit(item, field.points * getattr(item, "weight", 1.0)) for item in field.items)
@@ -108,7 +108,7 @@ def _why(field: Field, unfit: Unfit) -> str | None:
 
 
 def _drop_parts(
-    pool: Pool, lost: Mapping[Place, _Part], *, even_points: bool
+    pool: Pool, lost: Mapping[Place, _UnfitPart], *, even_points: bool
 ) -> tuple[Pool, list[str]]:
     """The pool without the lost parts, and a note for each.
 
@@ -135,13 +135,13 @@ def _drop_parts(
     if not even_points:
         raise SetupError(
             f"without the parts that are left out, the problems of the pool at number "
-            f"{pool.number} have different points: {worth_of(left)}",
+            f"{pool.number} have different points: {join_points(left)}",
             fix="pass --even-points to scale them, or take problems out of the pool",
         )
     return left.with_equal_points(), [*notes, even_points_note(left)]
 
 
-def worth_of(pool: Pool) -> str:
+def join_points(pool: Pool) -> str:
     """The points of each problem of *pool*, such as `a 2, b 3`."""
     return ", ".join(f"{name} {points(worth)}" for name, worth in pool.worth.items())
 
@@ -149,20 +149,20 @@ def worth_of(pool: Pool) -> str:
 def even_points_note(pool: Pool) -> str:
     """A note about what `Pool.with_equal_points` changes in *pool*."""
     most = points(max(pool.worth.values()))
-    return f"number {pool.number}: each problem is worth {most} points; before: {worth_of(pool)}"
+    return f"number {pool.number}: each problem is worth {most} points; before: {join_points(pool)}"
 
 
-def _reasons_of(lost: Mapping[Place, _Part], problem: str) -> Iterator[str]:
+def _reasons_of(lost: Mapping[Place, _UnfitPart], problem: str) -> Iterator[str]:
     return (f"{place[2]}: {part.why}" for place, part in lost.items() if place[1] == problem)
 
 
-def name_of(pool: Pool, asked: Asked, field: Field) -> str:
+def part_label(pool: Pool, asked: Asked, field: Field) -> str:
     """A part's name for messages, such as `q3_share`; names the problem if the pool has several."""
     name = f"q{pool.number}_{field.id}"
     return name if len(pool.problems) == 1 else f"{name} of {asked.problem}"
 
 
-def notes_of(quiz: Quiz, more: Callable[[Item], Iterator[str]]) -> tuple[str, ...]:
+def loss_notes(quiz: Quiz, more: Callable[[Item], Iterator[str]]) -> tuple[str, ...]:
     """Notes on what the system can't represent, each with the names of the parts.
 
     *more* yields what this system loses in addition to what the item itself states.
@@ -171,12 +171,12 @@ def notes_of(quiz: Quiz, more: Callable[[Item], Iterator[str]]) -> tuple[str, ..
     for pool in quiz.pools:
         for asked in pool.questions:
             for field in asked.fields:
-                for phrase in _phrases(field, more):
-                    found.setdefault(phrase, {})[name_of(pool, asked, field)] = None
+                for phrase in _loss_phrases(field, more):
+                    found.setdefault(phrase, {})[part_label(pool, asked, field)] = None
     return tuple(f"{phrase}: {', '.join(names)}" for phrase, names in found.items())
 
 
-def _phrases(field: Field, more: Callable[[Item], Iterator[str]]) -> Iterator[str]:
+def _loss_phrases(field: Field, more: Callable[[Item], Iterator[str]]) -> Iterator[str]:
     for item in field.items:
         yield from item.lost
         yield from more(item)

@@ -9,17 +9,17 @@ from fractions import Fraction
 from xml.etree.ElementTree import Element
 
 from grader.integrations.lms.quizzes import cloze
-from grader.integrations.lms.quizzes.fit import fit_quiz, notes_of, one_question_pools
+from grader.integrations.lms.quizzes.fit import fit_quiz, loss_notes, one_question_pools
 from grader.integrations.lms.quizzes.moodle_types import (
     ORDERINGS,
-    Heading,
+    QuestionHeading,
+    add_html,
     add_tags,
-    html,
-    question,
+    question_element,
     single_question,
 )
-from grader.integrations.lms.quizzes.texts import ask, head, solution, unit_of
-from grader.integrations.lms.quizzes.xml import add, document, element
+from grader.integrations.lms.quizzes.texts import number_hint, part_html, prompt_html, solution_html
+from grader.integrations.lms.quizzes.xml import add_element, document_bytes, element
 from grader.integrations.lms.variants import VariantsExporter
 from grader.model.exported import Exported
 from grader.model.item import ChoiceItem, Item, NumberItem, OrderItem
@@ -54,17 +54,17 @@ class Moodle(VariantsExporter):
 
     def export(self, subject: Quiz) -> Exported:
         """Returns `quiz.xml`."""
-        return moodle(subject, leave_out=self.leave_out)
+        return moodle_quiz(subject, leave_out=self.leave_out)
 
 
-def moodle(quiz: Quiz, *, leave_out: bool = False) -> Exported:
+def moodle_quiz(quiz: Quiz, *, leave_out: bool = False) -> Exported:
     """`quiz.xml` for Moodle's question bank.
 
     Raises SetupError if Moodle can't ask a part, unless *leave_out* is True.
     """
-    fitted = fit_quiz(quiz, "Moodle", _unfit, leave_out=leave_out)
+    fitted = fit_quiz(quiz, "Moodle", _unfit_reason, leave_out=leave_out)
     fitted = one_question_pools(
-        fitted, lambda asked: len(_sheets(asked)) > 1, "it needs several questions in Moodle"
+        fitted, lambda asked: len(_group_parts(asked)) > 1, "it needs several questions in Moodle"
     )
     root = element("quiz")
     notes = list(fitted.notes)
@@ -77,29 +77,29 @@ def moodle(quiz: Quiz, *, leave_out: bool = False) -> Exported:
                 f"number {pool.number} becomes {len(categories)} questions in Moodle, each with "
                 "the whole prompt; a student may get them with different numbers"
             )
-    notes += [*notes_of(fitted, _more), *GENERAL]
-    return Exported(files={"quiz.xml": document(root)}, notes=tuple(notes))
+    notes += [*loss_notes(fitted, _iter_losses), *GENERAL]
+    return Exported(files={"quiz.xml": document_bytes(root)}, notes=tuple(notes))
 
 
-def _unfit(item: Item, points: float) -> str | None:  # noqa: ARG001 - any points will do
+def _unfit_reason(item: Item, points: float) -> str | None:  # noqa: ARG001 - any points will do
     if isinstance(item, NumberItem) and 0 < abs(item.ranges[0].value) < SMALLEST:
         return f"Moodle can't compare answers below {SMALLEST:g}; ask in a smaller unit"
     if isinstance(item, OrderItem) and item.rule not in ORDERINGS:
         return f"Moodle has no rule '{item.rule}' for orderings"
-    heading = Heading(name="", text="", feedback="", mark=1, idnumber="")
-    if not cloze.fits(item) and single_question(item, heading) is None:
+    heading = QuestionHeading(name="", text="", feedback="", mark=1, idnumber="")
+    if not cloze.can_be_gap(item) and single_question(item, heading) is None:
         return "Moodle does not allow its shares of the points, and its texts can't be in a gap"
     return None
 
 
-def _more(item: Item) -> Iterator[str]:
+def _iter_losses(item: Item) -> Iterator[str]:
     if isinstance(item, NumberItem) and item.whole:
         right = item.ranges[0]
         if right.low == right.high and abs(right.value) > LARGEST_EXACT:
             yield "Moodle compares only 14 digits of whole numbers"
     if isinstance(item, OrderItem):
         yield "needs Moodle 4.4, or the plug-in qtype_ordering"
-    if cloze.one_by_one(item):
+    if cloze.is_asked_by_option(item):
         yield "asked option by option, yes or no; an unanswered option counts as wrong"
     if isinstance(item, ChoiceItem) and item.several and item.rule == "all-or-nothing":
         yield (
@@ -111,7 +111,7 @@ def _more(item: Item) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Sheet:
+class _MoodleQuestion:
     """Parts of a variant that form one question in Moodle."""
 
     fields: tuple[Field, ...]
@@ -122,73 +122,73 @@ class _Sheet:
         return round(sum(field.points for field in self.fields), 4)
 
 
-def _sheets(asked: Asked) -> list[_Sheet]:
+def _group_parts(asked: Asked) -> list[_MoodleQuestion]:
     """The variant as few questions as possible, so that its parts stay together."""
-    inside = tuple(f for f in asked.fields if all(map(cloze.fits, f.items)))
+    inside = tuple(f for f in asked.fields if all(map(cloze.can_be_gap, f.items)))
     together = [inside] if inside else []
     apart = [(field,) for field in asked.fields if field not in inside]
-    return [_Sheet(fields=f, gaps=not _native(f)) for f in (*together, *apart)]
+    return [_MoodleQuestion(fields=f, gaps=not _is_native(f)) for f in (*together, *apart)]
 
 
-def _native(fields: tuple[Field, ...]) -> bool:
+def _is_native(fields: tuple[Field, ...]) -> bool:
     """Whether they are a single item that one of Moodle's question types can ask."""
     if len(fields) > 1 or len(fields[0].items) > 1:
         return False
-    heading = Heading(name="", text="", feedback="", mark=1, idnumber="")
+    heading = QuestionHeading(name="", text="", feedback="", mark=1, idnumber="")
     return single_question(fields[0].items[0], heading) is not None
 
 
 def _categories(quiz: Quiz, pool: Pool) -> Iterator[list[Element]]:
     """Yields a category and its questions, for each question that a student gets here."""
-    every = [(asked, _sheets(asked)) for asked in pool.questions]
-    scale = math.lcm(*(w.denominator for _, sheets in every for w in _weights(sheets)))
+    every = [(asked, _group_parts(asked)) for asked in pool.questions]
+    scale = math.lcm(*(w.denominator for _, sheets in every for w in _gap_weights(sheets)))
     count = len(every[0][1])
     for index in range(count):
         mark = every[0][1][index].points
         letters = ", ".join(f.letter for f in every[0][1][index].fields if f.letter)
         name = f"{pool.number:02d} {pool.title}" + (f" ({letters})" if count > 1 else "")
         yield [
-            _category(quiz, name, mark),
-            *(_question(asked, sheets[index], scale, count) for asked, sheets in every),
+            _category_element(quiz, name, mark),
+            *(_question_element(asked, sheets[index], scale, count) for asked, sheets in every),
         ]
 
 
-def _weights(sheets: Sequence[_Sheet]) -> Iterator[Fraction]:
+def _gap_weights(sheets: Sequence[_MoodleQuestion]) -> Iterator[Fraction]:
     for sheet in sheets:
         if sheet.gaps:
             for field in sheet.fields:
-                yield from cloze.weights(field)
+                yield from cloze.gap_weights(field)
 
 
-def _category(quiz: Quiz, name: str, mark: float) -> Element:
+def _category_element(quiz: Quiz, name: str, mark: float) -> Element:
     made = element("question", type="category")
     # A slash separates names; a double slash is a literal one.
     path = "/".join(text.replace("/", "//") for text in (quiz.title, name))
-    add(add(made, "category"), "text", f"$course$/top/{path}")
+    add_element(add_element(made, "category"), "text", f"$course$/top/{path}")
     told = f"Add one random question from this category to the quiz. Its maximum mark is {mark:g}."
-    html(made, "info", f"<p>{told}</p>")
+    add_html(made, "info", f"<p>{told}</p>")
     return made
 
 
-def _question(asked: Asked, sheet: _Sheet, scale: int, count: int) -> Element:
+def _question_element(asked: Asked, sheet: _MoodleQuestion, scale: int, count: int) -> Element:
     parts = "-".join(field.id for field in sheet.fields)
     name = f"{asked.problem} {asked.variant:03d}" + (f" {parts}" if count > 1 else "")
-    heading = Heading(
+    heading = QuestionHeading(
         name=name,
         text="",
-        feedback=solution(asked),
+        feedback=solution_html(asked),
         mark=sheet.points,
         idnumber=name.replace(" ", "-")[-100:],
         tags=(asked.problem,),
     )
     if sheet.gaps:
-        gaps = "".join(cloze.gaps(field, scale) for field in sheet.fields)
-        text = cloze.outside(head(asked)) + gaps
-        return add_tags(question("cloze", replace(heading, text=text)), heading)
+        gaps = "".join(cloze.question_with_gaps(field, scale) for field in sheet.fields)
+        text = cloze.escape_gaps(prompt_html(asked)) + gaps
+        return add_tags(question_element("cloze", replace(heading, text=text)), heading)
     field = sheet.fields[0]
     item = field.items[0]
-    more = f"Give {unit_of(item)}." if isinstance(item, NumberItem) else ""
-    heading = replace(heading, text=head(asked) + ask(field, more))
+    more = f"Give {number_hint(item)}." if isinstance(item, NumberItem) else ""
+    heading = replace(heading, text=prompt_html(asked) + part_html(field, more))
     made = single_question(item, heading)
     assert made is not None  # noqa: S101 - `_unfit` refused such items
     return add_tags(made, heading)

@@ -8,10 +8,10 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from grader.integrations.lms.quizzes import cloze
-from grader.integrations.lms.quizzes.cloze import literal, percent
-from grader.integrations.lms.quizzes.numbers import exact_text, with_tolerance
-from grader.integrations.lms.quizzes.texts import line
-from grader.integrations.lms.quizzes.xml import add, element
+from grader.integrations.lms.quizzes.cloze import escape_wildcards, percent
+from grader.integrations.lms.quizzes.numbers import exact_text, split_range
+from grader.integrations.lms.quizzes.texts import inline_html
+from grader.integrations.lms.quizzes.xml import add_element, element
 from grader.model.item import (
     ChoiceItem,
     EssayItem,
@@ -36,7 +36,7 @@ ORDERINGS = {"all-or-nothing": "ALL_OR_NOTHING", "pairs": "RELATIVE_ALL_PREVIOUS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Heading:
+class QuestionHeading:
     """The properties that every question has."""
 
     name: str
@@ -49,33 +49,33 @@ class Heading:
     tags: tuple[str, ...] = ()
 
 
-def question(kind: str, heading: Heading) -> Element:
+def question_element(kind: str, heading: QuestionHeading) -> Element:
     """A question of Moodle's type *kind*, without answers."""
     made = element("question", type=kind)
-    add(add(made, "name"), "text", heading.name)
-    html(made, "questiontext", heading.text)
-    html(made, "generalfeedback", heading.feedback)
+    add_element(add_element(made, "name"), "text", heading.name)
+    add_html(made, "questiontext", heading.text)
+    add_html(made, "generalfeedback", heading.feedback)
     if kind != "cloze":  # there, the gaps have the marks
-        add(made, "defaultgrade", f"{heading.mark:g}")
-    add(made, "penalty", PENALTY)
-    add(made, "hidden", "0")
-    add(made, "idnumber", heading.idnumber)
+        add_element(made, "defaultgrade", f"{heading.mark:g}")
+    add_element(made, "penalty", PENALTY)
+    add_element(made, "hidden", "0")
+    add_element(made, "idnumber", heading.idnumber)
     return made
 
 
-def add_tags(made: Element, heading: Heading) -> Element:
+def add_tags(made: Element, heading: QuestionHeading) -> Element:
     """Appends the elements that come last in a question, and returns it."""
     if heading.tags:
-        tags = add(made, "tags")
+        tags = add_element(made, "tags")
         for tag in heading.tags:
-            add(add(tags, "tag"), "text", tag)
+            add_element(add_element(tags, "tag"), "text", tag)
     return made
 
 
-def html(parent: Element, tag: str, text: str) -> Element:
+def add_html(parent: Element, tag: str, text: str) -> Element:
     """Appends an element with HTML text, and returns it."""
-    made = add(parent, tag, format="html")
-    add(made, "text", text)
+    made = add_element(parent, tag, format="html")
+    add_element(made, "text", text)
     return made
 
 
@@ -84,41 +84,43 @@ def is_allowed_share(share: float) -> bool:
     return any(abs(abs(share) - known) < 1e-5 for known in _SHARES)
 
 
-def single_question(item: Item, heading: Heading) -> Element | None:
+def single_question(item: Item, heading: QuestionHeading) -> Element | None:
     """The item as a separate question; None if Moodle can ask it only as a gap in a text."""
     makes = _MAKES.get(type(item))
-    return makes(item, heading) if makes and all(map(is_allowed_share, _shares(item))) else None
+    return (
+        makes(item, heading) if makes and all(map(is_allowed_share, _item_shares(item))) else None
+    )
 
 
-def _shares(item: Item) -> Sequence[float]:
+def _item_shares(item: Item) -> Sequence[float]:
     if isinstance(item, NumberItem):
         return [found.share for found in item.ranges]
     if isinstance(item, TextItem):
         return [words.share for words in item.words]
     if isinstance(item, ChoiceItem):
         if item.several:
-            return [share for _, share in cloze.several(item)]
+            return [share for _, share in cloze.option_shares(item)]
         return [choice.share for choice in item.choices]
     return ()
 
 
-def _answer(parent: Element, share: float, text: str, feedback: str, kind: str) -> Element:
-    made = add(parent, "answer", fraction=percent(share), format=kind)
-    add(made, "text", text)
-    html(made, "feedback", line(feedback) if feedback else "")
+def _add_answer(parent: Element, share: float, text: str, feedback: str, kind: str) -> Element:
+    made = add_element(parent, "answer", fraction=percent(share), format=kind)
+    add_element(made, "text", text)
+    add_html(made, "feedback", inline_html(feedback) if feedback else "")
     return made
 
 
-def _numerical(item: NumberItem, heading: Heading) -> Element:
-    made = question("numerical", heading)
+def _number_question(item: NumberItem, heading: QuestionHeading) -> Element:
+    made = question_element("numerical", heading)
     for found in item.ranges:
-        for value, width in with_tolerance(found):
-            answer = _answer(
+        for value, width in split_range(found):
+            answer = _add_answer(
                 made, found.share, exact_text(value), found.feedback, "moodle_auto_format"
             )
-            add(answer, "tolerance", exact_text(width))
+            add_element(answer, "tolerance", exact_text(width))
     for tag, text in _NO_UNITS:
-        add(made, tag, text)
+        add_element(made, tag, text)
     return made
 
 
@@ -130,96 +132,98 @@ _NO_UNITS = (
 )
 
 
-def _choice(item: ChoiceItem, heading: Heading) -> Element | None:
-    if cloze.one_by_one(item):
+def _choice_question(item: ChoiceItem, heading: QuestionHeading) -> Element | None:
+    if cloze.is_asked_by_option(item):
         return None
     if {choice.id for choice in item.choices} == {"true", "false"} and not item.shuffle:
-        return _true_false(item, heading)
-    made = question("multichoice", heading)
-    add(made, "single", str(not item.several).lower())
-    add(made, "shuffleanswers", str(item.shuffle).lower())
-    add(made, "answernumbering", "none")
+        return _truth_question(item, heading)
+    made = question_element("multichoice", heading)
+    add_element(made, "single", str(not item.several).lower())
+    add_element(made, "shuffleanswers", str(item.shuffle).lower())
+    add_element(made, "answernumbering", "none")
     _add_combined_feedback(made)
-    pairs = cloze.several(item) if item.several else [(c, c.share) for c in item.choices]
+    pairs = cloze.option_shares(item) if item.several else [(c, c.share) for c in item.choices]
     for choice, share in pairs:
-        _answer(made, share, line(choice.text), choice.feedback, "html")
+        _add_answer(made, share, inline_html(choice.text), choice.feedback, "html")
     return made
 
 
-def _true_false(item: ChoiceItem, heading: Heading) -> Element:
-    made = question("truefalse", heading)
+def _truth_question(item: ChoiceItem, heading: QuestionHeading) -> Element:
+    made = question_element("truefalse", heading)
     for choice in item.choices:
-        _answer(made, float(choice.right), choice.id, choice.feedback, "moodle_auto_format")
+        _add_answer(made, float(choice.right), choice.id, choice.feedback, "moodle_auto_format")
     return made
 
 
 def _add_combined_feedback(made: Element) -> None:
     for name in ("correctfeedback", "partiallycorrectfeedback", "incorrectfeedback"):
-        html(made, name, "")
+        add_html(made, name, "")
 
 
-def _pairs(item: PairsItem, heading: Heading) -> Element:
-    made = question("matching", heading)
-    add(made, "shuffleanswers", "true")
+def _pairs_question(item: PairsItem, heading: QuestionHeading) -> Element:
+    made = question_element("matching", heading)
+    add_element(made, "shuffleanswers", "true")
     _add_combined_feedback(made)
     targets = [plain_text(target) for target in item.targets]
     for thing, right in zip(item.things, item.right, strict=True):
-        _pair(made, line(thing), targets[right])
+        _add_pair(made, inline_html(thing), targets[right])
     for index, target in enumerate(targets):
         if index not in item.right:
-            _pair(made, "", target)  # a distractor, which matches nothing
+            _add_pair(made, "", target)  # a distractor, which matches nothing
     return made
 
 
-def _pair(made: Element, thing: str, target: str) -> None:
-    one = html(made, "subquestion", thing)
-    add(add(one, "answer"), "text", target)
+def _add_pair(made: Element, thing: str, target: str) -> None:
+    one = add_html(made, "subquestion", thing)
+    add_element(add_element(one, "answer"), "text", target)
 
 
-def _order(item: OrderItem, heading: Heading) -> Element:
-    made = question("ordering", heading)
-    add(made, "layouttype", "VERTICAL")
-    add(made, "selecttype", "ALL")
-    add(made, "selectcount", str(len(item.things)))
-    add(made, "gradingtype", ORDERINGS[item.rule])
-    add(made, "showgrading", "HIDE")
-    add(made, "numberingstyle", "none")
+def _order_question(item: OrderItem, heading: QuestionHeading) -> Element:
+    made = question_element("ordering", heading)
+    add_element(made, "layouttype", "VERTICAL")
+    add_element(made, "selecttype", "ALL")
+    add_element(made, "selectcount", str(len(item.things)))
+    add_element(made, "gradingtype", ORDERINGS[item.rule])
+    add_element(made, "showgrading", "HIDE")
+    add_element(made, "numberingstyle", "none")
     _add_combined_feedback(made)
     for place, thing in enumerate(item.things, start=1):
-        answer = add(made, "answer", fraction=str(place), format="html")
-        add(answer, "text", line(thing))
-        html(answer, "feedback", "")
+        answer = add_element(made, "answer", fraction=str(place), format="html")
+        add_element(answer, "text", inline_html(thing))
+        add_html(answer, "feedback", "")
     return made
 
 
-def _text(item: TextItem, heading: Heading) -> Element:
-    made = question("shortanswer", heading)
-    add(made, "usecase", str(int(item.exact)))
+def _text_question(item: TextItem, heading: QuestionHeading) -> Element:
+    made = question_element("shortanswer", heading)
+    add_element(made, "usecase", str(int(item.exact)))
     for words in item.words:
         for text in words.texts:
-            _answer(made, words.share, literal(text), words.feedback, "moodle_auto_format")
+            _add_answer(
+                made, words.share, escape_wildcards(text), words.feedback, "moodle_auto_format"
+            )
     return made
 
 
-def _essay(item: EssayItem, heading: Heading) -> Element:
+def _essay_question(item: EssayItem, heading: QuestionHeading) -> Element:
     from grader.text.markdown import typeset_text
 
-    made = question("essay", heading)
-    add(made, "responseformat", "editor")
-    add(made, "responserequired", "1")
-    add(made, "responsefieldlines", "10")
-    add(made, "attachments", "0")
-    add(made, "attachmentsrequired", "0")
-    html(made, "graderinfo", typeset_text(item.rubric) if item.rubric else "")
-    html(made, "responsetemplate", "")
+    made = question_element("essay", heading)
+    add_element(made, "responseformat", "editor")
+    add_element(made, "responserequired", "1")
+    add_element(made, "responsefieldlines", "10")
+    add_element(made, "attachments", "0")
+    add_element(made, "attachmentsrequired", "0")
+    add_html(made, "graderinfo", typeset_text(item.rubric) if item.rubric else "")
+    add_html(made, "responsetemplate", "")
     return made
 
 
-_MAKES: dict[type[Item], Callable[[Any, Heading], Element | None]] = {
-    NumberItem: _numerical,
-    ChoiceItem: _choice,
-    PairsItem: _pairs,
-    OrderItem: _order,
-    TextItem: _text,
-    EssayItem: _essay,
+_MAKES: dict[type[Item], Callable[[Any, QuestionHeading], Element | None]] = {
+    NumberItem: _number_question,
+    ChoiceItem: _choice_question,
+    PairsItem: _pairs_question,
+    OrderItem: _order_question,
+    TextItem: _text_question,
+    EssayItem: _essay_question,
 }

@@ -12,38 +12,38 @@ from grader.units import printed_unit
 from grader.words import points
 
 
-def line(text: str) -> str:
+def inline_html(text: str) -> str:
     """Markdown as HTML, without the enclosing paragraph if it is a single one."""
     return strip_paragraph(typeset_text(text))
 
 
-def head(asked: Asked) -> str:
+def prompt_html(asked: Asked) -> str:
     """The HTML above the parts: the prompt, the table of given values, the conventions."""
-    return "".join((typeset_text(asked.prompt), _given(asked), _conventions(asked)))
+    return "".join((typeset_text(asked.prompt), _given_table(asked), _conventions_list(asked)))
 
 
-def _given(asked: Asked) -> str:
+def _given_table(asked: Asked) -> str:
     if not asked.given:
         return ""
-    rows = [[line(one.label), line(one.value)] for one in asked.given]
-    return table(["given", "value"], rows)
+    rows = [[inline_html(one.label), inline_html(one.value)] for one in asked.given]
+    return html_table(["given", "value"], rows)
 
 
-def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+def html_table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     """An HTML table; all cells are HTML."""
     top = "".join(f"<th>{cell}</th>" for cell in header)
     body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>\n" for row in rows)
     return f"<table>\n<thead><tr>{top}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n"
 
 
-def _conventions(asked: Asked) -> str:
+def _conventions_list(asked: Asked) -> str:
     if not asked.assumptions:
         return ""
-    lines = "".join(f"<li>{line(one)}</li>\n" for one in asked.assumptions)
+    lines = "".join(f"<li>{inline_html(one)}</li>\n" for one in asked.assumptions)
     return f"<p><strong>Conventions</strong></p>\n<ul>\n{lines}</ul>\n"
 
 
-def ask(field: Field, more: str = "") -> str:
+def part_html(field: Field, more: str = "") -> str:
     """A part's question with its letter and points; *more* is plain text that follows it."""
     letter = f"<strong>({field.letter})</strong> " if field.letter else ""
     tail = f" {escape(more)}" if more else ""
@@ -56,7 +56,7 @@ def ask(field: Field, more: str = "") -> str:
     return f"<p>{letter}</p>\n{asked}<p>{worth.strip()}</p>\n"
 
 
-def unit_of(item: NumberItem) -> str:
+def number_hint(item: NumberItem) -> str:
     """How to write the number, in words."""
     what = "a whole number" if item.whole else "a number"
     if item.unit == "%":
@@ -64,6 +64,6 @@ def unit_of(item: NumberItem) -> str:
     return f"{what} in {printed_unit(item.unit)}, without the unit" if item.unit else what
 
 
-def solution(asked: Asked) -> str:
+def solution_html(asked: Asked) -> str:
     """The worked solution; empty if there is none."""
     return typeset_text(asked.solution) if asked.solution else ""

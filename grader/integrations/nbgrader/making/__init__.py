@@ -9,12 +9,12 @@ from typing import cast
 from grader.bank.folders import Bank
 from grader.errors import SetupError
 from grader.integrations.base import QuizExporter, option
-from grader.integrations.lms.quizzes.fit import fit_quiz, notes_of
+from grader.integrations.lms.quizzes.fit import fit_quiz, loss_notes
 from grader.integrations.nbgrader.assignment import SourceCell
 from grader.integrations.nbgrader.course import require_usual_regions
-from grader.integrations.nbgrader.making.answers import lost, unfit
+from grader.integrations.nbgrader.making.answers import iter_losses, unfit_reason
 from grader.integrations.nbgrader.making.cells import notebook_cells
-from grader.integrations.nbgrader.metadata import metadata
+from grader.integrations.nbgrader.metadata import cell_metadata
 from grader.integrations.nbgrader.regions import clear_answers, released_cell
 from grader.integrations.nbgrader.version import make_version
 from grader.model.exported import Exported
@@ -70,10 +70,12 @@ class Nbgrader(QuizExporter):
 
     def export(self, subject: Quiz) -> Exported:
         """Returns the source notebook and the students' notebook."""
-        return nbgrader(subject, f"{subject.id}-{self.version}", leave_out=self.leave_out)
+        return nbgrader_assignment(
+            subject, f"{subject.id}-{self.version}", leave_out=self.leave_out
+        )
 
 
-def nbgrader(quiz: Quiz, assignment: str, *, leave_out: bool = False) -> Exported:
+def nbgrader_assignment(quiz: Quiz, assignment: str, *, leave_out: bool = False) -> Exported:
     """The files of the assignment in a course, and notes on what nbgrader can't represent.
 
     Raises SetupError if a number has several questions, which a notebook can't draw from, and for
@@ -86,16 +88,16 @@ def nbgrader(quiz: Quiz, assignment: str, *, leave_out: bool = False) -> Exporte
             f"at number {', '.join(drawn)}",
             fix="draw one version of the set: `grader export nbgrader SET --version A`",
         )
-    fitted = fit_quiz(quiz, "nbgrader", unfit, leave_out=leave_out)
+    fitted = fit_quiz(quiz, "nbgrader", unfit_reason, leave_out=leave_out)
     # Clean the text first, because nbgrader's checksums are computed from the written text.
     source = [replace(cell, source=escape_controls(cell.source)) for cell in notebook_cells(fitted)]
     released = [released_cell(clear_answers(cell)) for cell in source]
     return Exported(
         files={
-            f"source/{assignment}/{quiz.id}.ipynb": _bytes(source, released=False),
-            f"{STUDENTS}/{assignment}/{quiz.id}.ipynb": _bytes(released, released=True),
+            f"source/{assignment}/{quiz.id}.ipynb": _notebook_bytes(source, released=False),
+            f"{STUDENTS}/{assignment}/{quiz.id}.ipynb": _notebook_bytes(released, released=True),
         },
-        notes=(*fitted.notes, *notes_of(fitted, lost), _WHERE, _WHO),
+        notes=(*fitted.notes, *loss_notes(fitted, iter_losses), _WHERE, _WHO),
     )
 
 
@@ -109,13 +111,13 @@ _WHO = (
 )
 
 
-def _bytes(cells: list[SourceCell], *, released: bool) -> bytes:
+def _notebook_bytes(cells: list[SourceCell], *, released: bool) -> bytes:
     written = [
         Cell(
             type=cast("CellType", cell.type),
             source=cell.source,
             id=f"{number}-{cell.grade_id}"[:64].rstrip("-_"),
-            metadata=metadata(cell, released=released),
+            metadata=cell_metadata(cell, released=released),
         )
         for number, cell in enumerate(cells, 1)
     ]

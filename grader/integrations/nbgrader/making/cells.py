@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from textwrap import indent
 
 from grader.integrations.nbgrader.assignment import SourceCell
-from grader.integrations.nbgrader.making.answers import Answer, answer_of
+from grader.integrations.nbgrader.making.answers import AnswerCells, answer_of
 from grader.integrations.nbgrader.making.reading import CODE
 from grader.integrations.nbgrader.regions import TEXT_STUB
 from grader.model.item import EssayItem
@@ -21,31 +21,31 @@ cells. The cell below each answer checks whether the answer can be read."""
 
 def notebook_cells(quiz: Quiz) -> list[SourceCell]:
     """The cells of *quiz* in order, with unique ids."""
-    cells = [_prose("title", _title(quiz)), _code("reading", CODE.strip())]
+    cells = [_prose_cell("title", _title_text(quiz)), _code_cell("reading", CODE.strip())]
     for pool in quiz.pools:
         (asked,) = pool.questions
-        cells.append(_prose(f"q{pool.number}", _question(pool, asked)))
+        cells.append(_prose_cell(f"q{pool.number}", _question_text(pool, asked)))
         for field in asked.fields:
-            cells += _part(pool, field)
+            cells += _part_cells(pool, field)
     return cells
 
 
-def _prose(name: str, source: str) -> SourceCell:
+def _prose_cell(name: str, source: str) -> SourceCell:
     return SourceCell(grade_id=name, type="markdown", source=source, locked=True)
 
 
-def _code(name: str, source: str) -> SourceCell:
+def _code_cell(name: str, source: str) -> SourceCell:
     return SourceCell(grade_id=name, type="code", source=source, locked=True)
 
 
-def _title(quiz: Quiz) -> str:
+def _title_text(quiz: Quiz) -> str:
     points = sum(pool.points for pool in quiz.pools)
     minutes = f" · {quiz.minutes:g} minutes" if quiz.minutes else ""
     about = f"{_count(len(quiz.pools), 'problem')} · {_count(points, 'point')}{minutes}"
     return "\n\n".join(filter(None, (f"# {quiz.title}", about, quiz.instructions, _HOW)))
 
 
-def _question(pool: Pool, asked: Asked) -> str:
+def _question_text(pool: Pool, asked: Asked) -> str:
     blocks = [
         f"## {pool.number}. {asked.title} ({_count(asked.points, 'point')})",
         asked.prompt,
@@ -59,29 +59,31 @@ def _question(pool: Pool, asked: Asked) -> str:
     return "\n\n".join(filter(None, blocks))
 
 
-def _part(pool: Pool, field: Field) -> Iterator[SourceCell]:
+def _part_cells(pool: Pool, field: Field) -> Iterator[SourceCell]:
     name = f"q{pool.number}_{field.id}"
     place = f"{pool.number} ({field.letter})" if field.letter else str(pool.number)
     head = f"**{place}** {field.ask} *({_count(field.points, 'point')})*"
     first = field.items[0]
     if isinstance(first, EssayItem):
-        yield _prose(f"{name}-ask", head)
-        yield _written(name, first, field.points)
+        yield _prose_cell(f"{name}-ask", head)
+        yield _essay_cell(name, first, field.points)
         return
     answer = answer_of(name, field.items)
-    yield _prose(f"{name}-ask", f"{head}\n\n{answer.options}" if answer.options else head)
-    yield SourceCell(grade_id=name, type="code", solution=True, source=_answer(place, name, answer))
+    yield _prose_cell(f"{name}-ask", f"{head}\n\n{answer.options}" if answer.options else head)
+    yield SourceCell(
+        grade_id=name, type="code", solution=True, source=_answer_source(place, name, answer)
+    )
     yield SourceCell(
         grade_id=f"{name}-tests",
         type="code",
         grade=True,
         locked=True,
         points=field.points,
-        source=_tests(name, answer, field.points),
+        source=_tests_source(name, answer, field.points),
     )
 
 
-def _written(name: str, item: EssayItem, points: float) -> SourceCell:
+def _essay_cell(name: str, item: EssayItem, points: float) -> SourceCell:
     rubric = item.rubric or TEXT_STUB
     return SourceCell(
         grade_id=name,
@@ -93,14 +95,14 @@ def _written(name: str, item: EssayItem, points: float) -> SourceCell:
     )
 
 
-def _answer(place: str, name: str, answer: Answer) -> str:
+def _answer_source(place: str, name: str, answer: AnswerCells) -> str:
     return (
         f"# {place}: {answer.how}\n{name} = {answer.template}\n"
         f"### BEGIN SOLUTION\n{name} = {answer.right}\n### END SOLUTION"
     )
 
 
-def _tests(name: str, answer: Answer, points: float) -> str:
+def _tests_source(name: str, answer: AnswerCells, points: float) -> str:
     """A check that students see, and hidden tests, whose last line is the points as a float."""
     body = indent(answer.share.rstrip(), "    ")
     return f"""\

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from grader.model.item import Choosable, NumberItem, Range, Words
 
-SAID: Mapping[str, str] = {
+RULE_TEXTS: Mapping[str, str] = {
     "all-or-nothing": "all or nothing",
     "each-option": "every option counts",
     "net-correct": "each wrong letter cancels a right one",
@@ -28,20 +28,20 @@ return 0.0
 """
 
 
-def number(read: str, ranges: Sequence[Range]) -> str:
+def number_code(read: str, ranges: Sequence[Range]) -> str:
     """Code that gives the share of the first range that contains the number."""
-    return f"x = {read}\n" + _IN_RANGES.format(ranges=_ranges(ranges))
+    return f"x = {read}\n" + _IN_RANGES.format(ranges=_range_literals(ranges))
 
 
-def _ranges(ranges: Sequence[Range]) -> str:
+def _range_literals(ranges: Sequence[Range]) -> str:
     found = [(r.low, r.high, r.share, r.feedback) for r in ranges]
     return repr(found)
 
 
-def cells(read: str, grid: Sequence[Sequence[NumberItem]], units: Mapping[str, float]) -> str:
+def table_code(read: str, grid: Sequence[Sequence[NumberItem]], units: Mapping[str, float]) -> str:
     """Code that adds up the weighted shares of a table's cells."""
     rows = ",\n    ".join(
-        "[" + ", ".join(f"({item.weight!r}, {_ranges(item.ranges)})" for item in row) + "]"
+        "[" + ", ".join(f"({item.weight!r}, {_range_literals(item.ranges)})" for item in row) + "]"
         for row in grid
     )
     return f"""\
@@ -59,7 +59,7 @@ return min(total, 1.0)
 """
 
 
-def one(read: str, choices: Sequence[tuple[object, Choosable]]) -> str:
+def choice_code(read: str, choices: Sequence[tuple[object, Choosable]]) -> str:
     """Code that gives the share of the chosen option."""
     found = {label: (c.share, c.feedback) for label, c in choices if c.share or c.feedback}
     return f"""\
@@ -93,18 +93,18 @@ return sum(rightly) / len(rightly)
 }
 
 
-def several(read: str, right: Sequence[str], count: int, rule: str) -> str:
+def choices_code(read: str, right: Sequence[str], count: int, rule: str) -> str:
     """Code that scores a set of chosen options by *rule*."""
     head = f"chosen, right = set({read}), set({list(right)!r})\n"
     return head + _RULES[rule].format(count=count)
 
 
-def order(read: str, right: Sequence[str], rule: str) -> str:
+def order_code(read: str, right: Sequence[str], rule: str) -> str:
     """Code that scores an order by *rule*."""
     return f"chosen, right = {read}, {list(right)!r}\n" + _RULES[rule]
 
 
-def pairs(read: str, right: Sequence[str], letters: str) -> str:
+def pairs_code(read: str, right: Sequence[str], letters: str) -> str:
     """Code that gives the share of correct matches."""
     return f"""\
 given = [exam_letter(one, {letters!r}) for one in {read}]
@@ -112,7 +112,7 @@ return sum(map(str.__eq__, {list(right)!r}, map(str, given))) / {len(right)}
 """
 
 
-def text(read: str, words: Sequence[Words], *, exact: bool) -> str:
+def text_code(read: str, words: Sequence[Words], *, exact: bool) -> str:
     """Code that gives the share of the first entry with the same text."""
     fold = "" if exact else ".casefold()"
     found = [

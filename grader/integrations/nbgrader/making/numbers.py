@@ -30,13 +30,13 @@ def units_of(unit: str) -> dict[str, int | float]:
     below = unit.partition("/")[2]
     for name in " ".join(_PREFIXED.values()).split():
         for text in (name, f"{name}/{below}") if below else (name,):
-            factor = _factor(text, asked)
+            factor = _unit_factor(text, asked)
             if factor is not None:
                 found[text] = factor
     return {**found, unit: 1}
 
 
-def _factor(text: str, asked: units.Unit) -> int | float | None:
+def _unit_factor(text: str, asked: units.Unit) -> int | float | None:
     try:
         one = units.unit(text)
     except units.UnitError:
@@ -47,7 +47,7 @@ def _factor(text: str, asked: units.Unit) -> int | float | None:
     return top // bottom if top % bottom == 0 else top / bottom
 
 
-def how(item: NumberItem) -> str:
+def number_instructions(item: NumberItem) -> str:
     """How to write the number, in words."""
     what = "a whole number" if item.whole else "a number"
     if not item.unit:
