@@ -2,6 +2,7 @@
 # make test      the tests to run while you work: under four minutes on two cores
 # make thorough  the rest of the tests that every change must pass
 # make test-all  every test that needs no GPU, the long ones included
+# make coverage  the branches of the scoring code that `make test` and `make thorough` leave out
 # make lint      ruff and mypy; needs no torch
 # make docs      the documentation site, into build/site
 # make bench     measure against other graders, into benchmarks/results (half an hour)
@@ -19,7 +20,7 @@ VERSION := $(shell $(PYTHON) $(VERSION_OF))
 MADE := $(VENV)/.python-$(VERSION)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test thorough test-all slow bench lint docs verify clean
+.PHONY: demo test thorough test-all slow coverage bench lint docs verify clean
 
 demo: $(VENV)/.installed
 	$(BIN)/grader demo --out demo
@@ -35,6 +36,9 @@ test-all: $(VENV)/.installed-dev
 
 slow: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -q -m slow
+
+coverage: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -q -n auto -m "not slow and not gpu" --cov
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/run.py $(BENCH)

@@ -19,8 +19,8 @@ from grader.bank.problem import load_problem, problem_from
 from grader.bank.yaml12 import parse_yaml
 from grader.release.file import load_release
 from grader.release.roster import load_roster
-from tests.cli.test_commands import ok
 from tests.helpers.banks import ROSTER, SPEC, a_bank, a_roster
+from tests.helpers.commands import ok
 from tests.helpers.fuzz import as_json, changed, fuzz, mutated, value_or_sentence
 
 FEW, MANY = 40, 4_000

@@ -20,7 +20,7 @@ from grader.check.run import AnswerLine, AnswerStatus, CheckResult, check
 from grader.cli import check_screen
 from grader.integrations.github import student_files
 from grader.model import Limits
-from tests.cli.test_commands import fails, ok, run
+from tests.helpers.commands import fails, ok, run
 from tests.helpers.notebooks import a_notebook
 from tests.helpers.roundtrip import NAMES, a_course, jupyterlab
 

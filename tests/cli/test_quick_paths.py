@@ -20,8 +20,8 @@ from grader.expressions.arithmetic import BINARY, COMPARISONS, check_size, negat
 from grader.expressions.functions import FUNCTIONS, call
 from grader.kinds.slips import WIDEST, find_slip, slips_of_unit
 from grader.units.quantity import Quantity, Value
-from tests.cli.test_commands import ok
 from tests.helpers.banks import a_bank, a_roster
+from tests.helpers.commands import ok
 
 SCOPE: Mapping[str, Value] = {
     "a": 3,

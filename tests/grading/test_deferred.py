@@ -13,9 +13,9 @@ from grader.grading import batch, run
 from grader.grading.run import grade
 from grader.grading.settings import Settings
 from grader.model import Evidence, Grade, Job, Mark, Verdict
-from tests.cli.test_commands import ok
 from tests.helpers.banks import a_roster
-from tests.runtime.test_calibrate import a_roof
+from tests.helpers.commands import ok
+from tests.helpers.measurements import a_roof
 
 SPEC = """\
 id: two-devices

@@ -18,8 +18,8 @@ import pytest
 from grader.errors import SetupError
 from grader.files import alone, sweep, write_whole
 from grader.gradebook import Gradebook
-from tests.cli.test_commands import fails, ok
 from tests.helpers.batch import Class, a_class, assert_sound, gradebook_of, same
+from tests.helpers.commands import fails, ok
 from tests.helpers.folders import as_nobody, open_to_all
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs mounts and limits of Linux")

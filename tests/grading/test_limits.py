@@ -29,10 +29,10 @@ from grader.runtime.execute import calls
 from grader.runtime.kernels import ask
 from grader.units import MAX_LENGTH
 from grader.wire import probe, trial
-from tests.grading.test_score import a_paper, evidence, graded
 from tests.helpers.code import a_code_key
 from tests.helpers.kinds import a_key, a_short_text, a_table, an_explanation
 from tests.helpers.notebooks import a_notebook
+from tests.helpers.scores import a_paper, evidence, graded
 
 OPEN = "no points are deducted"
 

@@ -19,9 +19,9 @@ from grader.kinds import student_tools
 from grader.kinds.hidden.cases import solution_module
 from grader.model import Mark, Trial, Verdict, packages
 from grader.model.packages import PACKAGES
-from tests.cli.test_commands import fails, ok
-from tests.cli.test_commands import run as run_command
 from tests.helpers.banks import a_bank, a_roster
+from tests.helpers.commands import fails, ok
+from tests.helpers.commands import run as run_command
 from tests.helpers.notebooks import run
 
 SPEC = """\

@@ -17,13 +17,8 @@ from grader.grading.batch import refused_evidence
 from grader.grading.score import FAULT, score
 from grader.kinds import kinds
 from grader.release.papers import papers_of
-from tests.cli.test_commands import ok, run
-from tests.helpers.banks import ROSTER, SPEC, a_bank, a_roster
-
-ESSAY = SPEC.replace(
-    "explanation: |",
-    "  - {id: why, kind: explanation, ask: 'Why?', points: 4}\nexplanation: |",
-)
+from tests.helpers.banks import ESSAY, ROSTER, SPEC, a_bank, a_roster
+from tests.helpers.commands import ok, run
 
 
 @pytest.fixture

@@ -21,9 +21,9 @@ from grader.integrations.lms.gradebooks.canvas import canvas_gradebook
 from grader.model import Release
 from grader.release.file import load_release
 from grader.release.rendering import Notebooks
-from tests.cli.test_commands import ok
 from tests.helpers.banks import a_bank, a_roster
-from tests.release.test_versions import stripped
+from tests.helpers.commands import ok
+from tests.helpers.notebooks import without_metadata
 
 HOMEWORK = json.dumps(
     {
@@ -106,7 +106,7 @@ def test_of_two_that_are_the_exam_the_newest_counts_whatever_an_editor_dropped(
     release: Release, made: Notebooks, tmp_path: Path
 ) -> None:
     exam = made.of(release.students["ada"])
-    bare = json.loads(stripped(exam))
+    bare = json.loads(without_metadata(exam))
     bare["cells"] = bare["cells"][:-1]  # the check, which says whose it is
     newest = json.dumps(bare).encode()
     found = collected(release, tmp_path, exam=exam, newest=newest)

@@ -19,9 +19,8 @@ from grader.integrations.gradescope.results import results_json
 from grader.integrations.lms.gradebooks.canvas import canvas_gradebook
 from grader.model.exported import ClassResults
 from grader.model.result import Standing
-from tests.cli.test_commands import ok
-from tests.grading.test_regrade import ESSAY
-from tests.helpers.banks import a_bank, a_roster
+from tests.helpers.banks import ESSAY, a_bank, a_roster
+from tests.helpers.commands import ok
 
 NOTEBOOK = '{"cells": [%s], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}'
 CELL = '{"cell_type": "code", "source": "", "metadata": {}, "outputs": []}'

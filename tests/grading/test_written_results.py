@@ -21,9 +21,8 @@ from grader.grading.results import set_published, write_results
 from grader.grading.sources import NOTICES
 from grader.model import Override, Student, Submission
 from grader.report import pages
-from tests.cli.test_commands import fails, ok
-from tests.grading.test_regrade import ESSAY
-from tests.helpers.banks import a_bank, a_roster
+from tests.helpers.banks import ESSAY, a_bank, a_roster
+from tests.helpers.commands import fails, ok
 
 Change = Callable[[Path], object]
 

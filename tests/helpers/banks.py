@@ -90,3 +90,9 @@ def a_roster(folder: Path, text: str = ROSTER) -> Path:
     path = folder / "roster.csv"
     path.write_text(text, encoding="utf-8")
     return path
+
+
+ESSAY = SPEC.replace(
+    "explanation: |",
+    "  - {id: why, kind: explanation, ask: 'Why?', points: 4}\nexplanation: |",
+)

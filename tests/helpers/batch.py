@@ -13,8 +13,8 @@ from pathlib import Path
 
 from grader.gradebook import Gradebook, evidence_from_json
 from grader.notebook import Cell, read, write
-from tests.cli.test_commands import ok
 from tests.helpers.banks import a_bank, a_roster
+from tests.helpers.commands import ok
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -137,3 +138,41 @@ _EXPRESSION = re.compile(r"\$\{\{\s*(vars|secrets|inputs)\.(\w+)[^}]*\}\}")
 def _filled(text: str, environment: Mapping[str, str]) -> str:
     """Variables, secrets and inputs from the environment of the test, as vars_NAME and so on."""
     return _EXPRESSION.sub(lambda m: environment.get(f"{m[1]}_{m[2]}", ""), text)
+
+
+def runner(folder: Path, workspace: Path, **more: str) -> dict[str, str]:
+    """The environment of a step on a runner."""
+    temporary = folder / "runner"
+    temporary.mkdir(exist_ok=True)
+    files = {
+        f"GITHUB_{name}": str(temporary / name.lower())
+        for name in ("OUTPUT", "STEP_SUMMARY", "ENV", "PATH", "STATE")
+    }
+    for path in files.values():
+        Path(path).touch()
+    return {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.defpath}",
+        "HOME": str(folder / "home"),
+        "CI": "true",
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_WORKSPACE": str(workspace),
+        "RUNNER_TEMP": str(temporary),
+        "RUNNER_OS": "Linux",
+        **files,
+        **more,
+    }
+
+
+CLASSROOM50_ENVIRONMENT = {
+    "CLASSROOM": "mlsys",
+    "ASSIGNMENT": "midterm",
+    "ASSIGNMENT_TYPE": "individual",
+    "USERNAME": "ada",
+    "OWNER": "ada",
+    "SUBMISSION_TAG": "submit/20261102T090000Z-abc1234",
+    "COMMIT_URL": "https://git.example/mlsys-midterm-ada/commit/abc1234",
+    "RELEASE_URL": "https://git.example/mlsys-midterm-ada/releases/tag/submit",
+    "REVIEW_URL": "https://git.example/mlsys-midterm-ada/compare/a...b",
+    "GITHUB_ACTOR": "ada",
+    "GITHUB_ACTOR_ID": "42",
+}

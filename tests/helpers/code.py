@@ -103,3 +103,24 @@ def verdicts(functions: Mapping[str, str], key: CodeKey, **changes: object) -> d
 def with_solution(key: CodeKey, solution: str) -> CodeKey:
     """The same part with another solution file."""
     return replace(key, draw=replace(key.draw, solution=solution))
+
+
+CODE_SPEC = """\
+id: twice
+title: Twice
+family: training
+prompt: Write a function.
+parts:
+  - id: scaled
+    kind: code
+    ask: Scale x.
+    points: 4
+    starter: |
+      import numpy as np
+
+      def scaled(x, by=2):
+          ...
+"""
+
+
+CODE_EXAM = "id: quiz\ntitle: Quiz\nproblems: [twice]\n"

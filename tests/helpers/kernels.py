@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -10,12 +11,22 @@ from pathlib import Path
 
 import pytest
 
+from grader.model import Limits
+
+Started = Callable[[str], "subprocess.Popen[str]"]
+"""Starts a process that runs some code; see the fixture `started`."""
+WAIT = """
+print("ready", flush=True)
+sys.stdin.read()
+"""
+"""End of the code of such a process: it says that it is ready and waits to be ended."""
+LONG = Limits(cell_seconds=60, notebook_seconds=60)
 WAYS: dict[str, dict[str, str]] = {
     "wall": {},
     "fork": {"sandbox": "off"},
     "cold": {"sandbox": "off", "kernel": "cold"},
 }
-"""How a notebook may be run here, as `builders_notebooks.run` takes it."""
+"""How a notebook may be run here, as keyword arguments of `notebooks.run`."""
 if sys.platform != "linux":
     WAYS = {"cold": WAYS["cold"]}
 

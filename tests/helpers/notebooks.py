@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -49,3 +50,13 @@ def run(
     data = a_notebook(*sources)
     job = a_job(*asks.split(), data=data, **changes)
     return execute(job, data, kernel=kernel or USUAL, more_follow=more_follow, stop=stop)
+
+
+SENTENCE = "; submit the notebook that you were given"
+
+
+def without_metadata(data: bytes) -> bytes:
+    """As Colab saves it: without our metadata."""
+    plain = json.loads(data)
+    plain["metadata"] = {}
+    return json.dumps(plain).encode()

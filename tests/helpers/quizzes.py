@@ -28,8 +28,8 @@ from grader.model.item import (
 from grader.model.quiz import Asked, Field, Pool, Quiz
 from grader.model.result import GivenValue
 from grader.text.markdown import strip_paragraph, typeset_text
-from tests.cli.test_commands import ok
 from tests.helpers.banks import SPEC, a_bank
+from tests.helpers.commands import ok
 from tests.helpers.kinds import PARTS, a_key
 
 Numbers = tuple[int | float, ...]

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.cli.test_commands import ok
 from tests.helpers.banks import a_bank, a_roster
+from tests.helpers.commands import ok
 
 Tree = dict[str, Any]
 Change = Callable[[bytes], bytes]
@@ -104,7 +104,7 @@ def colab_with_drive(data: bytes) -> bytes:
     return _written(tree, indent=2)
 
 
-def stripped(data: bytes) -> bytes:
+def without_metadata(data: bytes) -> bytes:
     """As tools that clean notebooks leave it: no outputs, no metadata, no ids."""
     tree = json.loads(data)
     for cell in tree["cells"]:
@@ -155,7 +155,7 @@ CHANGES: dict[str, tuple[str, Change]] = {
         ("Copy of {}.ipynb", colab),
         ("{} (1).ipynb", colab_that_keeps),
         ("{}/Copy of midterm.ipynb", colab_with_drive),
-        ("{}.ipynb", stripped),
+        ("{}.ipynb", without_metadata),
         ("{}.ipynb", in_one_line),
         ("{}.ipynb", shuffled),
         ("{}.ipynb", format_3),

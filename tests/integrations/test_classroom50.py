@@ -30,6 +30,7 @@ from grader.integrations.github.classroom50 import (
     runner_outputs,
 )
 from grader.model.exported import Result
+from tests.helpers.classroom import CLASSROOM50_ENVIRONMENT
 from tests.helpers.export import (
     a_hostile_result,
     a_mixed_result,
@@ -41,20 +42,7 @@ from tests.helpers.export import (
 )
 from tests.helpers.report import a_part
 
-ENVIRONMENT = {
-    "CLASSROOM": "mlsys",
-    "ASSIGNMENT": "midterm",
-    "ASSIGNMENT_TYPE": "individual",
-    "USERNAME": "ada",
-    "OWNER": "ada",
-    "SUBMISSION_TAG": "submit/20261102T090000Z-abc1234",
-    "COMMIT_URL": "https://git.example/mlsys-midterm-ada/commit/abc1234",
-    "RELEASE_URL": "https://git.example/mlsys-midterm-ada/releases/tag/submit",
-    "REVIEW_URL": "https://git.example/mlsys-midterm-ada/compare/a...b",
-    "GITHUB_ACTOR": "ada",
-    "GITHUB_ACTOR_ID": "42",
-}
-WHOSE = read_identity(ENVIRONMENT)
+WHOSE = read_identity(CLASSROOM50_ENVIRONMENT)
 
 _text = {"type": "string", "minLength": 1}
 _points = {"type": "integer", "minimum": 0}
@@ -192,7 +180,7 @@ def test_the_runner_s_variables_say_whose_it_is() -> None:
     assert (document["classroom"], document["owner"]) == ("mlsys", "ada")
     assert document["submitted_by"] == {"username": "ada", "id": 42}
     # Older runners set fewer.
-    older = {k: v for k, v in ENVIRONMENT.items() if k not in {"OWNER", "REVIEW_URL"}}
+    older = {k: v for k, v in CLASSROOM50_ENVIRONMENT.items() if k not in {"OWNER", "REVIEW_URL"}}
     whose = read_identity({**older, "ASSIGNMENT_TYPE": "", "GITHUB_ACTOR_ID": "x"})
     assert (whose.owner, whose.review, whose.assignment_type) == ("ada", whose.commit, "individual")
     assert whose.pusher is None
@@ -200,9 +188,9 @@ def test_the_runner_s_variables_say_whose_it_is() -> None:
 
 def test_missing_variables_are_named() -> None:
     with pytest.raises(SetupError, match="CLASSROOM, RELEASE_URL"):
-        read_identity({**ENVIRONMENT, "CLASSROOM": " ", "RELEASE_URL": ""})
+        read_identity({**CLASSROOM50_ENVIRONMENT, "CLASSROOM": " ", "RELEASE_URL": ""})
     with pytest.raises(SetupError, match="v1"):
-        read_identity({**ENVIRONMENT, "SUBMISSION_TAG": "v1"})
+        read_identity({**CLASSROOM50_ENVIRONMENT, "SUBMISSION_TAG": "v1"})
 
 
 def test_status_and_summary() -> None:
@@ -352,7 +340,7 @@ def test_the_real_collector_enters_it_in_the_gradebook(tmp_path: Path) -> None:
 
     def handed_in(tag: str, result: Result, **options: Any) -> bytes:
         owner = options.pop("owner", "ada")
-        whose = read_identity({**ENVIRONMENT, "SUBMISSION_TAG": tag, "OWNER": owner})
+        whose = read_identity({**CLASSROOM50_ENVIRONMENT, "SUBMISSION_TAG": tag, "OWNER": owner})
         return result_files(result, whose, **options).files[RESULT]
 
     files = {

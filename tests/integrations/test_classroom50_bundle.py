@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from grader.errors import SetupError
-from tests.cli.test_commands import ok, run
 from tests.helpers.classroom import ROOT, git
+from tests.helpers.commands import ok, run
 
 IDENTITY = {
     "CLASSROOM": "mlsys",

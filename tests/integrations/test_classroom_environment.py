@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from grader.notebook import Cell, read, write
-from tests.cli.test_commands import ok
 from tests.helpers.banks import a_bank
+from tests.helpers.commands import ok
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 TOLD = "a-secret-of-the-runner"

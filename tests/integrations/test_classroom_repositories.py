@@ -31,9 +31,9 @@ from grader.integrations.repositories.publishing import EMAIL, SendOptions, Send
 from grader.integrations.repositories.roster import load_repositories, parse_instant
 from grader.release.file import load_release
 from grader.release.rendering import Notebooks
-from tests.cli.test_commands import ok
 from tests.helpers.banks import a_bank, a_roster
 from tests.helpers.classroom import Remote, git
+from tests.helpers.commands import ok
 
 OLD = '{"cells": [], "metadata": {"v": 1}, "nbformat": 4, "nbformat_minor": 5}'
 NEW = '{"cells": [], "metadata": {"v": 2}, "nbformat": 4, "nbformat_minor": 5}'

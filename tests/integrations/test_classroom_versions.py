@@ -15,10 +15,9 @@ from typing import Any
 import pytest
 
 from grader.notebook import read
-from tests.cli.test_commands import fails, ok, run
 from tests.helpers.banks import a_bank, a_roster
-from tests.helpers.classroom import Remote, parsed, run_step
-from tests.integrations.test_classroom_workflow import runner
+from tests.helpers.classroom import Remote, parsed, run_step, runner
+from tests.helpers.commands import fails, ok, run
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="paths of files as addresses")
 SAMPLE = "sample/quiz-sample.ipynb"
@@ -170,7 +169,7 @@ def remote_file(remote: Remote, path: str) -> bytes:
 
 def test_a_sample_that_is_filled_in_and_handed_in_is_nobodys_work(own: Class) -> None:
     """Even with the student's own right answers in it."""
-    from tests.release.test_versions import SENTENCE
+    from tests.helpers.notebooks import SENTENCE
 
     solved = own.home / "solved.ipynb"
     ok("solve", own.release, "--student", "ada", "--out", solved, "--bank", own.bank)

@@ -17,7 +17,7 @@ import pytest
 
 from grader.cli import main
 from grader.integrations.install import chosen_source, source_of
-from tests.helpers.classroom import ROOT, Remote, git, parsed, run_step
+from tests.helpers.classroom import ROOT, Remote, git, parsed, run_step, runner
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="its runners are Linux")
 KNOWN = ("checkout", "setup-python", "upload-artifact", "download-artifact")
@@ -44,29 +44,6 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
         *("--deadline", "2999-01-01T00:00:00Z", "--schedule", "5 23 * * *"),
     )
     return folder
-
-
-def runner(folder: Path, workspace: Path, **more: str) -> dict[str, str]:
-    """The environment of a step on a runner."""
-    temporary = folder / "runner"
-    temporary.mkdir(exist_ok=True)
-    files = {
-        f"GITHUB_{name}": str(temporary / name.lower())
-        for name in ("OUTPUT", "STEP_SUMMARY", "ENV", "PATH", "STATE")
-    }
-    for path in files.values():
-        Path(path).touch()
-    return {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.defpath}",
-        "HOME": str(folder / "home"),
-        "CI": "true",
-        "GITHUB_ACTIONS": "true",
-        "GITHUB_WORKSPACE": str(workspace),
-        "RUNNER_TEMP": str(temporary),
-        "RUNNER_OS": "Linux",
-        **files,
-        **more,
-    }
 
 
 def run_job(

@@ -31,37 +31,8 @@ from tests.helpers.export import (
     an_open_result,
     hostile,
 )
+from tests.helpers.gradescope import checked
 from tests.helpers.report import a_part
-
-TIERS = {"hidden", "after_due_date", "after_published", "visible"}
-FORMATS = {"text", "html", "simple_format", "md", "ansi"}
-FIELDS = {
-    "score", "execution_time", "output", "output_format", "test_output_format",
-    "test_name_format", "visibility", "stdout_visibility", "extra_data", "tests", "leaderboard",
-}  # fmt: skip
-TEST_FIELDS = {
-    "score", "max_score", "status", "name", "name_format", "number", "output", "output_format",
-    "tags", "visibility", "extra_data",
-}  # fmt: skip
-
-
-def checked(data: bytes) -> dict[str, Any]:
-    """The document, after everything that Gradescope's description of it says."""
-    assert b"\r" not in data
-    document: dict[str, Any] = json.loads(data)
-    assert set(document) <= FIELDS
-    assert isinstance(document["score"], int | float)
-    assert document["visibility"] in TIERS
-    assert document["stdout_visibility"] in TIERS
-    for test in document["tests"]:
-        assert set(test) <= TEST_FIELDS
-        assert test["visibility"] in TIERS
-        assert test["output_format"] in FORMATS
-        assert test["name_format"] in FORMATS
-        assert test.get("status", "passed") in {"passed", "failed"}
-        assert isinstance(test.get("tags", []), list)
-        assert all(isinstance(test.get(k, 0), int | float) for k in ("score", "max_score"))
-    return document
 
 
 def test_the_file_of_a_result(golden) -> None:  # type: ignore[no-untyped-def]

@@ -22,8 +22,9 @@ from typing import Any
 import pytest
 
 from grader.notebook import Cell, read, write
-from tests.integrations.test_gradescope import checked
-from tests.integrations.test_gradescope_zip import CONTAINER, ROOT, ROSTER, command, metadata
+from tests.helpers.gradescope import CONTAINER, ROSTER, checked, command, metadata
+
+ROOT = Path(__file__).parents[2]
 
 pytestmark = pytest.mark.slow
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

@@ -33,36 +33,11 @@ from grader.model.result import Feedback, ShownPart, ShownProblem, Standing
 from grader.notebook import Cell, read, write
 from grader.release.file import load_release
 from grader.runtime.sandbox import choose as sandbox_of
-from tests.integrations.test_gradescope import checked
+from tests.helpers.gradescope import CONTAINER, ROSTER, checked, command, metadata
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="Gradescope's images are Linux")
 ROOT = Path(__file__).parents[2]
 NOBODY = "nobody"  # whom this machine has already, in place of the user that setup.sh adds
-ROSTER = "id,name,email\nada,Ada,Ada@Uni.example\nbo,Bo,\n4711,Cy,\n"
-CONTAINER = """\
-import errno, os, sys
-import pyseccomp as sc
-
-calls = sc.SyscallFilter(sc.ALLOW)
-calls.set_attr(sc.Attr.CTL_NNP, 0)
-for name in ("unshare", "setns", "mount", "umount2", "pivot_root"):
-    calls.add_rule(sc.ERRNO(errno.EPERM), name)
-calls.add_rule(sc.ERRNO(errno.EPERM), "clone", sc.Arg(0, sc.MASKED_EQ, 0x10000000, 0x10000000))
-for name in ("clone3", "landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self"):
-    calls.add_rule(sc.ERRNO(errno.ENOSYS), name)
-calls.load()
-kept = "chown dac_override fowner fsetid kill setgid setuid setpcap net_raw sys_chroot setfcap"
-bound = ",".join(["-all", *("+" + name for name in kept.split())])
-os.execvp("setpriv", ["setpriv", "--bounding-set", bound, "--inh-caps", "-all", *sys.argv[1:]])
-"""
-"""What a container of a plain Docker leaves to root: no namespaces, no mounts, and no Landlock, as
-on older kernels."""
-
-
-def command(*arguments: str) -> None:
-    with pytest.raises(SystemExit) as stop:
-        main(list(arguments))
-    assert stop.value.code == 0, arguments
 
 
 @pytest.fixture(scope="module")
@@ -129,19 +104,6 @@ def shell(root: Path, *words: str, container: bool = False) -> subprocess.Comple
     return subprocess.run(
         [*inside, *words], cwd="/", env=environment, capture_output=True, text=True, timeout=120
     )
-
-
-def metadata(root: Path, *users: dict[str, Any], **changes: Any) -> None:
-    data = {
-        "id": 123456,
-        "created_at": "2026-11-02T10:00:00.000000-08:00",
-        "assignment": {"id": 1, "title": "Midterm", "total_points": "44.0", "group_size": None},
-        "submission_method": "upload",
-        "users": list(users) or [{"email": "ADA@uni.example", "id": 77, "name": "Ada"}],
-        "previous_submissions": [],
-        **changes,
-    }
-    (root / "submission_metadata.json").write_text(json.dumps(data))
 
 
 def run(root: Path, *, container: bool = False) -> tuple[dict[str, Any], str]:

@@ -17,8 +17,8 @@ from grader.integrations import install
 from grader.integrations.github.classroom import instructor_files, student_files
 from grader.integrations.github.classroom50_setup import classroom50_files
 from grader.integrations.install import Source, chosen_source, own_source, source_of
-from tests.cli.test_commands import ok
 from tests.helpers.classroom import ROOT, SOURCE, TEMPLATES, a_course, git, parsed, run_step
+from tests.helpers.commands import ok
 
 COMMIT, DIGEST = "0123456789" * 4, "f" * 64
 BY_NAME = re.compile(
@@ -212,7 +212,7 @@ def test_the_workflows_that_hand_out_name_the_same_source(tmp_path: Path) -> Non
 def test_a_class_is_refused_where_nobody_knows_the_source(
     tmp_path: Path, checkout: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from tests.cli.test_commands import fails
+    from tests.helpers.commands import fails
 
     git("remote", "remove", "origin", cwd=checkout)
     release, made = tmp_path / "release", tmp_path / "made"

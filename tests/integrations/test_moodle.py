@@ -21,8 +21,8 @@ from grader.integrations.lms.variants import make_quiz, quiz_question
 from grader.model import Key, Mistake, Part, Slot, Tolerance
 from grader.model.item import EssayItem, TextItem, Words
 from grader.model.quiz import Quiz
-from tests.cli.test_commands import fails, ok
 from tests.helpers.banks import SPEC, a_bank
+from tests.helpers.commands import fails, ok
 from tests.helpers.kinds import (
     a_choice,
     a_code,

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_commands import ok
 from tests.helpers.banks import a_bank, a_roster
+from tests.helpers.commands import ok
 
 SOURCE = '''\
 from dataclasses import dataclass

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from grader.cli import main
-from tests.cli.test_commands import ok
 from tests.helpers.banks import a_bank, a_roster
 from tests.helpers.classroom import Remote, git
+from tests.helpers.commands import ok
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ from grader.kinds import kinds
 from grader.model import Key, Mistake, Part, Slot
 from grader.model.item import NumberItem, Range
 from grader.model.quiz import Quiz
-from tests.cli.test_commands import fails, ok
+from tests.helpers.commands import fails, ok
 from tests.helpers.kinds import (
     a_choice,
     a_code,

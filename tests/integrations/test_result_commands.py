@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_commands import fails, ok, run
+from tests.helpers.actions import read_commands
 from tests.helpers.banks import a_bank, a_roster
-from tests.integrations.test_actions import read_commands
-from tests.integrations.test_classroom50 import ENVIRONMENT
+from tests.helpers.classroom import CLASSROOM50_ENVIRONMENT
+from tests.helpers.commands import fails, ok, run
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def test_classroom50_exits_with_0_whatever_the_points(
     exam: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for name, value in {**ENVIRONMENT, "OWNER": "bo"}.items():
+    for name, value in {**CLASSROOM50_ENVIRONMENT, "OWNER": "bo"}.items():
         monkeypatch.setenv(name, value)
     ok(
         "export", "classroom50", exam / "results", "--student", "bo", "--submitted-at",
@@ -108,7 +108,7 @@ def test_classroom50_without_a_result_is_an_error_and_writes_nothing(
     assert "CLASSROOM" in fails(
         capsys, "export", "classroom50", exam / "results", "--student", "ada"
     )
-    for name, value in ENVIRONMENT.items():
+    for name, value in CLASSROOM50_ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
     sink = tmp_path / "output"
     assert "no submission" in fails(

@@ -16,10 +16,9 @@ from grader.kinds.hidden.form import form_difference
 from grader.kinds.hidden.rules import broken
 from grader.model import Verdict
 from grader.verify import verify_problem
-from tests.grading.test_score import graded
 from tests.helpers.banks import a_bank
-from tests.helpers.code import a_code_key, verdicts
-from tests.verify.test_known_wrong import EXAM, SPEC
+from tests.helpers.code import CODE_EXAM, CODE_SPEC, a_code_key, verdicts
+from tests.helpers.scores import graded
 
 # An author's properties as they are easily written: each comparison holds for what is empty or
 # NaN, or makes the one shape fit the other.
@@ -178,8 +177,8 @@ def test_an_author_may_say_what_form_is_right() -> None:
 
 def weak(folder: Path, solution: str) -> list[str]:
     """What the gate's check of properties says of the solution."""
-    spec = SPEC.replace("scaled", "held")
-    bank = a_bank(folder, spec, f"{solution}\n\ndef solve(given):\n    return {{}}\n", EXAM)
+    spec = CODE_SPEC.replace("scaled", "held")
+    bank = a_bank(folder, spec, f"{solution}\n\ndef solve(given):\n    return {{}}\n", CODE_EXAM)
     result = verify_problem(Bank.open([bank]), "twice", 2, code_seeds=1)
     assert not result.errors
     assert {f.check for f in result.findings} <= {"properties"}, [*map(str, result.findings)]

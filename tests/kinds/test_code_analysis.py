@@ -23,8 +23,8 @@ from grader.kinds.hidden.rules import broken
 from grader.kinds.hidden.source import MOST_CHARACTERS, definitions
 from grader.model import Verdict
 from grader.wire.watch import LOOPED, MOST_EVENTS, Watch
-from tests.cli.test_commands import ok
 from tests.helpers.code import a_code_key, defined, judged, ran
+from tests.helpers.commands import ok
 
 FORBIDS = a_code_key(forbid=("math.fsum", "loops"))
 RIGHT = "def q1_f(x, by=2): return x * by"

@@ -13,7 +13,6 @@ from grader.kinds import kinds
 from grader.kinds.hidden.source import functions_of
 from grader.model import Judgement, Limits, Mark, Outcome, Verdict
 from grader.runtime.execute import calls
-from tests.cli.test_commands import fails, ok
 from tests.helpers.banks import a_roster
 from tests.helpers.code import (
     SCALED,
@@ -25,6 +24,7 @@ from tests.helpers.code import (
     verdicts,
     with_solution,
 )
+from tests.helpers.commands import fails, ok
 from tests.helpers.kernels import WAYS, on_linux
 
 KEY = a_code_key()

@@ -9,8 +9,8 @@ import pytest
 
 from grader.check.run import AnswerStatus, CheckResult, check
 from grader.model import Limits
-from tests.cli.test_commands import ok
 from tests.helpers import roundtrip as editors
+from tests.helpers.commands import ok
 from tests.helpers.roundtrip import CHANGES, NAMES, a_course
 
 LIMITS = Limits(cell_seconds=20.0)
@@ -76,7 +76,7 @@ def test_only_what_is_known_in_colab_alone_stops(course: Path) -> None:
 def test_without_metadata_and_last_cell_the_names_are_still_found(
     course: Path, tmp_path: Path
 ) -> None:
-    tree = json.loads(editors.stripped((course / "solved/plain.ipynb").read_bytes()))
+    tree = json.loads(editors.without_metadata((course / "solved/plain.ipynb").read_bytes()))
     del tree["cells"][-1]
     path = tmp_path / "bare.ipynb"
     path.write_text(json.dumps(tree))

@@ -18,8 +18,8 @@ from grader.collect import collect, load_submission
 from grader.errors import SubmissionError
 from grader.model import Student
 from grader.notebook import Cell, Notebook, reading
-from tests.cli.test_commands import ok
 from tests.helpers.banks import a_bank, a_roster
+from tests.helpers.commands import ok
 from tests.helpers.fuzz import as_json, changed, fuzz, mutated, value_or_sentence
 from tests.helpers.notebooks import a_notebook
 

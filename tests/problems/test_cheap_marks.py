@@ -21,7 +21,7 @@ from grader.kinds.code import CodeKind
 from grader.kinds.hidden.cases import run_here
 from grader.kinds.hidden.judging import CaseResults
 from grader.model import packages
-from tests.problems.test_honest_solutions import a_key
+from tests.helpers.real_bank import a_key
 
 BANK = Bank.open()
 

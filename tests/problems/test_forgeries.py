@@ -28,7 +28,7 @@ from grader.notebook.render.answer_cells import tool_cells
 from grader.wire import trial
 from tests.helpers.code import judged
 from tests.helpers.notebooks import run
-from tests.problems.test_honest_solutions import a_key
+from tests.helpers.real_bank import a_key
 
 BANK = Bank.open()
 LONG = Limits(cell_seconds=20.0, notebook_seconds=60.0)

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from grader.bank.folders import Bank
-from grader.draw import draw, sample_seed
 from grader.kinds import kinds
 from grader.kinds.attempts import CodeKey
 from grader.kinds.code import CodeKind
@@ -16,17 +14,9 @@ from grader.model import Judgement, Limits, packages
 from grader.notebook.render.answer_cells import tool_cells
 from tests.helpers.code import judged
 from tests.helpers.notebooks import run
+from tests.helpers.real_bank import BANK, a_key
 
-BANK = Bank.open()
 LONG = Limits(cell_seconds=20.0, notebook_seconds=60.0)
-
-
-def a_key(problem: str, part: str, student: int = 0) -> CodeKey:
-    """The key of a part of the bank, for some student."""
-    variant = draw(BANK.problem(problem), sample_seed(problem, student), BANK.facts)
-    key = variant.keys[part]
-    assert isinstance(key, CodeKey)
-    return key
 
 
 def earned(key: CodeKey, code: str) -> Judgement:

@@ -20,7 +20,7 @@ from grader.kinds.attempts import CodeKey
 from grader.kinds.choice import ChoiceKey
 from grader.verify import verify_problem
 from grader.verify.whole import run_reference
-from tests.cli.test_commands import ok
+from tests.helpers.commands import ok
 
 BANK = Bank.open()
 IDS = sorted(BANK.paths)

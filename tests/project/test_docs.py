@@ -17,7 +17,7 @@ from grader.cli import _COMMANDS, grader
 from grader.kinds import kinds
 from grader.model import Parameter, Problem
 from grader.verify import checks
-from tests.cli.test_commands import ok
+from tests.helpers.commands import ok
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_commands import ok
 from tests.helpers.banks import a_bank, a_roster
+from tests.helpers.commands import ok
 
 
 @pytest.fixture(scope="module")

@@ -26,11 +26,11 @@ from grader.release.file import load_release
 from grader.release.rendering import Notebooks, make_release
 from grader.release.roster import parse_roster
 from grader.release.versions import of_version, sample_student, seated
-from tests.cli.test_commands import fails, ok, run
 from tests.helpers.banks import a_bank, a_roster
+from tests.helpers.commands import fails, ok, run
+from tests.helpers.notebooks import SENTENCE, without_metadata
 
 MIXED = "id,name,version\nada,Ada,A\nbo,Bo,B\ncy,Cy,A\ndi,Di,\nem,Em,B\n"
-SENTENCE = "; submit the notebook that you were given"
 
 
 @pytest.fixture(scope="module")
@@ -252,14 +252,7 @@ def test_grading_again_changes_nothing_about_students(graded: Path) -> None:
     assert added() == before
 
 
-def stripped(data: bytes) -> bytes:
-    """As Colab saves it: without our metadata."""
-    plain = json.loads(data)
-    plain["metadata"] = {}
-    return json.dumps(plain).encode()
-
-
-@pytest.mark.parametrize("change", [bytes, stripped], ids=["as it is", "metadata lost"])
+@pytest.mark.parametrize("change", [bytes, without_metadata], ids=["as it is", "metadata lost"])
 def test_whose_notebook_is_refused(graded: Path, bank: Path, tmp_path: Path, change) -> None:  # type: ignore[no-untyped-def]
     release = load_release(graded / "release")
     look = owner_check(release)
@@ -379,8 +372,8 @@ def test_gradescope_takes_the_version_and_not_the_sample(
     assert "a.ipynb is graded" in found.note
     # Nor where an editor has dropped what the notebook said of itself.
     (tmp_path / "b.ipynb").unlink()
-    (tmp_path / "a.ipynb").write_bytes(stripped(found.data))
+    (tmp_path / "a.ipynb").write_bytes(without_metadata(found.data))
     os.utime(tmp_path / "a.ipynb", (1, 1))
     again = choose_notebook(tmp_path, release.id, ["ada"], {"A"})
     assert again is not None
-    assert again.data == stripped(found.data)
+    assert again.data == without_metadata(found.data)

@@ -34,7 +34,6 @@ from grader.runtime.machine import (
     Hardware,
     LeftOut,
     MachineProfile,
-    Software,
     figures,
     from_json,
     hardware,
@@ -62,50 +61,12 @@ from grader.runtime.machine.estimate import (
     interval_ranks,
 )
 from grader.runtime.machine.records import unit_of
+from tests.helpers.measurements import GB, KIB, MIB, a_figure, a_profile, a_roof
 
-GB = 1e9
-KIB, MIB = 1 << 10, 1 << 20
 DTYPES = ("fp64", "fp32", "bf16", "fp16", "int8")
 
 
 # --- builders ---------------------------------------------------------------------------------
-
-
-def a_figure(name: str = "matmul.fp32", value: float = 100 * GB, **changes: object) -> Figure:
-    best = value * (0.9 if unit_of(name) == "s" else 1.1)
-    given_: dict[str, object] = {
-        "name": name, "unit": unit_of(name), "median": value, "low": value, "high": value,
-        "q1": value, "q3": value, "best": best, "count": 9, "settled": True, "how": "made up",
-    }  # fmt: skip
-    return Figure(**{**given_, **changes})  # type: ignore[arg-type]
-
-
-def a_profile(*figures: Figure, **changes: object) -> MachineProfile:
-    hard = Hardware(
-        cpu="Test (R) [bold]CPU", architecture="x86_64", logical_cpus=4, usable_cpus=4,
-        caches=(
-            Cache(level=1, size=32 * KIB, instances=4),
-            Cache(level=2, size=MIB, instances=4),
-            Cache(level=3, size=16 * MIB),
-        ),
-    )  # fmt: skip
-    soft = Software(system="Linux", kernel="6.1", python="CPython 3.12.1", grader="0.1.0")
-    given_: dict[str, object] = {
-        "taken": "2026-01-02T03:04:05+00:00", "seconds": 12.5, "device": "cpu", "quick": False,
-        "hardware": hard, "software": soft, "figures": figures or (a_figure(),),
-    }  # fmt: skip
-    return MachineProfile(**{**given_, **changes})  # type: ignore[arg-type]
-
-
-def a_roof() -> MachineProfile:
-    """100 and 50 GFLOP/s a thread; 20 GB/s of memory."""
-    return a_profile(
-        a_figure("matmul.fp32", 90 * GB, threads=1, best=100 * GB),
-        a_figure("matmul.fp64", 45 * GB, threads=1, best=50 * GB),
-        a_figure("matmul.fp16", 2 * GB, threads=1, best=3 * GB),
-        a_figure("memory.read", 18 * GB, threads=1, best=20 * GB),
-        a_figure("memory.read", 28 * GB, threads=4, best=30 * GB),
-    )
 
 
 class Clock:

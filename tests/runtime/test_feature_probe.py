@@ -17,7 +17,7 @@ if sys.platform != "linux":
 from grader.cli.doctor_report import examine
 from grader.errors import SetupError
 from grader.runtime.sandbox import choose, linux, probing
-from tests.cli.test_commands import run as grader
+from tests.helpers.commands import run as grader
 from tests.helpers.notebooks import run
 
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,9 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("elsewhere nothing is sent", allow_module_level=True)
 
-from tests.runtime.test_isolation import NAMESPACES, ORDINARY, ROOT
+from tests.helpers.isolation import NAMESPACES, ORDINARY
+
+ROOT = Path(__file__).parents[2]
 
 # Linux counts them by user, and holds the limit of whoever sends one more against all of them.
 HOLDS = """\

@@ -23,11 +23,10 @@ if sys.platform != "linux":
 from grader.model import Evidence, Limits, Outcome
 from grader.runtime.kernels.pool import KernelPool
 from grader.runtime.sandbox import choose
-from tests.helpers.kernels import Mark, until
+from tests.helpers.kernels import LONG, Mark, until
 from tests.helpers.notebooks import run
 
 ROOT = Path(__file__).parents[2]
-LONG = Limits(cell_seconds=60, notebook_seconds=60)
 LAYERS = set(choose("auto").describe()["layers"])  # type: ignore[call-overload]
 BOTH = pytest.mark.parametrize("sandbox", ["auto", "off"])
 
@@ -341,7 +340,7 @@ def grader(short: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     def start(*cells: str, sandbox: str) -> subprocess.Popen[bytes]:
         code = (
             "from tests.helpers.notebooks import run\n"
-            "from tests.runtime.test_forked_kernels import LONG\n"
+            "from tests.helpers.kernels import LONG\n"
             f"run(*{cells!r}, asks='', limits=LONG, sandbox={sandbox!r})"
         )
         environment = {**os.environ, "TMPDIR": str(short)}

@@ -29,71 +29,24 @@ from grader.errors import SetupError
 from grader.model import Evidence, Limits, Outcome
 from grader.runtime.kernels.pool import KernelPool
 from grader.runtime.sandbox import WANTED, choose, linux, sandboxes
+from tests.helpers.isolation import (
+    LAYERS,
+    NAMESPACES,
+    ORDINARY,
+    SMALL,
+    TRY,
+    needs,
+    plain,
+    present,
+    what_got_through,
+)
 from tests.helpers.kernels import Mark, until
 from tests.helpers.notebooks import run
 
 ROOT = Path(__file__).parents[2]
-SMALL = Limits(
-    cell_seconds=20,
-    notebook_seconds=60,
-    scratch_bytes=10_000_000,
-    processes=64,
-    memory_bytes=600_000_000,
-)
-LAYERS = {layer.name: layer for layer in sandboxes.find("wall").layers()}
-
-
-def needs(*names: str) -> pytest.MarkDecorator:
-    """Skips a test where a layer is missing, with the reason."""
-    missing = [LAYERS[name] for name in names if not LAYERS[name].present]
-    reason = "; ".join(f"{layer.name}: {layer.detail}" for layer in missing)
-    return pytest.mark.skipif(bool(missing), reason=reason)
-
-
-def plain(raw: Any) -> Any:
-    """A raw answer as plain Python, as far as lists of texts and numbers go."""
-    assert raw is not None
-    return [plain(item) for item in raw["v"]] if raw["t"] == "list" else raw.get("v")
-
-
-TRY = """\
-import contextlib, ctypes, errno, os, pathlib, signal, socket, subprocess, sys, time
-libc = ctypes.CDLL(None, use_errno=True)
-got = []
-@contextlib.contextmanager
-def attempt(what):
-    try:
-        yield
-        got.append(what)
-    except (OSError, ValueError, TimeoutError, ModuleNotFoundError):
-        pass
-def call(name, *arguments):
-    ctypes.set_errno(0)
-    result = getattr(libc, name)(*arguments)
-    if result < 0:
-        raise OSError(ctypes.get_errno(), name)
-    return result
-"""
-
-
-def what_got_through(source: str, sandbox: str = "auto", limits: Limits = SMALL) -> list[str]:
-    """What *source* says in `got` that it managed."""
-    evidence = run(TRY, source, asks="got", sandbox=sandbox, limits=limits)
-    assert [cell.error for cell in evidence.cells] == [None, None], evidence.cells
-    return plain(evidence.answers["got"].raw)
 
 
 # -- files
-
-
-@pytest.fixture
-def secret(tmp_path: Path) -> Path:
-    """A file of the grader's, which others may read if they can see it."""
-    tmp_path.chmod(0o755)
-    path = tmp_path / "release.json"
-    path.write_text('{"key": "xyzzy"}')
-    path.chmod(0o666)
-    return path
 
 
 READS = """\
@@ -720,13 +673,6 @@ def pretended(own_nursery: KernelPool, monkeypatch: pytest.MonkeyPatch) -> Calla
     return without
 
 
-NAMESPACES = ("mount", "proc", "pid", "net", "ipc", "uts", "user")
-
-
-def present() -> set[str]:
-    return {layer.name for layer in sandboxes.find("wall").layers() if layer.present}
-
-
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     "missing",
@@ -897,18 +843,10 @@ def test_without_any_layer_the_machine_is_as_open_as_it_is_said_to_be(
     assert got == ["read"]
 
 
-ORDINARY = """\
-import os, sys
-from grader.runtime.worker import syscalls as linux
-uid = 1000
-linux.unshare(linux.CLONE_NEWUSER)
-for path, text in (("setgroups", "deny"), ("uid_map", f"{uid} 0 1"), ("gid_map", f"{uid} 0 1")):
-    with open("/proc/self/" + path, "w") as file: file.write(text)
-os.execv(sys.executable, [sys.executable, "-c", sys.argv[1]])
-"""
 CHECK = """\
 import json, os
-from tests.runtime.test_isolation import *
+from tests.helpers.isolation import *
+from tests.helpers.notebooks import run
 assert os.geteuid() == 1000
 evidence = run(TRY, "got = [open('/proc/self/status').read(), os.getuid()]", "q1_a = 28",
                asks="got q1_a", limits=SMALL)

@@ -12,7 +12,7 @@ if sys.platform != "linux":
     pytest.skip("it reads the /proc of Linux", allow_module_level=True)
 
 from grader.runtime.worker import locks
-from tests.runtime.test_memory_watch import Started, started  # noqa: F401 - a fixture
+from tests.helpers.kernels import Started
 
 LOCKS = """
 import fcntl, struct, tempfile
@@ -29,10 +29,7 @@ def _enough_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(locks, "_SECONDS", 30.0)
 
 
-def test_the_locks_of_processes_are_counted_and_no_others(
-    started: Started,  # noqa: F811
-    tmp_path: Path,
-) -> None:
+def test_the_locks_of_processes_are_counted_and_no_others(started: Started, tmp_path: Path) -> None:
     each = locks.MOST // 20
     few = started(LOCKS.format(folder=str(tmp_path), each=each, how="fcntl.F_SETLK")).pid
     assert not locks.exceeds_limit(lambda: [few])
@@ -42,10 +39,7 @@ def test_the_locks_of_processes_are_counted_and_no_others(
     assert locks.exceeds_limit(lambda: None)  # as in a namespace where all are of one submission
 
 
-def test_locks_of_open_files_count_by_their_file_system(
-    started: Started,  # noqa: F811
-    tmp_path: Path,
-) -> None:
+def test_locks_of_open_files_count_by_their_file_system(started: Started, tmp_path: Path) -> None:
     child = started(LOCKS.format(folder=str(tmp_path), each=600, how="fcntl.F_OFD_SETLK")).pid
     assert not locks.exceeds_limit(lambda: [child])
     assert locks.exceeds_limit(lambda: [child], device=locks.device_of(str(tmp_path)))

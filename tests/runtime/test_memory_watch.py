@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,42 +14,10 @@ if sys.platform != "linux":
     pytest.skip("it reads the /proc of Linux", allow_module_level=True)
 
 from grader.runtime.worker import memory
+from tests.helpers.kernels import WAIT, Started
 
 MB = 2**20
 ROOT = Path(__file__).parents[2]
-
-Started = Callable[[str], subprocess.Popen[str]]
-
-WAIT = """
-print("ready", flush=True)
-sys.stdin.read()
-"""
-
-
-@pytest.fixture
-def started() -> Iterator[Started]:
-    """Starts a process that runs some code, says that it has, and waits to be ended."""
-    running: list[subprocess.Popen[str]] = []
-
-    def start(code: str) -> subprocess.Popen[str]:
-        text = "import os, sys, time\n" + textwrap.dedent(code) + WAIT
-        child = subprocess.Popen(
-            [sys.executable, "-c", text],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=ROOT,
-            start_new_session=True,
-        )
-        running.append(child)
-        assert child.stdout is not None
-        assert child.stdout.readline() == "ready\n"
-        return child
-
-    yield start
-    for child in running:
-        child.kill()
-        child.communicate()
 
 
 def test_what_a_process_uses_is_seen(started: Started) -> None:

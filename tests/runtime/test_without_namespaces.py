@@ -21,10 +21,8 @@ from grader.model import Limits, Outcome
 from grader.runtime.kernels.pool import KernelPool
 from grader.runtime.sandbox import linux, sandboxes
 from grader.runtime.worker import syscalls
+from tests.helpers.isolation import NAMESPACES, SMALL, needs, what_got_through
 from tests.helpers.notebooks import run
-from tests.runtime.test_isolation import NAMESPACES, SMALL, needs, secret, what_got_through
-
-__all__ = ["secret"]
 
 Machine = Callable[..., None]
 

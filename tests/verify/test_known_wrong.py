@@ -14,25 +14,7 @@ from grader.kinds.code import CodeKind
 from grader.model import Judgement
 from grader.verify import verify_problem
 from tests.helpers.banks import a_bank
-from tests.helpers.code import SCALED, a_code_key, a_race_key
-
-SPEC = """\
-id: twice
-title: Twice
-family: training
-prompt: Write a function.
-parts:
-  - id: scaled
-    kind: code
-    ask: Scale x.
-    points: 4
-    starter: |
-      import numpy as np
-
-      def scaled(x, by=2):
-          ...
-"""
-EXAM = "id: quiz\ntitle: Quiz\nproblems: [twice]\n"
+from tests.helpers.code import CODE_EXAM, CODE_SPEC, SCALED, a_code_key, a_race_key
 
 
 def as_written(function: str, key: CodeKey) -> Judgement:
@@ -169,7 +151,7 @@ def test_a_visible_example_calls_the_wrong_one() -> None:
 
 def faults(folder: Path, more: str) -> list[str]:
     """What the gate finds in the solution with that at its end."""
-    bank = a_bank(folder, SPEC, f"{SCALED}\n\n{more}\n", EXAM)
+    bank = a_bank(folder, CODE_SPEC, f"{SCALED}\n\n{more}\n", CODE_EXAM)
     result = verify_problem(Bank.open([bank]), "twice", 2, code_seeds=1)
     assert not result.errors
     return [f.what for f in result.findings if f.check == "implementations"]
