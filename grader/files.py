@@ -43,7 +43,7 @@ _FAULTS = {
 _LOOK_SECONDS = 0.05
 
 
-def fault(error: OSError, path: Path) -> SetupError:
+def write_error(error: OSError, path: Path) -> SetupError:
     """Returns the error to raise if *path* could not be written."""
     reason = (error.strerror or str(error)).lower()
     known = _FAULTS.get(error.errno or 0)
@@ -51,7 +51,7 @@ def fault(error: OSError, path: Path) -> SetupError:
     return SetupError(what, where=str(path), fix=fix)
 
 
-def write_whole(path: Path, data: bytes, *, durable: bool = False, private: bool = False) -> None:
+def write_atomic(path: Path, data: bytes, *, durable: bool = False, private: bool = False) -> None:
     """Writes *data* to *path* atomically: a reader sees the old file or the new one.
 
     With *durable*, waits until the file would survive a power loss. With *private*, only the owner
@@ -64,10 +64,10 @@ def write_whole(path: Path, data: bytes, *, durable: bool = False, private: bool
             for folder in (path.parent, *changed):
                 _sync_folder(folder)
     except OSError as error:
-        raise fault(error, path) from error
+        raise write_error(error, path) from error
 
 
-def private_folder(folder: Path) -> None:
+def make_private_folder(folder: Path) -> None:
     """Creates *folder* with a `.gitignore` that keeps its contents out of git.
 
     If the folder contains files already, nothing is changed. Raises SetupError.
@@ -76,10 +76,10 @@ def private_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         empty = next(folder.iterdir(), None) is None
     except OSError as error:
-        raise fault(error, folder) from error
+        raise write_error(error, folder) from error
     if empty:
         text = "# Answers and students' work: keep this folder out of git.\n*\n"
-        write_whole(folder / ".gitignore", text.encode())
+        write_atomic(folder / ".gitignore", text.encode())
 
 
 def _make_folder(folder: Path) -> list[Path]:
@@ -91,7 +91,7 @@ def _make_folder(folder: Path) -> list[Path]:
 
 
 def _write(path: Path, data: bytes, *, durable: bool, mode: int) -> None:
-    temporary, descriptor = _temporary(path.parent, mode)
+    temporary, descriptor = _create_temporary(path.parent, mode)
     try:
         # It stays open, and thus locked, until it is renamed, so that `sweep` does not remove it.
         with os.fdopen(descriptor, "wb") as file:
@@ -108,7 +108,7 @@ def _write(path: Path, data: bytes, *, durable: bool, mode: int) -> None:
         raise
 
 
-def _temporary(folder: Path, mode: int) -> tuple[Path, int]:
+def _create_temporary(folder: Path, mode: int) -> tuple[Path, int]:
     """Creates a locked file in *folder*; returns its path and descriptor."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     while True:
@@ -137,7 +137,7 @@ def _lock(descriptor: int) -> bool:
     return True
 
 
-def sweep(folder: Path) -> None:
+def remove_partial_files(folder: Path) -> None:
     """Removes partial files that killed processes left in *folder*; keeps those in progress."""
     with contextlib.suppress(OSError):
         for path in folder.glob(f"{TEMPORARY}*"):
@@ -157,7 +157,7 @@ def _remove_leftover(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def alone(folder: Path, *, wait: float = 3.0) -> Iterator[None]:
+def exclusive_lock(folder: Path, *, wait: float = 3.0) -> Iterator[None]:
     """Holds an exclusive lock on *folder* while the block runs.
 
     If a process is killed, its lock is released. Raises SetupError if another process still holds

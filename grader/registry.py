@@ -74,8 +74,8 @@ class Registry(Generic[T]):
         thing = self._things.get(name)
         if thing is not None:
             return thing
-        if name in self._plugged:
-            self._things[name] = self._load(self._plugged[name])
+        if name in self._plugins:
+            self._things[name] = self._load(self._plugins[name])
         if name not in self._things:
             close = nearest(name, self)
             fix = f"did you mean '{close}'?" if close else "known: " + ", ".join(sorted(self))
@@ -83,7 +83,7 @@ class Registry(Generic[T]):
         return self._things[name]
 
     @cached_property
-    def _plugged(self) -> Mapping[str, EntryPoint]:
+    def _plugins(self) -> Mapping[str, EntryPoint]:
         """Entry points of this group by name; cached because listing them is slow."""
         from importlib.metadata import EntryPoint, entry_points
 
@@ -103,7 +103,7 @@ class Registry(Generic[T]):
         return thing
 
     def __iter__(self) -> Iterator[str]:
-        return iter({**self._things, **self._plugged})
+        return iter({**self._things, **self._plugins})
 
     def __contains__(self, name: object) -> bool:
-        return name in self._things or name in self._plugged
+        return name in self._things or name in self._plugins

@@ -148,6 +148,6 @@ def _field_errors(field: object, source: Located, at: Path_) -> Iterator[SpecErr
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         yield SpecError(f"'{at[-1]}' has no number", where=source.at(at), fix=fix)
     try:
-        units.unit(str(field.get("unit", "")))
+        units.parse_unit(str(field.get("unit", "")))
     except units.UnitError as error:
         yield SpecError(str(error), where=source.at((*at, "unit")), fix="see the units reference")

@@ -73,7 +73,7 @@ def _check_range(name: str, parameter: Any, source: Located, at: Path_) -> Itera
 def check_unit(unit: str, source: Located, at: Path_) -> Iterator[SpecError]:
     """Yields an error if *unit* is unknown."""
     try:
-        units.unit(unit)
+        units.parse_unit(unit)
     except units.UnitError as error:
         yield SpecError(str(error), where=source.at(at), fix="see the units reference")
 
@@ -123,7 +123,7 @@ def _check_name(
     what = None
     if not _NAME.match(name) or keyword.iskeyword(name):
         what = f"'{name}' is not a valid name in an expression"
-    elif name in units.names():
+    elif name in units.named_units():
         what = f"'{name}' is already a unit"
     elif name in FUNCTIONS:
         what = f"'{name}' is already a function"
@@ -170,8 +170,8 @@ def _check_expression(
             fix="multiply a number by its unit: 3 * GB" if _SIZE.match(written) else error.fix,
         )
         return
-    for name in sorted(names - known - set(units.names())):
-        yield _unknown(name, known | set(units.names()), f"'{_short(written)}'", source, at)
+    for name in sorted(names - known - set(units.named_units())):
+        yield _unknown(name, known | set(units.named_units()), f"'{_short(written)}'", source, at)
 
 
 def _check_text(text: str, known: set[str], source: Located, at: Path_) -> Iterator[SpecError]:
@@ -186,7 +186,7 @@ def _check_text(text: str, known: set[str], source: Located, at: Path_) -> Itera
             fix=error.fix or "check the braces: {{ name }}",
         )
         return
-    for name in sorted(names - known - set(units.names())):
+    for name in sorted(names - known - set(units.named_units())):
         yield _unknown(name, known, f"the text of {called(at)}", source, at)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from grader.bank.families import family_fix
 from grader.bank.index import BankIndex, own_bank
 from grader.errors import SetupError
-from grader.files import write_whole
+from grader.files import write_atomic
 
 _NAME = re.compile(r"([a-z-]+)/([a-z0-9]+(?:-[a-z0-9]+)*)\Z")
 
@@ -36,6 +36,6 @@ def write_skeleton(name: str, into: Path) -> tuple[Path, Path]:
     skeleton = own_bank() / "templates" / "new"
     text = (skeleton / "problem.yaml").read_text(encoding="utf-8")
     text = text.replace("{{ID}}", problem_id).replace("{{FAMILY}}", family)
-    write_whole(problem, text.encode())
-    write_whole(solution, (skeleton / "solution.py").read_bytes())
+    write_atomic(problem, text.encode())
+    write_atomic(solution, (skeleton / "solution.py").read_bytes())
     return problem, solution

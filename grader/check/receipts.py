@@ -13,7 +13,7 @@ from pathlib import Path
 from grader import __version__
 from grader.check.run import CheckResult, digest_of_code, load_notebook
 from grader.errors import Location, SetupError
-from grader.files import write_whole
+from grader.files import write_atomic
 
 SCHEMA = "systems-grader/receipt/v1"
 MOST = 5_000_000
@@ -101,7 +101,7 @@ def write_receipt(made: Receipt, path: Path) -> None:
     """Writes the receipt to *path* atomically; raises SetupError."""
     text = json.dumps(made, indent=1, ensure_ascii=False) + "\n"
     # A lone surrogate, as in some file names, is escaped as JSON does it.
-    write_whole(path, text.encode("utf-8", "backslashreplace"))
+    write_atomic(path, text.encode("utf-8", "backslashreplace"))
 
 
 def compare_receipt(receipt_path: Path, notebook: Path) -> ReceiptComparison:

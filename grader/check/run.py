@@ -12,10 +12,10 @@ from grader.errors import Location, SetupError, SubmissionError
 from grader.kinds import Kind, Unreadable, kinds
 from grader.kinds.cells import missing_parts
 from grader.kinds.code import CodeKind, ExampleResult
-from grader.model import Answer, CellRun, Evidence, Job, Limits, Raw, Submission, Trial, packages
+from grader.model import Answer, CallPlan, CellRun, Evidence, Job, Limits, Raw, Submission, packages
 from grader.notebook import Notebook, read
 from grader.notebook.render.answer_cells import modules_needed
-from grader.notebook.self_description import About, Sheet, read_description
+from grader.notebook.self_description import SelfDescription, Sheet, read_description
 from grader.runtime.execute import execute
 
 LONGEST = 240
@@ -81,7 +81,7 @@ class CheckResult:
     note: str | None = None
     stopped: tuple[StoppedCell, ...] = ()
     """The cells that `trouble` describes."""
-    about: About = field(default_factory=About)
+    about: SelfDescription = field(default_factory=SelfDescription)
     """How the notebook identifies itself."""
     size: int = 0
     """Size of the file, in bytes."""
@@ -171,7 +171,7 @@ def _kind_of(sheet: Sheet | None) -> Kind | None:
     return kinds.find(name) if name in kinds else None
 
 
-def _example_trials(sheets: Mapping[str, Sheet | None]) -> Iterator[Trial]:
+def _example_trials(sheets: Mapping[str, Sheet | None]) -> Iterator[CallPlan]:
     """Yields the trials of functions, which run the visible examples only."""
     for name, sheet in sheets.items():
         kind = _kind_of(sheet)
@@ -190,10 +190,10 @@ def answer_line(name: str, sheet: Sheet | None, answer: Answer | None) -> Answer
     it."""
     how = str(sheet.get("how") or "") if sheet else ""
     kind = _kind_of(sheet)
-    if answer is None or answer.raw is None or answer.never_ran:
+    if answer is None or answer.raw is None or answer.is_unexecuted:
         why = answer.absent if answer and answer.absent else f"no cell sets {name}"
-        waits = (answer.waits_for,) if answer and answer.never_ran else ()
-        for package in (packages.absent(_imported_modules(kind, sheet)) or waits)[:1]:
+        waits = (answer.missing_requirement,) if answer and answer.is_unexecuted else ()
+        for package in (packages.packages_for_modules(_imported_modules(kind, sheet)) or waits)[:1]:
             how = f"install {package} (pip install {package}), then check again"
         return AnswerLine(name=name, found=AnswerStatus.MISSING, text=why, how=how)
     if kind is None or sheet is None:
@@ -268,7 +268,7 @@ def _failed_cells(evidence: Evidence, notebook: Notebook) -> Iterator[StoppedCel
                 line=cell.line,
                 error=cell.trouble,
                 source=_source_line(notebook, cell),
-                said=cell.describe_trouble(number),
+                said=cell.describe_failure(number),
             )
 
 

@@ -49,7 +49,7 @@ def command(out: Path, device: str, quick: bool, as_json: bool) -> None:
 
     Run nothing else at the same time: other programs distort the figures.
     """
-    from grader.files import write_whole
+    from grader.files import write_atomic
     from grader.runtime.machine.calibrate import (
         Settings,
         calibrate,
@@ -64,7 +64,7 @@ def command(out: Path, device: str, quick: bool, as_json: bool) -> None:
     with progress("measuring", count) as step:
         profile = calibrate(settings, lambda figure: step(figure.name))
     text = profile.to_json()
-    write_whole(out, text.encode())
+    write_atomic(out, text.encode())
     if as_json:
         click.echo(text, nl=False)
     else:

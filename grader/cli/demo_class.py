@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from grader.files import write_whole
+from grader.files import write_atomic
 from grader.kinds import kinds
 from grader.model import Paper, Raw, Release, Student
 from grader.notebook import Cell, write
@@ -89,8 +89,8 @@ def write_submissions(release: Release, templates: tuple[Path, ...], folder: Pat
     """
     made = submissions(release, templates)
     for name, _, data in made:
-        write_whole(folder / name, data)
-    write_whole(folder / "stranger.ipynb", made[0][2])
+        write_atomic(folder / name, data)
+    write_atomic(folder / "stranger.ipynb", made[0][2])
     return len(made)
 
 

@@ -30,7 +30,7 @@ def command(out: Path, exam: str, jobs: int | None) -> None:
     from grader.bank.folders import Bank
     from grader.cli import demo_class, grader
     from grader.errors import SetupError
-    from grader.files import write_whole
+    from grader.files import write_atomic
     from grader.release.file import load_release
 
     if (out / "results").exists():
@@ -48,7 +48,7 @@ def command(out: Path, exam: str, jobs: int | None) -> None:
         grader.main(args=list(arguments), prog_name="grader", standalone_mode=False)
 
     roster = out / "roster.csv"
-    write_whole(roster, demo_class.roster_csv().encode())
+    write_atomic(roster, demo_class.roster_csv().encode())
     release, results = out / "release", out / "results"
     pinned_key = ("--private-key", demo_class.PRIVATE_KEY)
     run("render", exam, "--roster", str(roster), "--out", str(release), *pinned_key)

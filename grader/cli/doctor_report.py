@@ -92,7 +92,7 @@ def _install_source() -> DoctorFinding:
 
 def _optional_packages() -> Iterator[DoctorFinding]:
     for name, one in packages.PACKAGES.items():
-        here = one.is_here
+        here = one.is_installed
         waits = (
             f"not installed: parts that need {one.title} are left open when graded here; no points "
             "are deducted"
@@ -103,7 +103,8 @@ def _optional_packages() -> Iterator[DoctorFinding]:
             seen=_version(name) or "installed" if here else waits,
             fix=""
             if here
-            else f"{packages.install([name])}; then grade them with `grader grade --only deferred`",
+            else f"{packages.install_command([name])}; "
+            "then grade them with `grader grade --only deferred`",
         )
 
 

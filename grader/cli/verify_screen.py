@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from grader.model.packages import install_command
 from grader.words import counted
 
 if TYPE_CHECKING:
@@ -49,12 +50,12 @@ def all_hold(problems: int, seeds: int) -> str:
 
 def said_of_skipped(results: Sequence[Verified]) -> str:
     """The line that counts skipped problems and says how to verify them."""
-    from grader.model.packages import install
 
     skipped = [r for r in results if r.skipped]
     lacking = dict.fromkeys(name for r in skipped for name in r.skipped)
     were = "was" if len(skipped) == 1 else "were"
-    return f"{counted(len(skipped), 'problem')} {were} skipped. To verify all: {install(lacking)}"
+    number = counted(len(skipped), "problem")
+    return f"{number} {were} skipped. To verify all: {install_command(lacking)}"
 
 
 def finding_data(finding: Finding) -> dict[str, object]:

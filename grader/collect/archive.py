@@ -138,11 +138,11 @@ def _read_info(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
             fix="create an ordinary zip, or hand in the notebook itself",
         )
     if info.file_size > notebook.MAX_BYTES:
-        raise notebook.too_large(info.file_size)
+        raise notebook.too_large_error(info.file_size)
     with archive.open(info) as file:  # the declared size may be wrong
         data = file.read(notebook.MAX_BYTES + 1)
     if len(data) > notebook.MAX_BYTES:
-        raise notebook.too_large(len(data))
+        raise notebook.too_large_error(len(data))
     return data
 
 

@@ -96,5 +96,5 @@ def read_file(path: Path) -> bytes:
             raise file_type_error()
         data = file.read(notebook.MAX_BYTES + 1)
     if len(data) > notebook.MAX_BYTES:
-        raise notebook.too_large(max(found.st_size, len(data)))
+        raise notebook.too_large_error(max(found.st_size, len(data)))
     return data

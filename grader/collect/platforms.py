@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 
 from grader.errors import SetupError
 from grader.model import Student
-from grader.model.people import Numbers
+from grader.model.people import UserNumbers
 
 TABLES = {
     "Canvas": "the gradebook that Canvas exports (Grades › Export)",
@@ -93,7 +93,7 @@ class PlatformPeople:
         """
         self._known = known
         self._users = users
-        self._platform = users.platform if isinstance(users, Numbers) else ""
+        self._platform = users.platform if isinstance(users, UserNumbers) else ""
         self._names: dict[str, set[str]] = {}
         for student in known.values():
             for form in _name_forms(student.name):
@@ -136,8 +136,8 @@ class PlatformPeople:
 
 def check_platform(users: Mapping[str, str] | None, platforms: Collection[str]) -> None:
     """Raises SetupError if *users* comes from one platform and all submissions from others."""
-    own = users.platform if isinstance(users, Numbers) else ""
-    if not isinstance(users, Numbers) or not own or not platforms or own in platforms:
+    own = users.platform if isinstance(users, UserNumbers) else ""
+    if not isinstance(users, UserNumbers) or not own or not platforms or own in platforms:
         return
     others = " and ".join(sorted(platforms))
     raise SetupError(

@@ -30,7 +30,7 @@ def draw_error(
     return error
 
 
-def class_of(error: Exception) -> str:
+def defect_class(error: Exception) -> str:
     """The class of defect that *error* shows."""
     causes = (error, error.__cause__, error.__context__)
     return "dimensions" if any(isinstance(e, DimensionError) for e in causes) else "values"
@@ -40,13 +40,16 @@ def expression_error(
     problem: Problem, path: Path, place: str, error: ExpressionError, scope: Mapping[str, Value]
 ) -> DrawError:
     """The error for an expression that failed in *scope*, with the drawn numbers."""
-    what = f"in the {place}: {error.what} (with {numbers(problem, scope)})"
-    return draw_error(problem, path, what, error.fix, class_of(error))
+    what = f"in the {place}: {error.what} (with {format_numbers(problem, scope)})"
+    return draw_error(problem, path, what, error.fix, defect_class(error))
 
 
-def numbers(problem: Problem, scope: Mapping[str, Value]) -> str:
+def format_numbers(problem: Problem, scope: Mapping[str, Value]) -> str:
     """The drawn parameters on one line, so that an error can be reproduced."""
     drawn = [
         n for name, p in problem.parameters.items() for n in (p.rows[0] if p.rows else (name,))
     ]
-    return ", ".join(f"{n} = {units.show(scope[n])}" for n in drawn if n in scope) or "no numbers"
+    return (
+        ", ".join(f"{n} = {units.format_quantity(scope[n])}" for n in drawn if n in scope)
+        or "no numbers"
+    )

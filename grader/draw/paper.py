@@ -24,7 +24,7 @@ def paper(
     questions: list[Question] = []
     before = (q.variant for q in given.questions) if given else ()
     numbers = {variant.problem.id: variant.draw.parameters for variant in before}
-    for number, slot, problem in asked(release, student.seat):
+    for number, slot, problem in iter_questions(release, student.seat):
         if only is not None and number not in only:
             continue
         seed = seed_for(release.private_key, student.seat, problem.id)
@@ -39,15 +39,17 @@ def paper(
     return Paper(student=student, exam=release.exam, release=release.id, questions=tuple(questions))
 
 
-def asked(release: Release, seat: str) -> Iterator[tuple[int, Slot, Problem]]:
+def iter_questions(release: Release, seat: str) -> Iterator[tuple[int, Slot, Problem]]:
     """Yields the number, the slot, and the problem of each question for a seat, without drawing
     it."""
-    problems = ((slot, one) for slot in release.exam.slots for one in _choose(slot, release, seat))
+    problems = (
+        (slot, one) for slot in release.exam.slots for one in _choose_problems(slot, release, seat)
+    )
     for number, (slot, problem_id) in enumerate(problems, start=1):
         yield number, slot, release.problems[problem_id]
 
 
-def _choose(slot: Slot, release: Release, seat: str) -> tuple[str, ...]:
+def _choose_problems(slot: Slot, release: Release, seat: str) -> tuple[str, ...]:
     if slot.problem:
         return (slot.problem,)
     seed = seed_for(release.private_key, seat, "pool/" + "/".join(slot.pool))
@@ -69,7 +71,7 @@ def points_of(problem: Problem, slot: Slot) -> dict[str, float]:
     return points
 
 
-def loose_paper(variants: Sequence[Variant], name: str) -> Paper:
+def standalone_paper(variants: Sequence[Variant], name: str) -> Paper:
     """A paper outside any release: each variant with all its parts at their own points."""
     questions = tuple(
         Question(

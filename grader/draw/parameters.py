@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from grader import units
 from grader.model import Parameter
-from grader.model.dice import below
+from grader.model.dice import draw_below
 from grader.model.spec import Scalar
 from grader.units.quantity import Value
 
@@ -20,15 +20,15 @@ def draw_parameter(
     """
     label = f"parameter/{name}/".encode() + attempt
     if parameter.rows:
-        row = parameter.rows[below(seed, label, len(parameter.rows))]
-        return {c: _with_unit(value, parameter.units.get(c)) for c, value in row.items()}
+        row = parameter.rows[draw_below(seed, label, len(parameter.rows))]
+        return {c: _attach_unit(value, parameter.units.get(c)) for c, value in row.items()}
     value: Scalar
     if parameter.real is not None:
-        value = _step(parameter, below(seed, label, _count_steps(parameter)))
+        value = _value_at_step(parameter, draw_below(seed, label, _count_steps(parameter)))
     else:
         choices = choices_of(parameter)
-        value = choices[below(seed, label, len(choices))]
-    return {name: _with_unit(value, parameter.unit)}
+        value = choices[draw_below(seed, label, len(choices))]
+    return {name: _attach_unit(value, parameter.unit)}
 
 
 def choices_of(parameter: Parameter) -> tuple[Scalar, ...] | range:
@@ -38,7 +38,7 @@ def choices_of(parameter: Parameter) -> tuple[Scalar, ...] | range:
     if parameter.integer is not None:
         first, last = parameter.integer
         return range(first, last + 1, int(parameter.step or 1))
-    return tuple(_step(parameter, index) for index in range(_count_steps(parameter)))
+    return tuple(_value_at_step(parameter, index) for index in range(_count_steps(parameter)))
 
 
 def _count_steps(parameter: Parameter) -> int:
@@ -48,14 +48,14 @@ def _count_steps(parameter: Parameter) -> int:
     return int((high - low) / parameter.step + 1e-9) + 1
 
 
-def _step(parameter: Parameter, index: int) -> float:
+def _value_at_step(parameter: Parameter, index: int) -> float:
     assert parameter.real is not None  # noqa: S101 - checked by the loader
     assert parameter.step is not None  # noqa: S101
     # Rounded to the step's own digits, so that 0.1 + 2 * 0.1 prints as 0.3.
     return float(f"{parameter.real[0] + index * parameter.step:.12g}")
 
 
-def _with_unit(value: Scalar, unit: str | None) -> Value:
+def _attach_unit(value: Scalar, unit: str | None) -> Value:
     if unit is None or isinstance(value, (str, bool)):
         return value
     return units.quantity(value, unit)

@@ -14,7 +14,7 @@ from grader.units.quantity import Value
 MAX_DRAWS = 1000
 
 
-class Drawn(NamedTuple):
+class DrawnNumbers(NamedTuple):
     """Numbers that satisfy `where`."""
 
     parameters: dict[str, Value]
@@ -24,7 +24,7 @@ class Drawn(NamedTuple):
     """Number of draws it took."""
 
 
-def draw_numbers(problem: Problem, seed: bytes, facts: Facts) -> Drawn:
+def draw_numbers(problem: Problem, seed: bytes, facts: Facts) -> DrawnNumbers:
     """Returns the first numbers for *seed* that satisfy all conditions. Raises DrawError."""
     late = [c for c in problem.where if isinstance(c, str) and _names_of(c) & problem.values.keys()]
     early = [c for c in problem.where if c not in late]
@@ -42,7 +42,7 @@ def draw_numbers(problem: Problem, seed: bytes, facts: Facts) -> Drawn:
             continue
         if error := failed or unknown or doubtful:
             raise error
-        return Drawn(parameters, scope, number + 1)
+        return DrawnNumbers(parameters, scope, number + 1)
     raise draw_error(
         problem,
         ("where",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from grader.draw.fault import class_of, draw_error, numbers
+from grader.draw.fault import defect_class, draw_error, format_numbers
 from grader.draw.plan import compute_scope, draw_numbers
 from grader.expressions import ExpressionError, TextError
 from grader.kinds import kinds
@@ -40,14 +40,14 @@ def draw(
         solution=problem.solution,
     )
     for part in problem.parts:
-        keys[part.id], answer = _key(problem, part, drawn)
+        keys[part.id], answer = _make_key(problem, part, drawn)
         if answer is not None:
             # A new mapping: keys made earlier keep the scope they were made in.
             drawn = replace(drawn, scope={**drawn.scope, part.id: answer})
     return Variant(problem=problem, draw=drawn, keys=keys, draws=draws)
 
 
-def _key(problem: Problem, part: Part, drawn: Draw) -> tuple[Key, Value | None]:
+def _make_key(problem: Problem, part: Part, drawn: Draw) -> tuple[Key, Value | None]:
     """The key of *part*, and the answer that later parts compute with.
 
     Raises DrawError with the problem and the part.
@@ -57,9 +57,9 @@ def _key(problem: Problem, part: Part, drawn: Draw) -> tuple[Key, Value | None]:
         key: Key = kind.key(part, drawn)
         return key, carried_answer(kind, key)
     except (ExpressionError, TextError) as error:
-        what, fix, check = error.what, error.fix, class_of(error)
+        what, fix, check = error.what, error.fix, defect_class(error)
     except ValueError as error:
-        what, fix, check = str(error), "check the part's expressions and units", class_of(error)
+        what, fix, check = str(error), "check the part's expressions and units", defect_class(error)
     index = next(i for i, p in enumerate(problem.parts) if p.id == part.id)
-    what = f"part '{part.id}': {what} (with {numbers(problem, drawn.scope)})"
+    what = f"part '{part.id}': {what} (with {format_numbers(problem, drawn.scope)})"
     raise draw_error(problem, ("parts", index), what, fix, check)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from grader.expressions.fault import ExpressionError
-from grader.units.quantity import Quantity, Value, describe, dimension_of
+from grader.units.quantity import Quantity, Value, describe_dimension, dimension_of
 
 MAX_BITS = 1024
 # Covers every finite float too, so that one comparison bounds both; nan and inf fail it.
@@ -28,7 +28,7 @@ def kind_of(value: object) -> str:
     if isinstance(value, str):
         return "text"
     if isinstance(value, (int, float, Quantity)):
-        return describe(dimension_of(value))
+        return describe_dimension(dimension_of(value))
     return "a list" if isinstance(value, (list, tuple, range)) else "nothing"
 
 
@@ -40,7 +40,7 @@ def check_size(value: Value) -> Value:
     raise ExpressionError("the result is too large", fix="check the powers and the units")
 
 
-def numeric(value: object, verb: str) -> int | float | Quantity:
+def require_numeric(value: object, verb: str) -> int | float | Quantity:
     """Returns *value* if it supports arithmetic. Raises ExpressionError for text and truth
     values."""
     if type(value) in ARITHMETIC:
@@ -56,10 +56,10 @@ def numeric(value: object, verb: str) -> int | float | Quantity:
     raise ExpressionError(f"can't {verb} {kind_of(value)}")
 
 
-def _operation(verb: str, operate: Callable[..., Value]) -> Operator:
+def _make_operator(verb: str, operate: Callable[..., Value]) -> Operator:
     def apply(a: Value, b: Value) -> Value:
         if type(a) not in NUMBERS or type(b) not in NUMBERS:
-            a, b = numeric(a, verb), numeric(b, verb)
+            a, b = require_numeric(a, verb), require_numeric(b, verb)
         try:
             result = operate(a, b)
         except ZeroDivisionError:
@@ -96,28 +96,28 @@ def _power(a: Value, b: Value) -> Value:
 
 BINARY: Mapping[str, Operator] = MappingProxyType(
     {
-        "+": _operation("add", operator.add),
-        "-": _operation("subtract", operator.sub),
-        "*": _operation("multiply", operator.mul),
-        "/": _operation("divide", operator.truediv),
-        "//": _operation("floor-divide", operator.floordiv),
-        "%": _operation("take the remainder of", operator.mod),
-        "**": _operation("raise to a power", _power),
+        "+": _make_operator("add", operator.add),
+        "-": _make_operator("subtract", operator.sub),
+        "*": _make_operator("multiply", operator.mul),
+        "/": _make_operator("divide", operator.truediv),
+        "//": _make_operator("floor-divide", operator.floordiv),
+        "%": _make_operator("take the remainder of", operator.mod),
+        "**": _make_operator("raise to a power", _power),
     }
 )
 
 
-def negative(a: Value) -> Value:
+def negate(a: Value) -> Value:
     """Returns -a."""
-    return -numeric(a, "negate")
+    return -require_numeric(a, "negate")
 
 
-def positive(a: Value) -> Value:
+def unary_plus(a: Value) -> Value:
     """Returns +a."""
-    return numeric(a, "use a plus sign on")
+    return require_numeric(a, "use a plus sign on")
 
 
-def truth(value: object, place: str) -> bool:
+def require_truth(value: object, place: str) -> bool:
     """Returns *value* if it is a truth value. Raises ExpressionError for a number, usually a
     mistake."""
     if isinstance(value, bool):
@@ -127,10 +127,10 @@ def truth(value: object, place: str) -> bool:
     )
 
 
-def _ordering(compare: Callable[..., bool]) -> Callable[[object, object], bool]:
+def _make_ordering(compare: Callable[..., bool]) -> Callable[[object, object], bool]:
     def apply(a: object, b: object) -> bool:
         if type(a) not in NUMBERS or type(b) not in NUMBERS:
-            a, b = numeric(a, "order"), numeric(b, "order")
+            a, b = require_numeric(a, "order"), require_numeric(b, "order")
         try:
             return compare(a, b)
         except ValueError as error:
@@ -139,13 +139,13 @@ def _ordering(compare: Callable[..., bool]) -> Callable[[object, object], bool]:
     return apply
 
 
-def equal(a: object, b: object) -> bool:
+def are_equal(a: object, b: object) -> bool:
     """Returns whether two values are equal. Raises ExpressionError if they can't be compared."""
     if type(a) is type(b) and not isinstance(a, Quantity):
         return bool(a == b)
     if isinstance(a, (str, bool)) or isinstance(b, (str, bool)):
         raise ExpressionError(f"can't compare {kind_of(a)} with {kind_of(b)}")
-    left, right = numeric(a, "compare"), numeric(b, "compare")
+    left, right = require_numeric(a, "compare"), require_numeric(b, "compare")
     if dimension_of(left) == dimension_of(right):
         return left == right
     # Zero is zero in every unit, as for "<".
@@ -158,17 +158,17 @@ def contains(a: object, b: object) -> bool:
     """Returns whether *a* equals an item of the tuple *b*."""
     if not isinstance(b, tuple):
         raise ExpressionError(f"'in' needs a list such as (1, 2), got {kind_of(b)}")
-    return any(equal(a, each) for each in b)
+    return any(are_equal(a, each) for each in b)
 
 
 COMPARISONS: Mapping[str, Callable[[object, object], bool]] = MappingProxyType(
     {
-        "<": _ordering(operator.lt),
-        "<=": _ordering(operator.le),
-        ">": _ordering(operator.gt),
-        ">=": _ordering(operator.ge),
-        "==": equal,
-        "!=": lambda a, b: not equal(a, b),
+        "<": _make_ordering(operator.lt),
+        "<=": _make_ordering(operator.le),
+        ">": _make_ordering(operator.gt),
+        ">=": _make_ordering(operator.ge),
+        "==": are_equal,
+        "!=": lambda a, b: not are_equal(a, b),
         "in": contains,
         "not in": lambda a, b: not contains(a, b),
     }

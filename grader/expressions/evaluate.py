@@ -15,12 +15,12 @@ from grader.expressions.arithmetic import (
     BINARY,
     COMPARISONS,
     check_size,
-    negative,
-    positive,
-    truth,
+    negate,
+    require_truth,
+    unary_plus,
 )
 from grader.expressions.fault import ExpressionError, shorten
-from grader.expressions.functions import FUNCTIONS, Facts, call
+from grader.expressions.functions import FUNCTIONS, Facts, call_function
 from grader.registry import nearest
 from grader.units.quantity import Value
 
@@ -30,14 +30,14 @@ Closure = Callable[[Scope, Facts], Value]
 NO_FACTS: Facts = MappingProxyType({})
 
 
-class Compiled(NamedTuple):
+class CompiledExpression(NamedTuple):
     """A compiled expression and the names that it needs in scope."""
 
     run: Closure
     names: frozenset[str]
 
 
-class _Piece(NamedTuple):
+class _CompiledNode(NamedTuple):
     """A compiled part; constants are evaluated once, when they are compiled."""
 
     run: Closure
@@ -65,7 +65,7 @@ def evaluate(source: str | float | bool, scope: Scope, facts: Facts = NO_FACTS) 
 def holds(source: str | float | bool, scope: Scope, facts: Facts = NO_FACTS) -> bool:
     """Returns whether the condition *source* is true. Raises ExpressionError if it is no
     condition."""
-    return truth(evaluate(source, scope, facts), "a condition")
+    return require_truth(evaluate(source, scope, facts), "a condition")
 
 
 def compile_expression(source: str | float | bool) -> Closure:
@@ -73,70 +73,74 @@ def compile_expression(source: str | float | bool) -> Closure:
 
     Raises ExpressionError if it is not an expression; the function raises like `evaluate`.
     """
-    return _compile(source).run if isinstance(source, str) else _constant(check_size(source)).run
+    return (
+        _compile(source).run if isinstance(source, str) else _constant_node(check_size(source)).run
+    )
 
 
-def _compile(source: str) -> Compiled:
+def _compile(source: str) -> CompiledExpression:
     if len(source) > syntax.MAX_LENGTH:
         syntax.parse(source)  # rejects it before it becomes a cache key
     return _compile_cached(source)
 
 
 @lru_cache(maxsize=8192)
-def _compile_cached(source: str) -> Compiled:
+def _compile_cached(source: str) -> CompiledExpression:
     tree = syntax.parse(source)
     functions = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
     names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in functions}
-    return Compiled(_piece(tree).run, frozenset(names - units.names().keys()))
+    return CompiledExpression(
+        _compile_node(tree).run, frozenset(names - units.named_units().keys())
+    )
 
 
-def _piece(node: ast.expr) -> _Piece:
+def _compile_node(node: ast.expr) -> _CompiledNode:
     piece = _COMPILERS[type(node)](node)
     if not piece.constant or isinstance(node, (ast.Constant, ast.Tuple)):
         return piece
     try:
-        return _constant(piece.run({}, NO_FACTS))
+        return _constant_node(piece.run({}, NO_FACTS))
     except ExpressionError:
         # For example 1/0 in a branch that is never taken: it raises only if it is reached.
         return piece
 
 
-def _constant(value: Value) -> _Piece:
-    return _Piece(lambda _scope, _facts: value, constant=True)
+def _constant_node(value: Value) -> _CompiledNode:
+    return _CompiledNode(lambda _scope, _facts: value, constant=True)
 
 
-def _at_column(error: ExpressionError, column: int) -> ExpressionError:
+def _with_column(error: ExpressionError, column: int) -> ExpressionError:
     return ExpressionError(error.what, error.column or column, error.fix)
 
 
-def _of_constant(node: ast.Constant) -> _Piece:
-    return _constant(node.value)  # type: ignore[arg-type]
+def _compile_constant(node: ast.Constant) -> _CompiledNode:
+    return _constant_node(node.value)  # type: ignore[arg-type]
 
 
-def _of_name(node: ast.Name) -> _Piece:
+def _compile_name(node: ast.Name) -> _CompiledNode:
     name, column = node.id, node.col_offset
-    if name in units.names():
-        return _constant(units.names()[name])
+    if name in units.named_units():
+        return _constant_node(units.named_units()[name])
 
     def run(scope: Scope, _facts: Facts) -> Value:
         try:
             return scope[name]
         except KeyError:
-            raise _unknown(name, scope, column) from None
+            raise _unknown_name_error(name, scope, column) from None
 
-    return _Piece(run, constant=False)
+    return _CompiledNode(run, constant=False)
 
 
-def _unknown(name: str, scope: Scope, column: int) -> ExpressionError:
-    close = nearest(name[:100], [*scope, *units.names()])
+def _unknown_name_error(name: str, scope: Scope, column: int) -> ExpressionError:
+    close = nearest(name[:100], [*scope, *units.named_units()])
     fix = f"did you mean '{close}'?" if close else "name a parameter, a value or a unit"
     if name in FUNCTIONS:
         fix = f"write {FUNCTIONS[name].usage}"
     return ExpressionError(f"unknown name '{shorten(name)}'", column, fix)
 
 
-def _of_binary(node: ast.BinOp) -> _Piece:
-    left, right = _piece(node.left), _piece(node.right)
+def _compile_binary(node: ast.BinOp) -> _CompiledNode:
+    left, right = _compile_node(node.left), _compile_node(node.right)
     apply, column = BINARY[syntax.BINARY[type(node.op)]], node.right.col_offset
     a, b = left.run, right.run
 
@@ -145,30 +149,30 @@ def _of_binary(node: ast.BinOp) -> _Piece:
         try:
             return apply(x, y)
         except ExpressionError as error:
-            raise _at_column(error, column) from None
+            raise _with_column(error, column) from None
 
-    return _Piece(run, left.constant and right.constant)
+    return _CompiledNode(run, left.constant and right.constant)
 
 
-def _of_unary(node: ast.UnaryOp) -> _Piece:
-    operand, column = _piece(node.operand), node.col_offset
+def _compile_unary(node: ast.UnaryOp) -> _CompiledNode:
+    operand, column = _compile_node(node.operand), node.col_offset
     inner = operand.run
     if isinstance(node.op, ast.Not):
-        apply: Callable[[Value], Value] = lambda x: not truth(x, "the operand of 'not'")  # noqa: E731
+        apply: Callable[[Value], Value] = lambda x: not require_truth(x, "the operand of 'not'")  # noqa: E731
     else:
-        apply = negative if isinstance(node.op, ast.USub) else positive
+        apply = negate if isinstance(node.op, ast.USub) else unary_plus
 
     def run(scope: Scope, facts: Facts) -> Value:
         try:
             return apply(inner(scope, facts))
         except ExpressionError as error:
-            raise _at_column(error, column) from None
+            raise _with_column(error, column) from None
 
-    return _Piece(run, operand.constant)
+    return _CompiledNode(run, operand.constant)
 
 
-def _of_comparison(node: ast.Compare) -> _Piece:
-    pieces = [_piece(operand) for operand in (node.left, *node.comparators)]
+def _compile_comparison(node: ast.Compare) -> _CompiledNode:
+    pieces = [_compile_node(operand) for operand in (node.left, *node.comparators)]
     symbols = [syntax.COMPARISONS[type(op)] for op in node.ops]
     steps = [
         (COMPARISONS[symbol], piece.run) for symbol, piece in zip(symbols, pieces[1:], strict=True)
@@ -182,17 +186,17 @@ def _of_comparison(node: ast.Compare) -> _Piece:
             try:
                 held = compare(x, y)
             except ExpressionError as error:
-                raise _at_column(error, column) from None
+                raise _with_column(error, column) from None
             if not held:
                 return False
             x = y
         return True
 
-    return _Piece(run, all(p.constant for p in pieces))
+    return _CompiledNode(run, all(p.constant for p in pieces))
 
 
-def _of_boolean(node: ast.BoolOp) -> _Piece:
-    pieces = [_piece(value) for value in node.values]
+def _compile_boolean(node: ast.BoolOp) -> _CompiledNode:
+    pieces = [_compile_node(value) for value in node.values]
     runs = [piece.run for piece in pieces]
     stops_at, column = isinstance(node.op, ast.Or), node.col_offset
     place = f"both sides of '{'or' if stops_at else 'and'}'"
@@ -200,65 +204,69 @@ def _of_boolean(node: ast.BoolOp) -> _Piece:
     def run(scope: Scope, facts: Facts) -> Value:
         for each in runs:
             try:
-                if truth(each(scope, facts), place) is stops_at:
+                if require_truth(each(scope, facts), place) is stops_at:
                     return stops_at
             except ExpressionError as error:
-                raise _at_column(error, column) from None
+                raise _with_column(error, column) from None
         return not stops_at
 
-    return _Piece(run, all(p.constant for p in pieces))
+    return _CompiledNode(run, all(p.constant for p in pieces))
 
 
-def _of_condition(node: ast.IfExp) -> _Piece:
-    test, then, other = _piece(node.test), _piece(node.body), _piece(node.orelse)
+def _compile_condition(node: ast.IfExp) -> _CompiledNode:
+    test, then, other = (
+        _compile_node(node.test),
+        _compile_node(node.body),
+        _compile_node(node.orelse),
+    )
     column = node.test.col_offset
 
     def run(scope: Scope, facts: Facts) -> Value:
         try:
-            holds_here = truth(test.run(scope, facts), "the condition after 'if'")
+            holds_here = require_truth(test.run(scope, facts), "the condition after 'if'")
         except ExpressionError as error:
-            raise _at_column(error, column) from None
+            raise _with_column(error, column) from None
         return (then if holds_here else other).run(scope, facts)
 
-    return _Piece(run, test.constant and then.constant and other.constant)
+    return _CompiledNode(run, test.constant and then.constant and other.constant)
 
 
-def _of_call(node: ast.Call) -> _Piece:
+def _compile_call(node: ast.Call) -> _CompiledNode:
     assert isinstance(node.func, ast.Name)  # noqa: S101 - checked by syntax
     function, column = FUNCTIONS[node.func.id], node.col_offset
-    pieces = [_piece(argument) for argument in node.args]
+    pieces = [_compile_node(argument) for argument in node.args]
     runs = [piece.run for piece in pieces]
 
     def run(scope: Scope, facts: Facts) -> Value:
         values = [each(scope, facts) for each in runs]
         try:
-            return check_size(call(function, facts, values))
+            return check_size(call_function(function, facts, values))
         except ExpressionError as error:
-            raise _at_column(error, column) from None
+            raise _with_column(error, column) from None
 
-    return _Piece(run, all(p.constant for p in pieces) and not function.takes_facts)
+    return _CompiledNode(run, all(p.constant for p in pieces) and not function.takes_facts)
 
 
-def _of_tuple(node: ast.Tuple) -> _Piece:
-    pieces = [_piece(element) for element in node.elts]
+def _compile_tuple(node: ast.Tuple) -> _CompiledNode:
+    pieces = [_compile_node(element) for element in node.elts]
     runs = [piece.run for piece in pieces]
     # Used only by 'in', so it never becomes the value of an expression.
-    return _Piece(
+    return _CompiledNode(
         lambda scope, facts: tuple(each(scope, facts) for each in runs),  # type: ignore[arg-type,return-value]
         all(p.constant for p in pieces),
     )
 
 
-_COMPILERS: Mapping[type[ast.expr], Callable[..., _Piece]] = MappingProxyType(
+_COMPILERS: Mapping[type[ast.expr], Callable[..., _CompiledNode]] = MappingProxyType(
     {
-        ast.BinOp: _of_binary,
-        ast.BoolOp: _of_boolean,
-        ast.Call: _of_call,
-        ast.Compare: _of_comparison,
-        ast.Constant: _of_constant,
-        ast.IfExp: _of_condition,
-        ast.Name: _of_name,
-        ast.Tuple: _of_tuple,
-        ast.UnaryOp: _of_unary,
+        ast.BinOp: _compile_binary,
+        ast.BoolOp: _compile_boolean,
+        ast.Call: _compile_call,
+        ast.Compare: _compile_comparison,
+        ast.Constant: _compile_constant,
+        ast.IfExp: _compile_condition,
+        ast.Name: _compile_name,
+        ast.Tuple: _compile_tuple,
+        ast.UnaryOp: _compile_unary,
     }
 )

@@ -31,11 +31,11 @@ def format_placeholder(value: object) -> str:
     if isinstance(value, float) and not math.isfinite(value):
         raise ExpressionError("the value is not a finite number")
     if isinstance(value, (bool, str, int, float, Quantity)):
-        return units.show(value)
+        return units.format_quantity(value)
     raise ExpressionError(f"can't print {kind_of(value)}", fix="print its items in a loop")
 
 
-def _plain(value: object, name: str) -> int | float:
+def _require_plain(value: object, name: str) -> int | float:
     if isinstance(value, Quantity):
         fix = f'write | unit("...") for a quantity, or number(x, "...") | {name}'
         raise ExpressionError(f"'{name}' needs a plain number, got {kind_of(value)}", fix=fix)
@@ -44,40 +44,40 @@ def _plain(value: object, name: str) -> int | float:
     return value
 
 
-def _digits(digits: object) -> int:
+def _require_digits(digits: object) -> int:
     if isinstance(digits, bool) or not isinstance(digits, int) or not 1 <= digits <= 17:
         raise ExpressionError("the number of digits must be a whole number from 1 to 17")
     return digits
 
 
-def _unit(value: Value, unit: object, digits: object = None) -> str:
+def _format_in_unit(value: Value, unit: object, digits: object = None) -> str:
     if not isinstance(unit, str):
         raise ExpressionError("'unit' needs a unit in quotes", fix='write | unit("GB")')
-    return units.show(value, unit, None if digits is None else _digits(digits))
+    return units.format_quantity(value, unit, None if digits is None else _require_digits(digits))
 
 
-def _number(value: Value, digits: object = 6) -> str:
-    return units.number(_plain(value, "number"), _digits(digits))
+def _format_number(value: Value, digits: object = 6) -> str:
+    return units.format_number(_require_plain(value, "number"), _require_digits(digits))
 
 
-def _thousands(value: Value, digits: object = 6) -> str:
+def _format_thousands(value: Value, digits: object = 6) -> str:
     # The English separator; answers may use it too, as in "1,200 MB".
-    text = units.number(_plain(value, "thousands"), _digits(digits))
+    text = units.format_number(_require_plain(value, "thousands"), _require_digits(digits))
     whole, point, rest = text.partition(".")
     return f"{int(whole):,}{point}{rest}" if whole.lstrip("-").isdigit() else text
 
 
-def _percent(value: Value, digits: object = 4) -> str:
-    share = units.magnitude(_plain(value, "percent"), "%")
-    return units.with_unit(share, "%", _digits(digits))
+def _format_percent(value: Value, digits: object = 4) -> str:
+    share = units.magnitude(_require_plain(value, "percent"), "%")
+    return units.format_with_unit(share, "%", _require_digits(digits))
 
 
 _RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
-def _scientific(value: Value, digits: object = 6) -> str:
-    x = _plain(value, "scientific")
-    mantissa, exponent = f"{x:.{_digits(digits) - 1}e}".split("e")
+def _format_scientific(value: Value, digits: object = 6) -> str:
+    x = _require_plain(value, "scientific")
+    mantissa, exponent = f"{x:.{_require_digits(digits) - 1}e}".split("e")
     short = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
     # Readable in plain text, Markdown, and between dollar signs.
     return f"{short} × 10{str(int(exponent)).translate(_RAISED)}"
@@ -85,11 +85,11 @@ def _scientific(value: Value, digits: object = 6) -> str:
 
 def _round(value: Value, digits: Value = 0, method: object = "common") -> Value:
     if method == "common":
-        return FUNCTIONS["round"].call(_plain(value, "round"), digits)
+        return FUNCTIONS["round"].call(_require_plain(value, "round"), digits)
     if method not in {"ceil", "floor"}:
         raise ExpressionError("the method of 'round' must be 'common', 'ceil', or 'floor'")
     scale = BINARY["**"](10, digits)
-    scaled = BINARY["*"](_plain(value, "round"), scale)
+    scaled = BINARY["*"](_require_plain(value, "round"), scale)
     return BINARY["/"](FUNCTIONS[str(method)].call(scaled), scale)
 
 
@@ -102,7 +102,7 @@ def _join(values: object, separator: object = "") -> str:
     return joined
 
 
-def _on_text(name: str) -> Callable[[Value], str]:
+def _text_method(name: str) -> Callable[[Value], str]:
     def apply(value: Value) -> str:
         if not isinstance(value, str):
             raise ExpressionError(f"'{name}' needs text, got {kind_of(value)}")
@@ -114,18 +114,18 @@ def _on_text(name: str) -> Callable[[Value], str]:
 FILTERS: Mapping[str, Filter] = MappingProxyType(
     {
         "abs": Filter(FUNCTIONS["abs"].call, 0, "x | abs"),
-        "capitalize": Filter(_on_text("capitalize"), 0, "x | capitalize"),
-        "int": Filter(lambda x: int(_plain(x, "int")), 0, "x | int"),
+        "capitalize": Filter(_text_method("capitalize"), 0, "x | capitalize"),
+        "int": Filter(lambda x: int(_require_plain(x, "int")), 0, "x | int"),
         "join": Filter(_join, 1, 'list | join(", ")'),
-        "lower": Filter(_on_text("lower"), 0, "x | lower"),
-        "number": Filter(_number, 1, "x | number or x | number(digits)"),
-        "percent": Filter(_percent, 1, "x | percent or x | percent(digits)"),
+        "lower": Filter(_text_method("lower"), 0, "x | lower"),
+        "number": Filter(_format_number, 1, "x | number or x | number(digits)"),
+        "percent": Filter(_format_percent, 1, "x | percent or x | percent(digits)"),
         "round": Filter(_round, 2, "x | round or x | round(digits)"),
-        "scientific": Filter(_scientific, 1, "x | scientific or x | scientific(digits)"),
-        "thousands": Filter(_thousands, 1, "x | thousands or x | thousands(digits)"),
-        "title": Filter(_on_text("title"), 0, "x | title"),
-        "trim": Filter(_on_text("trim"), 0, "x | trim"),
-        "unit": Filter(_unit, 2, 'x | unit("GB") or x | unit("GB", digits)', least=1),
-        "upper": Filter(_on_text("upper"), 0, "x | upper"),
+        "scientific": Filter(_format_scientific, 1, "x | scientific or x | scientific(digits)"),
+        "thousands": Filter(_format_thousands, 1, "x | thousands or x | thousands(digits)"),
+        "title": Filter(_text_method("title"), 0, "x | title"),
+        "trim": Filter(_text_method("trim"), 0, "x | trim"),
+        "unit": Filter(_format_in_unit, 2, 'x | unit("GB") or x | unit("GB", digits)', least=1),
+        "upper": Filter(_text_method("upper"), 0, "x | upper"),
     }
 )

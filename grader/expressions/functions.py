@@ -9,7 +9,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from grader import units
-from grader.expressions.arithmetic import BINARY, COMPARISONS, MAX_BITS, equal, kind_of, numeric
+from grader.expressions.arithmetic import (
+    BINARY,
+    COMPARISONS,
+    MAX_BITS,
+    are_equal,
+    kind_of,
+    require_numeric,
+)
 from grader.expressions.fault import ExpressionError, shorten
 from grader.registry import nearest
 from grader.units.quantity import Quantity, Value, dimension_of
@@ -28,46 +35,46 @@ class Function:
     takes_facts: bool = False
 
 
-def _plain(value: Value, name: str) -> int | float:
-    found = numeric(value, f"use {name}() on")
+def _require_plain(value: Value, name: str) -> int | float:
+    found = require_numeric(value, f"use {name}() on")
     if isinstance(found, Quantity):
         raise ExpressionError(
             f"{name}() needs a plain number, got {kind_of(found)}",
-            fix=f'write {name}(number(..., "{units.show(found).split(" ", 1)[1]}"))',
+            fix=f'write {name}(number(..., "{units.format_quantity(found).split(" ", 1)[1]}"))',
         )
     return found
 
 
-def _whole(value: Value, name: str) -> int:
-    found = _plain(value, name)
+def _require_whole(value: Value, name: str) -> int:
+    found = _require_plain(value, name)
     if isinstance(found, float):
         if not found.is_integer():
-            raise ExpressionError(f"{name}() needs whole numbers, got {units.number(found)}")
+            raise ExpressionError(f"{name}() needs whole numbers, got {units.format_number(found)}")
         return int(found)
     return found
 
 
-def _alike(values: tuple[Value, ...], name: str) -> None:
+def _require_same_dimension(values: tuple[Value, ...], name: str) -> None:
     verb = f"use {name}() on"
-    first = dimension_of(numeric(values[0], verb))
+    first = dimension_of(require_numeric(values[0], verb))
     for value in values[1:]:
-        if dimension_of(numeric(value, verb)) != first:
+        if dimension_of(require_numeric(value, verb)) != first:
             raise ExpressionError(f"{name}() got {kind_of(values[0])} and {kind_of(value)}")
 
 
 def _absolute(x: Value) -> Value:
-    found = numeric(x, "use abs() on")
+    found = require_numeric(x, "use abs() on")
     size = found.magnitude if isinstance(found, Quantity) else found
     return -found if size < 0 else found
 
 
 def _smallest(*values: Value) -> Value:
-    _alike(values, "min")
+    _require_same_dimension(values, "min")
     return min(values)
 
 
 def _largest(*values: Value) -> Value:
-    _alike(values, "max")
+    _require_same_dimension(values, "max")
     return max(values)
 
 
@@ -76,65 +83,67 @@ def _sum(*values: Value) -> Value:
 
 
 def _clamp(x: Value, low: Value, high: Value) -> Value:
-    _alike((x, low, high), "clamp")
+    _require_same_dimension((x, low, high), "clamp")
     if COMPARISONS[">"](low, high):
         raise ExpressionError("clamp() got a lower bound above its upper bound")
     return min(max(x, low), high)
 
 
 def _round(x: Value, digits: Value = 0) -> Value:
-    places = _whole(digits, "round")
+    places = _require_whole(digits, "round")
     if abs(places) > 300:
         raise ExpressionError("round() supports at most 300 digits")
-    found = _plain(x, "round")
+    found = _require_plain(x, "round")
     return round(found, places) if places else round(found)
 
 
 def _floor(x: Value) -> Value:
-    return math.floor(_plain(x, "floor"))
+    return math.floor(_require_plain(x, "floor"))
 
 
 def _ceil(x: Value) -> Value:
-    return math.ceil(_plain(x, "ceil"))
+    return math.ceil(_require_plain(x, "ceil"))
 
 
 def _sqrt(x: Value) -> Value:
-    found = numeric(x, "use sqrt() on")
+    found = require_numeric(x, "use sqrt() on")
     if (found.magnitude if isinstance(found, Quantity) else found) < 0:
         raise ExpressionError("sqrt() needs a number of at least 0")
     return BINARY["**"](found, 0.5) if isinstance(found, Quantity) else math.sqrt(found)
 
 
 def _exp(x: Value) -> Value:
-    return math.exp(_plain(x, "exp"))
+    return math.exp(_require_plain(x, "exp"))
 
 
-def _positive(x: Value, name: str) -> int | float:
-    found = _plain(x, name)
+def _require_positive(x: Value, name: str) -> int | float:
+    found = _require_plain(x, name)
     if found <= 0:
-        raise ExpressionError(f"{name}() needs a number above zero, got {units.number(found)}")
+        raise ExpressionError(
+            f"{name}() needs a number above zero, got {units.format_number(found)}"
+        )
     return found
 
 
 def _log(x: Value, base: Value | None = None) -> Value:
     if base is None:
-        return math.log(_positive(x, "log"))
-    below = _positive(base, "log")
+        return math.log(_require_positive(x, "log"))
+    below = _require_positive(base, "log")
     if below == 1:
         raise ExpressionError("the base of log() can't be 1")
-    return math.log(_positive(x, "log"), below)
+    return math.log(_require_positive(x, "log"), below)
 
 
 def _gcd(*values: Value) -> Value:
-    return math.gcd(*(_whole(v, "gcd") for v in values))
+    return math.gcd(*(_require_whole(v, "gcd") for v in values))
 
 
 def _lcm(*values: Value) -> Value:
-    return math.lcm(*(_whole(v, "lcm") for v in values))
+    return math.lcm(*(_require_whole(v, "lcm") for v in values))
 
 
 def _comb(n: Value, k: Value) -> Value:
-    total, taken = _whole(n, "comb"), _whole(k, "comb")
+    total, taken = _require_whole(n, "comb"), _require_whole(k, "comb")
     if total < 0 or taken < 0:
         raise ExpressionError("comb() needs numbers of at least 0")
     # The cost grows with the smaller side and the length of n.
@@ -144,17 +153,17 @@ def _comb(n: Value, k: Value) -> Value:
 
 
 def _factorial(n: Value) -> Value:
-    found = _whole(n, "factorial")
+    found = _require_whole(n, "factorial")
     if not 0 <= found <= 170:
-        raise ExpressionError(f"factorial() supports 0 to 170, got {units.number(found)}")
+        raise ExpressionError(f"factorial() supports 0 to 170, got {units.format_number(found)}")
     return math.factorial(found)
 
 
 def _significant(x: Value, digits: Value) -> Value:
-    places = _whole(digits, "significant")
+    places = _require_whole(digits, "significant")
     if not 1 <= places <= 17:
         raise ExpressionError("significant() supports 1 to 17 digits")
-    found = _plain(x, "significant")
+    found = _require_plain(x, "significant")
     if isinstance(found, int):
         return round(found, places - len(str(abs(found))))
     return float(f"{found:.{places - 1}e}")
@@ -173,13 +182,15 @@ def _pick(key: Value, *pairs: Value) -> Value:
     if len(pairs) % 2:
         raise ExpressionError("pick() has a case without a value", fix=FUNCTIONS["pick"].usage)
     for case, value in zip(pairs[::2], pairs[1::2], strict=True):
-        if equal(key, case):
+        if are_equal(key, case):
             return value
-    cases = ", ".join(units.show(case) for case in pairs[::2])
-    raise ExpressionError(f"pick() has no case for '{units.show(key)}'", fix=f"it has {cases}")
+    cases = ", ".join(units.format_quantity(case) for case in pairs[::2])
+    raise ExpressionError(
+        f"pick() has no case for '{units.format_quantity(key)}'", fix=f"it has {cases}"
+    )
 
 
-def look_up(facts: Facts, item: Value, field: Value) -> Value:
+def find_fact(facts: Facts, item: Value, field: Value) -> Value:
     """Returns the fact *field* of *item*. Raises ExpressionError with the closest name."""
     for name, known, noun in ((item, facts, "item"), (field, facts.get(str(item), {}), "field")):
         if not isinstance(name, str):
@@ -201,14 +212,14 @@ FUNCTIONS: Mapping[str, Function] = MappingProxyType(
         "clamp": Function(_clamp, 3, 3, "clamp(x, low, high)"),
         "comb": Function(_comb, 2, 2, "comb(n, k)"),
         "exp": Function(_exp, 1, 1, "exp(x)"),
-        "fact": Function(look_up, 2, 2, 'fact("h100-sxm", "memory_bandwidth")', takes_facts=True),
+        "fact": Function(find_fact, 2, 2, 'fact("h100-sxm", "memory_bandwidth")', takes_facts=True),
         "factorial": Function(_factorial, 1, 1, "factorial(n)"),
         "floor": Function(_floor, 1, 1, "floor(x)"),
         "gcd": Function(_gcd, 1, None, "gcd(a, b)"),
         "lcm": Function(_lcm, 1, None, "lcm(a, b)"),
         "log": Function(_log, 1, 2, "log(x) or log(x, base)"),
-        "log2": Function(lambda x: math.log2(_positive(x, "log2")), 1, 1, "log2(x)"),
-        "log10": Function(lambda x: math.log10(_positive(x, "log10")), 1, 1, "log10(x)"),
+        "log2": Function(lambda x: math.log2(_require_positive(x, "log2")), 1, 1, "log2(x)"),
+        "log10": Function(lambda x: math.log10(_require_positive(x, "log10")), 1, 1, "log10(x)"),
         "max": Function(_largest, 1, None, "max(a, b)"),
         "min": Function(_smallest, 1, None, "min(a, b)"),
         "number": Function(_number, 2, 2, 'number(size, "GB")'),
@@ -237,7 +248,7 @@ def check_call(name: str, count: int) -> Function:
     return function
 
 
-def call(function: Function, facts: Facts, arguments: list[Value]) -> Value:
+def call_function(function: Function, facts: Facts, arguments: list[Value]) -> Value:
     """Returns the result of *function*. Any error in it becomes an ExpressionError."""
     try:
         if function.takes_facts:

@@ -121,7 +121,7 @@ def _check_filter(node: nodes.Filter) -> None:
         raise TextError(what, node.lineno, f"write {known.usage}")
     if node.name == "unit" and node.args and isinstance(node.args[0], nodes.Const):
         try:
-            units.unit(str(node.args[0].value))
+            units.parse_unit(str(node.args[0].value))
         except units.UnitError as error:
             raise TextError(error.what, node.lineno, error.fix) from None
 

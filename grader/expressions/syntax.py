@@ -70,19 +70,19 @@ def parse(source: str) -> ast.expr:
     line = line.strip()
     if not line:
         raise ExpressionError("the expression is empty", fix="write a number or a formula")
-    _scan(line, start)
+    _check_tokens(line, start)
     try:
         tree = ast.parse(line, mode="eval").body
     except SyntaxError as error:
         # Python versions report different offsets for the same error.
-        raise _unreadable(line, (error.offset or 1) - 1, start) from None
+        raise _syntax_error(line, (error.offset or 1) - 1, start) from None
     except (ValueError, MemoryError, RecursionError):
         raise ExpressionError("the expression can't be read", fix="make it simpler") from None
-    _Check(line, start).check(tree)
+    _TreeCheck(line, start).check(tree)
     return tree
 
 
-def _unreadable(line: str, offset: int, start: int) -> ExpressionError:
+def _syntax_error(line: str, offset: int, start: int) -> ExpressionError:
     offset = max(0, min(offset, len(line)))
     near = shorten(line[offset:])
     what = f"can't read the expression at '{near}'"
@@ -123,7 +123,7 @@ _INSTEAD = {
 }
 
 
-def _scan(line: str, start: int) -> None:
+def _check_tokens(line: str, start: int) -> None:
     """Raises ExpressionError for text that must not reach Python's parser."""
     depth = prefixes = 0
     for match in _TOKENS.finditer(line):
@@ -131,7 +131,7 @@ def _scan(line: str, start: int) -> None:
         prefixes = prefixes + 1 if kind == "prefix" or word == "not" else 0
         depth += (kind == "open") - (kind == "close")
         if max(depth, prefixes) > MAX_DEPTH:
-            raise _too_deep(column)
+            raise _depth_error(column)
         if kind == "number" and not (_NUMBER.fullmatch(word) or _HEX.fullmatch(word)):
             # "1if x" is legal Python, but some versions warn.
             what = f"'{shorten(word)}' is not a number"
@@ -143,12 +143,12 @@ def _scan(line: str, start: int) -> None:
             raise ExpressionError(f"'{shorten(word)}' has no meaning here", column, fix)
 
 
-def _too_deep(column: int) -> ExpressionError:
+def _depth_error(column: int) -> ExpressionError:
     what = f"the expression is nested more than {MAX_DEPTH} levels deep"
     return ExpressionError(what, column, "split it into several 'values'")
 
 
-class _Check:
+class _TreeCheck:
     """Walks a tree once and checks that it has only allowed nodes, and not too many."""
 
     def __init__(self, line: str, start: int):
@@ -166,7 +166,7 @@ class _Check:
             node.col_offset = self.start + len(before) + 1
             self.nodes += 1
             if depth > MAX_DEPTH:
-                raise _too_deep(node.col_offset)
+                raise _depth_error(node.col_offset)
             if self.nodes > MAX_NODES:
                 what = f"the expression has more than {MAX_NODES} nodes"
                 raise ExpressionError(what, node.col_offset, "split it into several 'values'")
@@ -225,7 +225,7 @@ def _check_function(node: ast.Call, column: int) -> None:
         check_call(node.func.id, len(node.args))
         unit = node.args[1] if node.func.id == "number" else None
         if isinstance(unit, ast.Constant) and isinstance(unit.value, str):
-            units.unit(unit.value)
+            units.parse_unit(unit.value)
     except ExpressionError as error:
         raise ExpressionError(error.what, column, error.fix) from None
     except units.UnitError as error:

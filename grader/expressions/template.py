@@ -14,10 +14,10 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from grader import units
 from grader.expressions import structure
-from grader.expressions.arithmetic import BINARY, COMPARISONS, negative, positive
+from grader.expressions.arithmetic import BINARY, COMPARISONS, negate, unary_plus
 from grader.expressions.fault import ExpressionError, TextError, shorten
 from grader.expressions.filters import FILTERS, format_placeholder
-from grader.expressions.functions import FUNCTIONS, Facts, call
+from grader.expressions.functions import FUNCTIONS, Facts, call_function
 from grader.registry import nearest
 from grader.units.quantity import DimensionError, Value
 
@@ -36,7 +36,7 @@ class _Environment(SandboxedEnvironment):
 
     def call_unop(self, context: Context, operator: str, arg: Any) -> Any:  # noqa: ARG002
         """Returns the signed value."""
-        return negative(arg) if operator == "-" else positive(arg)
+        return negate(arg) if operator == "-" else unary_plus(arg)
 
 
 @lru_cache(maxsize=1)
@@ -54,14 +54,14 @@ def _environment() -> _Environment:
     environment.globals.clear()
     environment.filters = {name: each.call for name, each in FILTERS.items()}
     environment.tests = {
-        "even": lambda x: _divides(x, 2),
-        "odd": lambda x: not _divides(x, 2),
-        "divisibleby": _divides,
+        "even": lambda x: _is_divisible(x, 2),
+        "odd": lambda x: not _is_divisible(x, 2),
+        "divisibleby": _is_divisible,
     }
     return environment
 
 
-def _divides(x: Value, divisor: Value) -> bool:
+def _is_divisible(x: Value, divisor: Value) -> bool:
     return COMPARISONS["=="](BINARY["%"](x, divisor), 0)
 
 
@@ -78,7 +78,9 @@ def _range(*bounds: Value) -> range:
     return rounds
 
 
-def _member(compare: Callable[[object, object], bool]) -> Callable[[object, object], bool]:
+def _accept_sequences(
+    compare: Callable[[object, object], bool],
+) -> Callable[[object, object], bool]:
     return lambda a, b: compare(a, tuple(b) if isinstance(b, (list, range)) else b)
 
 
@@ -89,19 +91,21 @@ _OPERATORS = {
     "lteq": COMPARISONS["<="],
     "gt": COMPARISONS[">"],
     "gteq": COMPARISONS[">="],
-    "in": _member(COMPARISONS["in"]),
-    "notin": _member(COMPARISONS["not in"]),
+    "in": _accept_sequences(COMPARISONS["in"]),
+    "notin": _accept_sequences(COMPARISONS["not in"]),
 }
 
 
-def _function(name: str, *arguments: Value, facts: Facts) -> Value:
-    return call(FUNCTIONS[name], facts, list(arguments))
+def _call_by_name(name: str, *arguments: Value, facts: Facts) -> Value:
+    return call_function(FUNCTIONS[name], facts, list(arguments))
 
 
 def _constants(names: frozenset[str]) -> dict[str, object]:
     """Returns those of *names* that have the same meaning in every scope: units, comparisons,
     range()."""
-    constants: dict[str, object] = {n: units.names()[n] for n in names & units.names().keys()}
+    constants: dict[str, object] = {
+        n: units.named_units()[n] for n in names & units.named_units().keys()
+    }
     for name in names:
         if name.startswith(structure.COMPARED):
             constants[name] = _OPERATORS[name.removeprefix(structure.COMPARED)]
@@ -110,7 +114,7 @@ def _constants(names: frozenset[str]) -> dict[str, object]:
     return constants
 
 
-class Compiled(NamedTuple):
+class CompiledText(NamedTuple):
     """A compiled text."""
 
     template: jinja2.Template
@@ -127,32 +131,32 @@ class Compiled(NamedTuple):
         variables = dict(self.constants)
         for name in self.names:
             if name not in scope:
-                raise self._unknown(name, scope)
+                raise self._unknown_name_error(name, scope)
             variables[name] = scope[name]
         for name in self.functions:
-            variables[structure.CALLED + name] = partial(_function, name, facts=facts)
+            variables[structure.CALLED + name] = partial(_call_by_name, name, facts=facts)
         context = self.template.new_context(variables, shared=True)
         try:
-            return "".join(_cut(self.template.root_render_func(context)))
+            return "".join(_limit_output(self.template.root_render_func(context)))
         except TextError:
             raise
         except (ExpressionError, units.UnitError) as error:
-            raise TextError(error.what, self._line(error), error.fix) from None
+            raise TextError(error.what, self._find_line(error), error.fix) from None
         except (DimensionError, jinja2.TemplateError) as error:
-            raise TextError(str(error), self._line(error)) from None
+            raise TextError(str(error), self._find_line(error)) from None
         except (ArithmeticError, TypeError, ValueError) as error:
             # What remains is a value of the wrong type, such as "even" for a text.
             what = f"a placeholder can't be filled in: {error}"
-            raise TextError(what, self._line(error), "check the types of its values") from None
+            raise TextError(what, self._find_line(error), "check the types of its values") from None
 
-    def _unknown(self, name: str, scope: Mapping[str, Value]) -> TextError:
-        close = nearest(name[:100], [*scope, *units.names()])
+    def _unknown_name_error(self, name: str, scope: Mapping[str, Value]) -> TextError:
+        close = nearest(name[:100], [*scope, *units.named_units()])
         fix = f"did you mean '{close}'?" if close else "name a parameter or a value"
         if name in FUNCTIONS:
             fix = f"write {FUNCTIONS[name].usage}"
         return TextError(f"unknown name '{shorten(name)}'", self.lines.get(name), fix)
 
-    def _line(self, error: Exception) -> int | None:
+    def _find_line(self, error: Exception) -> int | None:
         """Returns the template's line that raised *error*."""
         trace, line = error.__traceback__, None
         while trace is not None:
@@ -162,7 +166,7 @@ class Compiled(NamedTuple):
         return line
 
 
-def _cut(pieces: Iterator[str]) -> Iterator[str]:
+def _limit_output(pieces: Iterator[str]) -> Iterator[str]:
     length = 0
     for piece in pieces:
         length += len(piece)
@@ -172,7 +176,7 @@ def _cut(pieces: Iterator[str]) -> Iterator[str]:
 
 
 @lru_cache(maxsize=8192)
-def compile_text(text: str) -> Compiled:
+def compile_text(text: str) -> CompiledText:
     """Returns *text*, checked and compiled. Raises TextError."""
     environment = _environment()
     try:
@@ -183,7 +187,7 @@ def compile_text(text: str) -> Compiled:
         declared = frozenset(meta.find_undeclared_variables(tree))
         code = environment.compile(tree)
     except jinja2.TemplateSyntaxError as error:
-        raise _unreadable(error) from None
+        raise _syntax_error(error) from None
     except (RecursionError, MemoryError, SyntaxError, ValueError, OverflowError) as error:
         if isinstance(error, TextError):
             raise
@@ -191,7 +195,7 @@ def compile_text(text: str) -> Compiled:
     template = jinja2.Template.from_code(environment, code, {})
     constants = _constants(declared)
     called = (n.removeprefix(structure.CALLED) for n in declared if n.startswith(structure.CALLED))
-    return Compiled(
+    return CompiledText(
         template=template,
         names=frozenset(
             n for n in declared - constants.keys() if not n.startswith(structure.CALLED)
@@ -202,7 +206,7 @@ def compile_text(text: str) -> Compiled:
     )
 
 
-def _unreadable(error: jinja2.TemplateSyntaxError) -> TextError:
+def _syntax_error(error: jinja2.TemplateSyntaxError) -> TextError:
     message = shorten((error.message or "bad syntax").split(". ")[0], 80).rstrip(".")
     what = f"can't read a placeholder: {message[:1].lower()}{message[1:]}"
     return TextError(what, error.lineno, "write {{ name }}, with a space before a brace of LaTeX")

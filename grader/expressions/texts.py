@@ -11,7 +11,7 @@ from grader.expressions.functions import Facts
 from grader.units.quantity import Value
 
 if TYPE_CHECKING:
-    from grader.expressions.template import Compiled
+    from grader.expressions.template import CompiledText
 
 MAX_LENGTH = 20_000
 NO_FACTS: Facts = MappingProxyType({})
@@ -42,7 +42,7 @@ def _has_placeholders(text: str) -> bool:
     return "{" in text and ("{{" in text or "{%" in text or "{#" in text)
 
 
-def _compile(text: str) -> Compiled:
+def _compile(text: str) -> CompiledText:
     if len(text) > MAX_LENGTH:
         what = f"the text has {len(text)} characters, more than the limit of {MAX_LENGTH}"
         raise TextError(what, fix="shorten it")

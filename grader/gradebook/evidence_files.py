@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 
 from grader.errors import GraderError
-from grader.files import write_whole
+from grader.files import write_atomic
 from grader.gradebook.bounds import limit_size
 from grader.gradebook.evidence import evidence_from_json
 from grader.gradebook.plain import storable_or_none
@@ -31,9 +31,9 @@ class EvidenceFiles:
         """Writes the evidence to disk; returns it as stored, with the data for the table."""
         evidence, data = limit_size(evidence)
         digest = hashlib.sha256(data).hexdigest()
-        write_whole(self.path(digest), data, durable=True)
+        write_atomic(self.path(digest), data, durable=True)
         failed = [(n, cell) for n, cell in enumerate(evidence.cells, 1) if cell.failed]
-        first = next((cell.describe_trouble(n)[:_FIRST] for n, cell in failed), None)
+        first = next((cell.describe_failure(n)[:_FIRST] for n, cell in failed), None)
         return evidence, {
             "submission_sha256": evidence.submission_sha256,
             "digest": digest,

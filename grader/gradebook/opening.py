@@ -10,7 +10,7 @@ from pathlib import Path
 from sqlalchemy import URL, Connection, Engine, event, insert, inspect, select
 
 from grader.errors import SetupError
-from grader.files import private_folder
+from grader.files import make_private_folder
 from grader.gradebook import schema
 from grader.gradebook.derived import add_table
 from grader.gradebook.faults import error_translator, setup_error_for
@@ -29,7 +29,7 @@ def open_gradebook(path: Path, *, create: bool) -> Engine:
                 where=str(path),
                 fix="name the folder that `grader grade ... --out` wrote",
             )
-        private_folder(path.parent)
+        make_private_folder(path.parent)
     engine = schema.open_engine(URL.create("sqlite", database=str(path)))
     event.listen(engine, "handle_error", error_translator(path))
     try:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from grader.collect import load_submission as load_bytes
 from grader.errors import GraderError, SetupError
-from grader.model import Evidence, Job, Outcome, Submission, Trial
+from grader.model import CallPlan, Evidence, Job, Outcome, Submission
 from grader.runtime import executors
 from grader.runtime.execute import execute
 
@@ -33,7 +33,7 @@ def execute_all(
     todo: Sequence[Submission],
     names: tuple[str, ...],
     settings: Settings,
-    trials: Callable[[str], tuple[Trial, ...]] = lambda _: (),
+    trials: Callable[[str], tuple[CallPlan, ...]] = lambda _: (),
     stopped: Callable[[], bool] = bool,
     running: Callable[[Sequence[str]], None] = lambda _: None,
 ) -> Generator[tuple[Submission, Evidence]]:
@@ -89,7 +89,7 @@ class _Batch:
         self,
         names: tuple[str, ...],
         settings: Settings,
-        trials: Callable[[str], tuple[Trial, ...]],
+        trials: Callable[[str], tuple[CallPlan, ...]],
         stopped: Callable[[], bool],
         running: Callable[[Sequence[str]], None],
     ):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from grader import __version__
 from grader.bank.folders import Bank
-from grader.files import write_whole
+from grader.files import write_atomic
 from grader.gradebook import Gradebook
 from grader.grading.sources import NOTICES, ResultSource, collect_warnings
 from grader.model import Override, Submission
@@ -150,7 +150,7 @@ def _write_record(out: Path, kept: WrittenRecord) -> None:
         "files": dict(kept.files),
         "short": {name: getattr(kept.short, name) for name in ClassFigures.__slots__},
     }
-    write_whole(out / KEPT, json.dumps(plain).encode())
+    write_atomic(out / KEPT, json.dumps(plain).encode())
 
 
 def is_up_to_date(out: Path, kept: WrittenRecord, stamps: ResultDigests) -> bool:

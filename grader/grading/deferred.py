@@ -8,9 +8,9 @@ from dataclasses import replace
 from grader.kinds import kinds
 from grader.kinds.attempts import required_packages
 from grader.kinds.ratios import is_final
-from grader.model import Answer, Evidence, Grade, Mark, Problem, Trial, packages
+from grader.model import Answer, CallPlan, Evidence, Grade, Mark, Problem, packages
 from grader.model.evidence import CUT_SHORT, DISTURBED
-from grader.model.packages import PACKAGES, install
+from grader.model.packages import PACKAGES, install_command
 from grader.runtime.execute.deferral import missing_requirement
 
 _NAMED = 5
@@ -18,12 +18,12 @@ _NAMED = 5
 
 def deferred_names(evidence: Evidence, grade: Grade | None) -> frozenset[str]:
     """Returns the answers whose open marks wait for another machine, except blank ones."""
-    waiting = {name for name, answer in evidence.answers.items() if answer.waits_for}
+    waiting = {name for name, answer in evidence.answers.items() if answer.missing_requirement}
     marks = grade.marks if grade is not None else ()
     return frozenset(m.name for m in marks if m.points is None and m.name in waiting)
 
 
-def runnable_trials(trials: tuple[Trial, ...], device: str) -> tuple[Trial, ...]:
+def runnable_trials(trials: tuple[CallPlan, ...], device: str) -> tuple[CallPlan, ...]:
     """Returns the trials that another runner may have deferred and that this one can run."""
     return tuple(
         trial
@@ -32,7 +32,7 @@ def runnable_trials(trials: tuple[Trial, ...], device: str) -> tuple[Trial, ...]
     )
 
 
-def can_fill_in(waiting: Iterable[str], evidence: Evidence, trials: Sequence[Trial]) -> bool:
+def can_fill_in(waiting: Iterable[str], evidence: Evidence, trials: Sequence[CallPlan]) -> bool:
     """Returns whether this machine can fill in one of the answers *waiting*."""
     made = {trial.name for trial in trials}
     return any(name in made or _can_run_now(evidence.answers[name]) for name in waiting)
@@ -40,20 +40,20 @@ def can_fill_in(waiting: Iterable[str], evidence: Evidence, trials: Sequence[Tri
 
 def _can_run_now(answer: Answer) -> bool:
     """Returns whether the answer's cell stopped because of a package that is installed here."""
-    return answer.never_ran and not packages.missing([answer.waits_for])
+    return answer.is_unexecuted and not packages.missing_packages([answer.missing_requirement])
 
 
-def has_run_more(evidence: Evidence, trials: Iterable[Trial], device: str) -> bool:
+def has_run_more(evidence: Evidence, trials: Iterable[CallPlan], device: str) -> bool:
     """Returns whether the machine of *evidence* ran a trial that this one would defer."""
     answers = (evidence.answers.get(t.name) for t in trials if missing_requirement(t, device))
-    return any(a is not None and a.raw is not None and not a.waits_for for a in answers)
+    return any(a is not None and a.raw is not None and not a.missing_requirement for a in answers)
 
 
 def missing_packages(problems: Mapping[str, Problem]) -> dict[str, tuple[str, ...]]:
     """Returns the packages that are missing here, each with the problems that wait for it."""
     found: dict[str, list[str]] = {}
     for name, problem in problems.items():
-        for package in packages.missing(_needed_packages([problem])):
+        for package in packages.missing_packages(_needed_packages([problem])):
             found.setdefault(package, []).append(name)
     return {package: tuple(names) for package, names in found.items()}
 
@@ -66,7 +66,7 @@ def missing_package_notes(problems: Mapping[str, Problem]) -> Iterator[str]:
         yield (
             f"{PACKAGES[package].title} is not installed here, and code in these problems needs "
             f"it: {listed}. Those marks stay open, and no points are deducted. To fill them in: "
-            f"{install([package])}, then run the same command with --only deferred"
+            f"{install_command([package])}, then run the same command with --only deferred"
         )
 
 
@@ -74,14 +74,14 @@ def blocking_reason(problems: Iterable[Problem], device: str) -> tuple[str, str]
     """Returns why nothing can be filled in on this machine, and what to do; None if something
     can."""
     wanted = _needed_packages(problems)
-    missing = packages.missing(wanted)
+    missing = packages.missing_packages(wanted)
     if device != "cpu" or len(missing) < len(wanted):
         return None
     if not wanted:
         return "nothing is deferred for a CPU", "add --device cuda, on a machine that has a GPU"
     return (
         f"the deferred parts need {' and '.join(missing)}, which this machine lacks",
-        f"{install(missing)}, or run on a machine that has it",
+        f"{install_command(missing)}, or run on a machine that has it",
     )
 
 
@@ -98,7 +98,7 @@ def fill_in(before: Evidence, new: Evidence, made: frozenset[str]) -> Evidence:
     here = {
         name
         for name, answer in before.answers.items()
-        if _can_run_now(answer) or (name in made and answer.waits_for)
+        if _can_run_now(answer) or (name in made and answer.missing_requirement)
     }
     answers = {
         name: new.answers.get(name, answer) if name in here else answer

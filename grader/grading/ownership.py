@@ -13,7 +13,7 @@ from grader.collect import BEST
 from grader.errors import SubmissionError
 from grader.model import SAMPLE, Release, Student
 from grader.notebook import Notebook
-from grader.notebook.self_description import About, read_owner
+from grader.notebook.self_description import SelfDescription, read_owner
 from grader.release.versions import versions_of
 
 _OWN = "submit the notebook that you were given"
@@ -56,7 +56,7 @@ def exam_fit(release: Release) -> Callable[[str, Notebook], int]:
 
 
 def _check_owner(
-    release: Release, versions: frozenset[str], student: Student, says: About
+    release: Release, versions: frozenset[str], student: Student, says: SelfDescription
 ) -> str | None:
     if says.version == SAMPLE:
         raise SubmissionError("this is the practice sample, which is not graded", fix=_OWN)

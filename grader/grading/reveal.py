@@ -29,7 +29,7 @@ from grader.model.result import (
     Feedback,
     GivenValue,
     Row,
-    RunStory,
+    RunSummary,
     ShownPart,
     ShownProblem,
 )
@@ -58,8 +58,10 @@ def reveal(
         row=row,
         staff=staff,
         given=given if published or staff else None,
-        undefined=frozenset(n for n, a in evidence.answers.items() if a.raw is None or a.never_ran)
-        if evidence and not evidence.typed
+        undefined=frozenset(
+            n for n, a in evidence.answers.items() if a.raw is None or a.is_unexecuted
+        )
+        if evidence and not evidence.is_on_paper
         else frozenset(),
     )
     return Feedback(
@@ -74,7 +76,7 @@ def reveal(
         max_score=row.max_score,
         complete=row.complete,
         problems=tuple(_shown_problems(paper, view)),
-        run=None if evidence is None or evidence.typed else run_story(evidence),
+        run=None if evidence is None or evidence.is_on_paper else run_story(evidence),
         refusal=row.refusal,
         warnings=row.warnings,
     )
@@ -189,12 +191,12 @@ def _advice(question: Question, mark: Mark, key: Key, undefined: bool) -> str:
     return " ".join(advice)
 
 
-def run_story(evidence: Evidence) -> RunStory:
+def run_story(evidence: Evidence) -> RunSummary:
     """Returns how a notebook ran, for its student."""
     troubles = tuple(
         _cell_trouble(n, cell) for n, cell in enumerate(evidence.cells, 1) if cell.failed
     )
-    return RunStory(
+    return RunSummary(
         sentence=_run_sentence(evidence, len(troubles)),
         # Only cells: the time of hidden calls could reveal their inputs.
         seconds=round(sum(cell.seconds for cell in evidence.cells), 3),

@@ -11,7 +11,7 @@ from pathlib import Path
 from grader import __version__
 from grader.collect import Collected, Notice, collect
 from grader.errors import GraderError, PackageError, SetupError
-from grader.files import alone, sweep
+from grader.files import exclusive_lock, remove_partial_files
 from grader.gradebook import Gradebook
 from grader.grading import signals
 from grader.grading.batch import execute_all, refused_evidence
@@ -31,7 +31,7 @@ from grader.grading.progress import StartProgress, no_progress
 from grader.grading.score import has_fault, is_disturbed, score, score_refused
 from grader.grading.settings import Settings
 from grader.grading.sources import NOTICES
-from grader.model import Evidence, Grade, Limits, Outcome, Release, Submission, Trial
+from grader.model import CallPlan, Evidence, Grade, Limits, Outcome, Release, Submission
 from grader.release.file import load_release
 from grader.release.papers import SEATS, Papers, bind, papers_of
 from grader.release.people import load_numbers
@@ -85,9 +85,9 @@ def grade(
             where=str(submissions),
             fix="name the folder or zip that holds STUDENT.ipynb or STUDENT/*.ipynb",
         )
-    with Gradebook.open(out, create=True) as book, alone(out):
+    with Gradebook.open(out, create=True) as book, exclusive_lock(out):
         for folder in WRITTEN_INTO:
-            sweep(out / folder)
+            remove_partial_files(out / folder)
         bind(book, release, release_file)
         if book.setting(SEATS) is not None:
             raise SetupError(
@@ -254,7 +254,7 @@ class _GradeFiler:
             return other
         return None
 
-    def trials(self, student: str) -> tuple[Trial, ...]:
+    def trials(self, student: str) -> tuple[CallPlan, ...]:
         """Returns the trials to run for a student in this run."""
         found = self._papers.trials(student)
         return runnable_trials(found, self._settings.device) if self._deferred else found

@@ -151,8 +151,8 @@ def _first_mark(
     question: Question, key: Key, answer: Answer | None, own: dict[str, _OwnAnswer]
 ) -> Mark:
     """Returns the mark of one answer, and stores the answer in *own* for later parts."""
-    if answer is not None and answer.never_ran:
-        return _open_mark(question, key, waiting_note(answer.waits_for))
+    if answer is not None and answer.is_unexecuted:
+        return _open_mark(question, key, waiting_note(answer.missing_requirement))
     if answer is None or answer.raw is None:
         why = (answer and answer.absent) or f"no cell sets {question.name(key.part.id)}"
         return _make_mark(question, key, verdict=Verdict.ABSENT, feedback=f"No answer: {why}.")

@@ -7,7 +7,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from grader.model import Limits, Trial
+from grader.model import CallPlan, Limits
 from grader.model.evidence import Overlay
 
 _FIRST_PROCESSES = 256
@@ -43,7 +43,7 @@ class Settings:
     deferred: bool = False
     """Whether only to fill in what earlier runs deferred and this machine can run."""
 
-    def fingerprint(self, names: tuple[str, ...], trials: tuple[Trial, ...] = ()) -> str:
+    def fingerprint(self, names: tuple[str, ...], trials: tuple[CallPlan, ...] = ()) -> str:
         """Returns a digest of how a notebook is executed and what it is asked; if it differs, it
         runs again."""
         # What is filled in belongs to the run that deferred it.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from grader import __version__
 from grader.errors import SetupError
-from grader.files import fault, write_whole
+from grader.files import write_atomic, write_error
 from grader.gradebook import Gradebook
 from grader.grading.results import PUBLISHED
 from grader.grading.sources import ResultSource, rows_of, source_of
@@ -142,7 +142,7 @@ def write_exported(exported: Exported, out: Path) -> list[Path]:
                 fix="rename or remove the folder, or choose another output folder",
             )
         target.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(target, data)
+        write_atomic(target, data)
         written.append(target)
     return written
 
@@ -164,7 +164,7 @@ def move_folders_aside(exported: Exported, out: Path) -> list[str]:
             try:
                 target.rename(moved)
             except OSError as error:
-                raise fault(error, target) from error
+                raise write_error(error, target) from error
             notes.append(f"the folder '{name}' was renamed to '{moved.name}'")
     return notes
 

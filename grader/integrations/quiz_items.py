@@ -27,16 +27,16 @@ from grader.kinds.texts import try_fill
 from grader.kinds.true_false import TrueFalseKey
 from grader.model import Draw, Key, Mistake
 from grader.model.item import (
+    AcceptedTexts,
     ChoiceItem,
-    Choosable,
+    ChoiceOption,
     EssayItem,
     Item,
     NumberItem,
+    NumberRange,
     OrderItem,
     PairsItem,
-    Range,
     TextItem,
-    Words,
 )
 
 Number = int | float
@@ -85,7 +85,7 @@ def _(key: MultiChoiceKey) -> tuple[Item, ...]:
 def _(key: TrueFalseKey) -> tuple[Item, ...]:
     note = try_fill(key.part.feedback, key.draw)
     choices = tuple(
-        Choosable(
+        ChoiceOption(
             id=str(value).lower(),
             text=str(value),
             right=value is key.right,
@@ -123,11 +123,11 @@ def _(key: ShortTextKey) -> tuple[Item, ...]:
     if part.match == "regex":
         return ()
     exact = part.match == "exact"
-    words = [Words(texts=_text_forms(key.accept, exact=exact), share=1.0)]
+    words = [AcceptedTexts(texts=_text_forms(key.accept, exact=exact), share=1.0)]
     for mistake in part.mistakes:
         texts = [try_fill(written, key.draw) for written in mistake.accept]
         words.append(
-            Words(
+            AcceptedTexts(
                 texts=_text_forms(filter(None, texts), exact=exact),
                 share=mistake.credit,
                 feedback=try_fill(mistake.feedback, key.draw),
@@ -153,14 +153,14 @@ def _text_forms(texts: Iterable[str], *, exact: bool) -> tuple[str, ...]:
 
 def _item_choices(
     options: Sequence[Option], choices: Sequence[LabeledChoice], right: Collection[str], draw: Draw
-) -> tuple[Choosable, ...]:
+) -> tuple[ChoiceOption, ...]:
     """Returns the options in the order of *choices*; *right* are letters."""
     by_id = {option_id(option): option for option in options}
     found = []
     for choice in choices:
         option, is_right = by_id[choice.id], choice.letter in right
         found.append(
-            Choosable(
+            ChoiceOption(
                 id=choice.id,
                 text=choice.text,
                 right=is_right,
@@ -178,7 +178,7 @@ def _number_item(
     low, high = key.low, key.high
     if whole:
         low, high = math.ceil(low), math.floor(high)
-    right = Range(low=low, high=high, value=key.value, share=1.0)
+    right = NumberRange(low=low, high=high, value=key.value, share=1.0)
     return NumberItem(
         ranges=(right, *_mistake_ranges(key)),
         unit=key.unit,
@@ -200,7 +200,7 @@ def _number_losses(key: NumericKey, *, whole: bool) -> Iterator[str]:
         yield "a number that is not whole is accepted where it lies between two that are"
 
 
-def _mistake_ranges(key: NumericKey) -> Iterator[Range]:
+def _mistake_ranges(key: NumericKey) -> Iterator[NumberRange]:
     """Yields disjoint ranges for the mistakes of *key*, outside the accepted range.
 
     Only the judge knows which mistake a number is. It is evaluated between all points where its
@@ -254,8 +254,8 @@ def _mistake_at(value: Number, key: NumericKey) -> str | None:
 
 def _mistake_range(
     mistake: Mistake, centre: Number, low: Number, high: Number, key: NumericKey
-) -> Range:
-    return Range(
+) -> NumberRange:
+    return NumberRange(
         low=low,
         high=high,
         value=centre if low <= centre <= high else (low + high) / 2,

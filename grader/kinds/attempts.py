@@ -16,7 +16,7 @@ from grader.kinds.hidden.compare import (
 )
 from grader.kinds.hidden.form import form_difference
 from grader.kinds.hidden.pins import ExpectedProperties, HiddenCase, Keep
-from grader.model import Call, Draw, Key, Part, Text, Trial, packages
+from grader.model import Call, CallPlan, Draw, Key, Part, Text, packages
 from grader.model.packages import Package
 from grader.model.spec import STRICT, Share
 from grader.wire.values import decode_result
@@ -163,7 +163,7 @@ class CodeKey(Key):
         """The packages that a machine needs to run the student's code."""
         return required_packages(self.part, self.draw.solution)
 
-    def trial(self, name: str) -> Trial:
+    def trial(self, name: str) -> CallPlan:
         """Returns the calls to make, with the visible examples first.
 
         If a package that the solution needs is missing, the hidden cases are left out; the part is
@@ -174,7 +174,7 @@ class CodeKey(Key):
             cases = tuple(c.call for c in self.cases) if self.draw.solution else ()
         except PackageError:
             cases = ()
-        return Trial(
+        return CallPlan(
             name=name,
             alias=self.part.id,
             driver=self.part.driver,
@@ -194,9 +194,9 @@ def required_packages(part: Part, solution: str) -> tuple[str, ...]:
     These are the packages that the part declares and those that its code or the solution imports,
     but not imports inside solution functions that only the gate calls.
     """
-    run = packages.imported_by(*(getattr(part, name, "") for name in _RUN))
+    run = packages.imported_packages(*(getattr(part, name, "") for name in _RUN))
     ours = (tools.source(name) for name in getattr(part, "tools", ()))
-    loaded = packages.imported_by(
+    loaded = packages.imported_packages(
         *ours, *([solution] if isinstance(part, Code) else []), at_load=True
     )
     wanted = {*getattr(part, "needs", ()), *run, *loaded}

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from grader.model import Draw, Judgement, Key, Part, Raw, Trial, Verdict
+from grader.model import CallPlan, Draw, Judgement, Key, Part, Raw, Verdict
 from grader.registry import Registry
 from grader.units.quantity import Value
 from grader.wire import probe
@@ -141,7 +141,7 @@ class KindOf(ABC, Generic[K, V]):
         """Returns the value that later parts compute with; None if it can't be carried forward."""
         return None
 
-    def trial(self, name: str, key: K) -> Trial | None:
+    def trial(self, name: str, key: K) -> CallPlan | None:
         """Returns what the runner does with the answer *name*; None if it only reads its value."""
         return None
 

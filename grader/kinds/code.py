@@ -19,7 +19,7 @@ from grader.kinds.hidden.source import definitions
 from grader.kinds.hidden.statements import count_lines
 from grader.kinds.scalars import refusal
 from grader.kinds.texts import fill
-from grader.model import Draw, Judgement, Raw, Trial, Verdict, packages
+from grader.model import CallPlan, Draw, Judgement, Raw, Verdict, packages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class CodeKind(KindOf[CodeKey, CodeAnswer]):
             raise ValueError(f"the starter defines no function or class '{part.id}'")
         for name in part.tools:
             student_tools.source(name)
-        for name in packages.needed_by(part.tools):
+        for name in packages.packages_for_tools(part.tools):
             if name not in part.needs:
                 raise ValueError(f"its tools need {name}: add needs: [{name}]")
         return CodeKey(
@@ -93,7 +93,7 @@ class CodeKind(KindOf[CodeKey, CodeAnswer]):
         note = f"This part forbids some functions, and {doubt}; a person will review it."
         return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
 
-    def trial(self, name: str, key: CodeKey) -> Trial:
+    def trial(self, name: str, key: CodeKey) -> CallPlan:
         return key.trial(name)
 
     def format_value(self, value: CodeAnswer, key: CodeKey) -> str:
@@ -119,7 +119,7 @@ class CodeKind(KindOf[CodeKey, CodeAnswer]):
 
     def examples(self, key: CodeKey) -> tuple[Example, ...]:
         # Examples that need a package missing here are left out.
-        here = not packages.missing(key.needs)
+        here = not packages.missing_packages(key.needs)
         right = [
             f"{key.part.id}_right_{n}" for n in key.solution_functions.functions_of_kind("right")
         ] or [key.part.id]
@@ -154,7 +154,7 @@ class CodeKind(KindOf[CodeKey, CodeAnswer]):
 
         *function* is the function of the solution file that the source was made from, if any.
         """
-        waits = packages.missing(key.needs)
+        waits = packages.missing_packages(key.needs)
         if waits:
             raw = {"t": "code", "source": source, "name": name, "value": {"t": "object"}}
             return {**raw, "calls": [], "deferred": waits[0]}

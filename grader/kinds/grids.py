@@ -69,7 +69,7 @@ def _row_label(raw: Raw) -> str:
     if raw.get("t") not in ("int", "float"):
         return fold_label(written)
     try:
-        return units.number(int(written) if raw["t"] == "int" else float(written))
+        return units.format_number(int(written) if raw["t"] == "int" else float(written))
     except (ValueError, OverflowError):
         return ""
 

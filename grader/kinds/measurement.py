@@ -13,7 +13,7 @@ from grader.kinds.attempts import Code, CodeAnswer, CodeKey
 from grader.kinds.base import kinds
 from grader.kinds.code import CodeKind
 from grader.kinds.texts import fill
-from grader.model import Draw, Expr, Judgement, Race, Raw, Trial, Verdict
+from grader.model import Benchmark, CallPlan, Draw, Expr, Judgement, Raw, Verdict
 from grader.model.spec import STRICT, Share
 from grader.units.quantity import Quantity
 
@@ -79,14 +79,14 @@ class MeasurementKey(CodeKey):
 
     part: Measurement
 
-    def trial(self, name: str) -> Trial:
+    def trial(self, name: str) -> CallPlan:
         """Returns the calls, and the race if this key belongs to a release."""
         calls = CodeKey.trial(self, name)
         if not self.draw.solution:
             return calls
         marks = tuple(step.ratio for step in self.part.speed)
         work = self.part.work
-        race = Race(
+        race = Benchmark(
             setup=self.setup,
             marks=marks,
             rounds=self.part.rounds,

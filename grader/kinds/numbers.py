@@ -16,7 +16,7 @@ from grader.kinds.slips import Slips
 from grader.kinds.texts import fill, try_fill
 from grader.model import Draw, Expr, Judgement, Key, Mistake, Part, Tolerance, Verdict
 from grader.model.spec import STRICT
-from grader.units.convert import with_unit
+from grader.units.convert import format_with_unit
 from grader.units.quantity import Value
 
 
@@ -178,8 +178,8 @@ def _find_slip(value: float, key: NumericKey) -> Judgement | None:
 def format_number(value: float, unit: str, digits: int | None = None) -> str:
     """Returns a number with its unit, such as "28 GB"; a whole number has all its digits."""
     if isinstance(value, int) and abs(value) < 10**40:
-        return with_unit(0, unit).replace("0", str(value), 1)
-    return with_unit(value, unit, digits)
+        return format_with_unit(0, unit).replace("0", str(value), 1)
+    return format_with_unit(value, unit, digits)
 
 
 def enough_digits(key: NumericKey) -> int:
@@ -198,7 +198,7 @@ def explain(key: NumericKey) -> str:
     right = f"**{format_number(key.value, key.unit, digits)}**"
     if key.low == key.high:
         return f"{right}; nothing else is accepted ({key.reason})"
-    low, high = units.number(key.low, digits), format_number(key.high, key.unit, digits)
+    low, high = units.format_number(key.low, digits), format_number(key.high, key.unit, digits)
     return f"{right}; accepted from {low} to {high} ({key.reason})"
 
 

@@ -78,7 +78,7 @@ class NumericKind(KindOf[NumericKey, int | float]):
 
     def from_sheet(self, sheet: Mapping[str, object]) -> NumericKey:
         unit = str(sheet["unit"])
-        units.unit(unit)
+        units.parse_unit(unit)
         part = self.spec(id="", kind="", ask="", answer=0, unit=unit)
         nothing = float("nan")
         return NumericKey(

@@ -73,7 +73,7 @@ def _option_text(option: Option, draw: Draw) -> str:
         return fill(option.text, draw)
     assert option.value is not None  # noqa: S101 - exactly one of the two is there
     value = evaluate(option.value, draw.scope, draw.facts)
-    return units.show(value, option.unit or None, option.digits)
+    return units.format_quantity(value, option.unit or None, option.digits)
 
 
 def right_ids(options: Sequence[Option], draw: Draw) -> tuple[str, ...]:

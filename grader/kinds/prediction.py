@@ -15,7 +15,7 @@ from grader.kinds.numbers import NumberPart, NumericKey, format_number, judge
 from grader.kinds.numeric import NumericKind
 from grader.kinds.scalars import refusal
 from grader.kinds.texts import fill
-from grader.model import Draw, Judgement, Race, Raw, Trial, Verdict, packages
+from grader.model import Benchmark, CallPlan, Draw, Judgement, Raw, Verdict, packages
 from grader.model.spec import STRICT, Share
 from grader.units.quantity import Value
 
@@ -59,12 +59,12 @@ class PredictionKind(NumericKind):
     spec = Prediction
     is_measured = True
 
-    def trial(self, name: str, key: NumericKey) -> Trial | None:
+    def trial(self, name: str, key: NumericKey) -> CallPlan | None:
         part = key.part
         if not isinstance(part, Prediction) or not part.setup:
             return None
-        race = Race(setup=fill(part.setup, key.draw), alone=True, rounds=part.rounds)
-        return Trial(
+        race = Benchmark(setup=fill(part.setup, key.draw), alone=True, rounds=part.rounds)
+        return CallPlan(
             name=name,
             alias=part.id,
             tools=tuple(tools.source(one) for one in part.tools),

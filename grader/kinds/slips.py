@@ -180,7 +180,7 @@ def _other_unit_slips(unit: str) -> Iterator[Slip]:
 def _ratio_of_units(asked: str, other: str) -> float:
     """Returns how many of *other* one *asked* is; 1 if *other* can't be written."""
     try:
-        return units.unit(asked).scale / units.unit(other).scale
+        return units.parse_unit(asked).scale / units.parse_unit(other).scale
     except units.UnitError:  # too long, or too many powers
         return 1.0
 
@@ -207,7 +207,7 @@ def _factor_in_words(ratio: float) -> str:
     factor = round(max(ratio, 1 / ratio))
     text = f"10^{len(str(factor)) - 1}"
     if factor < 10**4 or factor != 10 ** (len(str(factor)) - 1):
-        text = units.number(float(factor), 3)
+        text = units.format_number(float(factor), 3)
     return f"{text} times too {'large' if ratio > 1 else 'small'}"
 
 
@@ -236,7 +236,7 @@ def _percent_slips(unit: str) -> Iterator[Slip]:
 
 def _intermediate_slips(unit: str) -> Iterator[Slip]:
     """Yields slips in intermediate values, which show only as a ratio."""
-    measured = dict(zip(NAMES, units.unit(unit).dimension, strict=True))
+    measured = dict(zip(NAMES, units.parse_unit(unit).dimension, strict=True))
     if measured["information"] or (measured["time"] and not measured["computation"]):
         for ratio in (8.0, 1 / 8):
             yield Slip(

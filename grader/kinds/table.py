@@ -84,7 +84,7 @@ class TableKind(KindOf[TableKey, Grid]):
         if not part.rows or not part.columns:
             raise ValueError("a table needs at least one row and one column")
         values = [evaluate(row, draw.scope, draw.facts) for row in part.rows]
-        labels = tuple(units.show(value) for value in values)
+        labels = tuple(units.format_quantity(value) for value in values)
         if len({fold_label(label) for label in labels}) < len(labels):
             raise ValueError(f"two rows have the same label: {', '.join(labels)}")
         return TableKey(
@@ -166,7 +166,7 @@ class TableKind(KindOf[TableKey, Grid]):
             raise ValueError("'rows' and 'columns' must be lists")
         titles, of_columns = zip(*((str(title), str(unit)) for title, unit in columns), strict=True)
         for unit in of_columns:
-            units.unit(unit)
+            units.parse_unit(unit)
         return TableKey(
             part=Table(id="", ask="", row=str(sheet["row"]), rows=(), columns=()),
             draw=UNDRAWN,

@@ -113,13 +113,13 @@ def _relative_interval(key: float, width: float) -> Interval:
 
 @lru_cache(maxsize=256)
 def _relative_reason(width: float) -> str:
-    return f"within {units.number(100 * width)}% of the key"
+    return f"within {units.format_number(100 * width)}% of the key"
 
 
 def _absolute_interval(key: float, distance: float, unit: str) -> Interval:
     if distance == 0:
         return Interval(key, key, "an exact value is required")
-    shown = f"{units.number(distance)} {unit}".strip()
+    shown = f"{units.format_number(distance)} {unit}".strip()
     return Interval(key - distance, key + distance, f"within {shown} of the key")
 
 
@@ -139,7 +139,9 @@ def _factor_interval(key: float, factor: float) -> Interval:
     if key == 0:
         return Interval(key, key, "a factor has no width at 0")
     ends = (key / factor, key * factor)
-    return Interval(min(ends), max(ends), f"within a factor of {units.number(factor)} of the key")
+    return Interval(
+        min(ends), max(ends), f"within a factor of {units.format_number(factor)} of the key"
+    )
 
 
 def _evaluate_distance(written: Expr, unit: str, draw: Draw) -> int | float:
@@ -170,7 +172,7 @@ def _rounding_interval(
         ]
         below += max(0.0, -min(moved))
         above += max(0.0, *moved)
-        step = f"{units.number(2 * width)} {given.unit}".strip()
+        step = f"{units.format_number(2 * width)} {given.unit}".strip()
         reasons.append(f"{name.replace('_', ' ')} is given to the nearest {step}")
     return Interval(key - below, key + above, " and ".join(reasons))
 
@@ -199,5 +201,5 @@ def _half_width(given: _PrintedInput, written: Expr | None, draw: Draw) -> float
     unit."""
     if written is not None:
         return float(_evaluate_distance(written, given.unit, draw))
-    exponent = Decimal(units.number(given.number)).as_tuple().exponent
+    exponent = Decimal(units.format_number(given.number)).as_tuple().exponent
     return 0.5 * 10.0 ** int(exponent)

@@ -3,16 +3,16 @@
 from grader.model import packages
 from grader.model.evidence import (
     Answer,
+    Benchmark,
     Call,
+    CallPlan,
     CellRun,
     Evidence,
     Job,
     Limits,
     Outcome,
-    Race,
     Raw,
     Submission,
-    Trial,
 )
 from grader.model.grade import Audience, Grade, Judgement, Mark, Override, Verdict
 from grader.model.paper import (
@@ -48,7 +48,9 @@ __all__ = [
     "SAMPLE",
     "Answer",
     "Audience",
+    "Benchmark",
     "Call",
+    "CallPlan",
     "Carry",
     "CellRun",
     "Draw",
@@ -71,7 +73,6 @@ __all__ = [
     "Part",
     "Problem",
     "Question",
-    "Race",
     "Raw",
     "Release",
     "Scalar",
@@ -81,7 +82,6 @@ __all__ = [
     "Submission",
     "Text",
     "Tolerance",
-    "Trial",
     "Variant",
     "Verdict",
     "packages",

@@ -23,7 +23,7 @@ def sample_seed(problem_id: str, number: int) -> bytes:
     return hashlib.sha256(f"gate/{problem_id}/{number}".encode()).digest()
 
 
-def below(seed: bytes, label: str | bytes, n: int) -> int:
+def draw_below(seed: bytes, label: str | bytes, n: int) -> int:
     """A uniform number from 0 to n - 1 that depends only on *seed* and *label*.
 
     It uses SHA-256 because the draws of `random` may change between versions of Python.
@@ -50,6 +50,6 @@ def order(seed: bytes, label: str, n: int) -> tuple[int, ...]:
     items = list(range(n))
     start = b"%s/" % label.encode()
     for last in range(n - 1, 0, -1):
-        other = below(seed, start + b"%d" % last, last + 1)
+        other = draw_below(seed, start + b"%d" % last, last + 1)
         items[last], items[other] = items[other], items[last]
     return tuple(items)

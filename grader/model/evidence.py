@@ -16,7 +16,7 @@ from grader.errors import visible
 Raw = Mapping[str, object]
 
 
-WAITS = "waits"
+WAITING_TAG = "waits"
 """The tag of an answer that was not set because a package is missing; kernels can't send it."""
 
 
@@ -57,7 +57,7 @@ class CellRun:
         said = self.error or self.outcome.value.replace("_", " ")
         return visible(said) if self.failed else ""
 
-    def describe_trouble(self, number: int) -> str:
+    def describe_failure(self, number: int) -> str:
         """Its trouble with its position, such as "code cell 4, line 2: NameError: ...".
 
         *number* is the number that Jupyter shows beside the cell after Run All.
@@ -77,15 +77,15 @@ class Answer:
     """Why it was not defined, for the student, such as "cell 4 stopped ..."."""
 
     @property
-    def waits_for(self) -> str:
+    def missing_requirement(self) -> str:
         """The device or package that it waits for; empty if none."""
         found = self.raw.get("deferred", "") if self.raw else ""
         return found if isinstance(found, str) else ""
 
     @property
-    def never_ran(self) -> bool:
+    def is_unexecuted(self) -> bool:
         """Whether there is no answer because a cell needs a package that was not installed."""
-        return self.raw is not None and self.raw.get("t") == WAITS
+        return self.raw is not None and self.raw.get("t") == WAITING_TAG
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +127,7 @@ class Evidence:
     """Interpreter, packages, limits and sandbox layers; for a paper exam, its version."""
 
     @property
-    def typed(self) -> bool:
+    def is_on_paper(self) -> bool:
         """Whether the answers were on paper and typed in by a person, so that nothing ran."""
         return VERSION in self.environment
 
@@ -179,7 +179,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Race:
+class Benchmark:
     """A measurement to make in separate kernels, while no part of the notebook runs."""
 
     setup: str
@@ -206,7 +206,7 @@ class Race:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
+class CallPlan:
     """The calls and measurements of a student's function after the notebook has run."""
 
     name: str
@@ -229,7 +229,7 @@ class Trial:
     ensures that the called code is the code that was checked for forbidden constructs."""
     forbid: tuple[str, ...] = ()
     """Names that the function must not use, which is monitored in calls on hidden inputs."""
-    race: Race | None = None
+    race: Benchmark | None = None
 
     @property
     def digests(self) -> tuple[str, ...]:
@@ -268,7 +268,7 @@ class Job:
     submission: Submission
     names: tuple[str, ...]
     """The variables to read."""
-    trials: tuple[Trial, ...] = ()
+    trials: tuple[CallPlan, ...] = ()
     """The calls and measurements of those that hold functions."""
     limits: Limits
     sandbox: str = "auto"

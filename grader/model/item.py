@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Form:
+class BaseItem:
     """The fields that all forms share."""
 
     lost: tuple[str, ...] = ()
@@ -17,7 +17,7 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Range:
+class NumberRange:
     """A range of numbers that earn the same."""
 
     low: int | float
@@ -32,10 +32,10 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NumberItem(Form):
+class NumberItem(BaseItem):
     """One number in one unit. The first range that contains the answer decides."""
 
-    ranges: tuple[Range, ...]
+    ranges: tuple[NumberRange, ...]
     """The key's range first, then those of mistakes, which never overlap the key's."""
     unit: str = ""
     whole: bool = False
@@ -48,7 +48,7 @@ class NumberItem(Form):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choosable:
+class ChoiceOption:
     """An option that can be chosen."""
 
     id: str
@@ -62,10 +62,10 @@ class Choosable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChoiceItem(Form):
+class ChoiceItem(BaseItem):
     """A choice of one option, or of all that apply."""
 
-    choices: tuple[Choosable, ...]
+    choices: tuple[ChoiceOption, ...]
     """In the order of this variant."""
     several: bool = False
     """Whether any number of options can be right."""
@@ -76,7 +76,7 @@ class ChoiceItem(Form):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PairsItem(Form):
+class PairsItem(BaseItem):
     """Items to match with targets; all count the same."""
 
     things: tuple[str, ...]
@@ -88,7 +88,7 @@ class PairsItem(Form):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OrderItem(Form):
+class OrderItem(BaseItem):
     """Items to put in order."""
 
     things: tuple[str, ...]
@@ -98,7 +98,7 @@ class OrderItem(Form):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Words:
+class AcceptedTexts:
     """Texts that earn the same."""
 
     texts: tuple[str, ...]
@@ -108,17 +108,17 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TextItem(Form):
+class TextItem(BaseItem):
     """A word or a short text. The first entry that matches decides."""
 
-    words: tuple[Words, ...]
+    words: tuple[AcceptedTexts, ...]
     """Those of the key first, then those of mistakes."""
     exact: bool = False
     """Whether matching is case-sensitive."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EssayItem(Form):
+class EssayItem(BaseItem):
     """A text that a person reads and grades."""
 
     rubric: str = ""

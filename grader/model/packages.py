@@ -12,7 +12,7 @@ Package = Literal["torch", "triton"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Optional:
+class OptionalPackage:
     """An optional package."""
 
     title: str
@@ -23,23 +23,23 @@ class Optional:
     """The tools that need it; a part that uses one of them must declare the package."""
 
     @property
-    def is_here(self) -> bool:
+    def is_installed(self) -> bool:
         """Whether this interpreter, and therefore its kernels, can find the module."""
         return PathFinder.find_spec(self.module) is not None
 
 
-PACKAGES: Mapping[str, Optional] = {
-    "torch": Optional(title="PyTorch", module="torch", tools=()),
-    "triton": Optional(title="Triton", module="triton", tools=("triton_blocks",)),
+PACKAGES: Mapping[str, OptionalPackage] = {
+    "torch": OptionalPackage(title="PyTorch", module="torch", tools=()),
+    "triton": OptionalPackage(title="Triton", module="triton", tools=("triton_blocks",)),
 }
 
 
-def missing(needed: Iterable[str]) -> tuple[str, ...]:
+def missing_packages(needed: Iterable[str]) -> tuple[str, ...]:
     """The packages in *needed* that are not installed here, in the same order."""
-    return tuple(name for name in needed if not PACKAGES[name].is_here)
+    return tuple(name for name in needed if not PACKAGES[name].is_installed)
 
 
-def absent(modules: Iterable[str]) -> tuple[str, ...]:
+def packages_for_modules(modules: Iterable[str]) -> tuple[str, ...]:
     """The packages to install for those of *modules* that this interpreter can't find."""
     gone = (name for name in modules if PathFinder.find_spec(name) is None)
     return tuple(_BY_MODULE.get(name, name) for name in gone)
@@ -48,41 +48,43 @@ def absent(modules: Iterable[str]) -> tuple[str, ...]:
 _BY_MODULE = {one.module: name for name, one in PACKAGES.items()}
 
 
-def needed_by(tools: Iterable[str]) -> tuple[str, ...]:
+def packages_for_tools(tools: Iterable[str]) -> tuple[str, ...]:
     """The packages that any of *tools* needs."""
     asked = set(tools)
     return tuple(name for name, one in PACKAGES.items() if asked & set(one.tools))
 
 
-def imported_by(*sources: str, at_load: bool = False) -> tuple[str, ...]:
+def imported_packages(*sources: str, at_load: bool = False) -> tuple[str, ...]:
     """The packages that *sources* import; with *at_load*, only imports at module level.
 
     Searches the text line by line, so that templates and files with syntax errors work too.
 
-    >>> imported_by("import math, torch", "def f():\\n    import triton")
+    >>> imported_packages("import math, torch", "def f():\\n    import triton")
     ('torch', 'triton')
-    >>> imported_by("def f():\\n    import triton", at_load=True)
+    >>> imported_packages("def f():\\n    import triton", at_load=True)
     ()
     """
     return tuple(
         name
         for name, one in PACKAGES.items()
         if any(
-            one.module in text and re.search(_importing(one.module, at_load), text, re.M)
+            one.module in text and re.search(_import_pattern(one.module, at_load), text, re.M)
             for text in sources
         )
     )
 
 
-def _importing(module: str, at_load: bool) -> str:
+def _import_pattern(module: str, at_load: bool) -> str:
     indent = "" if at_load else r"[ \t]*"
     return rf"^{indent}(?:from +|import +(?:[\w.]+(?: +as +\w+)? *, *)*){re.escape(module)}\b"
 
 
-def lacking_for(error: ImportError) -> str:
+def missing_package_of(error: ImportError) -> str:
     """The optional package whose absence caused *error*; empty if there is none."""
     first = (error.name or "").split(".")[0]
-    return next((n for n, one in PACKAGES.items() if one.module == first and not one.is_here), "")
+    return next(
+        (n for n, one in PACKAGES.items() if one.module == first and not one.is_installed), ""
+    )
 
 
 def waiting_note(name: str) -> str:
@@ -93,6 +95,6 @@ def waiting_note(name: str) -> str:
     )
 
 
-def install(needed: Iterable[str]) -> str:
+def install_command(needed: Iterable[str]) -> str:
     """The command that installs packages of those names."""
     return f"pip install {' '.join(needed)}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Numbers(Mapping[str, str]):
+class UserNumbers(Mapping[str, str]):
     """Student ids by user number."""
 
     students: Mapping[str, str] = field(default_factory=dict)

@@ -8,7 +8,7 @@ from enum import StrEnum
 from grader.model.result import GivenValue
 
 
-class Form(StrEnum):
+class AnswerForm(StrEnum):
     """The form of an answer on paper."""
 
     LINE = "line"
@@ -27,7 +27,7 @@ class Form(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class PrintedColumn:
     """One column of a grid."""
 
     title: str
@@ -36,12 +36,12 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class AnswerPlace:
     """The place for an answer, and its name on the entry sheet."""
 
     name: str
     """The answer's variable, such as `q3_per_gpu`."""
-    form: Form
+    form: AnswerForm
     unit: str = ""
     count: int = 1
     """The number of letters to write, for an order or pairs."""
@@ -49,14 +49,14 @@ class Place:
     corner: str = ""
     """The row headers of a grid."""
     rows: tuple[str, ...] = ()
-    columns: tuple[Column, ...] = ()
+    columns: tuple[PrintedColumn, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
         """Its columns on the entry sheet."""
-        if self.form is Form.TEXT:
+        if self.form is AnswerForm.TEXT:
             return (f"{self.name}{POINTS}",)
-        if self.form is not Form.GRID:
+        if self.form is not AnswerForm.GRID:
             return (self.name,)
         return tuple(
             cell_name(self.name, row, column)
@@ -97,7 +97,7 @@ class PrintedPart:
     options: str
     rule: str
     """The rule for partial credit in a few words; empty if there is none."""
-    place: Place
+    place: AnswerPlace
     accepted: str
     """The right answer, and the accepted range. **Secret.**"""
     mistakes: tuple[PrintedMistake, ...]
@@ -146,6 +146,6 @@ class PrintedExam:
         return round(sum(problem.points for problem in self.problems), 6)
 
     @property
-    def places(self) -> tuple[Place, ...]:
+    def places(self) -> tuple[AnswerPlace, ...]:
         """Where all answers are written, in order."""
         return tuple(part.place for problem in self.problems for part in problem.parts)

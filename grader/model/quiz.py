@@ -9,7 +9,7 @@ from grader.model.result import GivenValue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
+class QuizPart:
     """One part of a variant. **Secret.**"""
 
     id: str
@@ -26,7 +26,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class QuizQuestion:
     """One variant of a problem. **Secret.**"""
 
     problem: str
@@ -40,14 +40,14 @@ class Asked:
     """Markdown each."""
     solution: str
     """The worked solution; Markdown."""
-    fields: tuple[Field, ...]
+    fields: tuple[QuizPart, ...]
 
     @property
     def points(self) -> float:
         """Of all its parts."""
         return round(sum(field.points for field in self.fields), 4)
 
-    def worth_points(self, points: float) -> Asked:
+    def scaled_to(self, points: float) -> QuizQuestion:
         """The same question, worth *points*: those of its parts keep their ratio."""
         factor = points / self.points
         fields = tuple(replace(f, points=f.points * factor) for f in self.fields)
@@ -59,7 +59,7 @@ class Pool:
     """The questions for one number of a quiz, of which each student gets one."""
 
     number: int
-    questions: tuple[Asked, ...]
+    questions: tuple[QuizQuestion, ...]
     """Ordered by problem and variant; all are worth the same."""
 
     @property
@@ -79,19 +79,19 @@ class Pool:
         return self.questions[0].points
 
     @property
-    def worth(self) -> dict[str, float]:
+    def points_by_problem(self) -> dict[str, float]:
         """The points of each problem, by id."""
         return {asked.problem: asked.points for asked in self.questions}
 
     @property
     def is_uneven(self) -> bool:
         """Whether its problems are worth different points."""
-        return len(set(self.worth.values())) > 1
+        return len(set(self.points_by_problem.values())) > 1
 
     def with_equal_points(self) -> Pool:
         """The pool with all questions scaled to the highest points among them."""
         most = max(asked.points for asked in self.questions)
-        return replace(self, questions=tuple(asked.worth_points(most) for asked in self.questions))
+        return replace(self, questions=tuple(asked.scaled_to(most) for asked in self.questions))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

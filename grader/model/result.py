@@ -162,7 +162,7 @@ class CellTrouble:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunStory:
+class RunSummary:
     """How the notebook ran, described for the student."""
 
     sentence: str
@@ -186,7 +186,7 @@ class Feedback:
     max_score: float
     complete: bool
     problems: tuple[ShownProblem, ...] = ()
-    run: RunStory | None = None
+    run: RunSummary | None = None
     refusal: str | None = None
     warnings: tuple[str, ...] = ()
     """Oddities of the graded file; a sentence each, which may contain text from the student."""

@@ -1,9 +1,15 @@
 """Writes notebooks, and reads untrusted ones."""
 
 from grader.notebook.cells import Cell, CellType, Notebook
-from grader.notebook.outline import MAX_BYTES, MAX_DEPTH, MAX_KEPT_BYTES, MAX_VALUES, too_large
+from grader.notebook.outline import (
+    MAX_BYTES,
+    MAX_DEPTH,
+    MAX_KEPT_BYTES,
+    MAX_VALUES,
+    too_large_error,
+)
 from grader.notebook.reading import MAX_CELLS, MAX_CODE, read
-from grader.notebook.writing import node, write
+from grader.notebook.writing import one_cell_notebook, write
 
 __all__ = [
     "MAX_BYTES",
@@ -15,8 +21,8 @@ __all__ = [
     "Cell",
     "CellType",
     "Notebook",
-    "node",
+    "one_cell_notebook",
     "read",
-    "too_large",
+    "too_large_error",
     "write",
 ]

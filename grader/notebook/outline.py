@@ -33,7 +33,7 @@ _CLEAR = "clear the outputs of the notebook, save it, and hand it in again"
 
 
 @dataclass(frozen=True, slots=True)
-class Trimmed:
+class TrimmedNotebook:
     """A notebook's bytes without its outputs."""
 
     data: bytes
@@ -41,7 +41,7 @@ class Trimmed:
     cuts: tuple[tuple[int, int], ...]
     """Offsets in `data` where bytes were removed, and how many."""
 
-    def place(self, offset: int) -> str:
+    def format_position(self, offset: int) -> str:
         """Line and column in the original of an offset in `data`."""
         offset += sum(length for at, length in self.cuts if at <= offset)
         line = self.original.count(b"\n", 0, offset) + 1
@@ -55,13 +55,13 @@ def refusal(what: str, fix: str = FIX) -> SubmissionError:
     return SubmissionError(what, fix=fix)
 
 
-def too_large(size: int) -> SubmissionError:
+def too_large_error(size: int) -> SubmissionError:
     """The error for a file of *size* bytes."""
     shown, most = size / 1e6, MAX_BYTES / 1e6
     return refusal(f"the file has {shown:.0f} MB; at most {most:.0f} MB are read", _CLEAR)
 
 
-def trim(data: bytes) -> Trimmed:
+def trim(data: bytes) -> TrimmedNotebook:
     """*data* without the outputs of its cells.
 
     Raises SubmissionError if it is too large, too deep or has too many values. Invalid JSON is left
@@ -70,7 +70,7 @@ def trim(data: bytes) -> Trimmed:
     kept: list[bytes] = []
     cuts: list[tuple[int, int]] = []
     start = length = 0
-    for begin, end in _outputs(data):
+    for begin, end in _find_outputs(data):
         kept.append(data[start:begin])
         length += begin - start
         cuts.append((length, end - begin))
@@ -83,10 +83,10 @@ def trim(data: bytes) -> Trimmed:
             f"at most {MAX_KEPT_BYTES / 1e6:.0f} MB are read",
             "take pictures and data out of its cells, save it, and hand it in again",
         )
-    return Trimmed(found, data, tuple(cuts))
+    return TrimmedNotebook(found, data, tuple(cuts))
 
 
-def _outputs(data: bytes) -> Iterator[tuple[int, int]]:
+def _find_outputs(data: bytes) -> Iterator[tuple[int, int]]:
     """Yields start and end of the lists of outputs in *data*, without their brackets."""
     shape = bytearray()
     before = last = b""
@@ -100,22 +100,22 @@ def _outputs(data: bytes) -> Iterator[tuple[int, int]]:
         short = position - match.start(1) <= len(_OUTPUTS)
         token = match[1] if short else b'"'
         if token == b"[" and last == b":" and before == _OUTPUTS and shape in _IN_A_CELL:
-            end = _end(data, position, len(shape) + 1)
+            end = _find_list_end(data, position, len(shape) + 1)
             yield position, end
             position = end + 1
         elif token in (b"[", b"{"):
             shape += token
             if len(shape) > MAX_DEPTH:
-                raise _too_deep()
+                raise _depth_error()
         elif token in _PAIRS and not (shape and shape.endswith(_PAIRS[token])):
             return
         elif token in _PAIRS:
             del shape[-1]
         before, last = last, token
-    raise _too_many()
+    raise _values_error()
 
 
-def _end(data: bytes, position: int, depth: int) -> int:
+def _find_list_end(data: bytes, position: int, depth: int) -> int:
     """The offset at which the list that is open at *position* ends."""
     begin, outer = position, depth
     for _ in range(MAX_VALUES):
@@ -128,13 +128,13 @@ def _end(data: bytes, position: int, depth: int) -> int:
         if depth < outer:
             return position - 1
         if depth > MAX_DEPTH:
-            raise _too_deep()
-    raise _too_many()
+            raise _depth_error()
+    raise _values_error()
 
 
-def _too_deep() -> SubmissionError:
+def _depth_error() -> SubmissionError:
     return refusal("the file is nested too deeply to be a notebook")
 
 
-def _too_many() -> SubmissionError:
+def _values_error() -> SubmissionError:
     return refusal(f"the notebook holds more than {MAX_VALUES:,} values", _CLEAR)

@@ -9,7 +9,7 @@ from itertools import count
 from typing import cast
 
 from grader.notebook.cells import ID, Cell, CellType, Notebook
-from grader.notebook.outline import MAX_BYTES, Trimmed, refusal, too_large, trim
+from grader.notebook.outline import MAX_BYTES, TrimmedNotebook, refusal, too_large_error, trim
 
 MAX_CELLS = 2_000
 MAX_CODE = 5_000_000
@@ -34,24 +34,24 @@ def read(data: bytes) -> Notebook:
     Outputs are dropped unread; cells with a missing or duplicate id get a new one. Raises
     SubmissionError with a message for the student.
     """
-    tree = _tree(_text(data))
+    tree = _parse_tree(_require_text(data))
     if not isinstance(tree, dict) or not ("cells" in tree or "worksheets" in tree):
         raise refusal("this is JSON, but not a notebook")
-    entries = _entries(tree)
+    entries = _list_entries(tree)
     if len(entries) > MAX_CELLS:
         raise refusal(f"the notebook has {len(entries)} cells; at most {MAX_CELLS} are read")
     used = {c["id"] for c in entries if isinstance(c, dict) and isinstance(c.get("id"), str)}
     fresh = (name for n in count() if (name := f"cell-{n}") not in used)
     seen: set[str] = set()
-    cells = tuple(_cell(entry, n, seen, fresh) for n, entry in enumerate(entries, start=1))
+    cells = tuple(_read_cell(entry, n, seen, fresh) for n, entry in enumerate(entries, start=1))
     _require_little_code(cells)
-    return Notebook(cells=cells, metadata=_mapping(tree.get("metadata")))
+    return Notebook(cells=cells, metadata=_as_mapping(tree.get("metadata")))
 
 
-def _text(data: bytes) -> bytes:
+def _require_text(data: bytes) -> bytes:
     """*data* without a byte order mark; raises SubmissionError if it can't be a notebook."""
     if len(data) > MAX_BYTES:
-        raise too_large(len(data))
+        raise too_large_error(len(data))
     bare = data.removeprefix(_BOM)
     head = bare[:100].lstrip()
     if not head and not bare.strip():
@@ -66,7 +66,7 @@ def _text(data: bytes) -> bytes:
     return bare
 
 
-def _tree(data: bytes) -> object:
+def _parse_tree(data: bytes) -> object:
     """The JSON in *data*, possibly without outputs; raises SubmissionError."""
     if len(data) <= SMALL:
         with contextlib.suppress(ValueError, RecursionError):
@@ -80,24 +80,24 @@ def _parse_json(text: str) -> object:
     return json.loads(text, parse_constant=lambda _: None)
 
 
-def _parse(trimmed: Trimmed) -> object:
+def _parse(trimmed: TrimmedNotebook) -> object:
     try:
         text = trimmed.data.decode()
     except UnicodeDecodeError as error:
-        where = trimmed.place(error.start)
+        where = trimmed.format_position(error.start)
         raise refusal(f"the file is not a notebook: not UTF-8 text at {where}") from None
     try:
         return _parse_json(text)
     except RecursionError:  # only if the stack is already deep
         raise refusal("the file is nested too deeply to be a notebook") from None
     except json.JSONDecodeError as error:
-        where = trimmed.place(len(text[: error.pos].encode()))
+        where = trimmed.format_position(len(text[: error.pos].encode()))
         raise refusal(f"the file is not a notebook: not JSON at {where}") from None
     except ValueError:  # an integer of more digits than Python converts
         raise refusal("the file holds a number that is too long to be read") from None
 
 
-def _entries(tree: Mapping[str, object]) -> list[object]:
+def _list_entries(tree: Mapping[str, object]) -> list[object]:
     version = tree.get("nbformat", 4)
     if isinstance(version, bool) or version not in (3, 4):
         shown = version if isinstance(version, int) else "unknown"
@@ -115,14 +115,14 @@ def _entries(tree: Mapping[str, object]) -> list[object]:
     return entries
 
 
-def _cell(entry: object, number: int, seen: set[str], fresh: Iterator[str]) -> Cell:
+def _read_cell(entry: object, number: int, seen: set[str], fresh: Iterator[str]) -> Cell:
     if not isinstance(entry, dict):
         raise refusal(f"cell {number} of the notebook is not a cell")
     kind = entry.get("cell_type")
     if kind not in ("markdown", "code"):
         kind = "raw"  # headings of format 3, and unknown types
     # Format 3 called the source of a code cell its input.
-    source = _source(entry.get("source", entry.get("input", "")), number)
+    source = _read_source(entry.get("source", entry.get("input", "")), number)
     name = entry.get("id")
     if not isinstance(name, str) or not ID.fullmatch(name) or name in seen:
         name = next(fresh)
@@ -131,11 +131,11 @@ def _cell(entry: object, number: int, seen: set[str], fresh: Iterator[str]) -> C
         type=cast("CellType", kind),
         source=source,
         id=name,
-        metadata=_mapping(entry.get("metadata")),
+        metadata=_as_mapping(entry.get("metadata")),
     )
 
 
-def _source(source: object, number: int) -> str:
+def _read_source(source: object, number: int) -> str:
     if isinstance(source, list):
         with contextlib.suppress(TypeError):  # of something that is not text
             source = "".join(source)
@@ -157,5 +157,5 @@ def _require_little_code(cells: Sequence[Cell]) -> None:
         )
 
 
-def _mapping(value: object) -> Mapping[str, object]:
+def _as_mapping(value: object) -> Mapping[str, object]:
     return value if isinstance(value, dict) else {}

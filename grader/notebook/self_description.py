@@ -24,7 +24,7 @@ _MOST = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class About:
+class SelfDescription:
     """A notebook's self-description. Students can change it, so no points depend on it."""
 
     exam: str = ""
@@ -36,37 +36,37 @@ class About:
     """Sheets by answer, in the notebook's order; None if only the name is known."""
 
 
-def read_description(notebook: Notebook) -> About:
+def read_description(notebook: Notebook) -> SelfDescription:
     """Returns the self-description of *notebook*, from its metadata or, without that, its code.
 
     The last cell repeats the kinds and units, so that a check after Colab still shows "read as
     28 GB". Without that cell, only the names of the answers are known.
     """
-    return _from_metadata(notebook.metadata.get("grader")) or _from_code(notebook)
+    return _describe_from_metadata(notebook.metadata.get("grader")) or _describe_from_code(notebook)
 
 
-def read_owner(notebook: Notebook) -> About:
+def read_owner(notebook: Notebook) -> SelfDescription:
     """Returns the self-description of *notebook* without its answers.
 
     Reads at most one line of each cell, so that it is fast for any notebook.
     """
     found = notebook.metadata.get("grader")
     if isinstance(found, Mapping) and (found.get("student") or found.get("version")):
-        return _names(found, {})
+        return _describe_notebook(found, {})
     for cell in reversed(notebook.cells):
         if cell.type == "code" and (line := _first_line(cell.source)):
             return _parse_header(line, {})
-    return About()
+    return SelfDescription()
 
 
 def _first_line(source: str) -> tuple[str, ...]:
     """Returns the first argument of the last call of the public check in *source*."""
     _, call, rest = source.replace("\r\n", "\n").rpartition(f"\n{_CALLED}\n")
     written = _LINE.fullmatch(rest[:_LONGEST].partition("\n")[0]) if call else None
-    return _texts(written[1]) if written else ()
+    return _parse_texts(written[1]) if written else ()
 
 
-def _from_metadata(found: object) -> About | None:
+def _describe_from_metadata(found: object) -> SelfDescription | None:
     listed = found.get("answers") if isinstance(found, Mapping) else None
     if not isinstance(found, Mapping) or not isinstance(listed, list):
         return None
@@ -77,44 +77,50 @@ def _from_metadata(found: object) -> About | None:
     }
     if not sheets:
         return None
-    return _names(found, sheets)
+    return _describe_notebook(found, sheets)
 
 
-def _names(found: Mapping[object, object], sheets: Mapping[str, Sheet | None]) -> About:
+def _describe_notebook(
+    found: Mapping[object, object], sheets: Mapping[str, Sheet | None]
+) -> SelfDescription:
     given = (found.get(name) for name in ("set", "release", "student", "version"))
     # Other values are not converted to text, because they may be nested deeply.
     exam, release, student, version = (text if isinstance(text, str) else "" for text in given)
-    return About(exam=exam, release=release, student=student, version=version, sheets=sheets)
+    return SelfDescription(
+        exam=exam, release=release, student=student, version=version, sheets=sheets
+    )
 
 
-def _from_code(notebook: Notebook) -> About:
+def _describe_from_code(notebook: Notebook) -> SelfDescription:
     sources = [c.source.replace("\r\n", "\n") for c in notebook.cells if c.type == "code"]
-    first, *others = next((found for s in reversed(sources) if (found := _lines(s))), [()])
+    first, *others = next(
+        (found for s in reversed(sources) if (found := _read_check_lines(s))), [()]
+    )
     sheets: dict[str, Sheet | None] = {}
     for line in others:
         if len(line) == 3:
-            sheets[line[0]] = _sheet(*line, sources)
+            sheets[line[0]] = _make_sheet(*line, sources)
     if not sheets:
         sheets = dict.fromkeys(_ASSIGNED.findall("\n".join(sources)))
     return _parse_header(first, sheets)
 
 
-def _parse_header(first: tuple[str, ...], sheets: Mapping[str, Sheet | None]) -> About:
+def _parse_header(first: tuple[str, ...], sheets: Mapping[str, Sheet | None]) -> SelfDescription:
     """Returns the description in the first argument of the public check."""
     if len(first) == 4:  # the third is for people: "version A"
-        return About(exam=first[0], release=first[1], version=first[3], sheets=sheets)
+        return SelfDescription(exam=first[0], release=first[1], version=first[3], sheets=sheets)
     exam, release, student = first if len(first) == 3 else ("", "", "")
-    return About(exam=exam, release=release, student=student, sheets=sheets)
+    return SelfDescription(exam=exam, release=release, student=student, sheets=sheets)
 
 
-def _lines(source: str) -> list[tuple[str, ...]]:
+def _read_check_lines(source: str) -> list[tuple[str, ...]]:
     """Returns the arguments of the public check in *source*; empty if it is not called."""
     call = _CALL.search(source)
     written = _LINE.findall(call[1])[:_MOST] if call else []
-    return [line for line in map(_texts, written) if line]
+    return [line for line in map(_parse_texts, written) if line]
 
 
-def _texts(written: str) -> tuple[str, ...]:
+def _parse_texts(written: str) -> tuple[str, ...]:
     """Returns the texts in the source of a tuple; empty if it contains anything else.
 
     The source is parsed and never evaluated, because students may have changed it.
@@ -131,17 +137,17 @@ def _texts(written: str) -> tuple[str, ...]:
     return texts if len(texts) == len(parts) else ()
 
 
-def _sheet(name: str, form: str, how: str, sources: list[str]) -> Sheet:
+def _make_sheet(name: str, form: str, how: str, sources: list[str]) -> Sheet:
     """Returns what a line tells of the answer's sheet; a kind may find it incomplete."""
     kind, _, brief = form.partition(" ")
     sheet: dict[str, object] = {"name": name, "kind": kind, "how": how, "unit": brief}
     if kind in ("code", "measurement"):
-        examples = [list(pair) for pair in _examples(name, sources)]
+        examples = [list(pair) for pair in _find_examples(name, sources)]
         sheet |= {"part": name, "starter": "", "examples": examples, "closeness": {}, "seconds": 20}
     return sheet
 
 
-def _examples(name: str, sources: list[str]) -> Iterator[tuple[str, str]]:
+def _find_examples(name: str, sources: list[str]) -> Iterator[tuple[str, str]]:
     """Yields the visible examples from the cell that prints them."""
     for source in sources:
         pairs = _EXAMPLE.findall(source)

@@ -53,7 +53,7 @@ def _indent(data: Mapping[str, object], depth: int) -> str:
     return text.replace("\n", "\n" + " " * depth)
 
 
-def node(source: str = "") -> Any:
+def one_cell_notebook(source: str = "") -> Any:
     """A notebook of one code cell, as nbclient takes it."""
     from nbformat import from_dict
 

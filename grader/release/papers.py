@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 from grader.bank.facts import facts_data
 from grader.bank.folders import Bank
 from grader.bank.problem import digest
-from grader.draw import asked, paper, points_of
+from grader.draw import iter_questions, paper, points_of
 from grader.errors import SetupError
-from grader.files import write_whole
+from grader.files import write_atomic
 from grader.kinds import kinds
 from grader.kinds.attempts import CodeKey
 from grader.kinds.hidden.pins import Keep
-from grader.model import Key, Paper, Release, Student, Trial
+from grader.model import CallPlan, Key, Paper, Release, Student
 from grader.registry import nearest
 from grader.release import sealed
 from grader.release.file import load_release, new_release, release_bytes
@@ -76,7 +76,7 @@ class Papers:
         Raises SetupError as `of` does.
         """
         seat = self._seat(student).seat
-        for number, slot, problem in asked(self.counts, seat):
+        for number, slot, problem in iter_questions(self.counts, seat):
             spec = self.counts.digests[problem.id]
             points = points_of(problem, slot)
             what = [self.release.id, self._facts, seat, number, problem.id, spec, points]
@@ -107,7 +107,7 @@ class Papers:
         # Recent papers, since a paper with code caches its hidden cases and is used repeatedly.
         return {}
 
-    def trials(self, student: str) -> tuple[Trial, ...]:
+    def trials(self, student: str) -> tuple[CallPlan, ...]:
         """The trials of the functions that *student* wrote; raises SetupError."""
         if not self.has_trials:
             return ()
@@ -145,13 +145,13 @@ class Papers:
         return tuple(names)
 
 
-def trials_of(paper: Paper) -> tuple[Trial, ...]:
+def trials_of(paper: Paper) -> tuple[CallPlan, ...]:
     """The trials of the functions of *paper*; raises SetupError if a solution can't be used."""
     found = (_trial_of(name, key) for name, key in paper.named_keys())
     return tuple(trial for trial in found if trial is not None)
 
 
-def _trial_of(name: str, key: Key) -> Trial | None:
+def _trial_of(name: str, key: Key) -> CallPlan | None:
     try:
         return kinds.find(key.part.kind).trial(name, key)
     except ValueError as error:
@@ -296,7 +296,7 @@ def keep_correction(book: Gradebook, corrected: Release | None, why: str) -> Non
         key = _key_of(book)
         if key is not None:  # a correction of a sealed release must be sealed as well
             data, ending = sealed.seal(data, corrected.id, key), ".pack"
-        write_whole(_file(book, corrected.id, ending), data, durable=True, private=True)
+        write_atomic(_file(book, corrected.id, ending), data, durable=True, private=True)
     value = corrected.id if corrected else None
     if book.setting(CORRECTED) != value:
         book.set_setting(CORRECTED, value, why=why)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from grader.errors import Location, SpecError
 from grader.model import Student
-from grader.model.people import Numbers
+from grader.model.people import UserNumbers
 from grader.text.csv_table import table_rows
 
 _NUMBER = ("id", "identifier", "number", "canvas user id", "user id")
@@ -19,7 +19,7 @@ _STUDENT = (
 _PARTICIPANT = re.compile(r"^(?:Participant )?(\d+)$")
 
 
-def load_numbers(path: Path, known: Mapping[str, Student]) -> Numbers:
+def load_numbers(path: Path, known: Mapping[str, Student]) -> UserNumbers:
     """The mapping from user numbers to student ids in the CSV file at *path*.
 
     The file may be the gradebook that Canvas exports, Moodle's offline grading worksheet, or any
@@ -38,7 +38,7 @@ def load_numbers(path: Path, known: Mapping[str, Student]) -> Numbers:
             fix="use Canvas's gradebook, Moodle's worksheet, or columns 'number' and 'student'",
         )
     found = _numbers(rows, number, columns, _ways(known))
-    return Numbers(students=found, platform=_platform(header, number, rows), file=str(path))
+    return UserNumbers(students=found, platform=_platform(header, number, rows), file=str(path))
 
 
 def _platform(header: list[str], number: int, rows: list[list[str]]) -> str:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from grader import units
 from grader.bank.folders import Bank
-from grader.draw import DrawError, draw, loose_paper, paper, sample_seed
+from grader.draw import DrawError, draw, paper, sample_seed, standalone_paper
 from grader.errors import SetupError, SpecError
-from grader.files import private_folder, write_whole
+from grader.files import make_private_folder, write_atomic
 from grader.kinds import kinds
 from grader.kinds.answers import answer_as_python
 from grader.kinds.texts import fill
@@ -70,9 +70,9 @@ def make_release(
         old = load_release(file)
         students = seated(students, versions, old.students)
         release, notes = _grown(old, bank, exam, students, key, file)
-    private_folder(out)
+    make_private_folder(out)
     # It contains the answers, and the only copy of the private key.
-    write_whole(file, release_bytes(release), durable=True, private=True)
+    write_atomic(file, release_bytes(release), durable=True, private=True)
     return Made(release=release, notes=notes)
 
 
@@ -195,7 +195,7 @@ def _keep(target: Path, data: bytes) -> None:
     """Writes *data* to *target* if it differs."""
     if not target.exists() or target.read_bytes() != data:
         target.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(target, data)
+        write_atomic(target, data)
 
 
 def solve(release: Release, student: str, out: Path, bank: Bank) -> None:
@@ -203,7 +203,7 @@ def solve(release: Release, student: str, out: Path, bank: Bank) -> None:
     mine = Papers(release=release).of(student)
     cells = render(mine, bank.templates, solution(mine))
     out.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(out, write(cells, metadata(mine)))
+    write_atomic(out, write(cells, metadata(mine)))
 
 
 def key_data(release: Release, student: str) -> dict[str, dict[str, object]]:
@@ -248,7 +248,9 @@ class Preview:
         data: dict[str, object] = {
             "id": question.variant.problem.id,
             "seed": self.seed,
-            "parameters": {n: units.show(v) for n, v in question.variant.draw.parameters.items()},
+            "parameters": {
+                n: units.format_quantity(v) for n, v in question.variant.draw.parameters.items()
+            },
             "cells": [{"type": c.type, "source": c.source} for c in self.cells],
         }
         if key:
@@ -288,7 +290,7 @@ def sample(bank: Bank, wanted: str, number: int = 0) -> Variant:
 def preview(bank: Bank, wanted: str, seed: int) -> Preview:
     """The problem for the seed that `grader verify` counts as *seed*; raises SpecError."""
     variant = sample(bank, wanted, seed)
-    mine = loose_paper([variant], "preview")
+    mine = standalone_paper([variant], "preview")
     cells = tuple(c for c in render(mine, bank.templates) if c.id not in _FRAME)
     return Preview(paper=mine, cells=cells, seed=seed)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.errors import SetupError
-from grader.files import write_whole
+from grader.files import write_atomic
 from grader.release import sealed
 from grader.release.file import load_release, release_bytes
 
@@ -40,8 +40,8 @@ def seal_release(source: Path, out: Path, key_file: Path | None = None) -> Packe
         raise SetupError("the sealed pack can't be opened again", fix="report this as a bug")
     if key_file is not None and not known:
         # The key first: a pack without its key is useless, but a key without a pack is harmless.
-        write_whole(key_file, f"{key.text}\n".encode(), durable=True, private=True)
-    write_whole(out, pack, durable=True)
+        write_atomic(key_file, f"{key.text}\n".encode(), durable=True, private=True)
+    write_atomic(out, pack, durable=True)
     return Packed(release=release.id, bytes=len(pack), key=key, new_key=not known)
 
 

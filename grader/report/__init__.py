@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from grader.files import write_whole
+from grader.files import write_atomic
 from grader.model.result import Feedback, Row
 from grader.report.names import file_name
 from grader.report.pages import class_page, feedback_page
@@ -53,5 +53,5 @@ def write_class_report(results: Path, summary: ClassSummary, templates: tuple[Pa
 
 def _write_text(path: Path, text: str) -> Path:
     # Strings from student code may contain invalid Unicode.
-    write_whole(path, text.encode("utf-8", "backslashreplace"))
+    write_atomic(path, text.encode("utf-8", "backslashreplace"))
     return path

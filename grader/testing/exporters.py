@@ -48,7 +48,7 @@ def check_exporter(exporter: Exporter[Any], read: Read, *, missing_is_zero: bool
     if isinstance(exporter, QuizExporter):
         check.quizzes()
     else:
-        check.results()
+        check.check_results()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,32 +57,34 @@ class _Check:
     read: Read
     missing_is_zero: bool
 
-    def results(self) -> None:
+    def check_results(self) -> None:
         for name, sample in samples.settled_classes().items():
             for one in self._subjects(sample):
-                made = [self._tried(one, name, leave_out=leave) for leave in (False, True)]
+                made = [self._export(one, name, leave_out=leave) for leave in (False, True)]
                 _require(all(made), f"{name}: refused although nothing is lost")
                 for exported in filter(None, made):
-                    self._complete(one, exported, name)
+                    self._check_complete(one, exported, name)
         for name, sample in samples.unsettled_classes().items():
             for one in self._subjects(sample):
-                self._open(one, name)
+                self._check_open(one, name)
         for name, sample in samples.classes_without_grades().items():
             for one in self._subjects(sample):
-                self._absent(one, name)
+                self._check_absent(one, name)
         for name, sample in samples.hostile_classes().items():
             for one in self._subjects(sample):
-                self._hostile(one, f"a student writes {name}")
+                self._check_hostile(one, f"a student writes {name}")
 
     def _subjects(self, sample: ClassResults) -> tuple[Result | ClassResults, ...]:
         return sample.results if isinstance(self.exporter, StudentExporter) else (sample,)
 
-    def _complete(self, subject: Result | ClassResults, exported: Exported, name: str) -> None:
+    def _check_complete(
+        self, subject: Result | ClassResults, exported: Exported, name: str
+    ) -> None:
         """The points read equal the points earned."""
         found = self.read(exported)
-        for result in _results(subject):
+        for result in _results_in(subject):
             feedback = result.feedback
-            got = _of(found, subject, feedback.student.id)
+            got = _points_of_student(found, subject, feedback.student.id)
             _require(got is not None and got.earned is not None, f"{name}: no points are read")
             assert got is not None  # noqa: S101 - for the type checker
             numbers = ((got.earned, feedback.score), (got.most, feedback.max_score))
@@ -93,31 +95,33 @@ class _Check:
                     f"{name}: {wanted:g} points go in, {read} are read, and no note says why",
                 )
 
-    def _open(self, subject: Result | ClassResults, name: str) -> None:
+    def _check_open(self, subject: Result | ClassResults, name: str) -> None:
         """Open marks do not become 0, and a note names them."""
-        made = self._tried(subject, name, leave_out=False)
-        left = self._tried(subject, name, leave_out=True)
+        made = self._export(subject, name, leave_out=False)
+        left = self._export(subject, name, leave_out=True)
         _require(left or made is None, f"{name}: refused only where parts may be left out")
         for exported in filter(None, (made, left)):
             found = self.read(exported)
-            for result in _results(subject):
+            for result in _results_in(subject):
                 feedback = result.feedback
-                got = _of(found, subject, feedback.student.id)
+                got = _points_of_student(found, subject, feedback.student.id)
                 earned = got.earned if got else None
                 settled = any(p.points is not None for q in feedback.problems for p in q.parts)
                 right = earned is None or (settled and abs(earned - feedback.score) <= SAME)
                 _require(right, f"{name}: {earned} points are read, although some are open")
-                _require(_open_named(exported, result), f"{name}: no note names the open parts")
+                _require(
+                    _names_open_parts(exported, result), f"{name}: no note names the open parts"
+                )
 
-    def _absent(self, subject: Result | ClassResults, name: str) -> None:
+    def _check_absent(self, subject: Result | ClassResults, name: str) -> None:
         """A student without a submission has no points, unless the system requires some."""
         for leave_out in (False, True):
-            exported = self._tried(subject, name, leave_out=leave_out)
+            exported = self._export(subject, name, leave_out=leave_out)
             if exported is None:
                 continue
             found = self.read(exported)
-            for result in _results(subject):
-                got = _of(found, subject, result.feedback.student.id)
+            for result in _results_in(subject):
+                got = _points_of_student(found, subject, result.feedback.student.id)
                 earned = got.earned if got else None
                 waits = result.feedback.standing is Standing.WAITING
                 zero = self.missing_is_zero and earned == 0 and not waits
@@ -126,41 +130,41 @@ class _Check:
                     f"{name}: {earned} points are read, although nothing was graded",
                 )
 
-    def _hostile(self, subject: Result | ClassResults, name: str) -> None:
-        exported = self._tried(subject, name, leave_out=False)
+    def _check_hostile(self, subject: Result | ClassResults, name: str) -> None:
+        exported = self._export(subject, name, leave_out=False)
         _require(exported, f"{name}: refused although nothing is lost")
         assert exported is not None  # noqa: S101 - for the type checker
-        for file, data in _everything(exported).items():
+        for file, data in _all_files(exported).items():
             for what in find_harm(file, data, samples.HOSTILE):
                 raise AssertionError(f"{name}: {file}: {what}")
-        self._complete(subject, exported, name)
+        self._check_complete(subject, exported, name)
 
     def quizzes(self) -> None:
         plain = samples.plain_quiz()
-        _require(self._tried(plain, "a plain quiz", leave_out=False), "a plain quiz is refused")
-        found = {"a plain quiz": plain, "variants": samples.variants(), **samples.quizzes()}
+        _require(self._export(plain, "a plain quiz", leave_out=False), "a plain quiz is refused")
+        found = {"a plain quiz": plain, "variants": samples.variants_quiz(), **samples.quizzes()}
         for name, quiz in found.items():
-            whole = self._tried(quiz, name, leave_out=False)
-            left = self._tried(quiz, name, leave_out=True)
+            whole = self._export(quiz, name, leave_out=False)
+            left = self._export(quiz, name, leave_out=True)
             if whole is not None:
                 _require(left and left.files == whole.files, f"{name}: leaves out what it can hold")
-                self._asked(quiz, whole, name)
+                self._check_complete_quiz(quiz, whole, name)
             elif left is not None:
-                self._left_out(quiz, left, name)
+                self._check_left_out(quiz, left, name)
         for name, quiz in samples.hostile_quizzes():
             said = f"a text of the set is {name}"
-            made = self._tried(quiz, said, leave_out=False)
+            made = self._export(quiz, said, leave_out=False)
             _require(made, f"{said}: refused although nothing is lost")
             assert made is not None  # noqa: S101 - for the type checker
             for file, data in made.files.items():
                 for what in find_harm(file, data, ()):
                     raise AssertionError(f"{said}: {file}: {what}")
-            self._asked(quiz, made, said)
+            self._check_complete_quiz(quiz, made, said)
 
-    def _asked(self, quiz: Quiz, exported: Exported, name: str) -> None:
+    def _check_complete_quiz(self, quiz: Quiz, exported: Exported, name: str) -> None:
         """All points are present, and notes name every lost feature with its part."""
-        got = self._most(exported)
-        wanted = _worth(quiz)
+        got = self._read_maximum(exported)
+        wanted = _quiz_points(quiz)
         _require(
             got is not None and abs(got - wanted) <= SAME,
             f"{name}: {wanted:g} points go in, and {got} are read",
@@ -169,28 +173,30 @@ class _Check:
             noted = any(phrase in note and part in note for note in exported.notes)
             _require(noted, f"{name}: no note about {part} says: {phrase}")
 
-    def _left_out(self, quiz: Quiz, exported: Exported, name: str) -> None:
+    def _check_left_out(self, quiz: Quiz, exported: Exported, name: str) -> None:
         """Notes name the parts left out, whose points equal the missing points."""
-        got = self._most(exported)
+        got = self._read_maximum(exported)
         gone = [
             field.points
             for pool in quiz.pools
             for field in pool.questions[0].fields
-            if any(_says(note, f"q{pool.number}_{field.id}") for note in _left_out_notes(exported))
+            if any(
+                _mentions(note, f"q{pool.number}_{field.id}") for note in _left_out_notes(exported)
+            )
         ]
-        wanted = _worth(quiz) - sum(gone)
+        wanted = _quiz_points(quiz) - sum(gone)
         _require(gone, f"{name}: it leaves something out, and no note names a part")
         _require(
             got is not None and abs(got - wanted) <= SAME,
-            f"{name}: {sum(gone):g} of {_worth(quiz):g} points are named as left out, and {got} "
-            "are read",
+            f"{name}: {sum(gone):g} of {_quiz_points(quiz):g} points are named as left out, "
+            f"and {got} are read",
         )
 
-    def _most(self, exported: Exported) -> float | None:
+    def _read_maximum(self, exported: Exported) -> float | None:
         found = list(self.read(exported).values())
         return found[0].most if len(found) == 1 else None
 
-    def _tried(self, subject: Any, name: str, *, leave_out: bool) -> Exported | None:
+    def _export(self, subject: Any, name: str, *, leave_out: bool) -> Exported | None:
         """The exported files; None if the exporter refuses with a reason and a fix."""
         change: dict[str, Any] = {"leave_out": leave_out}
         has_option = any(field.name == "leave_out" for field in fields(self.exporter))
@@ -208,7 +214,7 @@ class _Check:
         for note in made.notes:
             _require(_one_line(note), f"{name}: the note {note!r} is not one printable line")
         for file, data in made.files.items():
-            _require(_is_path(file), f"{name}: the file's name {file!r}")
+            _require(_is_portable_path(file), f"{name}: the file's name {file!r}")
             _require(isinstance(data, bytes), f"{name}: {file} is not bytes")
             if exporter.public(file):
                 for what in find_secrets(data, samples.SECRETS):
@@ -216,7 +222,7 @@ class _Check:
         return made
 
 
-def _everything(exported: Exported) -> dict[str, bytes]:
+def _all_files(exported: Exported) -> dict[str, bytes]:
     """Returns the files by name, with the text that is printed or appended."""
     texts = {"stdout.txt": exported.printed}
     texts |= {file.name: text for file, text in exported.appended.items()}
@@ -228,11 +234,13 @@ def _require(holds: object, what: str) -> None:
         raise AssertionError(what)
 
 
-def _results(subject: Result | ClassResults) -> tuple[Result, ...]:
+def _results_in(subject: Result | ClassResults) -> tuple[Result, ...]:
     return (subject,) if isinstance(subject, Result) else subject.results
 
 
-def _of(found: Mapping[str, Points], subject: Result | ClassResults, student: str) -> Points | None:
+def _points_of_student(
+    found: Mapping[str, Points], subject: Result | ClassResults, student: str
+) -> Points | None:
     if isinstance(subject, Result):
         _require(len(found) <= 1, f"the files of one student are read as those of {len(found)}")
         return next(iter(found.values()), None)
@@ -245,23 +253,23 @@ def _names_result(exported: Exported, result: Result) -> bool:
     numbers = [f"problem {problem.number}" for problem in feedback.problems]
     parts = [part.name for problem in feedback.problems for part in problem.parts]
     names = (feedback.student.id, *numbers, *parts)
-    return any(_says(note, name) for note in exported.notes for name in names)
+    return any(_mentions(note, name) for note in exported.notes for name in names)
 
 
-def _open_named(exported: Exported, result: Result) -> bool:
+def _names_open_parts(exported: Exported, result: Result) -> bool:
     """Whether a note names the student, or a note or a file that some parts are open."""
     feedback = result.feedback
     names = [p.name for q in feedback.problems for p in q.parts if p.points is None]
     if feedback.standing is Standing.WAITING:
         names.append("not graded")
     texts = [
-        unescape(t) for file, data in _everything(exported).items() for t in texts_of(file, data)
+        unescape(t) for file, data in _all_files(exported).items() for t in texts_of(file, data)
     ]
-    noted = any(_says(note, feedback.student.id) for note in exported.notes)
-    return noted or any(_says(t, name) for t in (*exported.notes, *texts) for name in names)
+    noted = any(_mentions(note, feedback.student.id) for note in exported.notes)
+    return noted or any(_mentions(t, name) for t in (*exported.notes, *texts) for name in names)
 
 
-def _says(text: str, name: str) -> bool:
+def _mentions(text: str, name: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE) is not None
 
 
@@ -269,7 +277,7 @@ def _left_out_notes(exported: Exported) -> Iterator[str]:
     return (note for note in exported.notes if "left out" in note)
 
 
-def _worth(quiz: Quiz) -> float:
+def _quiz_points(quiz: Quiz) -> float:
     return sum(pool.points for pool in quiz.pools)
 
 
@@ -285,7 +293,7 @@ def _one_line(text: str) -> bool:
     return bool(text.strip()) and text.isprintable()
 
 
-def _is_path(name: str) -> bool:
+def _is_portable_path(name: str) -> bool:
     """Relative, downwards, and the same on every system."""
     parts = name.split("/")
     return all(

@@ -26,7 +26,7 @@ _MENTION = re.compile(r"@(?=[A-Za-z])")
 def find_harm(name: str, data: bytes, written: Sequence[str]) -> Iterator[str]:
     """Problems of a file that contains texts *written* by students; empty if there are none."""
     if name.endswith(".zip"):
-        for inner, content in _members(data):
+        for inner, content in _iter_members(data):
             for what in find_harm(inner, content, written):
                 yield f"{inner}: {what}"
         return
@@ -36,13 +36,13 @@ def find_harm(name: str, data: bytes, written: Sequence[str]) -> Iterator[str]:
         yield "it is not UTF-8"
         return
     ending = name.rpartition(".")[2].lower()
-    yield from _CHECKS.get(ending, _plain)(text, written)
+    yield from _CHECKS.get(ending, _check_log)(text, written)
 
 
 def texts_of(name: str, data: bytes) -> list[str]:
     """All texts in the file, including those in archives."""
     if name.endswith(".zip"):
-        return [t for inner, content in _members(data) for t in texts_of(inner, content)]
+        return [t for inner, content in _iter_members(data) for t in texts_of(inner, content)]
     return [data.decode("utf-8", "replace")]
 
 
@@ -56,14 +56,14 @@ def find_secrets(data: bytes, secrets: Mapping[str, str]) -> Iterator[str]:
                 yield what
 
 
-def _members(data: bytes) -> Iterator[tuple[str, bytes]]:
+def _iter_members(data: bytes) -> Iterator[tuple[str, bytes]]:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         for name in archive.namelist():
             if not name.endswith("/"):
                 yield name, archive.read(name)
 
 
-def _json(text: str, written: Sequence[str]) -> Iterator[str]:
+def _check_json(text: str, written: Sequence[str]) -> Iterator[str]:
     def refuse(constant: str) -> None:
         raise ValueError(f"{constant} is not JSON")
 
@@ -73,21 +73,21 @@ def _json(text: str, written: Sequence[str]) -> Iterator[str]:
         yield f"it is not JSON: {error}"
         return
     # The texts of a set are written by an instructor.
-    yield from _characters(_strings(data)) if written else ()
+    yield from _check_characters(_iter_texts(data)) if written else ()
 
 
-def _strings(data: Any) -> Iterator[str]:
+def _iter_texts(data: Any) -> Iterator[str]:
     if isinstance(data, str):
         yield data
     elif isinstance(data, Mapping):
         for key, value in data.items():
-            yield from (key, *_strings(value))
+            yield from (key, *_iter_texts(value))
     elif isinstance(data, list):
         for value in data:
-            yield from _strings(value)
+            yield from _iter_texts(value)
 
 
-def _characters(texts: Iterator[str]) -> Iterator[str]:
+def _check_characters(texts: Iterator[str]) -> Iterator[str]:
     """Characters that move a cursor, reverse text direction, or are lone surrogates."""
     for text in texts:
         for c in text:
@@ -96,7 +96,7 @@ def _characters(texts: Iterator[str]) -> Iterator[str]:
                 yield f"it contains U+{ord(c):04X}"
 
 
-def _xml(text: str, written: Sequence[str]) -> Iterator[str]:  # noqa: ARG001
+def _check_xml(text: str, written: Sequence[str]) -> Iterator[str]:  # noqa: ARG001
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         yield "it has a DOCTYPE, by which a reader may be made to open other files"
     try:
@@ -110,7 +110,7 @@ def _xml(text: str, written: Sequence[str]) -> Iterator[str]:  # noqa: ARG001
                 yield f"its text has live markup: {said[:80]!r}"
 
 
-def _csv(text: str, written: Sequence[str]) -> Iterator[str]:  # noqa: ARG001
+def _check_csv(text: str, written: Sequence[str]) -> Iterator[str]:  # noqa: ARG001
     body = text.removeprefix("\ufeff")
     head = body.split("\n", 1)[0]
     separator = max(",;\t", key=head.count)
@@ -124,24 +124,24 @@ def _is_number(cell: str) -> bool:
     return re.fullmatch(r"[+-]?\d+([.,]\d+)?", cell) is not None
 
 
-def _html(text: str, written: Sequence[str]) -> Iterator[str]:
+def _check_html(text: str, written: Sequence[str]) -> Iterator[str]:
     for said in written:
         if _MARKUP.search(said) and said in text:
             yield f"its text has live markup: {said!r}"
 
 
-def _plain(text: str, written: Sequence[str]) -> Iterator[str]:
+def _check_log(text: str, written: Sequence[str]) -> Iterator[str]:
     """Text for a log."""
-    yield from _characters(iter([text]))
+    yield from _check_characters(iter([text]))
     mine = {line.strip() for said in written for line in said.splitlines()}
     for line in text.splitlines():
         if _COMMAND.search(line) and any(m in line for m in mine if _COMMAND.search(m)):
             yield f"a runner would take the line {line[:60]!r} for a command"
 
 
-def _markdown(text: str, written: Sequence[str]) -> Iterator[str]:
-    yield from _html(text, written)
-    yield from _plain(text, written)
+def _check_markdown(text: str, written: Sequence[str]) -> Iterator[str]:
+    yield from _check_html(text, written)
+    yield from _check_log(text, written)
     if _LINK.search(text):
         yield "a link that runs a script is live in it"
     for said in written:
@@ -150,11 +150,11 @@ def _markdown(text: str, written: Sequence[str]) -> Iterator[str]:
 
 
 _CHECKS = {
-    "json": _json,
-    "ipynb": _json,
-    "xml": _xml,
-    "csv": _csv,
-    "tsv": _csv,
-    "html": _html,
-    "md": _markdown,
+    "json": _check_json,
+    "ipynb": _check_json,
+    "xml": _check_xml,
+    "csv": _check_csv,
+    "tsv": _check_csv,
+    "html": _check_html,
+    "md": _check_markdown,
 }

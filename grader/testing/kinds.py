@@ -33,7 +33,7 @@ def check_kind(kind: Kind, key: Key) -> None:
     _check_texts(kind, key)
     _check_sheet(kind, key, samples)
     for raw in NONSENSE:
-        _readable(kind, raw, key)
+        _check_read(kind, raw, key)
 
 
 # Values that only a forged kernel sends.
@@ -82,7 +82,7 @@ def _require(holds: object, what: str) -> None:
         raise AssertionError(what)
 
 
-def _readable(kind: Kind, raw: Raw, key: Key) -> tuple[object] | None:
+def _check_read(kind: Kind, raw: Raw, key: Key) -> tuple[object] | None:
     """The value in a tuple, or None if it is unreadable; any other exception is a defect."""
     before = copy.deepcopy(raw)
     try:
@@ -93,12 +93,12 @@ def _readable(kind: Kind, raw: Raw, key: Key) -> tuple[object] | None:
         readable = False
     else:
         readable = True
-        _judge(kind, value, key)
+        _check_judge(kind, value, key)
     _require(raw == before, f"read() changed {before} to {raw}")
     return (value,) if readable else None
 
 
-def _judge(kind: Kind, value: object, key: Key) -> Judgement:
+def _check_judge(kind: Kind, value: object, key: Key) -> Judgement:
     judgement = kind.judge(value, key)
     _require(judgement == kind.judge(value, key), f"{value!r} is judged in two ways")
     share, verdict = judgement.share, judgement.verdict
@@ -114,11 +114,11 @@ def _judge(kind: Kind, value: object, key: Key) -> Judgement:
 
 def _check_example(kind: Kind, key: Key, sample: Example, *, by_person: bool) -> None:
     raw = json.loads(json.dumps(sample.raw, allow_nan=False))
-    found = _readable(kind, raw, key)
+    found = _check_read(kind, raw, key)
     if found is None:
         _require(sample.share is None, f"{sample.why} ({raw}) is unreadable")
         return
-    judgement = _judge(kind, found[0], key)
+    judgement = _check_judge(kind, found[0], key)
     if sample.share is None:
         _require(by_person and judgement.share is None, f"{sample.why} ({raw}) is readable")
         return
@@ -145,10 +145,10 @@ def _check_answers(kind: Kind, key: Key, *, by_person: bool) -> None:
         raw = kind.simulate_run(key, key.part.id, str(answer))
     else:
         raw = probe.encode(AN_EXPLANATION if by_person else answer)
-    found = _readable(kind, kind.ideal_raw(raw, key), key)
+    found = _check_read(kind, kind.ideal_raw(raw, key), key)
     if found is None:
         raise AssertionError(f"the right answer {answer!r} is unreadable")
-    share = _judge(kind, found[0], key).share
+    share = _check_judge(kind, found[0], key).share
     _require(
         share is None if by_person else share == 1, f"the right answer {answer!r} earns {share}"
     )
@@ -172,7 +172,7 @@ def _check_sheet(kind: Kind, key: Key, samples: tuple[Example, ...]) -> None:
     public = kind.from_sheet(sheet)
     for sample in samples:
         _require(
-            _heard(kind, sample.raw, key) == _heard(kind, sample.raw, public),
+            _read_message(kind, sample.raw, key) == _read_message(kind, sample.raw, public),
             f"{sample.why} ({sample.raw}) is read in another way from the sheet",
         )
     for broken in _damaged_sheets(sheet):
@@ -188,7 +188,7 @@ def _damaged_sheets(sheet: Mapping[str, object]) -> list[dict[str, object]]:
     return [{}, *({**sheet, name: value} for name in sheet for value in values)]
 
 
-def _heard(kind: Kind, raw: Raw, key: Key) -> str:
+def _read_message(kind: Kind, raw: Raw, key: Key) -> str:
     try:
         return "read as " + kind.format_value(kind.read(raw, key), key)
     except Unreadable as reason:

@@ -8,22 +8,22 @@ from dataclasses import replace
 from grader.model import Audience, Outcome, Student, Verdict
 from grader.model.exported import ClassResults, Result
 from grader.model.item import (
+    AcceptedTexts,
     ChoiceItem,
-    Choosable,
+    ChoiceOption,
     EssayItem,
     Item,
     NumberItem,
+    NumberRange,
     OrderItem,
     PairsItem,
-    Range,
     TextItem,
-    Words,
 )
-from grader.model.quiz import Asked, Field, Pool, Quiz
+from grader.model.quiz import Pool, Quiz, QuizPart, QuizQuestion
 from grader.model.result import (
     CellTrouble,
     Feedback,
-    RunStory,
+    RunSummary,
     ShownPart,
     ShownProblem,
     Standing,
@@ -115,7 +115,7 @@ def hostile_classes() -> dict[str, ClassResults]:
         trouble = CellTrouble(number=1, outcome=Outcome.FINISHED, error=text, line=1)
         who = Student(id="ada", name=text, email=text, section=text)
         made = _result(0, _two_parts(2, 0.5, text), _two_parts(1.75, 0, text), student=who,
-                       run=RunStory(sentence=f"It stopped: {text}", seconds=1.0,
+                       run=RunSummary(sentence=f"It stopped: {text}", seconds=1.0,
                                     troubles=(trouble,)))  # fmt: skip
         found[repr(text)] = _class(made)
     return found
@@ -202,7 +202,7 @@ def _class(*results: Result) -> ClassResults:
 
 def plain_quiz() -> Quiz:
     """One question with one part, a choice of two options, that every system can ask."""
-    return _quiz([[_asked(_field("fits", 2.0, _choice()))]])
+    return _quiz([[_question(_field("fits", 2.0, _choice()))]])
 
 
 def quizzes() -> dict[str, Quiz]:
@@ -210,23 +210,25 @@ def quizzes() -> dict[str, Quiz]:
     found: dict[str, Quiz] = {}
     for name, item in _forms():
         alone = _field("part", 2.0, item)
-        found[name] = _quiz([[_asked(alone)]])
+        found[name] = _quiz([[_question(alone)]])
         several = (_field("first", 1.0, _number(), "a"), _field("part", 2.0, item, "b"))
-        found[f"{name}, beside another part"] = _quiz([[_asked(*several)]])
+        found[f"{name}, beside another part"] = _quiz([[_question(*several)]])
     number = _field("part", 3.0, _number())
-    found["points that are no halves"] = _quiz([[_asked(_field("part", 1.3, _number()))]])
-    found["code alone"] = _quiz([[_asked(_field("code", 4.0))]])
+    found["points that are no halves"] = _quiz([[_question(_field("part", 1.3, _number()))]])
+    found["code alone"] = _quiz([[_question(_field("code", 4.0))]])
     found["code beside a number"] = _quiz(
-        [[_asked(_field("part", 1.0, _number(), "a"), _field("code", 4.0, None, "b"))]]
+        [[_question(_field("part", 1.0, _number(), "a"), _field("code", 4.0, None, "b"))]]
     )
-    found["several numbers"] = _quiz([[_asked(number)], [_asked(_field("fits", 0.5, _choice()))]])
+    found["several numbers"] = _quiz(
+        [[_question(number)], [_question(_field("fits", 0.5, _choice()))]]
+    )
     return found
 
 
-def variants() -> Quiz:
+def variants_quiz() -> Quiz:
     """Three variants of a problem at one number, as in a question pool."""
     number = _field("part", 2.0, _number())
-    return _quiz([[_asked(number, variant=n) for n in (1, 2, 3)]])
+    return _quiz([[_question(number, variant=n) for n in (1, 2, 3)]])
 
 
 def hostile_quizzes() -> Iterator[tuple[str, Quiz]]:
@@ -234,7 +236,7 @@ def hostile_quizzes() -> Iterator[tuple[str, Quiz]]:
     for text in (*HOSTILE, "&#126;", "\\}", "%50%", "$\\frac{a}{b}$", "`{1: 2}`"):
         # Titles are plain text everywhere, so a tag in a title is not markup.
         title = "x" if text.startswith(("<script", "<img")) else f"x {text}"
-        asked = _asked(_field("fits", 2.0, _choice(text), ask=text), prompt=text, title=title)
+        asked = _question(_field("fits", 2.0, _choice(text), ask=text), prompt=text, title=title)
         yield repr(text), _quiz([[asked]], title=title, instructions=text)
 
 
@@ -249,7 +251,7 @@ def _forms() -> Iterator[tuple[str, Item]]:
     )
     for rule in ("all-or-nothing", "pairs", "longest-run"):
         yield f"an order, {rule}", OrderItem(things=("embed", "attend", "project"), rule=rule)
-    words = Words(texts=(SECRETS["an accepted text"],), share=1.0)
+    words = AcceptedTexts(texts=(SECRETS["an accepted text"],), share=1.0)
     yield "a text", TextItem(words=(words,), lost=("patterns in what is accepted",))
     yield "an essay", EssayItem(rubric=f"Full marks for {SECRETS['a rubric']}.")
 
@@ -259,8 +261,8 @@ def _number() -> NumberItem:
     told = f"Twice: {_FEEDBACK}."
     return NumberItem(
         ranges=(
-            Range(low=key - 0.5, high=key + 0.5, value=key, share=1.0),
-            Range(low=2 * key, high=2 * key + 1, value=2 * key, share=0.25, feedback=told),
+            NumberRange(low=key - 0.5, high=key + 0.5, value=key, share=1.0),
+            NumberRange(low=2 * key, high=2 * key + 1, value=2 * key, share=0.25, feedback=told),
         ),
         unit="GB",
         lost=("unit slips",),
@@ -271,9 +273,9 @@ def _choice(text: str = "", *, several: bool = False, rule: str = "all-or-nothin
     told = text or f"{_FEEDBACK} indeed"
     return ChoiceItem(
         choices=(
-            Choosable(id="yes", text=f"it fits {text}", right=True, share=1.0),
-            Choosable(id="no", text=f"it does not {text}", right=False, feedback=told),
-            Choosable(id="maybe", text=f"it may {text}", right=several, feedback=told),
+            ChoiceOption(id="yes", text=f"it fits {text}", right=True, share=1.0),
+            ChoiceOption(id="no", text=f"it does not {text}", right=False, feedback=told),
+            ChoiceOption(id="maybe", text=f"it may {text}", right=several, feedback=told),
         ),
         several=several,
         rule=rule,
@@ -282,13 +284,13 @@ def _choice(text: str = "", *, several: bool = False, rule: str = "all-or-nothin
 
 def _field(
     name: str, points: float, item: Item | None = None, letter: str = "", ask: str = "How much?"
-) -> Field:
+) -> QuizPart:
     kind = "code" if item is None else type(item).__name__
     items = () if item is None else (item,)
-    return Field(id=name, letter=letter, kind=kind, ask=ask, points=points, items=items)
+    return QuizPart(id=name, letter=letter, kind=kind, ask=ask, points=points, items=items)
 
 
-def _asked(*fields: Field, **changes: object) -> Asked:
+def _question(*fields: QuizPart, **changes: object) -> QuizQuestion:
     usual: dict[str, object] = {
         "problem": "weights",
         "title": "Weights",
@@ -301,10 +303,10 @@ def _asked(*fields: Field, **changes: object) -> Asked:
     }
     if "prompt" not in changes and usual["variant"] != 1:
         usual["prompt"] = f"A model has `{usual['variant']}` billion parameters."
-    return Asked(fields=fields, **usual)  # type: ignore[arg-type]
+    return QuizQuestion(fields=fields, **usual)  # type: ignore[arg-type]
 
 
-def _quiz(pools: list[list[Asked]], **changes: object) -> Quiz:
+def _quiz(pools: list[list[QuizQuestion]], **changes: object) -> Quiz:
     usual: dict[str, object] = {
         "id": "quiz",
         "title": "A quiz",

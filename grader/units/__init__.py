@@ -1,8 +1,15 @@
 """Units of machine-learning systems: parsing, conversion, printing, and dimension checks."""
 
-from grader.units.convert import magnitude, names, number, quantity, show, with_unit
-from grader.units.parse import Unit, UnitError, unit
-from grader.units.quantity import DimensionError, describe, printed_unit
+from grader.units.convert import (
+    format_number,
+    format_quantity,
+    format_with_unit,
+    magnitude,
+    named_units,
+    quantity,
+)
+from grader.units.parse import Unit, UnitError, parse_unit
+from grader.units.quantity import DimensionError, describe_dimension, printed_unit
 from grader.units.read import MAX_LENGTH, ReadError, Reading, read
 
 __all__ = [
@@ -12,14 +19,14 @@ __all__ = [
     "Reading",
     "Unit",
     "UnitError",
-    "describe",
+    "describe_dimension",
+    "format_number",
+    "format_quantity",
+    "format_with_unit",
     "magnitude",
-    "names",
-    "number",
+    "named_units",
+    "parse_unit",
     "printed_unit",
     "quantity",
     "read",
-    "show",
-    "unit",
-    "with_unit",
 ]

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from functools import lru_cache
 from types import MappingProxyType
 
-from grader.units.parse import Unit, unit
+from grader.units.parse import Unit, parse_unit
 from grader.units.quantity import (
     ONE,
     DimensionError,
     Quantity,
     Value,
     base_unit,
-    describe,
+    describe_dimension,
     dimension_of,
     printed_unit,
 )
@@ -25,15 +25,15 @@ _DIGITS = 6
 
 
 @lru_cache(maxsize=1)
-def names() -> Mapping[str, Value]:
+def named_units() -> Mapping[str, Value]:
     """Every unit that an expression may name, such as GB, as one of it."""
     return MappingProxyType({name: quantity(1, name) for name in NAMES if name in SYMBOLS})
 
 
 def quantity(number: float, unit_text: str) -> Value:
     """Returns *number* of a unit, which is kept for printing; a plain number if it is "" or %."""
-    one = unit(unit_text)
-    magnitude = scale(number, one.numerator, one.denominator)
+    one = parse_unit(unit_text)
+    magnitude = rescale(number, one.numerator, one.denominator)
     return magnitude if one.dimension == ONE else Quantity(magnitude, one.dimension, one.text)
 
 
@@ -42,33 +42,33 @@ def magnitude(value: Value, unit_text: str) -> int | float:
 
     Plain zero is zero in every unit.
     """
-    one = unit(unit_text)
+    one = parse_unit(unit_text)
     if type(value) is Quantity and value.dimension == one.dimension:
-        return _exactly(value.magnitude, one)
+        return _in_unit(value.magnitude, one)
     if isinstance(value, (bool, str)):
         seen = "text" if isinstance(value, str) else "a truth value"
-        raise DimensionError(f"expected {describe(one.dimension)}, got {seen}")
+        raise DimensionError(f"expected {describe_dimension(one.dimension)}, got {seen}")
     if dimension_of(value) != one.dimension and value:
-        wanted, seen = describe(one.dimension), describe(dimension_of(value))
+        wanted, seen = describe_dimension(one.dimension), describe_dimension(dimension_of(value))
         inside = f" in {printed_unit(one.text)}" if one.text else ""
         raise DimensionError(f"expected {wanted}{inside}, got {seen}")
     base = value.magnitude if isinstance(value, Quantity) else value
-    return _exactly(base, one)
+    return _in_unit(base, one)
 
 
-def _exactly(base: float, one: Unit) -> int | float:
+def _in_unit(base: float, one: Unit) -> int | float:
     if one.numerator == one.denominator:
         return base
-    found = scale(base, one.denominator, one.numerator)
+    found = rescale(base, one.denominator, one.numerator)
     if isinstance(found, float):
         # Gives 0.3 ms as 0.3, not 0.30000000000000004, if both units are the same.
         short = float(f"{found:.15g}")
-        if short != found and scale(short, one.numerator, one.denominator) == base:
+        if short != found and rescale(short, one.numerator, one.denominator) == base:
             return short
     return found
 
 
-def scale(number: float, numerator: int, denominator: int) -> int | float:
+def rescale(number: float, numerator: int, denominator: int) -> int | float:
     """Returns number * numerator / denominator; an int if *number* is one and the result is
     whole."""
     if isinstance(number, int):
@@ -79,10 +79,10 @@ def scale(number: float, numerator: int, denominator: int) -> int | float:
     return number * numerator / denominator
 
 
-def number(x: float, digits: int = 6) -> str:
+def format_number(x: float, digits: int = 6) -> str:
     """Returns *x* with that many significant digits, its whole part always in full.
 
-    >>> number(28.0), number(1 / 3), number(1.2e15), number(1234567.8)
+    >>> format_number(28.0), format_number(1 / 3), format_number(1.2e15), format_number(1234567.8)
     ('28', '0.333333', '1.2e+15', '1234568')
     """
     if x == 0:
@@ -91,7 +91,7 @@ def number(x: float, digits: int = 6) -> str:
     if isinstance(x, int) and size < _MAX_POSITIONAL:
         return str(x)
     if size >= 1e308:
-        return _huge(x, digits)
+        return _format_huge(x, digits)
     if 10**digits <= size < _MAX_POSITIONAL:
         return f"{x:.0f}"
     text = f"{x:.{digits}g}"
@@ -99,14 +99,14 @@ def number(x: float, digits: int = 6) -> str:
     return f"{x:.0f}" if "e+" in text and size < _MAX_POSITIONAL else text
 
 
-def _huge(x: float, digits: int) -> str:
+def _format_huge(x: float, digits: int) -> str:
     try:
         return f"{float(x):.{digits}g}"
     except OverflowError:
         return f"about {'-' if x < 0 else ''}10^{int(math.log10(abs(x)))}"
 
 
-def show(value: Value, unit_text: str | None = None, digits: int | None = None) -> str:
+def format_quantity(value: Value, unit_text: str | None = None, digits: int | None = None) -> str:
     """Returns *value* as readable text, such as "28 GB".
 
     Without a unit, a quantity is printed in the unit it was written in, or in one that fits its
@@ -116,34 +116,34 @@ def show(value: Value, unit_text: str | None = None, digits: int | None = None) 
         return str(value)
     if unit_text is None:
         if not isinstance(value, Quantity):
-            return number(value, digits or _DIGITS)
-        unit_text = _own_unit(value)
-    return with_unit(magnitude(value, unit_text), unit_text, digits)
+            return format_number(value, digits or _DIGITS)
+        unit_text = _display_unit(value)
+    return format_with_unit(magnitude(value, unit_text), unit_text, digits)
 
 
-def with_unit(x: float, unit_text: str, digits: int | None = None) -> str:
+def format_with_unit(x: float, unit_text: str, digits: int | None = None) -> str:
     """Returns the number followed by its unit, such as "28 GB", "25%" or "28".
 
     It has 6 significant digits unless *digits* says otherwise, and a percentage 4.
 
-    >>> with_unit(1 / 3, "us"), with_unit(100 / 9, "%")
+    >>> format_with_unit(1 / 3, "us"), format_with_unit(100 / 9, "%")
     ('0.333333 µs', '11.11%')
     """
-    text = printed_unit(unit(unit_text).text)
+    text = printed_unit(parse_unit(unit_text).text)
     space = "" if text in {"", "%"} else " "
-    return f"{number(x, digits or (4 if text == '%' else _DIGITS))}{space}{text}"
+    return f"{format_number(x, digits or (4 if text == '%' else _DIGITS))}{space}{text}"
 
 
-def _own_unit(value: Quantity) -> str:
-    return value.unit if value.unit is not None else _fitting(value)
+def _display_unit(value: Quantity) -> str:
+    return value.unit if value.unit is not None else _fitting_unit(value)
 
 
-def _fitting(value: Quantity) -> str:
+def _fitting_unit(value: Quantity) -> str:
     candidates = FITTING.get(value.dimension)
     if candidates is None:
         return base_unit(value.dimension)
     size = abs(value.magnitude)
-    fitting = [c for c in candidates if size >= unit(c).scale]
+    fitting = [c for c in candidates if size >= parse_unit(c).scale]
     # Zero is printed in the base unit of its family, such as "0 B".
     plain = "B" if "B" in candidates else candidates[0]
     return fitting[-1] if fitting else plain if size == 0 else candidates[0]

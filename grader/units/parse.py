@@ -59,20 +59,20 @@ def quote(text: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def unit(text: str, flops: Flops = Flops.REFUSED) -> Unit:
+def parse_unit(text: str, flops: Flops = Flops.REFUSED) -> Unit:
     """The unit that *text* names; "" and "1" are the unit of a plain number.
 
     Raises UnitError with a suggestion.
 
-    >>> unit("GB/s").scale
+    >>> parse_unit("GB/s").scale
     8000000000.0
     """
     if len(text) > MAX_LENGTH:
         raise UnitError("the unit is too long", "write it like 'GB/s'")
     written = text.strip()
     top, bottom, dimension = 1, 1, list(ONE)
-    for sign, symbol, power in _factors(written):
-        measure = _measure(symbol, flops)
+    for sign, symbol, power in _split_unit(written):
+        measure = _find_measure(symbol, flops)
         exponent = sign * power
         up, down = (measure[0], measure[1]) if exponent > 0 else (measure[1], measure[0])
         top *= up ** abs(exponent)
@@ -88,7 +88,7 @@ _SEPARATOR = re.compile(r"\s*([*·⋅/])\s*")
 _FACTOR = re.compile(r"([^\d^*/]+|1)(?:\^([+-]?\d))?")
 
 
-def _factors(written: str) -> list[tuple[int, str, int]]:
+def _split_unit(written: str) -> list[tuple[int, str, int]]:
     """Yields each factor's sign, symbol, and power, from left to right."""
     if not written:
         return []
@@ -114,26 +114,26 @@ _LOOSE_PREFIX = re.compile(notation.LOOSE_PREFIX)
 def _split_factors(piece: str) -> list[str]:
     """Yields factors that are separated only by spaces: "GB s^-1" or "kW h", but not "GPU
     hours"."""
-    if " " not in piece or _known("-".join(piece.split())):
+    if " " not in piece or _is_known("-".join(piece.split())):
         return [piece]
     # "2.5k tokens": the prefix belongs to the unit, if there is such a unit.
     joined = _LOOSE_PREFIX.sub(r"\1", piece)
     words = joined.split()
-    return words if all(_known(w.split("^")[0]) for w in words) else [piece]
+    return words if all(_is_known(w.split("^")[0]) for w in words) else [piece]
 
 
-def _known(symbol: str) -> bool:
-    return symbol in SYMBOLS or _word(symbol) is not None
+def _is_known(symbol: str) -> bool:
+    return symbol in SYMBOLS or _find_word(symbol) is not None
 
 
 _FLOPS = re.compile(notation.FLOPS)
 _FLOPS_WORD = re.compile(r"(kilo|mega|giga|tera|peta|exa|zetta)flops", re.IGNORECASE)
 
 
-def _measure(symbol: str, flops: Flops) -> Measure:
+def _find_measure(symbol: str, flops: Flops) -> Measure:
     joined = "-".join(symbol.split())
     # Words may start a sentence; the case of symbols matters (Gb and GB).
-    known = SYMBOLS.get(symbol) or SYMBOLS.get(joined) or _word(joined)
+    known = SYMBOLS.get(symbol) or SYMBOLS.get(joined) or _find_word(joined)
     if known:
         return known
     if _FLOPS.fullmatch(symbol):
@@ -141,10 +141,10 @@ def _measure(symbol: str, flops: Flops) -> Measure:
     if symbol.endswith("ps") and SYMBOLS.get(symbol[:-2], Measure(1, 1, ONE))[2] == INFORMATION:
         top, bottom, _ = SYMBOLS[symbol[:-2]]
         return Measure(top, bottom, (1, 0, 0, 0, 0, -1, 0, 0))
-    raise UnitError(f"unknown unit '{quote(symbol)}'", _suggestion(symbol))
+    raise UnitError(f"unknown unit '{quote(symbol)}'", _suggest_unit(symbol))
 
 
-def _word(symbol: str) -> Measure | None:
+def _find_word(symbol: str) -> Measure | None:
     lower = symbol.lower()
     is_word = len(lower) > notation.LONGEST_SYMBOL and symbol[1:] == lower[1:]
     return SYMBOLS.get(lower) if is_word else None
@@ -164,15 +164,15 @@ def _read_flops(symbol: str, flops: Flops) -> Measure:
     return Measure(top, bottom, dimension)
 
 
-def _suggestion(symbol: str) -> str | None:
+def _suggest_unit(symbol: str) -> str | None:
     alike = [n for n in SUGGESTED if n.casefold() == symbol.casefold() and n != symbol]
     if alike:
-        return "write " + " or ".join(_told_apart(n) for n in sorted(alike))
+        return "write " + " or ".join(_quote_unit(n) for n in sorted(alike))
     close = nearest(symbol, SUGGESTED) if len(symbol) > 1 else None
     return f"did you mean '{close}'?" if close else None
 
 
-def _told_apart(name: str) -> str:
+def _quote_unit(name: str) -> str:
     """Returns a unit's name for a suggestion, with "bytes" or "bits" because these differ only in
     case."""
     if SYMBOLS[name].dimension != INFORMATION:

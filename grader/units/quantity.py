@@ -49,8 +49,8 @@ class DimensionError(ValueError):
 
 def base_unit(dimension: Dimension) -> str:
     """Returns the unit of *dimension* in base units, such as "bit/s"; empty for a plain number."""
-    over = [_power(n, e) for n, e in zip(BASES, dimension, strict=True) if e > 0]
-    under = [_power(n, -e) for n, e in zip(BASES, dimension, strict=True) if e < 0]
+    over = [_format_power(n, e) for n, e in zip(BASES, dimension, strict=True) if e > 0]
+    under = [_format_power(n, -e) for n, e in zip(BASES, dimension, strict=True) if e < 0]
     if not over and not under:
         return ""
     return "/".join(["*".join(over) or "1", *under])
@@ -69,10 +69,10 @@ def printed_unit(text: str) -> str:
     return re.sub(r"\^(-?\d)", lambda power: power[1].translate(_RAISED), micro)
 
 
-def describe(dimension: Dimension) -> str:
+def describe_dimension(dimension: Dimension) -> str:
     """What a quantity of *dimension* is called in a sentence, such as "a size".
 
-    >>> describe((0, 0, 0, 0, 0, 1, 0, 0))
+    >>> describe_dimension((0, 0, 0, 0, 0, 1, 0, 0))
     'a time'
     """
     return _DESCRIPTIONS.get(dimension) or f"a quantity in {printed_unit(base_unit(dimension))}"
@@ -97,23 +97,23 @@ class Quantity:
     """The unit it was written in, for printing; lost in arithmetic."""
 
     def __add__(self, other: object) -> Quantity:
-        magnitude = self._same(other, "add", "and")
+        magnitude = self._matching_magnitude(other, "add", "and")
         return Quantity(self.magnitude + magnitude, self.dimension)
 
     def __radd__(self, other: object) -> Quantity:
         return self.__add__(other)
 
     def __sub__(self, other: object) -> Quantity:
-        magnitude = self._same(other, "subtract", "and")
+        magnitude = self._matching_magnitude(other, "subtract", "and")
         return Quantity(self.magnitude - magnitude, self.dimension)
 
     def __rsub__(self, other: object) -> Quantity:
-        magnitude = self._same(other, "subtract", "and")
+        magnitude = self._matching_magnitude(other, "subtract", "and")
         return Quantity(magnitude - self.magnitude, self.dimension)
 
     def __mul__(self, other: object) -> Number:
         if isinstance(other, Quantity):
-            dimension = _combine(self.dimension, other.dimension, 1)
+            dimension = _add_exponents(self.dimension, other.dimension, 1)
             return _simplify(self.magnitude * other.magnitude, dimension)
         if _is_plain(other):
             return Quantity(self.magnitude * other, self.dimension)  # type: ignore[operator]
@@ -124,7 +124,7 @@ class Quantity:
 
     def __truediv__(self, other: object) -> Number:
         if isinstance(other, Quantity):
-            dimension = _combine(self.dimension, other.dimension, -1)
+            dimension = _add_exponents(self.dimension, other.dimension, -1)
             return _simplify(self.magnitude / other.magnitude, dimension)
         if _is_plain(other):
             return Quantity(self.magnitude / other, self.dimension)  # type: ignore[operator]
@@ -132,19 +132,20 @@ class Quantity:
 
     def __rtruediv__(self, other: object) -> Number:
         if _is_plain(other):
-            dimension = _combine(ONE, self.dimension, -1)
+            dimension = _add_exponents(ONE, self.dimension, -1)
             return Quantity(other / self.magnitude, dimension)  # type: ignore[operator]
         return NotImplemented
 
     def __floordiv__(self, other: object) -> int | float:
-        return self.magnitude // self._same(other, "floor-divide", "by")
+        return self.magnitude // self._matching_magnitude(other, "floor-divide", "by")
 
     def __rfloordiv__(self, other: object) -> int | float:
-        return self._same(other, "floor-divide", "by") // self.magnitude
+        return self._matching_magnitude(other, "floor-divide", "by") // self.magnitude
 
     def __mod__(self, other: object) -> Quantity:
         return Quantity(
-            mod(self.magnitude, self._same(other, "floor-divide", "by")), self.dimension
+            mod(self.magnitude, self._matching_magnitude(other, "floor-divide", "by")),
+            self.dimension,
         )
 
     def __pow__(self, exponent: object) -> Number:
@@ -153,7 +154,9 @@ class Quantity:
         # A float exponent allows square roots: (B**2) ** 0.5 is B again.
         powers = [e * cast("float", exponent) for e in self.dimension]
         if not all(math.isfinite(p) and p == int(p) for p in powers):
-            raise DimensionError(f"can't raise {describe(self.dimension)} to the power {exponent}")
+            raise DimensionError(
+                f"can't raise {describe_dimension(self.dimension)} to the power {exponent}"
+            )
         dimension = _check_exponents([int(p) for p in powers])
         magnitude = self.magnitude ** cast("float", exponent)
         if isinstance(magnitude, complex):
@@ -191,15 +194,15 @@ class Quantity:
         # Zero is zero in every unit, so "free_memory > 0" is allowed.
         if _is_plain(other) and other == 0:
             return how(self.magnitude, 0)
-        return how(self.magnitude, self._same(other, "compare", "with"))
+        return how(self.magnitude, self._matching_magnitude(other, "compare", "with"))
 
-    def _same(self, other: object, verb: str, link: str) -> int | float:
+    def _matching_magnitude(self, other: object, verb: str, link: str) -> int | float:
         if type(other) is Quantity and other.dimension == self.dimension:
             return other.magnitude
         if not isinstance(other, Quantity) and not _is_plain(other):
             seen = "text" if isinstance(other, str) else f"a {type(other).__name__}"
-            raise DimensionError(f"can't {verb} {describe(self.dimension)} {link} {seen}")
-        mine, theirs = describe(self.dimension), describe(dimension_of(other))
+            raise DimensionError(f"can't {verb} {describe_dimension(self.dimension)} {link} {seen}")
+        mine, theirs = describe_dimension(self.dimension), describe_dimension(dimension_of(other))
         raise DimensionError(f"can't {verb} {mine} {link} {theirs}")
 
 
@@ -207,7 +210,7 @@ Number = Union[int, float, Quantity]  # noqa: UP007 - Quantity's methods name it
 Value = int | float | bool | str | Quantity
 
 
-def _power(name: str, exponent: int) -> str:
+def _format_power(name: str, exponent: int) -> str:
     return name if exponent == 1 else f"{name}^{exponent}"
 
 
@@ -225,7 +228,7 @@ def _simplify(magnitude: float, dimension: Dimension) -> Number:
 
 
 @lru_cache(maxsize=1024)
-def _combine(one: Dimension, other: Dimension, sign: int) -> Dimension:
+def _add_exponents(one: Dimension, other: Dimension, sign: int) -> Dimension:
     return _check_exponents([a + sign * b for a, b in zip(one, other, strict=True)])
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from grader.registry import nearest
 from grader.units import notation
-from grader.units.convert import number, scale, with_unit
+from grader.units.convert import format_number, format_with_unit, rescale
 from grader.units.notation import clean
-from grader.units.parse import Flops, Unit, UnitError, quote, unit
-from grader.units.quantity import ONE, describe, printed_unit
+from grader.units.parse import Flops, Unit, UnitError, parse_unit, quote
+from grader.units.quantity import ONE, describe_dimension, printed_unit
 from grader.units.table import FITTING, SUGGESTED, SYMBOLS
 
 MAX_LENGTH = notation.LONGEST_TEXT
@@ -43,28 +43,28 @@ def read(text: str, unit_text: str) -> Reading:
     >>> read("26.1 GiB", "GB").shown
     '26.1 GiB = 28.0247 GB'
     """
-    asked = unit(unit_text)
-    example = f"'{with_unit(12.5, unit_text)}'"
+    asked = parse_unit(unit_text)
+    example = f"'{format_with_unit(12.5, unit_text)}'"
     if len(text) > MAX_LENGTH:
         raise ReadError(f"the text is {len(text)} characters long; write a number like {example}")
     written = clean(text)
     if not written:
         raise ReadError(f"the text is empty; write a number like {example}")
-    found, rest = _split(written, example)
+    found, rest = _split_number(written, example)
     if not rest:
-        return Reading(found, with_unit(found, unit_text))
+        return Reading(found, format_with_unit(found, unit_text))
     if asked.dimension == ONE:
         return _read_plain(found, rest, asked)
-    given = _unit_of(rest, asked, example)
+    given = _parse_unit(rest, asked, example)
     if given.dimension != asked.dimension:
         raise ReadError(
-            f"expected {describe(asked.dimension)} such as {example}, "
-            f"got '{quote(written)}', which is {_what_else(rest, given)}"
+            f"expected {describe_dimension(asked.dimension)} such as {example}, "
+            f"got '{quote(written)}', which is {_describe_other_unit(rest, given)}"
         )
     value = _convert(found, given, asked, written)
-    shown = with_unit(value, unit_text)
+    shown = format_with_unit(value, unit_text)
     if (given.numerator, given.denominator) != (asked.numerator, asked.denominator):
-        shown = f"{number(found)} {printed_unit(given.text)} = {shown}"
+        shown = f"{format_number(found)} {printed_unit(given.text)} = {shown}"
     return Reading(value, shown)
 
 
@@ -72,15 +72,15 @@ def _read_plain(found: float, rest: str, asked: Unit) -> Reading:
     """Reads an answer without a dimension: a percentage, a factor such as "3.2x", or no unit."""
     word = rest.casefold()
     if word in {"x", "times"} and asked.text != "%":
-        return Reading(found, number(found))
+        return Reading(found, format_number(found))
     if word not in {"%", "percent"}:
         wanted = "a percentage" if asked.text == "%" else "a plain number"
-        hint = _billions(rest) or f"remove '{quote(rest)}'"
+        hint = _billions_hint(rest) or f"remove '{quote(rest)}'"
         raise ReadError(f"expected {wanted}, got a number followed by '{quote(rest)}'; {hint}")
     if asked.text == "%":
-        return Reading(found, with_unit(found, "%"))
-    value = scale(found, 1, 100)
-    return Reading(value, f"{number(found)}% = {number(value)}")
+        return Reading(found, format_with_unit(found, "%"))
+    value = rescale(found, 1, 100)
+    return Reading(value, f"{format_number(found)}% = {format_number(value)}")
 
 
 _NUMBER = re.compile(notation.NUMBER, re.ASCII)
@@ -88,75 +88,75 @@ _CALCULATION = re.compile(notation.CALCULATION)
 _SEVERAL = re.compile(notation.SEVERAL)
 
 
-def _split(text: str, example: str) -> tuple[int | float, str]:
+def _split_number(text: str, example: str) -> tuple[int | float, str]:
     """Returns the number at the start of *text*, and the rest."""
     match = _NUMBER.match(text)
     if not match:
-        raise ReadError(_why_no_number(text, example))
-    found = _value(match, text)
+        raise ReadError(_no_number_message(text, example))
+    found = _parse_number(match, text)
     if match["scale"]:
         found *= notation.SCALES[match["scale"].lower()]
     end = match.end()
     rest = text[end:].strip()
-    _refuse_more(text, end, rest, example)
-    return _finite(found, text), rest
+    _require_unit_only(text, end, rest, example)
+    return _require_finite(found, text), rest
 
 
-def _value(match: re.Match[str], text: str) -> int | float:
+def _parse_number(match: re.Match[str], text: str) -> int | float:
     if match["base"]:
-        found = _power_of(int(match["base"]), match["power"], text)
+        found = _raise_base(int(match["base"]), match["power"], text)
         return -found if match["minus"] == "-" else found
     mantissa = match["mantissa"]
     if mantissa.startswith("0,"):
-        raise ReadError(_decimal_comma(text))
+        raise ReadError(_decimal_comma_message(text))
     plain = match["sign"] + re.sub("[,_ ]", "", mantissa)
     exponent = match["exponent"] or ""
     if match["ten"]:
-        exponent = f"e{int(exponent[1:] or '0') + _power(match['ten'], text)}"
+        exponent = f"e{int(exponent[1:] or '0') + _parse_exponent(match['ten'], text)}"
     # Converted from its text, so rounded once, never slow, and infinite if too large.
     found = float(plain + exponent) if exponent or "." in plain else int(plain)
-    return _quotient(found, match["divisor"], text) if match["divisor"] else found
+    return _divide(found, match["divisor"], text) if match["divisor"] else found
 
 
-def _power(written: str, text: str) -> int:
+def _parse_exponent(written: str, text: str) -> int:
     if len(written) > 5 or abs(int(written)) > 1000:
         raise ReadError(f"the number '{quote(text)}' is too large or too small")
     return int(written)
 
 
-def _power_of(base: int, exponent: str, text: str) -> int | float:
-    power = _power(exponent, text)
+def _raise_base(base: int, exponent: str, text: str) -> int | float:
+    power = _parse_exponent(exponent, text)
     # Exact if possible: 2^30 is an int, 10^-3 the nearest float.
     return base**power if power >= 0 else float(f"1e{power}") if base == 10 else 2.0**power
 
 
-def _quotient(found: float, divisor: str, text: str) -> int | float:
+def _divide(found: float, divisor: str, text: str) -> int | float:
     below = float(divisor.replace("_", ""))
     if below == 0:
         raise ReadError(f"'{quote(text)}' divides by zero")
     return found / below
 
 
-def _finite(found: float, text: str) -> int | float:
+def _require_finite(found: float, text: str) -> int | float:
     # An int too large for a float would overflow in comparisons.
     if not -1.7e308 < found < 1.7e308:
         raise ReadError(f"the number '{quote(text)}' is too large")
     return found
 
 
-def _decimal_comma(text: str) -> str:
+def _decimal_comma_message(text: str) -> str:
     return (
         f"'{quote(text)}' has a comma that is not a thousands separator; "
         "use a decimal point, as in '1.5'"
     )
 
 
-def _refuse_more(text: str, end: int, rest: str, example: str) -> None:
+def _require_unit_only(text: str, end: int, rest: str, example: str) -> None:
     """Raises ReadError if more than a unit follows the number."""
     if any(c.isdigit() and not c.isascii() for c in rest):
         raise ReadError(f"'{quote(text)}' has digits other than 0 to 9")
     if rest.startswith(",") or (text[:end][-1:].isdigit() and re.match(r",\s?\d", rest)):
-        raise ReadError(_decimal_comma(text))
+        raise ReadError(_decimal_comma_message(text))
     if _CALCULATION.match(rest):
         raise ReadError(
             f"'{quote(text)}' is a calculation; write its result as a number like {example}"
@@ -170,7 +170,7 @@ def _refuse_more(text: str, end: int, rest: str, example: str) -> None:
 _NOT_A_NUMBER = {"nan", "inf", "infinity", "+inf", "-inf", "-infinity", "none", "null", "∞", "n/a"}
 
 
-def _why_no_number(text: str, example: str) -> str:
+def _no_number_message(text: str, example: str) -> str:
     seen = quote(text)
     first = text.split(maxsplit=1)[0].casefold().rstrip(".,")
     if first in _NOT_A_NUMBER:
@@ -182,19 +182,19 @@ def _why_no_number(text: str, example: str) -> str:
     return f"'{seen}' is not a number; write one like {example}"
 
 
-def _unit_of(rest: str, asked: Unit, example: str) -> Unit:
+def _parse_unit(rest: str, asked: Unit, example: str) -> Unit:
     written = f"1{rest}" if rest.startswith("/") else rest
     try:
-        given = unit(written, Flops.COUNT)
+        given = parse_unit(written, Flops.COUNT)
         if given.dimension == asked.dimension:
             return given
-        as_rate = unit(written, Flops.RATE)
+        as_rate = parse_unit(written, Flops.RATE)
         return as_rate if as_rate.dimension == asked.dimension else given
     except UnitError as error:
-        raise ReadError(_unknown(error, rest, asked, example)) from None
+        raise ReadError(_unknown_unit_message(error, rest, asked, example)) from None
 
 
-def _unknown(error: UnitError, rest: str, asked: Unit, example: str) -> str:
+def _unknown_unit_message(error: UnitError, rest: str, asked: Unit, example: str) -> str:
     if len(rest) > 16 or " " in rest:
         return f"can't read '{quote(rest)}' as a unit; write the answer like {example}"
     if error.fix is not None and error.fix.startswith("write '"):
@@ -206,12 +206,12 @@ def _unknown(error: UnitError, rest: str, asked: Unit, example: str) -> str:
     return f"{error.what}; {fix} like {example}"
 
 
-def _what_else(rest: str, given: Unit) -> str:
-    hint = _billions(rest)
-    return describe(given.dimension) + (f"; {hint}" if hint else "")
+def _describe_other_unit(rest: str, given: Unit) -> str:
+    hint = _billions_hint(rest)
+    return describe_dimension(given.dimension) + (f"; {hint}" if hint else "")
 
 
-def _billions(rest: str) -> str | None:
+def _billions_hint(rest: str) -> str | None:
     bytes_alone = rest.split(" ", maxsplit=1)[0] == "B"
     return "'B' means bytes; write billions as '7e9'" if bytes_alone else None
 
@@ -223,8 +223,8 @@ def _convert(found: float, given: Unit, asked: Unit, text: str) -> int | float:
     bottom *= given.denominator * asked.numerator
     whole, rest = divmod(top, bottom)
     if not rest and isinstance(found, int):
-        return _finite(whole, text)
+        return _require_finite(whole, text)
     try:
-        return _finite(top / bottom, text)
+        return _require_finite(top / bottom, text)
     except OverflowError:
-        return _finite(math.inf, text)
+        return _require_finite(math.inf, text)

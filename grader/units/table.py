@@ -28,7 +28,7 @@ class Measure(NamedTuple):
     dimension: Dimension
 
 
-class _Family(NamedTuple):
+class _UnitFamily(NamedTuple):
     """A unit with its prefixes; the first spelling is used for printing."""
 
     spellings: str
@@ -65,34 +65,34 @@ _BIG = "k M G T P E Z"
 _SIZES = "k K M G T P E Ki Mi Gi Ti Pi Ei"
 
 _FAMILIES = (
-    _Family("B byte bytes Byte Bytes", Measure(8, 1, INFORMATION), _SIZES, "byte bytes"),
-    _Family("bit bits b", Measure(1, 1, INFORMATION), _SIZES, "bit bits"),
-    _Family("FLOP flop Flop", Measure(1, 1, COMPUTATION), _BIG, "flop"),
-    _Family("OP op", Measure(1, 1, COMPUTATION), _BIG),
-    _Family("token tokens tok toks", Measure(1, 1, TOKEN), "k M G T", "token tokens"),
-    _Family("param params parameter parameters", Measure(1, 1, PARAM), "k M G T"),
-    _Family("sample samples example examples", Measure(1, 1, SAMPLE), "k M"),
-    _Family("image images sequence sequences request requests", Measure(1, 1, SAMPLE)),
-    _Family("s sec secs second seconds", Measure(1, 1, TIME), "m u µ μ n p", "second seconds"),
-    _Family("min mins minute minutes", Measure(60, 1, TIME)),
-    _Family("h hr hrs hour hours GPU-h GPU-hour GPU-hours", Measure(3600, 1, TIME)),
-    _Family("day days GPU-day GPU-days", Measure(86400, 1, TIME)),
-    _Family("Hz hertz", Measure(1, 1, FREQUENCY), "k M G T", "hertz"),
-    _Family("J joule joules", Measure(1, 1, ENERGY), "k M G T m u µ μ n p", "joule joules"),
-    _Family("W watt watts", Measure(1, 1, POWER), "k M G m u µ μ n", "watt watts"),
-    _Family(
+    _UnitFamily("B byte bytes Byte Bytes", Measure(8, 1, INFORMATION), _SIZES, "byte bytes"),
+    _UnitFamily("bit bits b", Measure(1, 1, INFORMATION), _SIZES, "bit bits"),
+    _UnitFamily("FLOP flop Flop", Measure(1, 1, COMPUTATION), _BIG, "flop"),
+    _UnitFamily("OP op", Measure(1, 1, COMPUTATION), _BIG),
+    _UnitFamily("token tokens tok toks", Measure(1, 1, TOKEN), "k M G T", "token tokens"),
+    _UnitFamily("param params parameter parameters", Measure(1, 1, PARAM), "k M G T"),
+    _UnitFamily("sample samples example examples", Measure(1, 1, SAMPLE), "k M"),
+    _UnitFamily("image images sequence sequences request requests", Measure(1, 1, SAMPLE)),
+    _UnitFamily("s sec secs second seconds", Measure(1, 1, TIME), "m u µ μ n p", "second seconds"),
+    _UnitFamily("min mins minute minutes", Measure(60, 1, TIME)),
+    _UnitFamily("h hr hrs hour hours GPU-h GPU-hour GPU-hours", Measure(3600, 1, TIME)),
+    _UnitFamily("day days GPU-day GPU-days", Measure(86400, 1, TIME)),
+    _UnitFamily("Hz hertz", Measure(1, 1, FREQUENCY), "k M G T", "hertz"),
+    _UnitFamily("J joule joules", Measure(1, 1, ENERGY), "k M G T m u µ μ n p", "joule joules"),
+    _UnitFamily("W watt watts", Measure(1, 1, POWER), "k M G m u µ μ n", "watt watts"),
+    _UnitFamily(
         "Wh watt-hour watt-hours",
         Measure(3600, 1, ENERGY),
         "k M G",
         "watt-hour watt-hours",
     ),
-    _Family("USD $ dollar dollars", Measure(1, 1, CURRENCY), "k M"),
-    _Family("1", Measure(1, 1, ONE)),
-    _Family("% percent", Measure(1, 100, ONE)),
+    _UnitFamily("USD $ dollar dollars", Measure(1, 1, CURRENCY), "k M"),
+    _UnitFamily("1", Measure(1, 1, ONE)),
+    _UnitFamily("% percent", Measure(1, 100, ONE)),
 )
 
 
-def _scale(measure: Measure, prefix: str) -> Measure:
+def _apply_prefix(measure: Measure, prefix: str) -> Measure:
     top, bottom, dimension = measure
     if prefix in BINARY:
         return Measure(top << BINARY[prefix], bottom, dimension)
@@ -102,36 +102,36 @@ def _scale(measure: Measure, prefix: str) -> Measure:
     return Measure(top * 10 ** DECIMAL[prefix.replace("K", "k")], bottom, dimension)
 
 
-class _Spelled(NamedTuple):
+class _SpelledUnit(NamedTuple):
     measure: Measure
     prefix: str
     base: str
 
 
-def _spellings() -> Iterator[tuple[str, _Spelled]]:
+def _iter_spellings() -> Iterator[tuple[str, _SpelledUnit]]:
     for family in _FAMILIES:
         prefixes = family.prefixes.split()
         for spelling in family.spellings.split():
-            yield spelling, _Spelled(family.measure, "", spelling)
+            yield spelling, _SpelledUnit(family.measure, "", spelling)
             for prefix in prefixes:
-                measure = _scale(family.measure, prefix)
-                yield prefix + spelling, _Spelled(measure, prefix, spelling)
+                measure = _apply_prefix(family.measure, prefix)
+                yield prefix + spelling, _SpelledUnit(measure, prefix, spelling)
         for word, prefix in _WORDS.items():
             if prefix in prefixes:
                 for spelling in family.words.split():
-                    measure = _scale(family.measure, prefix)
-                    yield word + spelling, _Spelled(measure, prefix, spelling)
+                    measure = _apply_prefix(family.measure, prefix)
+                    yield word + spelling, _SpelledUnit(measure, prefix, spelling)
 
 
-def _without_repeats() -> dict[str, _Spelled]:
-    symbols: dict[str, _Spelled] = {}
-    for spelling, spelled in _spellings():
+def _collect_symbols() -> dict[str, _SpelledUnit]:
+    symbols: dict[str, _SpelledUnit] = {}
+    for spelling, spelled in _iter_spellings():
         # The first meaning wins: "min" is a minute, never a milli-inch of a later family.
         symbols.setdefault(spelling, spelled)
     return symbols
 
 
-_ALL = _without_repeats()
+_ALL = _collect_symbols()
 SYMBOLS: Mapping[str, Measure] = MappingProxyType({text: s.measure for text, s in _ALL.items()})
 PREFIXED: Mapping[str, tuple[str, str]] = MappingProxyType(
     {text: (s.prefix, s.base) for text, s in _ALL.items()}

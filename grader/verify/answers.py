@@ -134,7 +134,7 @@ def full_marks(case: Case) -> Iterator[Finding]:
 def _lacks(case: Case, part_id: str) -> bool:
     """Whether a part needs a package that is not installed on this machine."""
     part = case.variant.keys[part_id].part
-    return bool(packages.missing(required_packages(part, case.problem.solution)))
+    return bool(packages.missing_packages(required_packages(part, case.problem.solution)))
 
 
 def _skips(case: Case) -> bool:

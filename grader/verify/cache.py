@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grader.errors import GraderError
-from grader.files import PACKAGE, write_whole
+from grader.files import PACKAGE, write_atomic
 from grader.model import packages
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Cache:
         """Writes all results; does nothing if the folder can't be written."""
         kept = dict(list(self._known.items())[-_MOST:])
         with contextlib.suppress(OSError, GraderError):
-            write_whole(self._file, json.dumps(kept).encode(), private=True)
+            write_atomic(self._file, json.dumps(kept).encode(), private=True)
 
     def _digest(self, name: str) -> str | None:
         """The digest of a problem and of all that its result depends on; None if it has no file."""
@@ -92,7 +92,7 @@ class Cache:
                 versions.append([library, version(library)])
         points = entry_points(group="grader.kinds")
         versions += [[p.name, p.value, p.dist and p.dist.version] for p in points]
-        versions.append(packages.missing(packages.PACKAGES))
+        versions.append(packages.missing_packages(packages.PACKAGES))
         return _digest_of(versions, self._shared_files())
 
     def _shared_files(self) -> Iterator[Path]:

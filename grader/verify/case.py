@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from grader.bank.yaml12 import Located, Path_
-from grader.draw import draw, loose_paper, numbers, sample_seed
+from grader.draw import draw, format_numbers, sample_seed, standalone_paper
 from grader.errors import Location
 from grader.model import Facts, Paper, Problem, Variant
 from grader.verify.solutions import Solve
@@ -67,12 +67,12 @@ class Case:
     @cached_property
     def paper(self) -> Paper:
         """A paper with this one problem."""
-        return loose_paper([self.variant], "gate")
+        return standalone_paper([self.variant], "gate")
 
     @cached_property
     def values(self) -> str:
         """The drawn numbers in one line."""
-        return numbers(self.problem, self.variant.draw.scope)
+        return format_numbers(self.problem, self.variant.draw.scope)
 
     def part_path(self, part_id: str) -> Path_:
         """The path of a part in the YAML."""

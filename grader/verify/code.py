@@ -14,7 +14,7 @@ from grader.kinds.hidden.authored import run_solution_code
 from grader.kinds.hidden.cases import perform_first_call, run_here
 from grader.kinds.hidden.compare import difference
 from grader.kinds.hidden.pins import ExpectedError, ExpectedProperties
-from grader.model import Judgement, Problem, Raw, Trial, Verdict, packages
+from grader.model import CallPlan, Judgement, Problem, Raw, Verdict, packages
 from grader.verify.case import Case, Finding
 from grader.wire.values import decode_result
 
@@ -31,9 +31,11 @@ def runs(case: Case) -> bool:
 def unrun(problem: Problem) -> Iterator[str]:
     """A sentence for each part whose code can't run here, with the missing packages."""
     for part in problem.parts:
-        lacking = packages.missing(required_packages(part, problem.solution))
+        lacking = packages.missing_packages(required_packages(part, problem.solution))
         if lacking:
-            what = f"'{part.id}' needs {' and '.join(lacking)} ({packages.install(lacking)})"
+            what = (
+                f"'{part.id}' needs {' and '.join(lacking)} ({packages.install_command(lacking)})"
+            )
             yield f"not run on this machine: {what}"
 
 
@@ -43,7 +45,7 @@ def implementations(case: Case) -> Iterator[Finding]:
         kind = kinds.find(key.part.kind)
         if not isinstance(key, CodeKey) or not isinstance(kind, CodeKind) or not runs(case):
             continue
-        if packages.missing(key.needs):
+        if packages.missing_packages(key.needs):
             continue  # reported by `unrun`
         at = case.part_path(part_id)
         try:
@@ -135,7 +137,7 @@ class _Runs:
     case: Case
 
     @cached_property
-    def trial(self) -> Trial:
+    def trial(self) -> CallPlan:
         """All calls: the visible examples, then the hidden cases."""
         return self.key.trial(self.key.part.id)
 
@@ -239,7 +241,7 @@ def _reference(runs: _Runs) -> Iterator[tuple[str, str]]:
 
 def _examples(key: CodeKey) -> Iterator[tuple[str, str]]:
     for call in key.trial(key.part.id).calls[: len(key.examples)]:
-        one = Trial(
+        one = CallPlan(
             name="it", alias=key.part.id, driver=key.part.driver, tools=key.tools, calls=(call,)
         )
         source = key.solution_functions.source(key.part.id, "it")

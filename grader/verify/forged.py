@@ -35,7 +35,7 @@ Place = tuple[Step, ...]
 def properties(case: Case) -> Iterator[Finding]:
     """Where properties alone decide, they refuse forged versions of the reference's results."""
     for part_id, key in case.variant.keys.items():
-        if not isinstance(key, CodeKey) or not runs(case) or packages.missing(key.needs):
+        if not isinstance(key, CodeKey) or not runs(case) or packages.missing_packages(key.needs):
             continue
         try:
             cases = _chosen(_uncompared(key)) if key.solution_functions.get() else ()

@@ -271,9 +271,9 @@ def _lacking(problem: Problem, solution: Path | None) -> tuple[str, ...]:
     code = (part for part in problem.parts if isinstance(part, Code))
     parts = (name for part in code for name in required_packages(part, text))
     declared = {name for part in problem.parts for name in getattr(part, "needs", ())}
-    wanted = {*packages.imported_by(text), *parts} - declared
-    wanted.update(packages.imported_by(text, at_load=True))
-    return packages.missing(name for name in packages.PACKAGES if name in wanted)
+    wanted = {*packages.imported_packages(text), *parts} - declared
+    wanted.update(packages.imported_packages(text, at_load=True))
+    return packages.missing_packages(name for name in packages.PACKAGES if name in wanted)
 
 
 def _plain(value: object) -> object:

@@ -43,8 +43,8 @@ def trivial_guesses(case: Case) -> Iterator[Finding]:
                 yield case.finding(
                     "trivial-guess",
                     case.part_path(part_id),
-                    f"part '{part_id}': the guess {units.number(guess)} is accepted "
-                    f"({units.number(key.low)} to {units.number(key.high)})",
+                    f"part '{part_id}': the guess {units.format_number(guess)} is accepted "
+                    f"({units.format_number(key.low)} to {units.format_number(key.high)})",
                     "exclude such variants with 'where:', or ask in another unit",
                 )
 
@@ -74,14 +74,15 @@ def readable_numbers(case: Case) -> Iterator[Finding]:
             yield case.finding(
                 "readable-numbers",
                 at,
-                f"part '{part_id}': the key {units.number(key.value)} is hard to read and type",
+                f"part '{part_id}': the key {units.format_number(key.value)} "
+                "is hard to read and type",
                 "choose a larger or smaller unit, or other parameters",
             )
         if not isinstance(key.value, int) and not key.low < key.high:
             yield case.finding(
                 "tolerance",
                 at,
-                f"part '{part_id}': only exactly {units.number(key.value)} is accepted; "
+                f"part '{part_id}': only exactly {units.format_number(key.value)} is accepted; "
                 "a relative tolerance has no width at zero",
                 "give an absolute tolerance, or exclude zero with 'where:'",
             )
@@ -98,8 +99,8 @@ def mistakes_apart(case: Case) -> Iterator[Finding]:
                 yield case.finding(
                     "mistakes",
                     case.mistake_path(part_id, other),
-                    f"part '{part_id}': the mistakes '{one}' ({units.number(value)}) and '{other}' "
-                    f"({units.number(near)}) are closer than the tolerance",
+                    f"part '{part_id}': the mistakes '{one}' ({units.format_number(value)}) and "
+                    f"'{other}' ({units.format_number(near)}) are closer than the tolerance",
                     "separate them with 'where:', or with 'when:' of one of them",
                 )
 
@@ -132,9 +133,10 @@ def printed_rounding(case: Case) -> Iterator[Finding]:
                     yield case.finding(
                         "printed-rounding",
                         case.part_path(part_id),
-                        f"part '{part_id}': with {name} as printed ({units.show(value)}) the "
-                        f"answer is {units.number(moved.value)}, outside "
-                        f"{units.number(cell.low)} to {units.number(cell.high)}",
+                        f"part '{part_id}': with {name} as printed "
+                        f"({units.format_quantity(value)}) the answer is "
+                        f"{units.format_number(moved.value)}, outside "
+                        f"{units.format_number(cell.low)} to {units.format_number(cell.high)}",
                         "print more digits, round the value itself, or widen the tolerance",
                     )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader.bank.folders import Bank
-from grader.files import alone
+from grader.files import exclusive_lock
 from grader.gradebook import Difference, Gradebook, differences
 from grader.grading.kept_marks import regrade
 from grader.grading.score import score_refused
@@ -62,7 +62,7 @@ def rescore(
     numbers shown in the students' notebooks; later runs of `grader grade` then use them too. With
     *released*, uses the specs as released. Otherwise uses the specs in effect.
     """
-    with Gradebook.open(out) as book, nullcontext() if dry_run else alone(out):
+    with Gradebook.open(out) as book, nullcontext() if dry_run else exclusive_lock(out):
         require_release(book)
         papers = papers_of(book)
         if current is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from grader.bank.folders import Bank
-from grader.draw import draw, loose_paper, sample_seed
+from grader.draw import draw, sample_seed, standalone_paper
 from grader.grading.score import score
 from grader.kinds import kinds
 from grader.kinds.attempts import required_packages
@@ -21,7 +21,9 @@ def run_reference(bank: Bank, name: str, seed: int = 0) -> tuple[str, ...]:
     One variant is enough, since differences between variants are checked without a kernel.
     """
     problem = bank.problem(name)
-    paper = loose_paper([draw(problem, sample_seed(problem.id, seed), bank.facts)], "reference")
+    paper = standalone_paper(
+        [draw(problem, sample_seed(problem.id, seed), bank.facts)], "reference"
+    )
     data = write(render(paper, bank.templates, solution(paper)), metadata(paper))
     job = Job(
         submission=Submission(student="reference", path="reference.ipynb", sha256="0" * 64),
@@ -42,7 +44,9 @@ def run_reference(bank: Bank, name: str, seed: int = 0) -> tuple[str, ...]:
         by = getattr(part, "by", "")
         if by in EVENTS and find_counter_error(by) is not None:
             return True
-        return bool(packages.missing(required_packages(part, keys[mark.name].draw.solution)))
+        return bool(
+            packages.missing_packages(required_packages(part, keys[mark.name].draw.solution))
+        )
 
     def waits(mark: Mark) -> bool:
         return mark.verdict is Verdict.UNSETTLED and (mark.kind == "explanation" or lacks(mark))

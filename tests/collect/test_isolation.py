@@ -18,7 +18,7 @@ from grader.errors import SubmissionError
 from grader.integrations.nbgrader.collecting import collect_assignment
 from grader.model import Student
 from grader.notebook import Notebook
-from grader.notebook.self_description import About, read_description, read_owner
+from grader.notebook.self_description import SelfDescription, read_description, read_owner
 from tests.helpers.notebooks import a_notebook
 
 ROSTER = {name: Student(id=name) for name in ("ada", "bob", "cyd")}
@@ -68,14 +68,16 @@ ODD = {
 def test_nothing_in_the_place_of_a_notebooks_words_is_more_than_unknown(written: str) -> None:
     source = f"\n_public_check(\n    {written},\n)"
     read = notebook.read(a_notebook("q1_x = 1", source))
-    assert read_owner(read) == About()
-    assert read_description(read) == About(sheets={"q1_x": None})
+    assert read_owner(read) == SelfDescription()
+    assert read_description(read) == SelfDescription(sheets={"q1_x": None})
 
 
 def test_the_words_that_we_write_are_read() -> None:
     written = repr(("exam", "r1", 'it\'s "ada" \\ \n é'))
     read = notebook.read(a_notebook(f"\n_public_check(\n    {written},\n)"))
-    assert read_owner(read) == About(exam="exam", release="r1", student='it\'s "ada" \\ \n é')
+    assert read_owner(read) == SelfDescription(
+        exam="exam", release="r1", student='it\'s "ada" \\ \n é'
+    )
 
 
 @pytest.mark.parametrize("name", ["student", "version", "release", "set"])
@@ -85,7 +87,7 @@ def test_words_of_the_metadata_that_are_no_text_are_unknown(name: str) -> None:
         deep = [deep]
     said = {"version": "A", name: deep}
     found = read_owner(Notebook(cells=(), metadata={"grader": said}))
-    assert found == About(version="" if name == "version" else "A")
+    assert found == SelfDescription(version="" if name == "version" else "A")
 
 
 def test_what_looking_at_one_notebook_sets_off_costs_nobody_else(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from grader.bank.folders import Bank
 from grader.bank.problem import problem_from
 from grader.bank.yaml12 import parse_yaml
-from grader.draw import below, choices_of, draw, order, paper, points_of, seed_for
+from grader.draw import choices_of, draw, draw_below, order, paper, points_of, seed_for
 from grader.errors import SpecError
 from grader.model import Parameter, Part, Problem, Slot, Student
 from grader.release.file import new_release
@@ -34,16 +34,16 @@ def test_seeds_keep_student_and_problem_apart() -> None:
 
 
 def test_draws_are_the_same_for_ever() -> None:
-    assert [below(b"seed", f"label/{i}", 10) for i in range(8)] == [5, 2, 1, 6, 8, 7, 0, 7]
+    assert [draw_below(b"seed", f"label/{i}", 10) for i in range(8)] == [5, 2, 1, 6, 8, 7, 0, 7]
 
 
 @given(st.binary(max_size=8), st.integers(1, 1000))
 def test_a_draw_lies_in_its_range(seed: bytes, n: int) -> None:
-    assert 0 <= below(seed, "x", n) < n
+    assert 0 <= draw_below(seed, "x", n) < n
 
 
 def test_every_choice_is_equally_likely() -> None:
-    counts = Counter(below(b"%d" % i, "x", 5) for i in range(5000))
+    counts = Counter(draw_below(b"%d" % i, "x", 5) for i in range(5000))
     assert max(counts.values()) - min(counts.values()) < 200
 
 

@@ -11,7 +11,7 @@ from grader import units
 from grader.bank.folders import Bank
 from grader.bank.problem import problem_from
 from grader.bank.yaml12 import parse_yaml
-from grader.draw import below, choices_of, draw, sample_seed, seed_for
+from grader.draw import choices_of, draw, draw_below, sample_seed, seed_for
 from grader.errors import SpecError
 from grader.expressions import ExpressionError, evaluate, holds, names_in
 from grader.kinds import kinds
@@ -153,11 +153,13 @@ def plainly(problem: Problem, seed: bytes, facts: Facts) -> tuple[dict[str, Valu
             label = f"parameter/{name}/{attempt}"
             rows = parameter.rows
             if rows:
-                row = rows[below(seed, label, len(rows))]
+                row = rows[draw_below(seed, label, len(rows))]
                 drawn |= {c: with_unit(v, parameter.units.get(c)) for c, v in row.items()}
             else:
                 choices = choices_of(parameter)
-                drawn[name] = with_unit(choices[below(seed, label, len(choices))], parameter.unit)
+                drawn[name] = with_unit(
+                    choices[draw_below(seed, label, len(choices))], parameter.unit
+                )
         attempt += 1
         if not all(holds(c, drawn, facts) for c in problem.where if c not in needs_values):
             continue

@@ -21,7 +21,7 @@ from grader.units.quantity import Quantity, Value, dimension_of
 # Generous for a busy machine; what runs away would take minutes.
 SOON = 1.0
 
-GB = units.names()["GB"]
+GB = units.named_units()["GB"]
 SCOPE: dict[str, Value] = {
     "billions": 7,
     "gpus": 4,

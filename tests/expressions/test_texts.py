@@ -26,7 +26,7 @@ SCOPE: dict[str, Value] = {
     "gpus": 4,
     "share": 0.25,
     "count": 1_200_000,
-    "state": 112e9 * units.names()["byte"],  # type: ignore[operator]
+    "state": 112e9 * units.named_units()["byte"],  # type: ignore[operator]
     "memory": units.quantity(80, "GiB"),
     "link": "NVLink",
     "sharded": True,

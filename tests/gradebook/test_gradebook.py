@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from sqlalchemy.exc import IntegrityError
 
 from grader.errors import GraderError, SetupError
-from grader.files import write_whole
+from grader.files import write_atomic
 from grader.gradebook import (
     Gradebook,
     difference,
@@ -240,11 +240,11 @@ class TestTrouble:
         def kind(descriptor):
             return "folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file"
 
-        write_whole(book.folder / "new" / "deep" / "x.json", b"{}", durable=True)
+        write_atomic(book.folder / "new" / "deep" / "x.json", b"{}", durable=True)
         # The file, the folder that names it, and the folders that name the new folders.
         assert steps == ["file", "folder", "folder", "folder"]
         steps.clear()
-        write_whole(book.folder / "new" / "deep" / "x.json", b"{}", durable=True)
+        write_atomic(book.folder / "new" / "deep" / "x.json", b"{}", durable=True)
         assert steps == ["file", "folder"]
 
 

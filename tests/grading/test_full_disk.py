@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from grader.errors import SetupError
-from grader.files import alone, sweep, write_whole
+from grader.files import exclusive_lock, remove_partial_files, write_atomic
 from grader.gradebook import Gradebook
 from tests.helpers.batch import Class, a_class, assert_sound, gradebook_of, same
 from tests.helpers.commands import fails, ok
@@ -216,7 +216,7 @@ def test_a_folder_that_may_not_be_written_is_named(home: Path) -> None:
 
     attempts: list[Callable[[], object]] = [
         lambda: Gradebook.open(folder / "out", create=True),
-        lambda: write_whole(folder / "grades.csv", b"x"),
+        lambda: write_atomic(folder / "grades.csv", b"x"),
     ]
 
     def work() -> list[str]:
@@ -276,7 +276,7 @@ def test_a_second_grader_in_the_same_folder_is_refused_and_the_first_goes_on(
     out = tmp_path / "out"
     out.mkdir()
     grade = made.command(out, "--sandbox", "off")[3:]
-    with alone(out):  # as the first one has it
+    with exclusive_lock(out):  # as the first one has it
         said = fails(capsys, *grade)
     assert f"{out}: another grader process is using this folder" in said
     assert "fix: wait until it has finished, or choose another folder" in said
@@ -314,7 +314,9 @@ def test_a_gradebook_that_another_program_has_locked_is_waited_for(
 
 def test_what_is_being_written_is_not_swept_away_and_what_was_left_is(tmp_path: Path) -> None:
     script = "import os, sys\nfrom grader import files\nfrom pathlib import Path\n"
-    script += "path, _ = files._temporary(Path(sys.argv[1]), 0o600)\nprint(path, flush=True)\n"
+    script += (
+        "path, _ = files._create_temporary(Path(sys.argv[1]), 0o600)\nprint(path, flush=True)\n"
+    )
     script += "sys.stdin.read()\n"
     with subprocess.Popen(
         [sys.executable, "-c", script, str(tmp_path)],
@@ -324,14 +326,14 @@ def test_what_is_being_written_is_not_swept_away_and_what_was_left_is(tmp_path: 
     ) as writer:
         assert writer.stdout is not None
         path = Path(writer.stdout.readline().strip())
-        sweep(tmp_path)
+        remove_partial_files(tmp_path)
         assert path.exists()
         writer.kill()
         writer.communicate()
     (tmp_path / "mine.txt").touch()
-    sweep(tmp_path)
+    remove_partial_files(tmp_path)
     assert [p.name for p in tmp_path.iterdir()] == ["mine.txt"]
-    sweep(tmp_path / "no such folder")
+    remove_partial_files(tmp_path / "no such folder")
 
 
 def test_a_file_that_can_not_be_written_leaves_the_old_one_and_nothing_else(tmp_path: Path) -> None:
@@ -339,21 +341,23 @@ def test_a_file_that_can_not_be_written_leaves_the_old_one_and_nothing_else(tmp_
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "x").touch()
     with pytest.raises(SetupError) as caught:
-        write_whole(tmp_path / "folder", b"new")
+        write_atomic(tmp_path / "folder", b"new")
     assert str(tmp_path / "folder") in str(caught.value)
     with pytest.raises(SetupError, match="can't write this"):
-        write_whole(tmp_path / "old" / "x", b"new")
+        write_atomic(tmp_path / "old" / "x", b"new")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["folder", "old"]
 
 
 def test_a_folder_is_free_again_as_soon_as_its_holder_is_killed(tmp_path: Path) -> None:
-    script = "import sys, time\nfrom pathlib import Path\nfrom grader.files import alone\n"
-    script += "with alone(Path(sys.argv[1])):\n    print('in', flush=True)\n    time.sleep(60)\n"
+    script = "import sys, time\nfrom pathlib import Path\nfrom grader.files import exclusive_lock\n"
+    script += (
+        "with exclusive_lock(Path(sys.argv[1])):\n    print('in', flush=True)\n    time.sleep(60)\n"
+    )
     with started([sys.executable, "-c", script, str(tmp_path)]) as holder:
         assert holder.stdout is not None
         holder.stdout.readline()
-        with pytest.raises(SetupError, match="another grader"), alone(tmp_path, wait=0.2):
+        with pytest.raises(SetupError, match="another grader"), exclusive_lock(tmp_path, wait=0.2):
             pass
         holder.kill()
-        with alone(tmp_path):
+        with exclusive_lock(tmp_path):
             pass

@@ -17,7 +17,7 @@ from grader.grading.run import grade
 from grader.grading.settings import Settings
 from grader.kinds import student_tools
 from grader.kinds.hidden.cases import solution_module
-from grader.model import Mark, Trial, Verdict, packages
+from grader.model import CallPlan, Mark, Verdict, packages
 from grader.model.packages import PACKAGES
 from tests.helpers.banks import a_bank, a_roster
 from tests.helpers.commands import fails, ok
@@ -111,7 +111,7 @@ def q1_there(x):
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A package that is missing at first; where it is installed when it is written there."""
-    rare = packages.Optional(title="Rare", module="nowhere_package", tools=())
+    rare = packages.OptionalPackage(title="Rare", module="nowhere_package", tools=())
     monkeypatch.setitem(PACKAGES, "triton", rare)  # type: ignore[misc]
     site = tmp_path / "site"
     site.mkdir()
@@ -397,15 +397,15 @@ def test_the_gate_skips_what_it_can_not_load_and_checks_the_rest(
     ],
 )
 def test_imports_are_found_in_the_text(source: str, at_load: bool, anywhere: bool) -> None:
-    assert packages.imported_by(source, at_load=True) == (("torch",) if at_load else ())
-    assert packages.imported_by(source) == (("torch",) if anywhere else ())
+    assert packages.imported_packages(source, at_load=True) == (("torch",) if at_load else ())
+    assert packages.imported_packages(source) == (("torch",) if anywhere else ())
 
 
 def test_only_the_notebook_sees_what_stands_in(installed: Path) -> None:
     """Libraries that ask for the package must go on without it, as torch does."""
     from grader.runtime.execute.deferral import stand_in_code
 
-    (source,) = stand_in_code([Trial(name="q1_a", alias="a", needs=("triton",))])
+    (source,) = stand_in_code([CallPlan(name="q1_a", alias="a", needs=("triton",))])
     evidence = run(
         source,
         "import nowhere_package.language as nl\nimport json\nq1_a = nl.__name__",
@@ -472,7 +472,7 @@ def test_a_tool_that_can_do_nothing_without_a_package_asks_for_it(tmp_path: Path
 @pytest.mark.parametrize("name", PACKAGES)
 def test_a_package_is_found_by_what_is_imported(name: str) -> None:
     one = PACKAGES[name]
-    assert one.is_here == (importlib.util.find_spec(one.module) is not None)
-    assert packages.missing([name]) == (() if one.is_here else (name,))
+    assert one.is_installed == (importlib.util.find_spec(one.module) is not None)
+    assert packages.missing_packages([name]) == (() if one.is_installed else (name,))
     assert all(tool in student_tools.known() for tool in one.tools)
-    assert packages.needed_by(one.tools) == ((name,) if one.tools else ())
+    assert packages.packages_for_tools(one.tools) == ((name,) if one.tools else ())

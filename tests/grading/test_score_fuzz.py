@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from grader.bank.folders import Bank
 from grader.bank.problem import problem_from
 from grader.bank.yaml12 import parse_yaml
-from grader.draw import draw, loose_paper, sample_seed
+from grader.draw import draw, sample_seed, standalone_paper
 from grader.grading.score import score
 from grader.kinds import kinds
 from grader.kinds.answers import answer_as_python
@@ -77,7 +77,7 @@ parts:
 
 
 @dataclass(frozen=True)
-class Asked:
+class QuizQuestion:
     """A paper, and for each part by name samples of its kind's own and a right answer."""
 
     paper: Paper
@@ -88,21 +88,21 @@ class Asked:
 
 
 @cache
-def asked() -> tuple[Asked, ...]:
+def asked() -> tuple[QuizQuestion, ...]:
     """Two variants of each of the bank's problems, and the odd one."""
     bank = Bank.open()
     odd = problem_from(parse_yaml(ODD.encode(), "odd.yaml"))
     return tuple(
-        _asked(loose_paper([draw(p, sample_seed(p.id, n), bank.facts)], "fuzz"))
+        _asked(standalone_paper([draw(p, sample_seed(p.id, n), bank.facts)], "fuzz"))
         for p in (odd, *(p for p in bank.problems() if not p.solution))
         for n in range(VARIANTS)
     )
 
 
-def _asked(paper: Paper) -> Asked:
+def _asked(paper: Paper) -> QuizQuestion:
     keys = {q.name(p): key for q in paper.questions for p, key in q.keys.items()}
     examples = {n: kinds.find(k.part.kind).examples(k) for n, k in keys.items()}
-    return Asked(
+    return QuizQuestion(
         paper=paper,
         keys=keys,
         samples={n: tuple(e.raw for e in each) for n, each in examples.items()},
@@ -218,14 +218,14 @@ def spoiled(d: st.DrawFn, samples: tuple[Raw, ...]) -> Raw:
 
 
 @st.composite
-def submissions(d: st.DrawFn) -> tuple[Asked, dict[str, Raw | None]]:
+def submissions(d: st.DrawFn) -> tuple[QuizQuestion, dict[str, Raw | None]]:
     """A paper and what a kernel said, which JSON can hold."""
     one = d(st.sampled_from(asked()) | st.sampled_from(asked()[:VARIANTS]))
     raws = {name: d(d(st.sampled_from(WAYS))(one, name)) for name in one.keys}
     return one, json.loads(json.dumps(raws, allow_nan=False))
 
 
-def near(one: Asked, name: str) -> st.SearchStrategy[Raw]:
+def near(one: QuizQuestion, name: str) -> st.SearchStrategy[Raw]:
     """Numbers that may be carried; for other kinds, what they can read."""
     key = one.keys[name]
     if not isinstance(key, NumericKey):
@@ -235,7 +235,7 @@ def near(one: Asked, name: str) -> st.SearchStrategy[Raw]:
 
 
 # Often enough something readable, so that much is judged and carried.
-WAYS: tuple[Callable[[Asked, str], st.SearchStrategy[Raw | None]], ...] = (
+WAYS: tuple[Callable[[QuizQuestion, str], st.SearchStrategy[Raw | None]], ...] = (
     near,
     near,
     lambda one, name: st.sampled_from(one.readable[name]),
@@ -249,7 +249,7 @@ WAYS: tuple[Callable[[Asked, str], st.SearchStrategy[Raw | None]], ...] = (
 )
 
 
-def check(one: Asked, grade: Grade, raws: Mapping[str, Raw | None]) -> None:
+def check(one: QuizQuestion, grade: Grade, raws: Mapping[str, Raw | None]) -> None:
     """Nothing, when every mark of the grade is sound."""
     assert [mark.name for mark in grade.marks] == list(one.keys)
     for mark in grade.marks:
@@ -275,7 +275,7 @@ def test_scoring_ends_soundly_whatever_a_kernel_said() -> None:
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     )
     @given(submissions())
-    def scored(submission: tuple[Asked, dict[str, Raw | None]]) -> None:
+    def scored(submission: tuple[QuizQuestion, dict[str, Raw | None]]) -> None:
         one, raws = submission
         grade = score(one.paper, evidence(raws))
         check(one, grade, raws)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from grader.model import Outcome, Student, Verdict
 from grader.model.exported import ClassResults, Result
-from grader.model.result import CellTrouble, RunStory, ShownPart, ShownProblem, Standing
+from grader.model.result import CellTrouble, RunSummary, ShownPart, ShownProblem, Standing
 from tests.helpers.report import a_feedback, a_part
 
 
@@ -96,7 +96,7 @@ def a_hostile_result(text: str) -> Result:
     return a_result(
         a_problem(1, part, other),
         student=Student(id="ada", name=text, email=text, section=text),
-        run=RunStory(sentence=f"Its kernel stopped: {text}", seconds=1.0, troubles=(trouble,)),
+        run=RunSummary(sentence=f"Its kernel stopped: {text}", seconds=1.0, troubles=(trouble,)),
     )
 
 

@@ -17,15 +17,15 @@ from grader.kinds.numbers import NumericKey
 from grader.model import Key, Part
 from grader.model.item import (
     ChoiceItem,
-    Choosable,
+    ChoiceOption,
     Item,
     NumberItem,
+    NumberRange,
     OrderItem,
     PairsItem,
-    Range,
     TextItem,
 )
-from grader.model.quiz import Asked, Field, Pool, Quiz
+from grader.model.quiz import Pool, Quiz, QuizPart, QuizQuestion
 from grader.model.result import GivenValue
 from grader.text.markdown import strip_paragraph, typeset_text
 from tests.helpers.banks import SPEC, a_bank
@@ -47,9 +47,9 @@ class Reply:
     given: Numbers | tuple[int, ...] | int | frozenset[int] | str
 
 
-def a_field(key: Key, points: float = 2.0, letter: str = "", part: str | None = None) -> Field:
+def a_field(key: Key, points: float = 2.0, letter: str = "", part: str | None = None) -> QuizPart:
     """A part of a quiz made from a key."""
-    return Field(
+    return QuizPart(
         id=part or key.part.id,
         letter=letter,
         kind=key.part.kind,
@@ -60,12 +60,12 @@ def a_field(key: Key, points: float = 2.0, letter: str = "", part: str | None = 
     )
 
 
-def an_item_field(item: Item, *, ask: str = "?", letter: str = "") -> Field:
+def an_item_field(item: Item, *, ask: str = "?", letter: str = "") -> QuizPart:
     """A part of one point that asks *item*, made from no key."""
-    return Field(id="b", letter=letter, kind="choice", ask=ask, points=1.0, items=(item,))
+    return QuizPart(id="b", letter=letter, kind="choice", ask=ask, points=1.0, items=(item,))
 
 
-def an_asked(*fields: Field, **changes: object) -> Asked:
+def an_asked(*fields: QuizPart, **changes: object) -> QuizQuestion:
     """One variant of a problem about weights."""
     whole: dict[str, object] = {
         "problem": "weights",
@@ -78,10 +78,10 @@ def an_asked(*fields: Field, **changes: object) -> Asked:
         "fields": fields,
         **changes,
     }
-    return Asked(**whole)  # type: ignore[arg-type]
+    return QuizQuestion(**whole)  # type: ignore[arg-type]
 
 
-def a_quiz(*pools: Sequence[Asked], **changes: object) -> Quiz:
+def a_quiz(*pools: Sequence[QuizQuestion], **changes: object) -> Quiz:
     """A quiz with these variants at its numbers."""
     whole: dict[str, object] = {
         "id": "quiz",
@@ -98,14 +98,14 @@ def a_quiz(*pools: Sequence[Asked], **changes: object) -> Quiz:
 
 def a_number(value: float = 2.5, **changes: object) -> NumberItem:
     """A number without mistakes."""
-    found = Range(low=value - 0.5, high=value + 0.5, value=value, share=1.0)
+    found = NumberRange(low=value - 0.5, high=value + 0.5, value=value, share=1.0)
     return NumberItem(ranges=(found,), **changes)  # type: ignore[arg-type]
 
 
 def a_choosing(*texts: str, feedback: str = "", **changes: object) -> ChoiceItem:
     """One of these, of which the first is right."""
     choices = tuple(
-        Choosable(
+        ChoiceOption(
             id=f"o{i}", text=text, right=i == 0, share=float(i == 0), feedback=feedback if i else ""
         )
         for i, text in enumerate(texts)

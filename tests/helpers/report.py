@@ -12,7 +12,7 @@ from grader.model.result import (
     Feedback,
     GivenValue,
     Row,
-    RunStory,
+    RunSummary,
     ShownPart,
     ShownProblem,
     Standing,
@@ -147,7 +147,7 @@ def a_full_feedback() -> Feedback:
     return a_feedback(
         problems=(problem,),
         published=True,
-        run=RunStory(sentence="2 of 9 code cells failed.", seconds=61.2, troubles=troubles),
+        run=RunSummary(sentence="2 of 9 code cells failed.", seconds=61.2, troubles=troubles),
     )
 
 

@@ -25,7 +25,7 @@ from grader.integrations.github.actions import (
 )
 from grader.integrations.places import notebook_lines
 from grader.model import Outcome, Verdict
-from grader.model.result import CellTrouble, RunStory
+from grader.model.result import CellTrouble, RunSummary
 from grader.notebook import Cell, write
 from tests.helpers.actions import read_commands
 from tests.helpers.export import (
@@ -118,7 +118,7 @@ def test_what_is_no_notebook_has_no_places(data: bytes) -> None:
 def test_what_went_wrong_is_annotated_where_it_stands() -> None:
     data = a_notebook("1/0", "q1_size = 2", "q1_fits = 0", "q2_time = 1")
     trouble = CellTrouble(number=1, outcome=Outcome.FINISHED, error="ZeroDivisionError: x", line=1)
-    run = RunStory(sentence="1 of 4 code cells did not run.", seconds=1, troubles=(trouble,))
+    run = RunSummary(sentence="1 of 4 code cells did not run.", seconds=1, troubles=(trouble,))
     text = annotation_lines(
         annotations_of(a_mixed_result(run=run), "exam.ipynb", notebook_lines(data))
     )

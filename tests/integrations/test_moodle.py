@@ -19,7 +19,7 @@ from grader.errors import SetupError
 from grader.integrations.lms.quizzes.moodle import moodle_quiz
 from grader.integrations.lms.variants import make_quiz, quiz_question
 from grader.model import Key, Mistake, Part, Slot, Tolerance
-from grader.model.item import EssayItem, TextItem, Words
+from grader.model.item import AcceptedTexts, EssayItem, TextItem
 from grader.model.quiz import Quiz
 from tests.helpers.banks import SPEC, a_bank
 from tests.helpers.commands import fails, ok
@@ -298,7 +298,7 @@ def test_any_accepted_text_is_found_again(text: str, exact: bool) -> None:
     text = " ".join(
         re.sub("[^\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "", text).split()
     ) or "x"  # fmt: skip
-    item = TextItem(words=(Words(texts=(text,), share=1.0),), exact=exact)
+    item = TextItem(words=(AcceptedTexts(texts=(text,), share=1.0),), exact=exact)
     whole = a_field(a_key(a_numeric()), 1, "a")
     field = an_item_field(item, letter="b")
     for fields in ((field,), (whole, field)):

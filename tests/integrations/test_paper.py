@@ -31,7 +31,7 @@ from grader.integrations.paper.printing import (
 )
 from grader.kinds import kinds
 from grader.model import Key, Paper, Release, Student
-from grader.model.printed import Form, PrintedExam
+from grader.model.printed import AnswerForm, PrintedExam
 from grader.release.file import load_release
 from grader.release.papers import Papers
 from grader.verify.rescoring import Rescored, rescore
@@ -257,10 +257,17 @@ def test_boxes_are_of_the_answers_kind(bank: Bank, tmp_path: Path) -> None:
     exam = printed_exam(Papers(release=made(bank, tmp_path / "out")).of("A"))
     forms = {place.name.partition("_")[2]: place.form for place in exam.places}
     assert forms == {
-        "size": Form.LINE, "count": Form.LINE, "chosen": Form.LETTER, "several": Form.LETTERS,
-        "claim": Form.TRUTH, "order": Form.ORDER, "pairs": Form.PAIRS, "grid": Form.GRID,
-        "word": Form.LINE, "why": Form.TEXT,
-    }  # fmt: skip
+        "size": AnswerForm.LINE,
+        "count": AnswerForm.LINE,
+        "chosen": AnswerForm.LETTER,
+        "several": AnswerForm.LETTERS,
+        "claim": AnswerForm.TRUTH,
+        "order": AnswerForm.ORDER,
+        "pairs": AnswerForm.PAIRS,
+        "grid": AnswerForm.GRID,
+        "word": AnswerForm.LINE,
+        "why": AnswerForm.TEXT,
+    }
     text = (tmp_path / "out" / "exam-A.html").read_text()
     assert text.count('class="cell"') == 1 + 3 + 2
     assert text.count('class="tick"') == 2

@@ -22,7 +22,7 @@ from grader.integrations.lms.variants import quiz_question
 from grader.integrations.quiz_items import quiz_items
 from grader.kinds import kinds
 from grader.model import Key, Mistake, Part, Slot
-from grader.model.item import NumberItem, Range
+from grader.model.item import NumberItem, NumberRange
 from grader.model.quiz import Quiz
 from tests.helpers.commands import fails, ok
 from tests.helpers.kinds import (
@@ -221,7 +221,7 @@ def test_a_cell_of_a_table_says_which_it_is() -> None:
 
 
 def test_a_column_s_title_is_no_html_in_the_text_of_a_cell() -> None:
-    ranges = (Range(low=1, high=1, value=1, share=1),)
+    ranges = (NumberRange(low=1, high=1, value=1, share=1),)
     title = "`fp16` & $x<y$"
     cell = NumberItem(ranges=ranges, row="a < b", column=title, weight=0.5)
     field = replace(a_field(a_key(a_table()), 2), items=(cell, cell))

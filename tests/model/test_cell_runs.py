@@ -19,7 +19,7 @@ from grader.model import CellRun, Outcome
 def test_a_cell_that_failed_says_where_and_why(outcome, error, line, said):
     cell = CellRun(index=7, outcome=outcome, seconds=0.1, error=error, line=line)
     assert cell.failed
-    assert cell.describe_trouble(4) == said
+    assert cell.describe_failure(4) == said
 
 
 def test_a_cell_that_ran_to_its_end_has_no_trouble():

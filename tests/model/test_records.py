@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from grader.bank.folders import Bank
-from grader.draw import draw, loose_paper, sample_seed
+from grader.draw import draw, sample_seed, standalone_paper
 from grader.model import Paper, Part
 from tests.helpers.kinds import PARTS, a_key
 
@@ -26,7 +26,7 @@ def test_a_paper_of_the_bank_compares_and_pickles() -> None:
 
     def paper(number: int) -> Paper:
         variants = [draw(p, sample_seed(p.id, number), bank.facts) for p in problems]
-        return loose_paper(variants, "paper")
+        return standalone_paper(variants, "paper")
 
     assert pickle.loads(pickle.dumps(paper(0))) == paper(0)
     assert paper(1) != paper(0)

@@ -21,7 +21,7 @@ import pytest
 from grader.bank.folders import Bank
 from grader.check.run import AnswerStatus, answer_line
 from grader.cli.check_screen import answer_sentence
-from grader.draw import loose_paper
+from grader.draw import standalone_paper
 from grader.kinds import Unreadable, kinds
 from grader.kinds.answers import answer_as_python
 from grader.kinds.cells import missing_parts
@@ -321,8 +321,8 @@ def test_a_missing_part_whose_packages_are_there_is_still_to_be_done() -> None:
 
 
 def test_what_to_install_is_named_as_pip_knows_it() -> None:
-    assert packages.absent(("json", "numpy")) == ()
-    assert packages.absent(("no_such_package_here",)) == ("no_such_package_here",)
+    assert packages.packages_for_modules(("json", "numpy")) == ()
+    assert packages.packages_for_modules(("no_such_package_here",)) == ("no_such_package_here",)
     assert modules_needed(needing("numpy.linalg")) == ("numpy",)
 
 
@@ -357,7 +357,7 @@ def first_cell(*problems: str) -> str:
     """The first cell of a notebook with these problems of the package's own bank."""
     bank = Bank.open()
     variants = [rendering.sample(bank, problem, 0) for problem in problems]
-    return render(loose_paper(variants, "quiz"), TEMPLATES)[0].source
+    return render(standalone_paper(variants, "quiz"), TEMPLATES)[0].source
 
 
 def test_the_first_cell_takes_its_example_from_a_part_that_asks_for_a_number() -> None:

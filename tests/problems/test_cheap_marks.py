@@ -121,7 +121,7 @@ def test_what_does_nothing_earns_nothing(name: str) -> None:
     for part, key in variant.keys.items():
         if not isinstance(key, CodeKey) or f"class {part}" in key.starter:
             continue
-        if packages.missing(key.part.needs) or key.part.device == "cuda":
+        if packages.missing_packages(key.part.needs) or key.part.device == "cuda":
             continue
         for body in BODIES:
             source = EMPTY.format(name=part, body=body)

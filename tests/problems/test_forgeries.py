@@ -233,7 +233,7 @@ def test_properties_refuse_what_is_impossible(name: str) -> None:
     for key in variant.keys.values():
         if not isinstance(key, CodeKey) or key.solution_functions.get("holds") is None:
             continue
-        if packages.missing(key.part.needs):
+        if packages.missing_packages(key.part.needs):
             pytest.skip("it needs what is not installed")
         hidden = key.solution_functions
         for case, want in zip(key.cases, key.expected, strict=True):

@@ -130,7 +130,7 @@ def under_other_names(solution: str, function: str) -> str:
 @pytest.mark.parametrize(("name", "part"), [*kernels()])
 def test_a_kernel_may_call_its_arguments_as_it_likes(name: str, part: str) -> None:
     key = a_key(name, part)
-    if packages.missing(key.part.needs):
+    if packages.missing_packages(key.part.needs):
         pytest.skip("it needs what is not installed")
     judgement = earned(key, under_other_names(key.draw.solution, part))
     assert judgement.share == 1, judgement.note

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from grader.model import Call, Limits, Outcome, Trial
+from grader.model import Call, CallPlan, Limits, Outcome
 from grader.runtime.kernels import contention
 from grader.runtime.kernels.causes import describe_end
 from grader.runtime.kernels.contention import (
@@ -156,7 +156,7 @@ computed(0.5)
 q1_x = 1
 q2_f = computed
 """
-CALLS = Trial(
+CALLS = CallPlan(
     name="q2_f",
     alias="f",
     calls=(Call(inputs='{"seconds": {"t": "float", "v": "0.5"}}'),),

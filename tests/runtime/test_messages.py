@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.model import Call, Evidence, Limits, Outcome, Trial
+from grader.model import Call, CallPlan, Evidence, Limits, Outcome
 from grader.runtime.execute.calls import read_reply
 from grader.runtime.kernels import AskReply, ask
 from grader.runtime.kernels.client import CellClient, Transcript, unpack_part
@@ -376,7 +376,7 @@ def calls(cell: str, count: int, **way: Any) -> tuple[Evidence, list[str]]:
     """What came of so many calls of the `f` that *cell* defines."""
     inputs = [json.dumps({"x": {"t": "int", "v": str(n)}}) for n in range(count)]
     made = tuple(Call(inputs=one, seed=n) for n, one in enumerate(inputs))
-    trials = (Trial(name="f", alias="f", calls=made),)
+    trials = (CallPlan(name="f", alias="f", calls=made),)
     evidence = run(cell, asks="f", trials=trials, limits=QUICK, **way)
     raw = evidence.answers["f"].raw
     assert raw is not None

@@ -26,7 +26,7 @@ from grader.kinds.student_tools.ranks import (  # noqa: E402
     RankHungError,
     run_ranks,
 )
-from grader.model import Call, Limits, Outcome, Trial  # noqa: E402
+from grader.model import Call, CallPlan, Limits, Outcome  # noqa: E402
 from grader.runtime.sandbox import choose  # noqa: E402
 from tests.helpers.notebooks import run  # noqa: E402
 
@@ -480,7 +480,7 @@ def test_in_a_kernel_a_deadlock_costs_its_own_call_alone(sandbox: str) -> None:
             '{"t": "int", "v": "4"}, {"t": "int", "v": "5"}',
         )
     )
-    trial = Trial(
+    trial = CallPlan(
         name="shift",
         alias="shift",
         driver=DRIVER,

@@ -15,7 +15,7 @@ from grader.units.quantity import (
     DimensionError,
     Quantity,
     base_unit,
-    describe,
+    describe_dimension,
     dimension_of,
 )
 
@@ -180,9 +180,9 @@ def test_scaling_by_a_plain_number_keeps_the_dimension(a, n) -> None:
 
 
 def test_dimensions_are_described_in_words() -> None:
-    assert describe(SIZE) == "a size"
-    assert describe(ONE) == "a plain number"
+    assert describe_dimension(SIZE) == "a size"
+    assert describe_dimension(ONE) == "a plain number"
     odd = (1, 0, -1, 0, 0, 2, 0, -2)
-    assert describe(odd) == "a quantity in bit·s²/token/USD²"
+    assert describe_dimension(odd) == "a quantity in bit·s²/token/USD²"
     assert base_unit(ONE) == ""
     assert base_unit((0, 0, 0, 0, 0, -1, 0, 0)) == "1/s"

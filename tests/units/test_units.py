@@ -17,7 +17,7 @@ from grader.units.table import FITTING, NAMES, SYMBOLS
 
 # Generous for a busy machine; what runs away would take minutes.
 SOON = 1.0
-NAMED = units.names()
+NAMED = units.named_units()
 EVERYDAY = ["GB", "GiB", "B", "bit", "Gb", "ms", "s", "TFLOP", "TFLOP/s", "GB/s", "token/s", ""]
 
 
@@ -85,14 +85,17 @@ class TestUnits:
         ],
     )
     def test_a_spelling_has_its_scale(self, text, scale) -> None:
-        assert units.unit(text).scale == pytest.approx(scale, rel=1e-15)
+        assert units.parse_unit(text).scale == pytest.approx(scale, rel=1e-15)
 
     def test_what_looks_alike_has_its_own_dimension(self) -> None:
-        flop, speed, hertz = (units.unit(t).dimension for t in ("FLOP", "FLOP/s", "Hz"))
-        assert len({flop, speed, hertz, units.unit("").dimension}) == 4
-        assert units.unit("W").dimension == units.unit("J/s").dimension
-        assert units.unit("1/s").dimension == hertz
-        assert len({units.unit(t).dimension for t in ("token", "param", "sample", "B", "1")}) == 5
+        flop, speed, hertz = (units.parse_unit(t).dimension for t in ("FLOP", "FLOP/s", "Hz"))
+        assert len({flop, speed, hertz, units.parse_unit("").dimension}) == 4
+        assert units.parse_unit("W").dimension == units.parse_unit("J/s").dimension
+        assert units.parse_unit("1/s").dimension == hertz
+        assert (
+            len({units.parse_unit(t).dimension for t in ("token", "param", "sample", "B", "1")})
+            == 5
+        )
 
     @pytest.mark.parametrize(
         ("text", "said"),
@@ -119,13 +122,13 @@ class TestUnits:
     def test_an_unknown_unit_says_what_to_write(self, text, said) -> None:
         started = time.perf_counter()
         with pytest.raises(units.UnitError) as caught:
-            units.unit(text)
+            units.parse_unit(text)
         assert said in str(caught.value)
         assert time.perf_counter() - started < SOON
 
     def test_every_spelling_of_the_table_is_readable(self) -> None:
         for spelling, measure in SYMBOLS.items():
-            one = units.unit(spelling)
+            one = units.parse_unit(spelling)
             assert (one.numerator, one.denominator, one.dimension) == measure
 
     def test_every_name_of_expressions_is_one_of_its_unit(self) -> None:
@@ -133,12 +136,14 @@ class TestUnits:
         for name, value in NAMED.items():
             assert name.isidentifier()
             assert units.magnitude(value, name) == 1
-            assert units.show(value) == f"1 {units.printed_unit(name)}"
+            assert units.format_quantity(value) == f"1 {units.printed_unit(name)}"
 
     def test_every_unit_that_values_are_printed_in_is_of_that_dimension(self) -> None:
         for dimension, candidates in FITTING.items():
-            scales = [units.unit(c).scale for c in candidates]
-            assert [units.unit(c).dimension for c in candidates] == [dimension] * len(candidates)
+            scales = [units.parse_unit(c).scale for c in candidates]
+            assert [units.parse_unit(c).dimension for c in candidates] == [dimension] * len(
+                candidates
+            )
             assert scales == sorted(scales)
 
 
@@ -175,10 +180,10 @@ class TestConversion:
 
     def test_dimensions_are_compared_for_values_and_tuples(self) -> None:
         assert dimension_of(NAMED["GB"]) == dimension_of(NAMED["bit"])
-        assert dimension_of(NAMED["GB"]) == units.unit("KiB").dimension
+        assert dimension_of(NAMED["GB"]) == units.parse_unit("KiB").dimension
         assert dimension_of(3) == dimension_of(4.5)
         assert dimension_of(NAMED["GB"]) != dimension_of(3)
-        assert dimension_of(NAMED["Hz"]) != units.unit("FLOP/s").dimension
+        assert dimension_of(NAMED["Hz"]) != units.parse_unit("FLOP/s").dimension
 
     @settings(deadline=None)
     @given(
@@ -218,12 +223,12 @@ class TestPrinting:
         ],
     )
     def test_numbers_are_printed_short_and_in_full(self, x, text) -> None:
-        assert units.number(x) == text
+        assert units.format_number(x) == text
 
     def test_digits_are_significant_and_never_cut_the_whole_part(self) -> None:
-        assert units.number(math.pi, 3) == "3.14"
-        assert units.number(1234.5678, 3) == "1235"
-        assert units.number(0.00123456, 2) == "0.0012"
+        assert units.format_number(math.pi, 3) == "3.14"
+        assert units.format_number(1234.5678, 3) == "1235"
+        assert units.format_number(0.00123456, 2) == "0.0012"
 
     @pytest.mark.parametrize(
         ("value", "text"),
@@ -245,7 +250,7 @@ class TestPrinting:
         ],
     )
     def test_a_value_is_shown_with_a_unit_that_fits(self, value, text) -> None:
-        assert units.show(value) == text
+        assert units.format_quantity(value) == text
 
     @pytest.mark.parametrize(
         ("typed", "printed"),
@@ -260,18 +265,18 @@ class TestPrinting:
         ],
     )
     def test_what_is_printed_can_be_typed_again(self, typed: str, printed: str) -> None:
-        assert units.with_unit(12.5, typed) == f"12.5 {printed}"
+        assert units.format_with_unit(12.5, typed) == f"12.5 {printed}"
         for sign in (typed, printed, printed.replace("µ", "μ")):
             assert units.read(f"12.5 {sign}", typed).value == 12.5
 
     def test_a_value_is_shown_in_the_unit_asked_for(self) -> None:
-        assert units.show(112e9 * NAMED["byte"], "GiB", 4) == "104.3 GiB"
-        assert units.show(0.25, "%") == "25%"
-        assert units.show(1 / 9, "%") == "11.11%"
-        assert units.show(1 / 9, "%", 6) == "11.1111%"
-        assert units.show(28, "") == "28"
+        assert units.format_quantity(112e9 * NAMED["byte"], "GiB", 4) == "104.3 GiB"
+        assert units.format_quantity(0.25, "%") == "25%"
+        assert units.format_quantity(1 / 9, "%") == "11.11%"
+        assert units.format_quantity(1 / 9, "%", 6) == "11.1111%"
+        assert units.format_quantity(28, "") == "28"
         with pytest.raises(DimensionError):
-            units.show(28, "GB")
+            units.format_quantity(28, "GB")
 
     @settings(deadline=None)
     @given(
@@ -281,11 +286,13 @@ class TestPrinting:
     )
     @example(999999.5, "GB", 6)
     def test_what_is_shown_reads_as_the_value(self, x, unit, digits) -> None:
-        shown = units.show(units.quantity(x, unit), unit, digits)
+        shown = units.format_quantity(units.quantity(x, unit), unit, digits)
         again = read(shown, unit)
         rounding = max(0.51 * 10 ** (1 - digits), 4e-16)
         assert again == pytest.approx(x, rel=rounding, abs=1e-290)
-        assert units.read(shown, unit).shown == units.show(units.quantity(again, unit), unit)
+        assert units.read(shown, unit).shown == units.format_quantity(
+            units.quantity(again, unit), unit
+        )
 
 
 class TestReading:
@@ -500,4 +507,4 @@ def test_the_reference_has_every_unit_and_reads_as_it_says() -> None:
     assert {*NAMES} - {"byte"} <= {*shown}
     for text in shown:
         if text not in {"FLOPs", "teraflops"}:
-            assert units.unit(text).scale > 0
+            assert units.parse_unit(text).scale > 0

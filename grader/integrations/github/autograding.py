@@ -11,7 +11,7 @@ from pathlib import Path
 
 from grader.check.run import AnswerLine, CheckResult
 from grader.errors import GraderError, SetupError
-from grader.files import write_whole
+from grader.files import write_atomic
 from grader.grading.results import set_published
 from grader.grading.run import grade
 from grader.grading.settings import Settings
@@ -93,7 +93,7 @@ def grade_notebook(
         raise unknown
     with tempfile.TemporaryDirectory(prefix="grader-one-") as folder:
         handed, out = Path(folder) / "submissions", Path(folder) / "results"
-        write_whole(handed / f"{student}.ipynb", data)
+        write_atomic(handed / f"{student}.ipynb", data)
         run = grade(handed, release, out, settings)
         if not run.collected.submissions:
             raise unknown

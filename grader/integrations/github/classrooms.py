@@ -13,7 +13,7 @@ from grader.bank.folders import Bank
 from grader.bank.index import own_bank
 from grader.draw import paper
 from grader.errors import SetupError
-from grader.files import write_whole
+from grader.files import write_atomic
 from grader.integrations.github.classroom import (
     Course,
     check_course,
@@ -122,7 +122,9 @@ def init_classroom(
         instructor[ROSTER] = _roster_csv(release)
     instructor[KEPT] = stored_options(wishes, tuple(shown))
     _write_files(out / INSTRUCTOR, instructor)
-    write_whole(out / INSTRUCTOR / "release" / "release.json", release_bytes(release), private=True)
+    write_atomic(
+        out / INSTRUCTOR / "release" / "release.json", release_bytes(release), private=True
+    )
     _write_files(out / BUNDLE, bundle)
     notes = (*own_bank_notes(release), *_notes(course, wishes), *_template_notes(release, course))
     return WrittenClassroom(
@@ -310,4 +312,4 @@ def _write_files(folder: Path, files: Mapping[str, bytes]) -> None:
     for name, data in files.items():
         target = folder / name
         if not target.exists() or target.read_bytes() != data:
-            write_whole(target, data)
+            write_atomic(target, data)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.errors import GraderError, SetupError, SubmissionError
-from grader.files import write_whole
+from grader.files import write_atomic
 from grader.grading.settings import Settings
 from grader.integrations.github.autograding import grade_notebook
 from grader.integrations.gradescope.image import RELEASE, SETTINGS, RunSettings, time_limit
@@ -94,7 +94,7 @@ def autograde(root: Path) -> AutograderOutput:
             "fault, and no points are deducted. Tell your instructor."
         )
         done = replace(_ungraded_output(sentence, metadata), sentence=f"not graded: {error}")
-    write_whole(root / "results" / FILE, done.data)
+    write_atomic(root / "results" / FILE, done.data)
     return done
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from grader.bank.folders import Bank
 from grader.errors import SetupError
-from grader.files import write_whole
+from grader.files import write_atomic
 from grader.integrations.github.classrooms import ClassroomOptions, course_of
 from grader.integrations.gradescope.image import TORCH_MB, WHEELS, Autograder, autograder_zip
 from grader.integrations.gradescope.network import network_problems
@@ -73,7 +73,7 @@ def make_autograder(
     if offline:
         packages = _download_packages(one, packages)
     data = autograder_zip(replace(one, wheels=packages), release_bytes(release), bank.templates)
-    write_whole(out, data, private=True)
+    write_atomic(out, data, private=True)
     return BuiltAutograder(
         release=release.id,
         bytes=len(data),

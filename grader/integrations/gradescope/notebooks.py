@@ -12,7 +12,7 @@ from grader.collect.found import FileQuota, NotebookFile
 from grader.collect.names import display_name
 from grader.errors import SubmissionError
 from grader.model import SAMPLE
-from grader.notebook.self_description import About, read_owner
+from grader.notebook.self_description import SelfDescription, read_owner
 
 MOST = 20
 """Notebooks of one submission that are read."""
@@ -94,7 +94,7 @@ def _read_candidate(found: NotebookFile) -> _Candidate:
     try:
         about, readable = read_owner(notebook.read(data)), True
     except SubmissionError:
-        about, readable = About(), False  # grading reports what is wrong with it
+        about, readable = SelfDescription(), False  # grading reports what is wrong with it
     return _Candidate(
         found=found,
         data=data,

@@ -15,7 +15,7 @@ from grader.integrations.lms.quizzes.fit import even_points_note, join_points
 from grader.integrations.quiz_items import quiz_items
 from grader.kinds.texts import fill
 from grader.model import ExamSet, Slot, Variant
-from grader.model.quiz import Asked, Field, Pool, Quiz
+from grader.model.quiz import Pool, Quiz, QuizPart, QuizQuestion
 from grader.model.result import GivenValue
 from grader.notebook.render import given_values, letter_of
 from grader.release.rendering import private_key_of
@@ -108,7 +108,7 @@ class _VariantDraw:
         groups = [sorted(shuffled[start :: slot.choose]) for start in range(slot.choose)]
         return [tuple(slot.pool[i] for i in group) for group in sorted(groups)]
 
-    def iter_questions(self, problem: str, slot: Slot) -> Iterator[Asked]:
+    def iter_questions(self, problem: str, slot: Slot) -> Iterator[QuizQuestion]:
         """Yields variants of *problem* that all look different to students."""
         seen: set[object] = set()
         for number in range(1, self.variants * TRIES + 1):
@@ -145,11 +145,11 @@ def _shortage_notes(pools: Sequence[Pool], variants: int) -> Iterator[str]:
                 yield f"{name}: found only {found} different variants instead of {variants}"
 
 
-def quiz_question(variant: Variant, slot: Slot, number: int) -> Asked:
+def quiz_question(variant: Variant, slot: Slot, number: int) -> QuizQuestion:
     """The variant as a question of a quiz, with the parts and points of *slot*."""
     dice, problem = variant.draw, variant.problem
     points = points_of(problem, slot)
-    return Asked(
+    return QuizQuestion(
         problem=problem.id,
         title=problem.title,
         variant=number,
@@ -164,9 +164,9 @@ def quiz_question(variant: Variant, slot: Slot, number: int) -> Asked:
     )
 
 
-def _quiz_field(variant: Variant, part: str, points: float, letter: str) -> Field:
+def _quiz_field(variant: Variant, part: str, points: float, letter: str) -> QuizPart:
     key = variant.keys[part]
-    return Field(
+    return QuizPart(
         id=part,
         letter=letter,
         kind=key.part.kind,
@@ -177,7 +177,7 @@ def _quiz_field(variant: Variant, part: str, points: float, letter: str) -> Fiel
     )
 
 
-def _visible_part(asked: Asked) -> object:
+def _visible_part(asked: QuizQuestion) -> object:
     """What a student sees of the question, apart from the order of options."""
     fields = tuple(replace(field, items=()) for field in asked.fields)
     return replace(asked, variant=0, solution="", fields=fields)

@@ -12,7 +12,7 @@ from pathlib import Path, PurePath, PurePosixPath
 from grader.collect import Notice
 from grader.collect.names import make_notice
 from grader.errors import SetupError
-from grader.files import alone, sweep
+from grader.files import exclusive_lock, remove_partial_files
 from grader.gradebook import Gradebook
 from grader.grading import signals
 from grader.grading.batch import execute_all
@@ -67,9 +67,9 @@ def grade_assignment(
     settings = replace(settings, limits=_limits(assignment, settings.limits, cell_seconds))
     found = collect_assignment(submissions, assignment.name, [n.name for n in assignment.notebooks])
     _require_students(found, only, submissions)
-    with Gradebook.open(out, create=True) as book, alone(out):
+    with Gradebook.open(out, create=True) as book, exclusive_lock(out):
         for folder in WRITTEN_INTO:
-            sweep(out / folder)
+            remove_partial_files(out / folder)
         _bind_results(book, assignment)
         book.add_students(Student(id=student) for student in found.submissions)
         works = {

@@ -10,7 +10,7 @@ from grader.grading.reveal import run_story
 from grader.integrations.nbgrader.assignment import Assignment
 from grader.integrations.nbgrader.source import release_of, stored_assignment
 from grader.model import Audience, Evidence, Mark, Student
-from grader.model.result import Feedback, Row, RunStory, ShownPart, ShownProblem
+from grader.model.result import Feedback, Row, RunSummary, ShownPart, ShownProblem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +107,7 @@ def _shown_part(mark: Mark) -> ShownPart:
     )
 
 
-def _run_story(evidence: Evidence, *, published: bool) -> RunStory:
+def _run_story(evidence: Evidence, *, published: bool) -> RunSummary:
     """How the notebook ran; until publication, of failed tests only the error's name."""
     if published:
         return run_story(evidence)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from grader import notebook
 from grader.errors import SetupError, SubmissionError
-from grader.files import write_whole
+from grader.files import write_atomic
 from grader.gradebook import Gradebook
 from grader.integrations.nbgrader.assignment import (
     Assignment,
@@ -153,7 +153,7 @@ def _assignment_json(assignment: Assignment) -> str:
 def store_assignment(book: Gradebook, assignment: Assignment) -> None:
     """Writes the assignment's cells next to the gradebook, so that marks can be explained."""
     data = _assignment_json(assignment).encode()
-    write_whole(book.folder / FILE, data, durable=True, private=True)
+    write_atomic(book.folder / FILE, data, durable=True, private=True)
 
 
 def stored_assignment(book: Gradebook) -> Assignment:

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from grader.errors import SetupError
-from grader.files import alone, sweep
+from grader.files import exclusive_lock, remove_partial_files
 from grader.gradebook import Gradebook
 from grader.grading.kept_marks import score_safely
 from grader.grading.run import WRITTEN_INTO
@@ -30,7 +30,7 @@ from grader.model import (
     Verdict,
 )
 from grader.model.evidence import VERSION
-from grader.model.printed import Form, Place, cell_name
+from grader.model.printed import AnswerForm, AnswerPlace, cell_name
 from grader.release.file import load_release
 from grader.release.papers import SEATS, Papers, bind, papers_of
 
@@ -65,9 +65,9 @@ def enter_answers(sheet: Path, release_file: Path, out: Path) -> EntryResult:
     release = load_release(release_file)
     versions = _Versions(release)
     rows = load_answers(sheet, versions.codes, versions.places)
-    with Gradebook.open(out, create=True) as book, alone(out):
+    with Gradebook.open(out, create=True) as book, exclusive_lock(out):
         for folder in WRITTEN_INTO:
-            sweep(out / folder)
+            remove_partial_files(out / folder)
         bind(book, release, release_file)
         _require_paper(book)
         before = book.setting(SEATS)
@@ -176,7 +176,7 @@ def _score_row(
     book: Gradebook,
     mine: Paper,
     row: TypedRow,
-    places: tuple[Place, ...],
+    places: tuple[AnswerPlace, ...],
     sha256: str,
     sheet: Path,
     run: int,
@@ -191,7 +191,7 @@ def _score_row(
     return grade
 
 
-def evidence_of(row: TypedRow, places: tuple[Place, ...], sha256: str) -> Evidence:
+def evidence_of(row: TypedRow, places: tuple[AnswerPlace, ...], sha256: str) -> Evidence:
     """The answers in *row* in the form of evidence from a kernel; runs nothing."""
     answers = {p.name: _typed_answer(p, row.answers) for p in places}
     return Evidence(
@@ -204,11 +204,11 @@ def evidence_of(row: TypedRow, places: tuple[Place, ...], sha256: str) -> Eviden
     )
 
 
-def _typed_answer(place: Place, typed: Mapping[str, str]) -> Answer:
+def _typed_answer(place: AnswerPlace, typed: Mapping[str, str]) -> Answer:
     raw: Raw | None
-    if place.form is Form.TEXT:
+    if place.form is AnswerForm.TEXT:
         raw = _text_value(READ)
-    elif place.form is Form.GRID:
+    elif place.form is AnswerForm.GRID:
         cells = [
             [
                 _cell_value(typed.get(cell_name(place.name, i, j), ""))
@@ -242,10 +242,10 @@ def _paper_digest(row: TypedRow) -> str:
     return hashlib.sha256(plain.encode("utf-8", "backslashreplace")).hexdigest()
 
 
-def _manual_points(row: TypedRow, places: tuple[Place, ...]) -> Iterator[tuple[str, float]]:
+def _manual_points(row: TypedRow, places: tuple[AnswerPlace, ...]) -> Iterator[tuple[str, float]]:
     """Yields the name of each manually graded answer with its points on the sheet."""
     for place in places:
-        if place.form is Form.TEXT and (written := row.answers.get(place.names[0])):
+        if place.form is AnswerForm.TEXT and (written := row.answers.get(place.names[0])):
             yield place.name, float(written)
 
 

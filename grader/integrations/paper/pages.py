@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from grader import units
 from grader.integrations.templates import html_environment, render_template
 from grader.model import Student
-from grader.model.printed import Form, PrintedExam
+from grader.model.printed import AnswerForm, PrintedExam
 from grader.text.markdown import author_text, strip_paragraph
 from grader.text.spreadsheet import csv_line, escape_cell
 from grader.words import points
@@ -54,7 +54,7 @@ def answer_sheet(exams: Iterable[PrintedExam], students: Iterable[Student]) -> b
 
 
 def _render_page(name: str, exam: PrintedExam, templates: tuple[Path, ...]) -> bytes:
-    text = render_template(_environment(templates), name, exam=exam, Form=Form)
+    text = render_template(_environment(templates), name, exam=exam, Form=AnswerForm)
     return text.encode("utf-8", "backslashreplace")
 
 
@@ -76,6 +76,6 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
         "author_text": author_text,
         "strip_paragraph": _inline_markup,
         "points": _points,
-        "plain": units.number,
+        "plain": units.format_number,
     }
     return environment

@@ -11,7 +11,7 @@ from pathlib import Path
 from grader.bank.folders import Bank
 from grader.draw import paper
 from grader.errors import SetupError
-from grader.files import write_whole
+from grader.files import write_atomic
 from grader.integrations.paper.pages import SHEET, answer_sheet, exam_html, key_html
 from grader.integrations.quiz_items import quiz_items
 from grader.kinds import Kind, kinds
@@ -19,9 +19,9 @@ from grader.kinds.texts import fill
 from grader.model import ExamSet, Key, Paper, Problem, Question, Release, Slot, Student
 from grader.model.item import ChoiceItem, EssayItem, NumberItem, TextItem
 from grader.model.printed import (
-    Column,
-    Form,
-    Place,
+    AnswerForm,
+    AnswerPlace,
+    PrintedColumn,
     PrintedExam,
     PrintedMistake,
     PrintedPart,
@@ -77,16 +77,16 @@ def print_exam(
     files = []
     for one in exams:
         files += [out / f"exam-{one.version}.html", out / f"key-{one.version}.html"]
-        write_whole(files[-2], exam_html(one, bank.templates))
-        write_whole(files[-1], key_html(one, bank.templates), private=True)
+        write_atomic(files[-2], exam_html(one, bank.templates))
+        write_atomic(files[-1], key_html(one, bank.templates), private=True)
     files.append(out / SHEET)
     kept = [f"{SHEET} already exists and was not changed"] if files[-1].exists() else []
     if not kept:  # somebody may have typed into it
-        write_whole(files[-1], answer_sheet(exams, students))
+        write_atomic(files[-1], answer_sheet(exams, students))
     strange = sorted({s.version for s in students if s.version} - {e.version for e in exams})
     if strange:
         kept.append(f"the roster names versions that are not printed: {', '.join(strange)}")
-    essays = dict.fromkeys(p.name for e in exams for p in e.places if p.form is Form.TEXT)
+    essays = dict.fromkeys(p.name for e in exams for p in e.places if p.form is AnswerForm.TEXT)
     read = [f"grade manually and type the points in: {', '.join(essays)}"] if essays else []
     return PrintResult(
         release=release, files=tuple(files), notes=(*notes, *made.notes, *read, *kept)
@@ -229,33 +229,33 @@ def _printed_part(question: Question, key: Key, letter: str) -> PrintedPart:
 
 
 _FORMS = {
-    "choice": Form.LETTER,
-    "multi_choice": Form.LETTERS,
-    "true_false": Form.TRUTH,
-    "ordering": Form.ORDER,
-    "matching": Form.PAIRS,
-    "table": Form.GRID,
+    "choice": AnswerForm.LETTER,
+    "multi_choice": AnswerForm.LETTERS,
+    "true_false": AnswerForm.TRUTH,
+    "ordering": AnswerForm.ORDER,
+    "matching": AnswerForm.PAIRS,
+    "table": AnswerForm.GRID,
 }
 
 
-def place_of(name: str, kind: Kind, key: Key) -> Place:
+def place_of(name: str, kind: Kind, key: Key) -> AnswerPlace:
     """The place for the answer of *key*; a line for kinds without a specific form."""
-    form = _FORMS.get(key.part.kind, Form.LINE)
+    form = _FORMS.get(key.part.kind, AnswerForm.LINE)
     if any(isinstance(item, EssayItem) for item in quiz_items(key)):
-        form = Form.TEXT
-    if form is Form.GRID:
+        form = AnswerForm.TEXT
+    if form is AnswerForm.GRID:
         sheet = kind.sheet(key)
         rows, columns = sheet["rows"], sheet["columns"]
         assert isinstance(rows, list)  # noqa: S101 - by the kind's own word
         assert isinstance(columns, list)  # noqa: S101
-        return Place(
+        return AnswerPlace(
             name=name,
             form=form,
             corner=str(sheet["row"]),
             rows=tuple(rows),
-            columns=tuple(Column(title=t, unit=printed_unit(unit)) for t, unit in columns),
+            columns=tuple(PrintedColumn(title=t, unit=printed_unit(unit)) for t, unit in columns),
         )
-    return Place(
+    return AnswerPlace(
         name=name,
         form=form,
         unit=printed_unit(getattr(key.part, "unit", "")),
@@ -263,10 +263,10 @@ def place_of(name: str, kind: Kind, key: Key) -> Place:
     )
 
 
-def _box_count(key: Key, form: Form) -> int:
-    if form is Form.ORDER:
+def _box_count(key: Key, form: AnswerForm) -> int:
+    if form is AnswerForm.ORDER:
         return len(getattr(key, "choices", ()))
-    if form is Form.PAIRS:
+    if form is AnswerForm.PAIRS:
         return len(getattr(key, "items", ()))
     return 2 if key.part.kind == "short_text" else 1
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from grader.errors import Location, SpecError, SpecErrors
 from grader.model import Student
-from grader.model.printed import POINTS, Form, Place
+from grader.model.printed import POINTS, AnswerForm, AnswerPlace
 from grader.registry import nearest
 from grader.release.roster import id_problem
 from grader.text.csv_table import table_rows
@@ -29,7 +29,7 @@ class TypedRow:
 
 
 def load_answers(
-    path: Path, codes: Mapping[str, str], places: Mapping[str, Sequence[Place]]
+    path: Path, codes: Mapping[str, str], places: Mapping[str, Sequence[AnswerPlace]]
 ) -> tuple[TypedRow, ...]:
     """Reads the sheet at *path*.
 
@@ -48,7 +48,9 @@ def load_answers(
 class _Sheet:
     """Collects lines and errors while the sheet is read."""
 
-    def __init__(self, file: str, codes: Mapping[str, str], places: Mapping[str, Sequence[Place]]):
+    def __init__(
+        self, file: str, codes: Mapping[str, str], places: Mapping[str, Sequence[AnswerPlace]]
+    ):
         self._file = file
         self._codes = codes
         self._names = {
@@ -125,7 +127,7 @@ class _Sheet:
                 f"version {version} does not ask for '{column}'",
                 "check the version's letter, or leave the cell empty",
             )
-        elif place.form is Form.TEXT and not _is_points(written, place.points):
+        elif place.form is AnswerForm.TEXT and not _is_points(written, place.points):
             self._add_error(
                 line,
                 f"'{written[:40]}' under '{column}' is not a number from 0 to {place.points:g}",

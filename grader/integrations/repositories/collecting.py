@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from grader.errors import GraderError, SetupError, shown
-from grader.files import alone, write_whole
+from grader.files import exclusive_lock, write_atomic
 from grader.grading.ownership import exam_fit
 from grader.integrations.repositories.git import (
     ANYONE,
@@ -164,7 +164,7 @@ def collect_repositories(
     """
     out.mkdir(parents=True, exist_ok=True)
     listed = list(wanted)
-    with alone(out), ThreadPoolExecutor(max_workers=how.jobs) as pool:
+    with exclusive_lock(out), ThreadPoolExecutor(max_workers=how.jobs) as pool:
         state = _read_state(out)
         work = partial(_collect_one, out=out, how=how, state=dict(state))
         outcomes = []
@@ -177,7 +177,7 @@ def collect_repositories(
         finally:
             # If the run is interrupted, what was found after a deadline is still final.
             data = {student: asdict(entry) for student, entry in sorted(state.items())}
-            write_whole(out / STATE, (json.dumps(data, indent=1) + "\n").encode())
+            write_atomic(out / STATE, (json.dumps(data, indent=1) + "\n").encode())
     return tuple(outcomes)
 
 
@@ -217,7 +217,7 @@ def _collect_one(
     entry = _new_entry(taken, repository, before, asked)
     target = out / f"{student}.ipynb"
     if not target.exists() or target.read_bytes() != taken.data:
-        write_whole(target, taken.data)
+        write_atomic(target, taken.data)
     _set_file_time(target, entry.committed)
     text = f"{shown(taken.path, 80)} of {entry.committed}"
     if taken.newer:

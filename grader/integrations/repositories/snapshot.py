@@ -195,7 +195,7 @@ def _blob_of_file(path: str, mode: str, blob: str) -> str:
 def _read_blob(git: Git, blob: str, path: str) -> bytes:
     size = int(git.line("cat-file", "-s", blob))
     if size > notebook.MAX_BYTES:
-        raise notebook.too_large(size)
+        raise notebook.too_large_error(size)
     data = git.run("cat-file", "blob", blob, most=notebook.MAX_BYTES)
     if data.startswith(_LFS):
         raise SubmissionError(

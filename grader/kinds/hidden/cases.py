@@ -23,7 +23,7 @@ from grader.kinds.hidden.authored import line_of_error, run_solution_code
 from grader.kinds.hidden.compare import Closeness
 from grader.kinds.hidden.given import Given
 from grader.kinds.hidden.source import definitions
-from grader.model import Call, Draw, Trial, packages
+from grader.model import Call, CallPlan, Draw, packages
 from grader.wire import trial, watch
 
 MOST_CASES = 200
@@ -156,7 +156,9 @@ class SolutionFunctions:
 
     def call_reference(self, call: Call) -> Mapping[str, Any]:
         """Returns the result of calling the reference."""
-        one = Trial(name="it", alias=self.part, driver=self.driver, tools=self.tools, calls=(call,))
+        one = CallPlan(
+            name="it", alias=self.part, driver=self.driver, tools=self.tools, calls=(call,)
+        )
         return perform_first_call(one, {"it": self.get()})
 
     def ask(self, kind: str, call: Call, raw: Mapping[str, Any]) -> str | None:
@@ -177,14 +179,14 @@ def decode_inputs(call: Call) -> dict[str, Any]:
     return {name: trial.decode(raw) for name, raw in json.loads(call.inputs).items()}
 
 
-def watch_request(trial: Trial) -> Mapping[str, object]:
+def watch_request(trial: CallPlan) -> Mapping[str, object]:
     """Returns the request that makes `grader.wire.trial` watch for forbidden names."""
     if not trial.forbid:
         return {}
     return {"watch": inspect.getsource(watch), "forbid": list(trial.forbid)}
 
 
-def perform_first_call(one: Trial, space: Mapping[str, Any]) -> Mapping[str, Any]:
+def perform_first_call(one: CallPlan, space: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns the result of the first call of *one* by `grader.wire.trial`, run in this process;
     for trusted code only."""
     (call,) = one.calls[:1]
@@ -240,11 +242,11 @@ def load_solution_functions(
 
 def _require_packages(part: str, error: BaseException) -> None:
     """Raises PackageError if *error* is due to a missing package."""
-    lacking = packages.lacking_for(error) if isinstance(error, ImportError) else ""
+    lacking = packages.missing_package_of(error) if isinstance(error, ImportError) else ""
     if lacking:
         raise PackageError(
             f"'{part}' can't be judged here: its solution needs {lacking}, which is not installed",
-            fix=packages.install([lacking]),
+            fix=packages.install_command([lacking]),
         ) from error
 
 
@@ -253,7 +255,7 @@ def _binding_code(name: str, function: str) -> str:
     return f"\n\n{name} = {function}\n"
 
 
-def run_here(one: Trial, source: str, function: str = "") -> Mapping[str, object]:
+def run_here(one: CallPlan, source: str, function: str = "") -> Mapping[str, object]:
     """Returns the data that running *source* and every call of *one* leaves; for trusted code only.
 
     *source* is code that `Hidden.source` made from *function*. Functions of the file keep their own

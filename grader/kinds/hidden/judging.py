@@ -15,7 +15,7 @@ from grader.kinds.hidden.compare import (
 )
 from grader.kinds.hidden.pins import ExpectedError, ExpectedProperties, HiddenCase
 from grader.kinds.hidden.source import FAILED_BEFORE
-from grader.model import Call, Judgement, Trial, Verdict
+from grader.model import Call, CallPlan, Judgement, Verdict
 from grader.wire import trial
 from grader.wire.values import UnknownError, decode_result
 
@@ -185,7 +185,7 @@ def _failure_in_words(call: Mapping[str, object], key: CodeKey) -> str:
 
 def example_fault(call: Mapping[str, object], key: CodeKey) -> str | None:
     """Returns how a visible example failed; None if it passed."""
-    digests = Trial(
+    digests = CallPlan(
         name="", alias="", tools=key.tools, driver=key.part.driver,
         calls=tuple(Call(example=example) for example in key.examples),
     ).digests  # fmt: skip

@@ -88,13 +88,16 @@ def given_values(variant: Variant) -> list[tuple[str, str]]:
         if parameter.rows:
             for column in parameter.rows[0]:
                 label = parameter.labels.get(column, column.replace("_", " "))
-                rows.append((label, units.show(variant.draw.parameters[column])))
+                rows.append((label, units.format_quantity(variant.draw.parameters[column])))
         else:
             label = parameter.label or name.replace("_", " ")
-            rows.append((label, units.show(variant.draw.parameters[name])))
+            rows.append((label, units.format_quantity(variant.draw.parameters[name])))
     for label, expression in variant.problem.given.items():
         rows.append(
-            (label, units.show(evaluate(expression, variant.draw.scope, variant.draw.facts)))
+            (
+                label,
+                units.format_quantity(evaluate(expression, variant.draw.scope, variant.draw.facts)),
+            )
         )
     return rows
 
@@ -262,6 +265,6 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
         lstrip_blocks=True,
         autoescape=False,  # noqa: S701 - what comes out is Markdown and Python, never HTML
     )
-    environment.filters["plain"] = units.number
+    environment.filters["plain"] = units.format_number
     environment.filters["literal"] = wrap_literal
     return environment

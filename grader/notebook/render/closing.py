@@ -124,7 +124,7 @@ def wrap_literal(value: object, spaces: int = 4) -> str:
 @lru_cache(maxsize=256)
 def _units(asked: frozenset[str]) -> tuple[tuple[tuple[int, ...], str], ...]:
     """Returns the names of all units that a unit in *asked* may be composed of, by dimension."""
-    dimensions = [units.unit(unit).dimension for unit in asked]
+    dimensions = [units.parse_unit(unit).dimension for unit in asked]
     used = {at for dimension in dimensions for at, power in enumerate(dimension) if power}
     known: dict[tuple[int, ...], list[str]] = {}
     for name, measure in table.SYMBOLS.items():

@@ -38,7 +38,9 @@ def _tolerance(parts: list[Part]) -> str:
     rules = {_relative(rule) for part in parts for rule in _rules(part)}
     if len(rules) != 1 or None in rules or whole - {EXACT}:
         return ""
-    near = f"A number is accepted within {units.number(100 * (rules.pop() or 0))}% of the key"
+    near = (
+        f"A number is accepted within {units.format_number(100 * (rules.pop() or 0))}% of the key"
+    )
     return f"{near}; a whole number must be exact." if whole else f"{near}."
 
 

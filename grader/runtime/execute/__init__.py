@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from grader import notebook
 from grader.errors import SubmissionError
-from grader.model import Answer, Evidence, Job, Limits, Outcome, Trial
+from grader.model import Answer, CallPlan, Evidence, Job, Limits, Outcome
 from grader.model.evidence import CUT_SHORT, DISTURBED, RERUN
 from grader.notebook import Cell
 from grader.runtime.execute.deferral import (
@@ -215,7 +215,7 @@ _PRELOADED: Mapping[str, tuple[frozenset[str], str]] = {
 }
 
 
-def _modules_to_preload(cells: Sequence[Cell], trials: Sequence[Trial]) -> tuple[str, ...]:
+def _modules_to_preload(cells: Sequence[Cell], trials: Sequence[CallPlan]) -> tuple[str, ...]:
     texts = [cell.source for cell in cells if cell.type == "code"]
     for trial in trials:
         texts += [trial.driver, *trial.tools, trial.race.setup if trial.race else ""]

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from grader.kinds.hidden.analysis import NotAnalyzedError, definitions, functions_of
 from grader.kinds.hidden.cases import watch_request
 from grader.kinds.hidden.source import FAILED_BEFORE, UNDEFINED
-from grader.model import Answer, Call, Outcome, Raw, Trial
+from grader.model import Answer, Call, CallPlan, Outcome, Raw
 from grader.runtime.kernels import CallResult, Session
 from grader.runtime.kernels.ask import UNREADABLE, check_string, decode_json
 from grader.wire.trial import MAX_DEPTH, MAX_ITEMS, TOO_MUCH
@@ -49,7 +49,7 @@ class NotebookKernels(Protocol):
 
 
 def add_call_results(
-    trial: Trial,
+    trial: CallPlan,
     answer: Answer,
     code: Sequence[str],
     session: Session,
@@ -80,7 +80,7 @@ def add_call_results(
     return Answer(name=answer.name, raw=raw)
 
 
-def _find_source(trial: Trial, code: Sequence[str]) -> tuple[str, str]:
+def _find_source(trial: CallPlan, code: Sequence[str]) -> tuple[str, str]:
     """Returns the function's source and ""; or "" and why the source can't be found."""
     try:
         source = definitions(code, trial.name)
@@ -94,7 +94,7 @@ def _find_source(trial: Trial, code: Sequence[str]) -> tuple[str, str]:
 class _Calls:
     """The calls of one function."""
 
-    def __init__(self, trial: Trial, session: Session, kernels: NotebookKernels, source: str):
+    def __init__(self, trial: CallPlan, session: Session, kernels: NotebookKernels, source: str):
         self._trial = trial
         self._source = source
         self._has_source = not source
@@ -166,7 +166,7 @@ class _Calls:
         return {**found, **seconds}
 
 
-def _encode_request(trial: Trial, call: Call) -> str:
+def _encode_request(trial: CallPlan, call: Call) -> str:
     asked: dict[str, object] = {
         "name": trial.name,
         "driver": trial.driver,

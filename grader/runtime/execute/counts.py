@@ -14,7 +14,7 @@ from typing import Protocol
 
 from grader.errors import SetupError
 from grader.kinds import ratios
-from grader.model import Race, Raw
+from grader.model import Benchmark, Raw
 from grader.runtime.kernels import Session
 from grader.runtime.machine.counters import Counter, find_counter_error, open_counter
 from grader.wire.values import decode_result
@@ -50,14 +50,14 @@ class InconclusiveError(Exception):
     """The grader could not measure; the message says why."""
 
 
-def describe_missing_counter(race: Race) -> Raw:
+def describe_missing_counter(race: Benchmark) -> Raw:
     """Returns evidence that this machine can't count what *race* compares; {} if it can."""
     why = find_counter_error(race.by) if race.by in OUTSIDE else None
     return {} if why is None else {"uncounted": why.what}
 
 
 def compare_counts(
-    race: Race, name: str, sides: KernelPair, mine: Session, cells: Sequence[str]
+    race: Benchmark, name: str, sides: KernelPair, mine: Session, cells: Sequence[str]
 ) -> dict[str, object]:
     """Returns the counts of each round (the student's first), and whether the results differed."""
     try:
@@ -146,7 +146,7 @@ class _CountingBySystem:
 
 
 def _count_rounds(
-    race: Race, name: str, sides: KernelPair, mine: Session, way: _CountingMethod
+    race: Benchmark, name: str, sides: KernelPair, mine: Session, way: _CountingMethod
 ) -> dict[str, object]:
     rounds: list[list[float]] = []
     idle: list[float] = []

@@ -10,20 +10,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from grader.model import Answer, CellRun, Trial, packages
-from grader.model.evidence import WAITS
+from grader.model import Answer, CallPlan, CellRun, packages
+from grader.model.evidence import WAITING_TAG
 
 
-def missing_requirement(trial: Trial, device: str) -> str:
+def missing_requirement(trial: CallPlan, device: str) -> str:
     """Returns the device or package that *trial* has to wait for; empty if it can run here."""
     if trial.device not in ("cpu", device):
         return trial.device
-    return next(iter(packages.missing(trial.needs)), "")
+    return next(iter(packages.missing_packages(trial.needs)), "")
 
 
-def stand_in_code(trials: Iterable[Trial]) -> Sequence[str]:
+def stand_in_code(trials: Iterable[CallPlan]) -> Sequence[str]:
     """Returns sources that make imports of missing packages succeed; run them first."""
-    names = dict.fromkeys(name for trial in trials for name in packages.missing(trial.needs))
+    names = dict.fromkeys(
+        name for trial in trials for name in packages.missing_packages(trial.needs)
+    )
     modules = sorted(packages.PACKAGES[name].module for name in names)
     return [_STANDS_IN.format(modules=modules)] if modules else []
 
@@ -35,13 +37,13 @@ def defer_missing(answers: Mapping[str, Answer], cells: Iterable[CellRun]) -> di
     """
     stopped = [match[1] for cell in cells if (match := _LACKED.match(cell.error or ""))]
     named = (name for name, one in packages.PACKAGES.items() if one.module in stopped)
-    lacking = next(iter(packages.missing(named)), "")
+    lacking = next(iter(packages.missing_packages(named)), "")
     if not lacking:
         return dict(answers)
     return {name: _defer_answer(answer, lacking) for name, answer in answers.items()}
 
 
-def defer_measurement(trial: Trial, answer: Answer, device: str) -> Answer:
+def defer_measurement(trial: CallPlan, answer: Answer, device: str) -> Answer:
     """Returns *answer*, marked as deferred if its measurement needs something missing here."""
     package = missing_requirement(trial, device)
     if not package or answer.raw is None or trial.race is None or not trial.race.alone:
@@ -58,7 +60,9 @@ def _defer_answer(answer: Answer, package: str) -> Answer:
     is_missing = answer.raw is None or answer.raw.get("type") == _NOTHING
     if not is_missing:
         return answer
-    return Answer(name=answer.name, raw={"t": WAITS, "deferred": package}, absent=answer.absent)
+    return Answer(
+        name=answer.name, raw={"t": WAITING_TAG, "deferred": package}, absent=answer.absent
+    )
 
 
 _NOTHING = "MissingPackageValue"

@@ -14,7 +14,7 @@ from functools import cache
 from grader.errors import SetupError
 from grader.kinds import ratios
 from grader.kinds.hidden.analysis import NotAnalyzedError, definitions
-from grader.model import Answer, Outcome, Race, Raw, Trial
+from grader.model import Answer, Benchmark, CallPlan, Outcome, Raw
 from grader.runtime.execute import agreement, counts
 from grader.runtime.execute.calls import read_reply
 from grader.runtime.execute.counts import InconclusiveError
@@ -51,7 +51,7 @@ class _LateError(Exception):
 
 
 def measure_answer(
-    trial: Trial,
+    trial: CallPlan,
     answer: Answer,
     code: Sequence[str],
     start: Start,
@@ -89,7 +89,7 @@ def measure_answer(
     return Answer(name=answer.name, raw=raw)
 
 
-def reason_to_repeat(trial: Trial, answer: Answer) -> str | None:
+def reason_to_repeat(trial: CallPlan, answer: Answer) -> str | None:
     """Returns why to measure again with nothing else running; None if that would not help."""
     race, found = trial.race, (answer.raw or {}).get("race")
     if race is None or not isinstance(found, dict) or "uncounted" in found or "disturbed" in found:
@@ -106,7 +106,9 @@ def _has_returned(raw: Raw) -> bool:
     return any(isinstance(value, dict) and value.get("t") != "none" for value in said)
 
 
-def _iter_definitions(trial: Trial, race: Race, code: Sequence[str]) -> Iterator[Sequence[str]]:
+def _iter_definitions(
+    trial: CallPlan, race: Benchmark, code: Sequence[str]
+) -> Iterator[Sequence[str]]:
     """Yields sources that define the function in a new kernel, in the order in which to try them.
 
     First its definition with everything it uses; then the whole notebook, since another cell may
@@ -123,7 +125,7 @@ def _iter_definitions(trial: Trial, race: Race, code: Sequence[str]) -> Iterator
 
 
 def _measure_once(
-    trial: Trial, race: Race, cells: Sequence[str], start: Start, options: KernelOptions
+    trial: CallPlan, race: Benchmark, cells: Sequence[str], start: Start, options: KernelOptions
 ) -> Raw:
     try:
         with open_session(start, options) as clean:
@@ -141,7 +143,7 @@ def _measure_once(
 class _Measurement:
     """One measurement."""
 
-    def __init__(self, trial: Trial, race: Race, clean: Session):
+    def __init__(self, trial: CallPlan, race: Benchmark, clean: Session):
         self._trial = trial
         self._race = race
         self._clean = clean
@@ -301,7 +303,7 @@ def _read_count(raw: object) -> float:
     return value
 
 
-def _roofline_bound(race: Race, profile: MachineProfile) -> float:
+def _roofline_bound(race: Benchmark, profile: MachineProfile) -> float:
     """Returns the machine's roofline bound in seconds; 0 if its profile lacks the figures."""
     try:
         return roofline_seconds(
@@ -315,7 +317,7 @@ def _roofline_bound(race: Race, profile: MachineProfile) -> float:
         return 0.0
 
 
-def _is_clear(race: Race, found: Raw) -> bool:
+def _is_clear(race: Benchmark, found: Raw) -> bool:
     """Returns whether *found* shows on which side of every mark the ratio lies."""
     if race.alone:
         return True

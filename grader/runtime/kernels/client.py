@@ -103,7 +103,7 @@ class CellClient(NotebookClient):
 
     def __init__(self, client: Any = None):
         super().__init__(
-            notebook.node(),
+            notebook.one_cell_notebook(),
             km=cast("Any", _NoManager()),
             allow_errors=True,
             timeout=None,
@@ -127,7 +127,7 @@ class CellClient(NotebookClient):
         self.transcript, self.reply, self._shown = Transcript(keep), {}, []
         self.kc.asked = asked
         # A new node, so that metadata in the student's notebook has no effect.
-        await self.async_execute_cell(notebook.node(source).cells[0], 0)
+        await self.async_execute_cell(notebook.one_cell_notebook(source).cells[0], 0)
 
     async def _async_poll_kernel_alive(self) -> None:
         """Never returns: the session checks whether the kernel is alive, and does so sooner."""

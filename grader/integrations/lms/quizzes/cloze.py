@@ -15,8 +15,8 @@ from itertools import groupby
 
 from grader.integrations.lms.quizzes.numbers import exact_text, split_range
 from grader.integrations.lms.quizzes.texts import html_table, inline_html, number_hint, part_html
-from grader.model.item import ChoiceItem, Choosable, Item, NumberItem, PairsItem, TextItem
-from grader.model.quiz import Field
+from grader.model.item import ChoiceItem, ChoiceOption, Item, NumberItem, PairsItem, TextItem
+from grader.model.quiz import QuizPart
 from grader.text.markdown import plain_text
 
 NONE = "None of these"
@@ -39,7 +39,7 @@ def escape_gaps(html: str) -> str:
     return _GAP.sub("&#123;", html)
 
 
-def gap_weights(field: Field) -> list[Fraction]:
+def gap_weights(field: QuizPart) -> list[Fraction]:
     """The points of each gap of the part."""
     points = Fraction(field.points).limit_denominator(1000)
     found: list[Fraction] = []
@@ -66,7 +66,7 @@ def is_asked_by_option(item: Item) -> bool:
     return isinstance(item, ChoiceItem) and item.several and item.rule == "each-option"
 
 
-def question_with_gaps(field: Field, scale: int) -> str:
+def question_with_gaps(field: QuizPart, scale: int) -> str:
     """The part's question with its gaps. Multiplying by *scale* makes all weights whole."""
     marks = [str(int(weight * scale)) for weight in gap_weights(field)]
     first = field.items[0]
@@ -86,7 +86,7 @@ def question_with_gaps(field: Field, scale: int) -> str:
 _HOW = "Choose for each."
 
 
-def _number_gaps(field: Field, marks: Sequence[str]) -> str:
+def _number_gaps(field: QuizPart, marks: Sequence[str]) -> str:
     items = [item for item in field.items if isinstance(item, NumberItem)]
     written_gaps = [_number_gap(item, mark) for item, mark in zip(items, marks, strict=True)]
     if len(items) == 1:
@@ -130,14 +130,14 @@ def _choice_gap(item: ChoiceItem, mark: str) -> str:
     return _format_gap(mark, f"MR{shuffled}", answers)
 
 
-def option_shares(item: ChoiceItem) -> list[tuple[Choosable, float]]:
+def option_shares(item: ChoiceItem) -> list[tuple[ChoiceOption, float]]:
     """Each option, including "None of these", with the share that ticking it adds or deducts.
 
     Moodle's own rule is net-correct. The closest to all-or-nothing is that one wrong tick deducts
     everything, and a missing right one costs its share.
     """
     count = sum(choice.right for choice in item.choices)
-    none = Choosable(id="none", text=NONE, right=not count)
+    none = ChoiceOption(id="none", text=NONE, right=not count)
     right = 1 / (count or 1)
     wrong = -right if item.rule == "net-correct" else -1.0
     return [(choice, right if choice.right else wrong) for choice in (*item.choices, none)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from grader.errors import SetupError
 from grader.model.item import Item
-from grader.model.quiz import Asked, Field, Pool, Quiz
+from grader.model.quiz import Pool, Quiz, QuizPart, QuizQuestion
 from grader.words import counted, points
 
 # Maps an item and its points to the reason why it can't be asked; None if it can.
@@ -100,7 +100,7 @@ def _find_unfit(pool: Pool, unfit: Unfit) -> Mapping[Place, _UnfitPart]:
     return found
 
 
-def _unfit_reason(field: Field, unfit: Unfit) -> str | None:
+def _unfit_reason(field: QuizPart, unfit: Unfit) -> str | None:
     if not field.items:
         return f"it has no equivalent of {field.kind} parts"
     reasons = (unfit(item, field.points * getattr(item, "weight", 1.0)) for item in field.items)
@@ -156,7 +156,7 @@ def _reasons_of(lost: Mapping[Place, _UnfitPart], problem: str) -> Iterator[str]
     return (f"{place[2]}: {part.why}" for place, part in lost.items() if place[1] == problem)
 
 
-def part_label(pool: Pool, asked: Asked, field: Field) -> str:
+def part_label(pool: Pool, asked: QuizQuestion, field: QuizPart) -> str:
     """A part's name for messages, such as `q3_share`; names the problem if the pool has several."""
     name = f"q{pool.number}_{field.id}"
     return name if len(pool.problems) == 1 else f"{name} of {asked.problem}"
@@ -176,7 +176,7 @@ def loss_notes(quiz: Quiz, more: Callable[[Item], Iterator[str]]) -> tuple[str, 
     return tuple(f"{phrase}: {', '.join(names)}" for phrase, names in found.items())
 
 
-def _loss_phrases(field: Field, more: Callable[[Item], Iterator[str]]) -> Iterator[str]:
+def _loss_phrases(field: QuizPart, more: Callable[[Item], Iterator[str]]) -> Iterator[str]:
     for item in field.items:
         yield from item.lost
         yield from more(item)
@@ -184,7 +184,7 @@ def _loss_phrases(field: Field, more: Callable[[Item], Iterator[str]]) -> Iterat
         yield "graded with the correct earlier answers, not with the student's"
 
 
-def one_question_pools(quiz: Quiz, several: Callable[[Asked], bool], why: str) -> Quiz:
+def one_question_pools(quiz: Quiz, several: Callable[[QuizQuestion], bool], why: str) -> Quiz:
     """The quiz with only pools that the system can draw from: each problem is one question.
 
     A system draws one question from a pool. Problems that need *several* questions are removed

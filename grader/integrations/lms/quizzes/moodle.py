@@ -23,7 +23,7 @@ from grader.integrations.lms.quizzes.xml import add_element, document_bytes, ele
 from grader.integrations.lms.variants import VariantsExporter
 from grader.model.exported import Exported
 from grader.model.item import ChoiceItem, Item, NumberItem, OrderItem
-from grader.model.quiz import Asked, Field, Pool, Quiz
+from grader.model.quiz import Pool, Quiz, QuizPart, QuizQuestion
 
 SMALLEST = 1e-10
 """Smallest answer: Moodle widens every tolerance by 1e-14, which must not matter."""
@@ -114,7 +114,7 @@ def _iter_losses(item: Item) -> Iterator[str]:
 class _MoodleQuestion:
     """Parts of a variant that form one question in Moodle."""
 
-    fields: tuple[Field, ...]
+    fields: tuple[QuizPart, ...]
     gaps: bool
 
     @property
@@ -122,7 +122,7 @@ class _MoodleQuestion:
         return round(sum(field.points for field in self.fields), 4)
 
 
-def _group_parts(asked: Asked) -> list[_MoodleQuestion]:
+def _group_parts(asked: QuizQuestion) -> list[_MoodleQuestion]:
     """The variant as few questions as possible, so that its parts stay together."""
     inside = tuple(f for f in asked.fields if all(map(cloze.can_be_gap, f.items)))
     together = [inside] if inside else []
@@ -130,7 +130,7 @@ def _group_parts(asked: Asked) -> list[_MoodleQuestion]:
     return [_MoodleQuestion(fields=f, gaps=not _is_native(f)) for f in (*together, *apart)]
 
 
-def _is_native(fields: tuple[Field, ...]) -> bool:
+def _is_native(fields: tuple[QuizPart, ...]) -> bool:
     """Whether they are a single item that one of Moodle's question types can ask."""
     if len(fields) > 1 or len(fields[0].items) > 1:
         return False
@@ -170,7 +170,9 @@ def _category_element(quiz: Quiz, name: str, mark: float) -> Element:
     return made
 
 
-def _question_element(asked: Asked, sheet: _MoodleQuestion, scale: int, count: int) -> Element:
+def _question_element(
+    asked: QuizQuestion, sheet: _MoodleQuestion, scale: int, count: int
+) -> Element:
     parts = "-".join(field.id for field in sheet.fields)
     name = f"{asked.problem} {asked.variant:03d}" + (f" {parts}" if count > 1 else "")
     heading = QuestionHeading(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from grader.model.item import Range
+from grader.model.item import NumberRange
 
 Centred = tuple[int | float, int | float]
 
@@ -14,7 +14,7 @@ def exact_text(value: float) -> str:
     return repr(value)
 
 
-def split_range(found: Range) -> tuple[Centred, ...]:
+def split_range(found: NumberRange) -> tuple[Centred, ...]:
     """A range as one value with a tolerance, or as two that overlap.
 
     The first value is the range's own, which the other system shows as the right answer.

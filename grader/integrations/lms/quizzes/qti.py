@@ -24,7 +24,7 @@ from grader.model.item import (
     OrderItem,
     TextItem,
 )
-from grader.model.quiz import Asked, Field, Pool, Quiz
+from grader.model.quiz import Pool, Quiz, QuizQuestion
 from grader.text.markdown import plain_text, typeset_text
 
 SMALLEST = 1e-4
@@ -148,7 +148,7 @@ class _CanvasQuestion:
     points: float
     index: int
 
-    def text(self, asked: Asked) -> str:
+    def text(self, asked: QuizQuestion) -> str:
         """The whole prompt, and the question."""
         more = []
         if isinstance(self.item, NumberItem):
@@ -158,7 +158,7 @@ class _CanvasQuestion:
         return prompt_html(asked) + part_html(self.part, " ".join(more))
 
 
-def _canvas_questions(asked: Asked) -> Iterator[_CanvasQuestion]:
+def _canvas_questions(asked: QuizQuestion) -> Iterator[_CanvasQuestion]:
     for part in asked.fields:
         for index, item in enumerate(part.items):
             points = round(part.points * getattr(item, "weight", 1.0), DECIMALS)
@@ -236,7 +236,7 @@ def _add_group(
 
 
 def _question_element(
-    pool: Pool, asked: Asked, piece: _CanvasQuestion, names: _Identifiers
+    pool: Pool, asked: QuizQuestion, piece: _CanvasQuestion, names: _Identifiers
 ) -> Element:
     part = (pool.number, asked.problem, asked.variant, piece.part.id, piece.index)
     letter = f" ({piece.part.letter})" if piece.part.letter else ""

@@ -17,7 +17,7 @@ from grader.integrations.lms.quizzes.texts import inline_html
 from grader.integrations.lms.quizzes.xml import add_element, element
 from grader.model.item import (
     ChoiceItem,
-    Choosable,
+    ChoiceOption,
     EssayItem,
     Item,
     NumberItem,
@@ -170,7 +170,7 @@ def _choice_question(item: ChoiceItem, heading: ItemHeading) -> Element:
 
 
 def _add_choice_feedback(
-    processing: Element, numbers: Sequence[int], choices: Sequence[Choosable]
+    processing: Element, numbers: Sequence[int], choices: Sequence[ChoiceOption]
 ) -> list[tuple[str, str]]:
     """Appends the conditions that show feedback on choices; returns its names and HTML."""
     found = []

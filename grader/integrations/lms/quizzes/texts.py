@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from html import escape
 
 from grader.model.item import NumberItem
-from grader.model.quiz import Asked, Field
+from grader.model.quiz import QuizPart, QuizQuestion
 from grader.text.markdown import strip_paragraph, typeset_text
 from grader.units import printed_unit
 from grader.words import points
@@ -17,12 +17,12 @@ def inline_html(text: str) -> str:
     return strip_paragraph(typeset_text(text))
 
 
-def prompt_html(asked: Asked) -> str:
+def prompt_html(asked: QuizQuestion) -> str:
     """The HTML above the parts: the prompt, the table of given values, the conventions."""
     return "".join((typeset_text(asked.prompt), _given_table(asked), _conventions_list(asked)))
 
 
-def _given_table(asked: Asked) -> str:
+def _given_table(asked: QuizQuestion) -> str:
     if not asked.given:
         return ""
     rows = [[inline_html(one.label), inline_html(one.value)] for one in asked.given]
@@ -36,14 +36,14 @@ def html_table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return f"<table>\n<thead><tr>{top}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n"
 
 
-def _conventions_list(asked: Asked) -> str:
+def _conventions_list(asked: QuizQuestion) -> str:
     if not asked.assumptions:
         return ""
     lines = "".join(f"<li>{inline_html(one)}</li>\n" for one in asked.assumptions)
     return f"<p><strong>Conventions</strong></p>\n<ul>\n{lines}</ul>\n"
 
 
-def part_html(field: Field, more: str = "") -> str:
+def part_html(field: QuizPart, more: str = "") -> str:
     """A part's question with its letter and points; *more* is plain text that follows it."""
     letter = f"<strong>({field.letter})</strong> " if field.letter else ""
     tail = f" {escape(more)}" if more else ""
@@ -64,6 +64,6 @@ def number_hint(item: NumberItem) -> str:
     return f"{what} in {printed_unit(item.unit)}, without the unit" if item.unit else what
 
 
-def solution_html(asked: Asked) -> str:
+def solution_html(asked: QuizQuestion) -> str:
     """The worked solution; empty if there is none."""
     return typeset_text(asked.solution) if asked.solution else ""

@@ -11,7 +11,7 @@ from typing import Any
 from grader.integrations.nbgrader.making import judging, numbers
 from grader.model.item import (
     ChoiceItem,
-    Choosable,
+    ChoiceOption,
     EssayItem,
     Item,
     NumberItem,
@@ -195,7 +195,7 @@ def iter_losses(item: Item) -> Iterator[str]:
         yield "written in a Markdown cell, and graded manually in nbgrader"
 
 
-def _option_list(choices: Sequence[Choosable]) -> str:
+def _option_list(choices: Sequence[ChoiceOption]) -> str:
     """Returns the options as a Markdown list."""
     lines = (
         f"- **{letter}.** " + choice.text.replace("\n", "\n  ")

@@ -10,7 +10,7 @@ from grader.integrations.nbgrader.making.answers import AnswerCells, answer_of
 from grader.integrations.nbgrader.making.reading import CODE
 from grader.integrations.nbgrader.regions import TEXT_STUB
 from grader.model.item import EssayItem
-from grader.model.quiz import Asked, Field, Pool, Quiz
+from grader.model.quiz import Pool, Quiz, QuizPart, QuizQuestion
 from grader.words import points
 
 _HOW = """\
@@ -45,7 +45,7 @@ def _title_text(quiz: Quiz) -> str:
     return "\n\n".join(filter(None, (f"# {quiz.title}", about, quiz.instructions, _HOW)))
 
 
-def _question_text(pool: Pool, asked: Asked) -> str:
+def _question_text(pool: Pool, asked: QuizQuestion) -> str:
     blocks = [
         f"## {pool.number}. {asked.title} ({_count(asked.points, 'point')})",
         asked.prompt,
@@ -59,7 +59,7 @@ def _question_text(pool: Pool, asked: Asked) -> str:
     return "\n\n".join(filter(None, blocks))
 
 
-def _part_cells(pool: Pool, field: Field) -> Iterator[SourceCell]:
+def _part_cells(pool: Pool, field: QuizPart) -> Iterator[SourceCell]:
     name = f"q{pool.number}_{field.id}"
     place = f"{pool.number} ({field.letter})" if field.letter else str(pool.number)
     head = f"**{place}** {field.ask} *({_count(field.points, 'point')})*"

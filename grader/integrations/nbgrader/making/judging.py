@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from grader.model.item import Choosable, NumberItem, Range, Words
+from grader.model.item import AcceptedTexts, ChoiceOption, NumberItem, NumberRange
 
 RULE_TEXTS: Mapping[str, str] = {
     "all-or-nothing": "all or nothing",
@@ -28,12 +28,12 @@ return 0.0
 """
 
 
-def number_code(read: str, ranges: Sequence[Range]) -> str:
+def number_code(read: str, ranges: Sequence[NumberRange]) -> str:
     """Code that gives the share of the first range that contains the number."""
     return f"x = {read}\n" + _IN_RANGES.format(ranges=_range_literals(ranges))
 
 
-def _range_literals(ranges: Sequence[Range]) -> str:
+def _range_literals(ranges: Sequence[NumberRange]) -> str:
     found = [(r.low, r.high, r.share, r.feedback) for r in ranges]
     return repr(found)
 
@@ -59,7 +59,7 @@ return min(total, 1.0)
 """
 
 
-def choice_code(read: str, choices: Sequence[tuple[object, Choosable]]) -> str:
+def choice_code(read: str, choices: Sequence[tuple[object, ChoiceOption]]) -> str:
     """Code that gives the share of the chosen option."""
     found = {label: (c.share, c.feedback) for label, c in choices if c.share or c.feedback}
     return f"""\
@@ -112,7 +112,7 @@ return sum(map(str.__eq__, {list(right)!r}, map(str, given))) / {len(right)}
 """
 
 
-def text_code(read: str, words: Sequence[Words], *, exact: bool) -> str:
+def text_code(read: str, words: Sequence[AcceptedTexts], *, exact: bool) -> str:
     """Code that gives the share of the first entry with the same text."""
     fold = "" if exact else ".casefold()"
     found = [

@@ -26,7 +26,7 @@ def units_of(unit: str) -> dict[str, int | float]:
         return {**found, "%": 1}
     if not unit:
         return {**found, "%": 0.01}
-    asked = units.unit(unit)
+    asked = units.parse_unit(unit)
     below = unit.partition("/")[2]
     for name in " ".join(_PREFIXED.values()).split():
         for text in (name, f"{name}/{below}") if below else (name,):
@@ -38,7 +38,7 @@ def units_of(unit: str) -> dict[str, int | float]:
 
 def _unit_factor(text: str, asked: units.Unit) -> int | float | None:
     try:
-        one = units.unit(text)
+        one = units.parse_unit(text)
     except units.UnitError:
         return None
     if one.dimension != asked.dimension:
@@ -53,4 +53,6 @@ def number_instructions(item: NumberItem) -> str:
     if not item.unit:
         return what
     unit = units.printed_unit(item.unit)
-    return f'{what} in {unit}, or text with a unit such as "{units.with_unit(12.5, item.unit)}"'
+    return (
+        f'{what} in {unit}, or text with a unit such as "{units.format_with_unit(12.5, item.unit)}"'
+    )
