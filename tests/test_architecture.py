@@ -306,5 +306,17 @@ def test_contributors_see_the_same_table() -> None:
     assert table() in text, "paste what `python -m tests.test_architecture` prints"
 
 
+def test_no_test_module_imports_another() -> None:
+    """What tests share is in tests/helpers, so that each module runs alone."""
+    tests = PACKAGE.parent / "tests"
+    found = [
+        str(path.relative_to(tests))
+        for path in tests.rglob("*.py")
+        if "attacks" not in path.parts
+        and re.search(r"^\s*from tests(\.\w+)*\.test_\w+ import", path.read_text(), re.M)
+    ]
+    assert not found, f"move what these import into tests/helpers: {', '.join(found)}"
+
+
 if __name__ == "__main__":
     sys.stdout.write(table() + "\n")

@@ -18,8 +18,8 @@ from grader.kinds import kinds
 from grader.model import Parameter, Problem
 from grader.verify import checks
 from tests.helpers.commands import ok
+from tests.helpers.docs import PAGES, ROOT, registered_groups
 
-ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"
 
 
@@ -70,9 +70,6 @@ def test_the_schemas_in_the_repository_are_current(file: str, made) -> None:  # 
     assert stored == made(), f"run: grader schema > problems/{file}"
 
 
-PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
-
-
 def test_links_between_pages_lead_somewhere() -> None:
     for page in PAGES:
         for target in re.findall(r"\]\(([^)\s]+?)\)", page.read_text(encoding="utf-8")):
@@ -115,13 +112,6 @@ def find_module(name: str) -> bool:
         return find_spec(name) is not None
     except ModuleNotFoundError:
         return False
-
-
-def registered_groups() -> set[str]:
-    """The groups of entry points that the package reads."""
-    sources = (path.read_text(encoding="utf-8") for path in (ROOT / "grader").rglob("*.py"))
-    found = (re.findall(r'Registry\("[^"]+", "(grader\.\w+)"\)', text) for text in sources)
-    return {group for groups in found for group in groups}
 
 
 def test_every_entry_point_that_others_can_use_is_documented() -> None:

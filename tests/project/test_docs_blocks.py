@@ -32,7 +32,7 @@ from grader.draw import draw
 from grader.errors import GraderError
 from grader.kinds import kinds
 from grader.testing import check_kind
-from tests.project.test_docs import PAGES, ROOT, registered_groups
+from tests.helpers.docs import PAGES, ROOT, registered_groups
 
 
 @dataclass(frozen=True)
