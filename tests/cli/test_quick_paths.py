@@ -20,8 +20,9 @@ from grader.expressions.arithmetic import (
     BINARY,
     COMPARISONS,
     check_size,
-    positive,
+    negate,
     require_truth,
+    unary_plus,
 )
 from grader.expressions.functions import FUNCTIONS, call_function
 from grader.kinds.slips import WIDEST, find_slip, slips_of_unit
@@ -75,7 +76,7 @@ def slowly(node: ast.expr) -> Value:
         case ast.BinOp(left=left, op=op, right=right):
             return BINARY[syntax.BINARY[type(op)]](slowly(left), slowly(right))
         case ast.UnaryOp(op=op, operand=operand):
-            return (negative if isinstance(op, ast.USub) else positive)(slowly(operand))
+            return (negate if isinstance(op, ast.USub) else unary_plus)(slowly(operand))
         case ast.Compare(left=left, ops=[op], comparators=[right]):
             return COMPARISONS[syntax.COMPARISONS[type(op)]](slowly(left), slowly(right))
         case ast.BoolOp(values=values):

@@ -74,7 +74,7 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
     environment = html_environment(folders)
     environment.filters |= {
         "author_text": author_text,
-        "strip_paragraph": _inline_markup,
+        "inline": _inline_markup,
         "points": _points,
         "plain": units.format_number,
     }

@@ -33,7 +33,7 @@ from grader.notebook.render.answer_cells import choices_text
 from grader.release.file import load_release
 from grader.release.rendering import make_release
 from grader.release.versions import LETTERS
-from grader.units import printed_unit, with_unit
+from grader.units import format_with_unit, printed_unit
 
 PRINTED = 6
 """Default number of versions."""
@@ -277,7 +277,7 @@ def _printed_mistakes(key: Key) -> Iterator[PrintedMistake]:
         if isinstance(item, NumberItem):
             where = f"{item.row}, {item.column}: " if item.row else ""
             for one in item.ranges[1:]:
-                shown = with_unit(one.value, item.unit, 4)
+                shown = format_with_unit(one.value, item.unit, 4)
                 yield PrintedMistake(
                     answer=f"{where}{shown}", share=one.share, feedback=one.feedback
                 )

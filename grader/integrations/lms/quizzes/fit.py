@@ -143,12 +143,12 @@ def _drop_parts(
 
 def join_points(pool: Pool) -> str:
     """The points of each problem of *pool*, such as `a 2, b 3`."""
-    return ", ".join(f"{name} {points(worth)}" for name, worth in pool.worth.items())
+    return ", ".join(f"{name} {points(worth)}" for name, worth in pool.points_by_problem.items())
 
 
 def even_points_note(pool: Pool) -> str:
     """A note about what `Pool.with_equal_points` changes in *pool*."""
-    most = points(max(pool.worth.values()))
+    most = points(max(pool.points_by_problem.values()))
     return f"number {pool.number}: each problem is worth {most} points; before: {join_points(pool)}"
 
 

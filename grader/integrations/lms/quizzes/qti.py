@@ -24,7 +24,7 @@ from grader.model.item import (
     OrderItem,
     TextItem,
 )
-from grader.model.quiz import Pool, Quiz, QuizQuestion
+from grader.model.quiz import Pool, Quiz, QuizPart, QuizQuestion
 from grader.text.markdown import plain_text, typeset_text
 
 SMALLEST = 1e-4
@@ -143,7 +143,7 @@ def _choice_losses(item: ChoiceItem) -> Iterator[str]:
 class _CanvasQuestion:
     """One question in Canvas: a part, or a cell of a table."""
 
-    part: Field
+    part: QuizPart
     item: Item
     points: float
     index: int
