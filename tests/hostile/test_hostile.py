@@ -85,7 +85,7 @@ def test_every_attack_says_what_it_tries(one: Attack) -> None:
     assert {*one.stopped_by, *one.unsafe_without} <= LAYERS
     if one.form != "cells":
         ast.parse(one.path.read_text(encoding="utf-8"))
-        assert callable(one.function())
+        assert callable(one.load_function())
 
 
 def test_attacks_that_forge_have_no_honest_answers_to_hide_behind() -> None:

@@ -13,7 +13,7 @@ from grader.kinds import kinds
 from grader.kinds.code import CodeKind
 from grader.kinds.hidden.compare import Closeness
 from grader.kinds.hidden.form import form_difference
-from grader.kinds.hidden.rules import broken
+from grader.kinds.hidden.rules import find_forbidden_use
 from grader.model import Verdict
 from grader.verify import verify_problem
 from tests.helpers.banks import a_bank
@@ -241,8 +241,8 @@ def test_who_says_what_form_is_right_has_to_refuse_others(tmp_path: Path) -> Non
 @pytest.mark.parametrize("form", ["getattr(x, {})", "getattr(x, 'x' + {})", "vars()['x' + {}]"])
 def test_numbers_of_many_digits_in_code_are_no_fault_of_ours(form: str) -> None:
     source = "def f(x):\n    return " + form.format(f"0x{'f' * 6000}")
-    assert broken(source, ["torch.softmax", "loops"]) is None
-    assert broken("getattr(x, 'soft' + 'max')", ["torch.softmax"]) == "`torch.softmax`"
+    assert find_forbidden_use(source, ["torch.softmax", "loops"]) is None
+    assert find_forbidden_use("getattr(x, 'soft' + 'max')", ["torch.softmax"]) == "`torch.softmax`"
 
 
 def test_a_judge_that_fails_leaves_one_mark_open(monkeypatch: pytest.MonkeyPatch) -> None:

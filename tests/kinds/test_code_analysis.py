@@ -10,7 +10,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from grader.kinds.hidden.iter_doubts import find_doubtful_use
 
 from grader import notebook
 from grader.bank.folders import Bank
@@ -19,7 +18,8 @@ from grader.kinds import kinds, student_tools
 from grader.kinds.attempts import CodeKey
 from grader.kinds.hidden import analysis
 from grader.kinds.hidden.analysis import NotAnalyzedError
-from grader.kinds.hidden.rules import broken
+from grader.kinds.hidden.doubts import find_doubtful_use
+from grader.kinds.hidden.rules import find_forbidden_use
 from grader.kinds.hidden.source import MOST_CHARACTERS, definitions
 from grader.model import Verdict
 from grader.wire.watch import LOOPED, MOST_EVENTS, Watch
@@ -129,7 +129,7 @@ def test_long_code_is_analyzed_in_another_process_with_the_same_result() -> None
     assert len(source) > analysis.MOST_HERE
     short = source[: analysis.MOST_HERE]
     assert analysis.definitions([source], "f") == analysis.definitions([short], "f")
-    assert analysis.broken(source, ["math.fsum"]) == "`math.fsum`"
+    assert analysis.find_forbidden_use(source, ["math.fsum"]) == "`math.fsum`"
     assert analysis.unknown(source) is None
     assert analysis.functions_of(source) == analysis.functions_of(short)
     assert analysis.shape_of(source) == analysis.shape_of(short)
@@ -214,18 +214,20 @@ PLAIN = {
 
 @pytest.mark.parametrize("code", ROUNDABOUT.values(), ids=ROUNDABOUT)
 def test_what_reaches_things_in_roundabout_ways_is_undecidable(code: str) -> None:
-    assert find_doubtful_use(code, OPTIM) or broken(code, OPTIM)
+    assert find_doubtful_use(code, OPTIM) or find_forbidden_use(code, OPTIM)
     assert find_doubtful_use(code, ()) is None
 
 
 @pytest.mark.parametrize("code", PLAIN.values(), ids=PLAIN)
 def test_plain_code_is_decidable(code: str) -> None:
     assert find_doubtful_use(code, OPTIM) is None
-    assert broken(code, OPTIM) is None
+    assert find_forbidden_use(code, OPTIM) is None
 
 
 def test_a_pattern_takes_an_attribute() -> None:
-    assert broken("match torch:\n    case object(optim=o): pass", OPTIM) == "`torch.optim`"
+    assert (
+        find_forbidden_use("match torch:\n    case object(optim=o): pass", OPTIM) == "`torch.optim`"
+    )
 
 
 def test_what_is_right_in_the_bank_is_decidable() -> None:
@@ -242,7 +244,7 @@ def test_what_is_right_in_the_bank_is_decidable() -> None:
             for right in rights:
                 source = definitions([text], right)
                 assert find_doubtful_use(source, key.part.forbid) is None, (name, right)
-                assert broken(source, key.part.forbid) is None, (name, right)
+                assert find_forbidden_use(source, key.part.forbid) is None, (name, right)
                 seen += 1
     assert seen > 40
 

@@ -10,13 +10,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from grader.kinds.hidden.iter_doubts import find_doubtful_use
 
 from grader.bank.folders import Bank
 from grader.draw import draw, sample_seed
 from grader.kinds import rules
 from grader.kinds.attempts import Code, CodeAnswer, CodeKey
-from grader.kinds.hidden.rules import broken
+from grader.kinds.hidden.doubts import find_doubtful_use
+from grader.kinds.hidden.rules import find_forbidden_use
 from grader.kinds.hidden.source import definitions, functions_of
 from grader.wire.watch import call_watched, find_reached_rules
 from tests.helpers.code import STARTER, a_code_key, judged, ran
@@ -305,4 +305,4 @@ def test_an_optimizer_is_not_written_with_its_fused_kernel(problem: str, name: s
     keys = draw(bank.problem(problem), sample_seed(problem, 0), bank.facts).keys.values()
     forbidding = [k.part.forbid for k in keys if isinstance(k, CodeKey) and k.part.forbid]
     assert forbidding
-    assert all(broken(f"import torch\nstep = {name}", one) for one in forbidding)
+    assert all(find_forbidden_use(f"import torch\nstep = {name}", one) for one in forbidding)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from grader.kinds.hidden import analysis, raised, source, statements
 from grader.kinds.hidden.compare import Closeness, difference
 from grader.kinds.hidden.promised import digest_of_result
-from grader.kinds.hidden.rules import broken
+from grader.kinds.hidden.rules import find_forbidden_use
 from grader.runtime.execute.calls import read_reply
 from grader.wire import trial
 from grader.wire.values import Array, decode_result
@@ -434,13 +434,13 @@ KEEPS = {
 
 @pytest.mark.parametrize("code", BREAKS.values(), ids=BREAKS)
 def test_breaks_the_rule(code: str) -> None:
-    assert broken(code, SOFTMAX)
-    assert broken(code, ()) is None
+    assert find_forbidden_use(code, SOFTMAX)
+    assert find_forbidden_use(code, ()) is None
 
 
 @pytest.mark.parametrize("code", KEEPS.values(), ids=KEEPS)
 def test_keeps_the_rule(code: str) -> None:
-    assert broken(code, SOFTMAX) is None
+    assert find_forbidden_use(code, SOFTMAX) is None
 
 
 @pytest.mark.parametrize(
@@ -483,7 +483,7 @@ def test_keeps_the_rule(code: str) -> None:
     ],
 )  # fmt: skip
 def test_rules(rule: str, code: str, holds: bool) -> None:
-    assert (broken(code, (rule,)) is None) is holds
+    assert (find_forbidden_use(code, (rule,)) is None) is holds
 
 
 # -- what a name is made of
@@ -572,7 +572,7 @@ def test_no_text_makes_the_parser_hang_or_raise(text: str) -> None:
     for ask in (
         lambda: analysis.definitions([text], "a"),
         lambda: analysis.shape_of(text[:40_000]),
-        lambda: analysis.broken(text[:40_000], ("torch.softmax", "loops")),
+        lambda: analysis.find_forbidden_use(text[:40_000], ("torch.softmax", "loops")),
         lambda: analysis.undecidable(text[:40_000], ("torch.softmax", "loops")),
         lambda: analysis.unknown(text[:40_000]),
     ):

@@ -83,7 +83,7 @@ def no_authored_code(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("scoring ran a solution or drew random numbers")
 
-    monkeypatch.setattr(cases, "run_authored", refuse)
+    monkeypatch.setattr(cases, "run_solution_code", refuse)
     monkeypatch.setattr(np.random, "default_rng", refuse)
     cases.solution_module.cache_clear()
 

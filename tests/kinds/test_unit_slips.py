@@ -104,8 +104,8 @@ def test_a_ratio_with_two_causes_names_both() -> None:
     found = find_slip(560, 70, unit="GB", scope={"gpus": 8}, width=0.01)
     assert found is not None
     assert found.id == "slip-per-gpu-total"
-    assert "all 8 GPUs" in found.error_sentence
-    assert "Gb" in found.error_sentence
+    assert "all 8 GPUs" in found.sentence
+    assert "Gb" in found.sentence
 
 
 def test_the_sentence_names_the_slip() -> None:

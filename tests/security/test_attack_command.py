@@ -178,11 +178,11 @@ if os.fork() == 0:
 """
     with OrphanReaper() as orphans:
         subprocess.run([sys.executable, "-c", source], check=True)
-        (left,) = orphans.remaining(seconds=0.3)
+        (left,) = orphans.wait_for_remaining(seconds=0.3)
         assert left.token == token
         assert token in left.what
         orphans.end()
-        assert orphans.remaining(seconds=0) == ()
+        assert orphans.wait_for_remaining(seconds=0) == ()
 
 
 def test_shared_memory_that_stays_is_found() -> None:
