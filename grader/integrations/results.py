@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 
 from grader.errors import SetupError
@@ -19,6 +20,11 @@ VERDICT_TEXTS: Mapping[Verdict, str] = {
     Verdict.UNREADABLE: "can't be read",
     Verdict.UNSETTLED: "open",
 }
+
+
+def json_bytes(data: object) -> bytes:
+    """Returns *data* as indented JSON in UTF-8, with a line break at the end."""
+    return (json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
 def graded_problems(result: Result, *, leave_out: bool) -> tuple[ShownProblem, ...]:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from grader import notebook
+from grader.files import alone
 from grader.notebook import Cell
 
 HOME = Path(__file__).resolve().parents[2] / ".bench" / "nbgrader-tests"
@@ -147,13 +148,20 @@ def nbgrader() -> Nbgrader:
     given = os.environ.get("GRADER_TEST_NBGRADER")
     if given:
         return Nbgrader(Path(given))
-    done, wanted = HOME / ".installed", "\n".join(REQUIREMENTS)
-    if not done.exists() or done.read_text() != wanted:
-        pip = [str(Nbgrader(HOME).bin / "python"), "-m", "pip", "install", "--quiet"]
-        for command in ([sys.executable, "-m", "venv", str(HOME)], [*pip, *REQUIREMENTS]):
-            made = subprocess.run(command, capture_output=True, text=True, check=False)
-            if made.returncode:
-                last = (made.stderr.strip().splitlines() or ["no message"])[-1]
-                pytest.skip(f"nbgrader can't be installed here: {last}")
-        done.write_text(wanted)
+    HOME.parent.mkdir(exist_ok=True)
+    with alone(HOME.parent, wait=600.0):  # test processes that start together share it
+        _install()
     return Nbgrader(HOME)
+
+
+def _install() -> None:
+    done, wanted = HOME / ".installed", "\n".join(REQUIREMENTS)
+    if done.exists() and done.read_text() == wanted:
+        return
+    pip = [str(Nbgrader(HOME).bin / "python"), "-m", "pip", "install", "--quiet"]
+    for command in ([sys.executable, "-m", "venv", "--clear", str(HOME)], [*pip, *REQUIREMENTS]):
+        made = subprocess.run(command, capture_output=True, text=True, check=False)
+        if made.returncode:
+            last = (made.stderr.strip().splitlines() or ["no message"])[-1]
+            pytest.skip(f"nbgrader can't be installed here: {last}")
+    done.write_text(wanted)

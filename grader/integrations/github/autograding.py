@@ -116,19 +116,8 @@ def public_result(checked: CheckResult, student: str, submitted_at: str) -> Resu
         ShownProblem(number=n, id=f"q{n}", title="public check only", parts=tuple(parts))
         for n, parts in sorted(problems.items())
     )
-    feedback = Feedback(
-        student=Student(id=student),
-        exam=checked.about.exam or "exam",
-        title=f"{checked.about.exam or 'Exam'}, public checks only",
-        release=checked.about.release,
-        standing=Standing.GRADED,
-        audience=Audience.STUDENT,
-        published=False,
-        score=sum(problem.points for problem in shown),
-        max_score=float(len(checked.lines)),
-        complete=True,
-        problems=shown,
-    )
+    exam = checked.about.exam
+    feedback = _public_feedback(student, exam, checked.about.release, shown)
     return Result(
         feedback=feedback,
         submission_sha256=checked.sha256,
@@ -138,23 +127,28 @@ def public_result(checked: CheckResult, student: str, submitted_at: str) -> Resu
 
 
 def unreadable_result(why: str, student: str, submitted_at: str) -> Result:
-    """The result of an unreadable notebook: one public check that fails, with the reason *why*."""
+    """Returns the result of an unreadable notebook: one failed check, with the reason *why*."""
     part = _check_part("notebook", "notebook: can be read", False, why)
     problem = ShownProblem(number=0, id="notebook", title="public check only", parts=(part,))
-    feedback = Feedback(
+    return Result(feedback=_public_feedback(student, "", "", (problem,)), submitted_at=submitted_at)
+
+
+def _public_feedback(
+    student: str, exam: str, release: str, problems: tuple[ShownProblem, ...]
+) -> Feedback:
+    return Feedback(
         student=Student(id=student),
-        exam="exam",
-        title="Public checks only",
-        release="",
+        exam=exam or "exam",
+        title=f"{exam or 'Exam'}, public checks only",
+        release=release,
         standing=Standing.GRADED,
         audience=Audience.STUDENT,
         published=False,
-        score=0.0,
-        max_score=1.0,
+        score=sum(problem.points for problem in problems),
+        max_score=float(sum(len(problem.parts) for problem in problems)),
         complete=True,
-        problems=(problem,),
+        problems=problems,
     )
-    return Result(feedback=feedback, submitted_at=submitted_at)
 
 
 def _part_of_line(line: AnswerLine) -> ShownPart:

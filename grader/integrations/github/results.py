@@ -16,6 +16,7 @@ from grader.integrations.results import (
     VERDICT_TEXTS,
     graded_problems,
     join_names,
+    json_bytes,
     omission_notes,
     open_parts,
     reason_text,
@@ -136,9 +137,10 @@ def reporter_files(result: Result, *, leave_out: bool = False) -> Exported:
     """The reporter's JSON for every problem, for inspection or for other programs."""
     made = runners(result, leave_out=leave_out)
     files = {
-        f"{one.id}.json": _json({"variable": one.variable, "payload": one.payload}) for one in made
+        f"{runner.id}.json": json_bytes({"variable": runner.variable, "payload": runner.payload})
+        for runner in made
     }
-    files["outputs.json"] = _json(reporter_outputs(made))
+    files["outputs.json"] = json_bytes(reporter_outputs(made))
     return Exported(files=files, notes=export_notes(result, leave_out=leave_out))
 
 
@@ -233,7 +235,3 @@ def _failure_text(part: ShownPart) -> str:
 
 def _as_int_if_whole(value: float) -> float | int:
     return int(value) if value == int(value) else value
-
-
-def _json(data: object) -> bytes:
-    return (json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()

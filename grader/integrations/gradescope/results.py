@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -14,6 +13,7 @@ from grader.integrations.base import StudentExporter, option
 from grader.integrations.results import (
     VERDICT_TEXTS,
     join_names,
+    json_bytes,
     open_parts,
     reason_text,
     warning_notes,
@@ -123,7 +123,7 @@ def results_json(
         },
         "tests": tests,
     }
-    return _json(data)
+    return json_bytes(data)
 
 
 def ungraded_result(sentence: str, *, counted: tuple[str, ...] = ()) -> bytes:
@@ -145,7 +145,7 @@ def _json_without_score(sentence: str, extra: Mapping[str, object]) -> bytes:
         "status": "failed",
         "visibility": Visibility.ALWAYS.value,
     }
-    return _json(
+    return json_bytes(
         {
             "output": told,
             "output_format": "text",
@@ -183,7 +183,7 @@ class RateRefusal:
             "extra_data": extra,
             "tests": [],
         }
-        return _json(data)
+        return json_bytes(data)
 
 
 def rate_refusal(metadata: Mapping[str, Any], *, most: int, minutes: float) -> RateRefusal | None:
@@ -311,9 +311,9 @@ def _test_output(part: ShownPart, text_format: TextFormat) -> str:
     verdict = VERDICT_TEXTS[part.verdict]
     if text_format is TextFormat.MARKDOWN:
         answer = f"Read as: {escape_markdown(part.answer)}" if part.answer else ""
-        return "\n\n".join(
-            x for x in (f"**{verdict}**", answer, _without_html(_reason_without_links(part))) if x
-        )
+        # No links, because the reason may quote the student's text.
+        why = reason_text(part).replace("](", "]\u200b(").replace("://", ":\u200b//")
+        return "\n\n".join(x for x in (f"**{verdict}**", answer, _without_html(why)) if x)
     answer = f"Read as: {to_one_line(part.answer)}" if part.answer else ""
     return "\n\n".join(x for x in (verdict, answer, escape_controls(reason_text(part))) if x)
 
@@ -321,11 +321,6 @@ def _test_output(part: ShownPart, text_format: TextFormat) -> str:
 def _without_html(text: str) -> str:
     """Markdown without HTML and images, so that nothing depends on Gradescope's sanitizer."""
     return escape_controls(text).replace("&", "&amp;").replace("<", "&lt;").replace("![", "!&#91;")
-
-
-def _reason_without_links(part: ShownPart) -> str:
-    """The reason without links, because it may quote the student's text."""
-    return reason_text(part).replace("](", "]\u200b(").replace("://", ":\u200b//")
 
 
 def _has_solution(problem: ShownProblem) -> bool:
@@ -347,10 +342,6 @@ def _solution_entry(
         "output_format": text_format.value,
         "visibility": who.solutions.value,
     }
-
-
-def _json(data: object) -> bytes:
-    return (json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
 def export_notes(result: Result, tiers: Tiers) -> tuple[str, ...]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.errors import Location, SetupError, SpecError
 from grader.integrations.nbgrader.assignment import CourseConfig
 from grader.integrations.nbgrader.settings import (
+    CourseSettings,
     Setting,
     interpret_settings,
     parse_json,
@@ -18,16 +18,6 @@ _FILES = {"nbgrader_config.py": parse_python, "nbgrader_config.json": parse_json
 """In traitlets' order: the JSON file overrides the Python file."""
 _ABOVE = 4
 """Number of folders to search: `source/ps1`, `source`, the course, and its parent."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CourseSettings:
-    """The settings in a course's configuration files."""
-
-    config: CourseConfig = field(default_factory=CourseConfig)
-    notes: tuple[str, ...] = ()
-    file: str = ""
-    """The configuration file; empty if there is none."""
 
 
 def load_course(folder: Path) -> CourseSettings:
@@ -42,8 +32,7 @@ def load_course(folder: Path) -> CourseSettings:
             settings: dict[tuple[str, str], Setting] = {}
             for file in files:
                 settings.update(_FILES[file.name](_read_text(file), str(file)))
-            found = interpret_settings(settings)
-            return CourseSettings(config=found.config, notes=found.notes, file=str(files[-1]))
+            return interpret_settings(settings, str(files[-1]))
     return CourseSettings()
 
 

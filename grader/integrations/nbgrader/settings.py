@@ -33,12 +33,14 @@ Settings = Mapping[tuple[str, str], Setting]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InterpretedSettings:
-    """The effect of a course's settings on grading."""
+class CourseSettings:
+    """What a course's configuration files mean for grading."""
 
     config: CourseConfig = field(default_factory=CourseConfig)
     notes: tuple[str, ...] = ()
     """Settings that may change marks in nbgrader and are not applied here."""
+    file: str = ""
+    """The configuration file; empty if there is none."""
 
 
 def parse_python(text: str, file: str) -> Settings:
@@ -177,8 +179,8 @@ _NOTED = {
 """Settings that may change marks in rare cases, with what happens here."""
 
 
-def interpret_settings(settings: Settings) -> InterpretedSettings:
-    """What *settings* mean for grading; raises SpecError for what changes marks and can't be used.
+def interpret_settings(settings: Settings, file: str = "") -> CourseSettings:
+    """Returns what *settings*, read from *file*, mean for grading.
 
     Raises SpecError for a setting that changes marks and can't be applied.
     """
@@ -198,7 +200,7 @@ def interpret_settings(settings: Settings) -> InterpretedSettings:
         if (section, name) in _NOTED:
             text = f"c.{section}.{name} is not supported: {_NOTED[section, name]}"
             notes.append(f"{text} ({setting.where})")
-    return InterpretedSettings(config=_course_config(settings), notes=tuple(notes))
+    return CourseSettings(config=_course_config(settings), notes=tuple(notes), file=file)
 
 
 def _changes_marks(section: str, name: str) -> bool:
