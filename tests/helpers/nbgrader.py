@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from grader import notebook
-from grader.files import alone
+from grader.files import exclusive_lock
 from grader.notebook import Cell
 
 HOME = Path(__file__).resolve().parents[2] / ".bench" / "nbgrader-tests"
@@ -149,7 +149,7 @@ def nbgrader() -> Nbgrader:
     if given:
         return Nbgrader(Path(given))
     HOME.parent.mkdir(exist_ok=True)
-    with alone(HOME.parent, wait=600.0):  # test processes that start together share it
+    with exclusive_lock(HOME.parent, wait=600.0):  # test processes that start together share it
         _install()
     return Nbgrader(HOME)
 
