@@ -130,7 +130,7 @@ def test_long_code_is_analyzed_in_another_process_with_the_same_result() -> None
     short = source[: analysis.MOST_HERE]
     assert analysis.definitions([source], "f") == analysis.definitions([short], "f")
     assert analysis.find_forbidden_use(source, ["math.fsum"]) == "`math.fsum`"
-    assert analysis.unknown(source) is None
+    assert analysis.find_undefined_name(source) is None
     assert analysis.functions_of(source) == analysis.functions_of(short)
     assert analysis.shape_of(source) == analysis.shape_of(short)
 

@@ -573,8 +573,8 @@ def test_no_text_makes_the_parser_hang_or_raise(text: str) -> None:
         lambda: analysis.definitions([text], "a"),
         lambda: analysis.shape_of(text[:40_000]),
         lambda: analysis.find_forbidden_use(text[:40_000], ("torch.softmax", "loops")),
-        lambda: analysis.undecidable(text[:40_000], ("torch.softmax", "loops")),
-        lambda: analysis.unknown(text[:40_000]),
+        lambda: analysis.find_doubtful_use(text[:40_000], ("torch.softmax", "loops")),
+        lambda: analysis.find_undefined_name(text[:40_000]),
     ):
         with in_time(), contextlib.suppress(analysis.NotAnalyzedError):
             ask()

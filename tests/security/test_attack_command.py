@@ -181,7 +181,7 @@ if os.fork() == 0:
         (left,) = orphans.wait_for_remaining(seconds=0.3)
         assert left.token == token
         assert token in left.what
-        orphans.end()
+        orphans.kill_all()
         assert orphans.wait_for_remaining(seconds=0) == ()
 
 
