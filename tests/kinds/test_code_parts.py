@@ -459,10 +459,10 @@ said, told = {said!r}, []
 
 def patch():
     frame = sys._getframe()
-    while frame is not None and "outcome" not in frame.f_globals:
+    while frame is not None and "perform_safely" not in frame.f_globals:
         frame = frame.f_back
     space = frame.f_globals
-    space["outcome"] = lambda asked, names: json.loads(said)
+    space["perform_safely"] = lambda asked, names: json.loads(said)
     space["perform"] = lambda asked, names: json.loads(said)
 """
 ARRAY = '{"t": "array", "dtype": "float64", "shape": [0], "v": ""}'
@@ -529,15 +529,15 @@ import sys
 old = []
 def replay():
     frame = sys._getframe()
-    while frame is not None and "outcome" not in frame.f_globals:
+    while frame is not None and "perform_safely" not in frame.f_globals:
         frame = frame.f_back
     space = frame.f_globals
     if "real" not in space:
-        space["real"] = space["outcome"]
+        space["real"] = space["perform_safely"]
         def outcome(asked, names):
             old.append(space["real"](asked, names))
             return old[0]
-        space["outcome"] = outcome
+        space["perform_safely"] = outcome
 """
 
 

@@ -183,7 +183,7 @@ def test_a_result_that_may_only_be_too_wide_leaves_the_mark_open() -> None:
 
 WRONG = {
     "by call stack": "import sys\nf = sys._getframe(1).f_code.co_name\n"
-                     "return x if f == '_round' else by * x",
+                     "return x if f == '_perform_round' else by * x",
     "by size": "return by * x if len(x) < 100 else x",
     "by count": "global n\nn = globals().get('n', 0) + 1\nreturn by * x if n < 7 else x",
     "cached": "c = globals().setdefault('c', [])\nc += [by * x] * (len(x) > 10)\n"
@@ -249,7 +249,7 @@ def default_rng(seed):
             time.sleep(0.04)
             kept[id(x)] = 2 * x
             return x
-    return Ready() if "_round" in str(__import__("sys")._getframe(2).f_code) else rng
+    return Ready() if "_perform_round" in str(__import__("sys")._getframe(2).f_code) else rng
 np.random.default_rng = default_rng
 """,
     "prepared by another": """\
@@ -257,39 +257,39 @@ import sys, time
 kept = {}
 def patch():
     frame = sys._getframe()
-    while frame is not None and "_round" not in frame.f_globals:
+    while frame is not None and "_perform_round" not in frame.f_globals:
         frame = frame.f_back
     space = frame.f_globals
     if "real" in space:
         return
-    space["real"] = real = space["_round"]
-    def _round(asked, names, around):
+    space["real"] = real = space["_perform_round"]
+    def _perform_round(asked, names, around):
         if asked["round"] == "run":
             (x,) = around["prepare"](int(asked["seed"]))
             time.sleep(0.04)
             kept["y"] = 2 * x
         return real(asked, names, around)
-    space["_round"] = _round
+    space["_perform_round"] = _perform_round
 """,
     "a promise and a thread": """\
 import sys, threading, time
 def patch():
     frame = sys._getframe()
-    while frame is not None and "_round" not in frame.f_globals:
+    while frame is not None and "_perform_round" not in frame.f_globals:
         frame = frame.f_back
     space = frame.f_globals
     if "real" in space:
         return
-    space["real"] = real = space["_round"]
+    space["real"] = real = space["_perform_round"]
     done = []
-    def _round(asked, names, around):
+    def _perform_round(asked, names, around):
         if asked["round"] == "run":
             done[:] = [threading.Thread(target=real, args=(asked, names, around))]
             done[0].start()
             return {"is": "returned", "v": {"t": "str", "v": "0" * 32}}
         done and done[0].join()
         return real(asked, names, around)
-    space["_round"] = _round
+    space["_perform_round"] = _perform_round
 """,
 }
 
