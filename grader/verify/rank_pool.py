@@ -112,7 +112,7 @@ class _Pool:
 
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(prefix="ranks-")
-            self._store = dist.TCPStore("127.0.0.1", 0, None, True, wait_for_workers=False)  # type: ignore[attr-defined]
+            self._store = dist.TCPStore("127.0.0.1", 0, None, True, wait_for_workers=False)  # type: ignore[attr-defined, unused-ignore]
         folder = Path(self._folder.name) / str(rank)
         folder.mkdir()
         here, there = connection.Pipe(duplex=False)
@@ -153,13 +153,13 @@ def _serve(
     import torch
     import torch.distributed as dist
 
-    store = dist.TCPStore("127.0.0.1", port, None, False, wait_for_workers=False)  # type: ignore[attr-defined]
+    store = dist.TCPStore("127.0.0.1", port, None, False, wait_for_workers=False)  # type: ignore[attr-defined, unused-ignore]
     limit = timedelta(seconds=space["LIFETIME"])
     while True:
         number, world, state, function, given = _load(requests.recv_bytes(), space)
         signal.setitimer(signal.ITIMER_REAL, space["LIFETIME"])
         dist.destroy_process_group()
-        fresh = dist.PrefixStore(str(number), store)  # type: ignore[attr-defined]
+        fresh = dist.PrefixStore(str(number), store)  # type: ignore[attr-defined, unused-ignore]
         dist.init_process_group("gloo", store=fresh, rank=rank, world_size=world, timeout=limit)
         _random_state(state)
         data = io.BytesIO()
