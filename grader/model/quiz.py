@@ -83,11 +83,6 @@ class Pool:
         """The points of each problem, by id."""
         return {asked.problem: asked.points for asked in self.questions}
 
-    @property
-    def is_uneven(self) -> bool:
-        """Whether its problems are worth different points."""
-        return len(set(self.points_by_problem.values())) > 1
-
     def with_equal_points(self) -> Pool:
         """The pool with all questions scaled to the highest points among them."""
         most = max(asked.points for asked in self.questions)
@@ -106,5 +101,3 @@ class Quiz:
     pools: tuple[Pool, ...]
     notes: tuple[str, ...] = ()
     """Notes for the instructor about how it was drawn."""
-    even_points: bool = False
-    """Whether the problems of a pool may be scaled to be worth the same."""

@@ -33,10 +33,9 @@ def table_rows(path: Path, what: str, *, fix: str) -> list[tuple[int, list[str]]
 
 def parse_rows(text: str, file: str) -> list[tuple[int, list[str]]]:
     """Returns the rows of the CSV *text* of *file*, as `table_rows` does."""
-    first = text.split("\n", 1)[0]
-    delimiter = max(",;\t", key=first.count)
     # Strict, because an unclosed quote would put all lines below it into one cell.
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    source = io.StringIO(text, newline="")
+    rows = csv.reader(source, delimiter=find_delimiter(text), strict=True)
     found: list[tuple[int, list[str]]] = []
     try:
         found.append((1, next(rows, [])))
@@ -46,3 +45,8 @@ def parse_rows(text: str, file: str) -> list[tuple[int, list[str]]]:
         fix = "check the quotes in this line and the lines above, and save the file as CSV again"
         raise SpecError(f"not CSV: {error}", where=where, fix=fix) from None
     return found
+
+
+def find_delimiter(text: str) -> str:
+    """Returns the delimiter of the CSV *text*: the most frequent of three in the first line."""
+    return max(",;\t", key=text.split("\n", 1)[0].count)

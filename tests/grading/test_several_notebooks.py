@@ -17,12 +17,12 @@ from grader.integrations.github.actions import annotations_of, summary_of
 from grader.integrations.github.classroom50 import SubmissionIdentity, result_files
 from grader.integrations.github.results import reporter_files, runners
 from grader.integrations.gradescope.results import Tiers, export_notes, results_json
-from grader.integrations.lms.gradebooks.canvas import canvas_gradebook
 from grader.model import Release
 from grader.release.file import load_release
 from grader.release.rendering import Notebooks
 from tests.helpers.banks import a_bank, a_roster
 from tests.helpers.commands import ok
+from tests.helpers.gradebooks import canvas_gradebook
 from tests.helpers.notebooks import without_metadata
 
 HOMEWORK = json.dumps(

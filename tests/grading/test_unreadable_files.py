@@ -16,11 +16,11 @@ from grader.integrations.exporting import class_results
 from grader.integrations.github.classroom50 import SubmissionIdentity, result_files, runner_outputs
 from grader.integrations.github.results import reporter_files, runners
 from grader.integrations.gradescope.results import results_json
-from grader.integrations.lms.gradebooks.canvas import canvas_gradebook
 from grader.model.exported import ClassResults
 from grader.model.result import Standing
 from tests.helpers.banks import ESSAY, a_bank, a_roster
 from tests.helpers.commands import ok
+from tests.helpers.gradebooks import canvas_gradebook
 
 NOTEBOOK = '{"cells": [%s], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}'
 CELL = '{"cell_type": "code", "source": "", "metadata": {}, "outputs": []}'

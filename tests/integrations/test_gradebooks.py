@@ -10,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.errors import GraderError, SetupError, SpecError
-from grader.integrations.lms.gradebooks.canvas import canvas_gradebook
 from grader.integrations.lms.gradebooks.cells import parse_sheet
-from grader.integrations.lms.gradebooks.worksheet import moodle_worksheet
 from grader.model import Student
 from grader.model.exported import Result
 from grader.model.result import Standing
@@ -22,6 +20,7 @@ from tests.helpers.export import (
     an_empty_result,
     an_open_result,
 )
+from tests.helpers.gradebooks import canvas_gradebook, moodle_worksheet
 
 FILE = "Grades-MLSys.csv"
 CANVAS = (
@@ -248,7 +247,9 @@ def test_cells_are_those_of_the_csv_module_and_only_those_that_are_replaced_chan
     csv.writer(written, quoting=csv.QUOTE_ALL).writerows(rows)
     table = parse_sheet(written.getvalue(), "t.csv")
     if table.separator == ",":
-        assert [[one.text for one in row] for row in table.rows] == rows
+        assert [[one.text for one in row] for row in table.rows] == [
+            [text.strip() for text in row] for row in rows
+        ]
         assert table.replace_cells({}) == written.getvalue()
         r = data.draw(st.integers(0, len(rows) - 1))
         c = data.draw(st.integers(0, len(rows[r]) - 1))

@@ -6,7 +6,6 @@ import json
 import random
 import re
 import xml.etree.ElementTree as ET
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,13 +15,13 @@ from hypothesis import strategies as st
 from grader.bank.folders import Bank
 from grader.draw import draw, sample_seed
 from grader.errors import SetupError
-from grader.integrations.lms.quizzes.moodle import moodle_quiz
+from grader.integrations.lms.quizzes.moodle import Moodle
 from grader.integrations.lms.variants import make_quiz, quiz_question
 from grader.model import Key, Mistake, Part, Slot, Tolerance
 from grader.model.item import AcceptedTexts, EssayItem, TextItem
 from grader.model.quiz import Quiz
 from tests.helpers.banks import SPEC, a_bank
-from tests.helpers.commands import fails, ok
+from tests.helpers.commands import ok
 from tests.helpers.kinds import (
     a_choice,
     a_code,
@@ -58,7 +57,7 @@ from tests.helpers.quizzes import (
 
 
 def exported(quiz: Quiz, **options: bool) -> tuple[list[Category], tuple[str, ...]]:
-    found = moodle_quiz(quiz, **options)
+    found = Moodle(**options).export(quiz)
     return read(found.files["quiz.xml"]), found.notes
 
 
@@ -221,8 +220,8 @@ def test_names_with_slashes_stay_one_category() -> None:
 
 def test_code_is_refused_unless_it_is_to_be_left_out() -> None:
     quiz = a_quiz([an_asked(a_field(a_key(a_numeric()), 1), a_field(a_key(a_code()), 4))])
-    with pytest.raises(SetupError, match=r"1 part .* lose 4 of 5 points: q1_scaled \(4\).*code"):
-        moodle_quiz(quiz)
+    with pytest.raises(SetupError, match=r"1 part of .*: q1_scaled \(4\): .*code"):
+        Moodle().export(quiz)
     categories, notes = exported(quiz, leave_out=True)
     assert [q.type for q in categories[0].questions] == ["numerical"]
     assert "maximum mark is 1" in categories[0].info
@@ -231,7 +230,7 @@ def test_code_is_refused_unless_it_is_to_be_left_out() -> None:
 
 def test_a_quiz_of_which_nothing_is_left_is_refused() -> None:
     with pytest.raises(SetupError, match="can't ask any part"):
-        moodle_quiz(a_quiz([an_asked(a_field(a_key(a_code())))]), leave_out=True)
+        Moodle(leave_out=True).export(a_quiz([an_asked(a_field(a_key(a_code())))]))
 
 
 @pytest.mark.parametrize(
@@ -243,7 +242,7 @@ def test_a_quiz_of_which_nothing_is_left_is_refused() -> None:
 )
 def test_what_moodle_would_judge_otherwise_is_refused(part: Part, why: str) -> None:
     with pytest.raises(SetupError, match=why):
-        moodle_quiz(a_quiz([an_asked(a_field(a_key(part)))]))
+        Moodle().export(a_quiz([an_asked(a_field(a_key(part)))]))
 
 
 def test_a_number_of_too_many_digits_is_noted() -> None:
@@ -408,18 +407,14 @@ def test_a_pool_gives_one_problem_of_each_of_its_parts(tmp_path: Path) -> None:
     assert any("random key" in note for note in notes)
 
 
-def test_a_pool_of_unequal_problems_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_problems_of_a_pool_with_different_points_are_scaled_to_the_highest(
+    tmp_path: Path,
 ) -> None:
     exam = POOL.replace(", points: 6", "").replace(", third", "").replace("choose: 2", "choose: 1")
     bank = a_bank(tmp_path / "bank", exam=exam)
     other = SPEC.replace("id: sample", "id: other", 1).replace("points: 2", "points: 5")
     a_bank(tmp_path / "bank", spec=other, exam=exam)
-    said = fails(capsys, "export", "moodle", "quiz", "--bank", bank, "--out", tmp_path / "q.xml")
-    assert "have different points: sample 3, other 6" in said
-    assert "pass --even-points" in said
-    assert "give the pool 'points:'" in said
-    command = ("export", "moodle", "quiz", "--bank", bank, "--private-key", "k", "--even-points")
+    command = ("export", "moodle", "quiz", "--bank", bank, "--private-key", "k")
     done = ok(*command, "--out", tmp_path / "q.xml", "--json")
     notes = json.loads(done.output)["notes"]
     assert "number 1: each problem is worth 6 points; before: sample 3, other 6" in notes
@@ -439,16 +434,18 @@ def test_the_format_byte_for_byte(golden) -> None:  # type: ignore[no-untyped-de
     keys = [a_key(p) for p in (a_numeric(), a_choice(), a_table(rows=(2,)))]
     fields = [a_field(k, 1, x) for k, x in zip(keys, "abc", strict=True)]
     alone = an_asked(a_field(a_key(a_true_false())), problem="fits", title="Fits")
-    data = moodle_quiz(a_quiz([an_asked(*fields)], [alone])).files["quiz.xml"]
+    data = Moodle().export(a_quiz([an_asked(*fields)], [alone])).files["quiz.xml"]
     golden("moodle.xml", data.decode())
 
 
 def test_only_elements_that_the_importer_reads_are_written() -> None:
     keys = [a_key(part) for part in FITTING if getattr(part, "credit", "") != "longest-run"]
     pools = [[an_asked(a_field(key))] for key in keys]
-    data = moodle_quiz(a_quiz(*pools, [an_asked(a_field(a_key(an_explanation())))])).files[
-        "quiz.xml"
-    ]
+    data = (
+        Moodle()
+        .export(a_quiz(*pools, [an_asked(a_field(a_key(an_explanation())))]))
+        .files["quiz.xml"]
+    )
     for element in ET.fromstring(data):
         kind = element.get("type") or ""
         assert {child.tag for child in element} <= COMMON | OWN[kind], kind
@@ -485,36 +482,30 @@ def test_of_a_pool_the_problems_that_lose_nothing_stay() -> None:
         an_asked(code, problem="two"),
         an_asked(number, problem="three"),
     ]
-    with pytest.raises(SetupError, match=r"1 part .* lose 5 of 5 points: q1_scaled of two"):
-        moodle_quiz(a_quiz(pool))
+    with pytest.raises(SetupError, match=r"1 part of .*: q1_scaled of two \(5\)"):
+        Moodle().export(a_quiz(pool))
     categories, notes = exported(a_quiz(pool), leave_out=True)
     assert [q.name for q in categories[0].questions] == ["one 001", "three 001"]
     assert notes[0].startswith("left out of the pool at number 1: two (scaled: ")
 
 
-def test_what_is_lost_is_counted_as_one_student_loses_it() -> None:
+def test_a_part_that_every_problem_of_a_pool_loses_lowers_the_mark() -> None:
     code, number = a_field(a_key(a_code()), 3), a_field(a_key(a_numeric()), 2)
     pool = [an_asked(number, code, problem=name) for name in ("one", "two")]
-    with pytest.raises(SetupError, match=r"2 parts .* lose 6 of 10 points"):
-        moodle_quiz(a_quiz(pool[:1], pool[1:]))
-    with pytest.raises(SetupError, match=r"2 parts .* lose 3 of 5 points"):
-        moodle_quiz(a_quiz(pool))
+    with pytest.raises(SetupError, match=r"2 parts of .*q1_scaled of one \(3\), q1_scaled of two"):
+        Moodle().export(a_quiz(pool))
     categories, _ = exported(a_quiz(pool), leave_out=True)
     assert "maximum mark is 2" in categories[0].info
 
 
-def test_pools_whose_problems_lose_unlike_parts_are_refused() -> None:
+def test_pools_whose_problems_lose_unlike_parts_are_scaled_to_the_highest_points() -> None:
     number, code = a_field(a_key(a_numeric()), 2), a_field(a_key(a_code()), 2)
     more = a_field(a_key(a_code()), 1, part="more")
     pool = [
         an_asked(number, code, problem="one"),
         an_asked(a_field(a_key(a_numeric()), 3), more, problem="two"),
     ]
-    with pytest.raises(SetupError, match="number 1 have different points") as caught:
-        moodle_quiz(a_quiz(pool), leave_out=True)
-    assert "--even-points" in (caught.value.fix or "")
-    quiz = replace(a_quiz(pool), even_points=True)
-    categories, notes = exported(quiz, leave_out=True)
+    categories, notes = exported(a_quiz(pool), leave_out=True)
     assert {q.mark for q in categories[0].questions} == {3}
     assert "number 1: each problem is worth 3 points; before: one 2, two 3" in notes
 

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from grader.bank.folders import Bank
 from grader.draw import draw, sample_seed
 from grader.errors import SetupError
-from grader.integrations.lms.quizzes.qti import qti_package
+from grader.integrations.lms.quizzes.qti import Qti
 from grader.integrations.lms.variants import quiz_question
 from grader.integrations.quiz_items import quiz_items
 from grader.kinds import kinds
@@ -60,7 +60,7 @@ from tests.helpers.quizzes import (
 
 
 def exported(quiz: Quiz, **options: bool) -> tuple[Package, tuple[str, ...]]:
-    found = qti_package(quiz, **options)
+    found = Qti(**options).export(quiz)
     return read(found.files["exam.zip"]), found.notes
 
 
@@ -247,7 +247,7 @@ def test_what_canvas_can_not_ask_is_refused_unless_it_is_to_be_left_out(
 ) -> None:
     quiz = a_quiz([an_asked(a_field(a_key(a_true_false()), 1), a_field(a_key(part), points))])
     with pytest.raises(SetupError, match=re.escape(why)) as refused:
-        qti_package(quiz)
+        Qti().export(quiz)
     assert "--leave-out" in str(refused.value.fix)
     package, notes = exported(quiz, leave_out=True)
     assert [item.type for item in items_of(package)] == ["true_false_question"]
@@ -354,7 +354,7 @@ def test_a_set_with_code_is_refused_on_the_command_line(
 def test_the_format_byte_for_byte(golden) -> None:  # type: ignore[no-untyped-def]
     number, choice = a_field(a_key(a_numeric()), 1.5), a_field(a_key(a_true_false()))
     two = [an_asked(number, variant=n) for n in (1, 2)]
-    data = qti_package(a_quiz(two, [an_asked(choice)])).files["exam.zip"]
+    data = Qti().export(a_quiz(two, [an_asked(choice)])).files["exam.zip"]
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         texts = [f"<!-- {n} -->\n{archive.read(n).decode()}" for n in archive.namelist()]
     golden("qti.xml", "\n".join(texts))

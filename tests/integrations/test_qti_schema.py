@@ -13,7 +13,7 @@ import pytest
 from grader.bank.folders import Bank
 from grader.draw import draw, sample_seed
 from grader.errors import SetupError
-from grader.integrations.lms.quizzes.qti import qti_package
+from grader.integrations.lms.quizzes.qti import Qti
 from grader.integrations.lms.variants import make_quiz, quiz_question
 from grader.integrations.quiz_items import quiz_items
 from grader.model import Part, Slot
@@ -43,9 +43,7 @@ def dtd():  # type: ignore[no-untyped-def]
 
 
 def assessment(quiz: Quiz) -> ET.Element:
-    with zipfile.ZipFile(
-        io.BytesIO(qti_package(quiz, leave_out=True).files["exam.zip"])
-    ) as archive:
+    with zipfile.ZipFile(io.BytesIO(Qti(leave_out=True).export(quiz).files["exam.zip"])) as archive:
         (name,) = (n for n in archive.namelist() if n.count("/") == 1 and n.endswith(".xml")
                    and "meta" not in n)  # fmt: skip
         return ET.fromstring(archive.read(name))

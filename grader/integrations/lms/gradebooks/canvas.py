@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from grader.errors import Location, SpecError
+from grader.errors import Location, SetupError, SpecError
 from grader.integrations.base import option
-from grader.integrations.lms.gradebooks.cells import Sheet
-from grader.integrations.lms.gradebooks.filled import (
+from grader.integrations.lms.gradebooks.base import (
     GradebookExporter,
     GradebookLayout,
-    column_of,
-    columns_named,
-    fill_column,
-    gradebook_file,
+    key_columns,
     parse_number,
-    read_table,
 )
-from grader.model.exported import ClassResults, Exported
+from grader.integrations.lms.gradebooks.cells import Sheet
+from grader.integrations.results import join_names
+from grader.registry import nearest
 
 _KEYS = {
     "SIS Login ID": "id", "SIS User ID": "id", "ID": "id", "Integration ID": "id",
@@ -27,8 +24,6 @@ _KEYS = {
 }  # fmt: skip
 _FIRST = 6
 """Number of first rows that are searched for the possible points."""
-_POSSIBLE = "points possible"
-_READ_ONLY = "(read only)"
 _ASSIGNMENT = re.compile(r" \(\d+\)$")
 # Points are written with only digits and a decimal separator, so no cell can become a formula.
 
@@ -46,76 +41,66 @@ class Canvas(GradebookExporter):
     )
     column: str = option(metavar="TITLE", help="Title of the assignment's column.")
 
-    def export(self, subject: ClassResults) -> Exported:
-        """Returns the file under its own name; cells of open points are unchanged."""
-        return canvas_gradebook(
-            subject,
-            self.gradebook.read_bytes(),
-            self.gradebook.name,
-            column=self.column,
-            scale=self.scale,
-            missing_as_zero=self.missing_as_zero,
+    def layout(self, table: Sheet) -> GradebookLayout:
+        """Returns the layout; students are found by three ids, or by a name that is unique."""
+        if "ID" not in table.titles or not table.titles[0].startswith(("Student", "LastName")):
+            raise SpecError(
+                "this is not a gradebook exported from Canvas: it has no columns 'Student' and "
+                "'ID'",
+                where=Location(table.file, 1),
+                fix="in Canvas: Grades, Export, Export Entire Gradebook",
+            )
+        possible = next(
+            (n for n, row in enumerate(table.rows[:_FIRST]) if n and _has_possible(row[0].text)), 0
+        )
+        # Canvas imports points only into assignments.
+        assignments = [
+            title
+            for index, title in enumerate(table.titles)
+            if _ASSIGNMENT.search(title)
+            and not (possible and table.cell_text(possible, index).casefold() == "(read only)")
+        ]
+        column = _find_column(table, self.column, assignments)
+        most = parse_number(table.cell_text(possible, column)) if possible else None
+        notes = ["the column has no possible points, so the maximum was not checked"]
+        if not possible:
+            notes = ["the file has no row 'Points Possible', so the maximum was not checked"]
+        has_commas = possible and any("," in cell.text for cell in table.rows[possible])
+        return GradebookLayout(
+            column=column,
+            first=possible + 1,
+            keys=key_columns(table, _KEYS),
+            most=most,
+            decimal="," if table.separator == ";" and has_commas else ".",
+            notes=tuple(notes) if most is None else (),
         )
 
 
-def canvas_gradebook(
-    results: ClassResults,
-    data: bytes,
-    file: str,
-    *,
-    column: str,
-    scale: bool = False,
-    missing_as_zero: bool = False,
-) -> Exported:
-    """The gradebook in *data* with the points of *results* in *column*.
+def _has_possible(text: str) -> bool:
+    return "points possible" in text.casefold()
 
-    Students are found by SIS Login ID, SIS User ID, ID or e-mail, or by a name that is unique.
-    Every byte outside the column is unchanged. So are the cells of students who have open
-    points, submitted nothing, or are excused; a note names them. Raises SpecError if *data* is
-    not a Canvas gradebook, and SetupError if the column or the students don't match.
+
+def _find_column(table: Sheet, wanted: str, assignments: Sequence[str]) -> int:
+    """Returns the column whose title is *wanted*, or *wanted* followed by an id in parentheses.
+
+    Raises SetupError, with suggestions, if there is no such column, more than one, or one that is
+    not in *assignments*.
     """
-    table, mark = read_table(data, file)
-    header = [cell.text.strip() for cell in table.rows[0]]
-    if "ID" not in header or not header[0].startswith(("Student", "LastName")):
-        raise SpecError(
-            "this is not a gradebook exported from Canvas: it has no columns 'Student' and 'ID'",
-            where=Location(file, 1),
-            fix="in Canvas: Grades, Export, Export Entire Gradebook",
+    titles = table.titles
+    found = [i for i, title in enumerate(titles) if title == wanted]
+    found = found or [i for i, t in enumerate(titles) if t.rpartition(" (")[0] == wanted]
+    if len(found) == 1 and titles[found[0]] in assignments:
+        return found[0]
+    if len(found) > 1:
+        raise SetupError(
+            f"'{table.file}' has {len(found)} columns '{wanted}'",
+            fix="add the number in parentheses: " + ", ".join(f"'{titles[i]}'" for i in found),
         )
-    possible = _points_possible_row(table)
-    assignments = tuple(_assignment_columns(table, possible))
-    where = column_of(table, 0, column, assignments)
-    most = parse_number(table.cell_text(possible, where)) if possible is not None else None
-    layout = GradebookLayout(
-        column=where,
-        first=1 if possible is None else possible + 1,
-        keys=dict(columns_named(table, 0, _KEYS)),
-        most=most,
-        decimal="," if table.separator == ";" and _has_decimal_commas(table, possible) else ".",
-    )
-    text, notes = fill_column(results, table, layout, scale=scale, missing_as_zero=missing_as_zero)
-    if possible is None:
-        notes = (*notes, "the file has no row 'Points Possible', so the maximum was not checked")
-    elif most is None:
-        notes = (*notes, "the column has no possible points, so the maximum was not checked")
-    return gradebook_file(file, text, mark, notes)
-
-
-def _points_possible_row(table: Sheet) -> int | None:
-    for number_, row in enumerate(table.rows[1:_FIRST], start=1):
-        if _POSSIBLE in row[0].text.casefold():
-            return number_
-    return None
-
-
-def _assignment_columns(table: Sheet, possible: int | None) -> Iterator[str]:
-    """The columns that Canvas imports points from."""
-    for index, cell in enumerate(table.rows[0]):
-        title = cell.text.strip()
-        below = "" if possible is None else table.cell_text(possible, index)
-        if _ASSIGNMENT.search(title) and below.casefold() != _READ_ONLY:
-            yield title
-
-
-def _has_decimal_commas(table: Sheet, possible: int | None) -> bool:
-    return possible is not None and any("," in cell.text for cell in table.rows[possible])
+    short = {title.rpartition(" (")[0]: title for title in assignments}
+    close = nearest(wanted, assignments) or short.get(nearest(wanted, short) or "")
+    fix = "add the assignment, and export again"
+    if assignments:
+        fix = f"did you mean '{close}'?" if close else f"choose from: {join_names(assignments)}"
+    if found:
+        raise SetupError(f"the column '{titles[found[0]]}' can't be filled in", fix=fix)
+    raise SetupError(f"'{table.file}' has no column '{wanted}'", fix=fix)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from grader.errors import Location, SpecError
+from grader.text.csv_table import find_delimiter
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +16,7 @@ class Cell:
     """One cell of a file."""
 
     text: str
-    """Content without quotes."""
+    """Content without quotes and surrounding spaces."""
     start: int
     end: int
     """Offsets in the file's text, including quotes."""
@@ -30,75 +33,76 @@ class Sheet:
     lines: tuple[int, ...]
     """The line of the file at which each row begins, from 1."""
 
+    @property
+    def titles(self) -> list[str]:
+        """The texts of the first row."""
+        return [cell.text for cell in self.rows[0]]
+
     def cell_text(self, row: int, column: int) -> str:
-        """The text of a cell, counted from 0; empty if the row is too short."""
+        """Returns the text of a cell, counted from 0; empty if the row is too short."""
         cells = self.rows[row]
-        return cells[column].text.strip() if column < len(cells) else ""
+        return cells[column].text if column < len(cells) else ""
 
     def replace_cells(self, cells: Mapping[tuple[int, int], str]) -> str:
-        """The file's text with *cells*, by row and column from 0, replaced."""
+        """Returns the file's text with *cells*, by row and column from 0, replaced by numbers."""
         pieces, at = [], 0
-        for (r, c), said in sorted(cells.items()):
-            cell = self.rows[r][c]
-            pieces += [self.source[at : cell.start], self._quote_cell(said)]
+        for (row, column), number in sorted(cells.items()):
+            cell = self.rows[row][column]
+            pieces += [self.source[at : cell.start], number]
             at = cell.end
         return "".join([*pieces, self.source[at:]])
 
-    def _quote_cell(self, said: str) -> str:
-        must_be = any(character in said for character in f'"\r\n{self.separator}')
-        return '"' + said.replace('"', '""') + '"' if must_be else said
 
+def read_sheet(path: Path) -> tuple[Sheet, str]:
+    """Returns the sheet at *path*, and its byte order mark, if any.
 
-_SEPARATORS = ",;\t"
-_LOOKED_AT = 3
-"""Number of first lines that Canvas uses to tell commas from semicolons."""
+    Raises SpecError if it is not a table in UTF-8.
+    """
+    data = path.read_bytes()
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise SpecError(
+            "the file is not UTF-8",
+            where=Location(path.name, data[: error.start].count(b"\n") + 1),
+            fix="use the downloaded file itself, not a copy that a spreadsheet program saved",
+        ) from None
+    bare = text.removeprefix("\ufeff")
+    table = parse_sheet(bare, path.name)
+    if not table.rows or len(table.rows[0]) < 2:
+        raise SpecError(
+            "this is not a table with columns",
+            where=Location(path.name, 1),
+            fix="use the CSV file as downloaded",
+        )
+    return table, text[: len(text) - len(bare)]
 
 
 def parse_sheet(text: str, file: str) -> Sheet:
     """Parses *text*. Raises SpecError with the line if a quote is never closed."""
-    head = text.split("\n", _LOOKED_AT)[:_LOOKED_AT]
-    separator = max(_SEPARATORS, key="".join(head).count)
+    separator = find_delimiter(text)
+    plain = rf"[^{separator}\r\n]*"
+    # Text after a closing quote, which no spreadsheet writes, is skipped.
+    pattern = re.compile(rf'(?:"((?:[^"]|"")*+)"{plain}|(?!")({plain}))({separator}|\r\n|\r|\n|\Z)')
     rows: list[tuple[Cell, ...]] = []
     lines: list[int] = []
-    at = newlines = 0
-    while at < len(text):
-        lines.append(newlines + 1)
-        begin = at
-        row: list[Cell] = []
-        while True:
-            cell = _parse_cell(text, at, separator, file, lines[-1])
-            row.append(cell)
-            at = cell.end
-            if text[at : at + 1] != separator:
-                break
-            at += 1
-        at += 2 if text.startswith("\r\n", at) else 1
-        newlines += text.count("\n", begin, at)
-        rows.append(tuple(row))
-    return Sheet(source=text, file=file, separator=separator, rows=tuple(rows), lines=tuple(lines))
-
-
-def _parse_cell(text: str, start: int, separator: str, file: str, line: int) -> Cell:
-    if not text.startswith('"', start):
-        end = start
-        while end < len(text) and text[end] not in f"{separator}\r\n":
-            end += 1
-        return Cell(text[start:end], start, end)
-    pieces, at = [], start + 1
-    while True:
-        close = text.find('"', at)
-        if close < 0:
+    row: list[Cell] = []
+    at, line = 0, 1
+    while at < len(text) or row:
+        if not row:
+            lines.append(line)
+        match = pattern.match(text, at)
+        if match is None:
             raise SpecError(
                 "a quote in this line is never closed",
-                where=Location(file, line),
+                where=Location(file, lines[-1]),
                 fix="download the file again",
             )
-        pieces.append(text[at:close])
-        if text[close + 1 : close + 2] != '"':
-            break
-        pieces.append('"')
-        at = close + 2
-    end = close + 1
-    while end < len(text) and text[end] not in f"{separator}\r\n":
-        end += 1  # skip text after the closing quote, which no spreadsheet writes
-    return Cell("".join(pieces), start, end)
+        quoted, bare, end = match.groups()
+        content = bare if quoted is None else quoted.replace('""', '"')
+        row.append(Cell(content.strip(), at, match.start(3)))
+        at, line = match.end(), line + match[0].count("\n")
+        if end != separator:
+            rows.append(tuple(row))
+            row = []
+    return Sheet(source=text, file=file, separator=separator, rows=tuple(rows), lines=tuple(lines))

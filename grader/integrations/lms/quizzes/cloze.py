@@ -8,13 +8,19 @@ an HTML entity.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from html import escape
 from itertools import groupby
 
-from grader.integrations.lms.quizzes.numbers import exact_text, split_range
-from grader.integrations.lms.quizzes.texts import html_table, inline_html, number_hint, part_html
+from grader.integrations.lms.quizzes.texts import (
+    exact_text,
+    html_table,
+    inline_html,
+    number_hint,
+    part_html,
+    split_range,
+)
 from grader.model.item import ChoiceItem, ChoiceOption, Item, NumberItem, PairsItem, TextItem
 from grader.model.quiz import QuizPart
 from grader.text.markdown import plain_text
@@ -27,7 +33,7 @@ _UNWRITABLE = re.compile(r"~|\\\Z")
 
 
 def can_be_gap(item: Item) -> bool:
-    """Whether the item can be a gap."""
+    """Returns whether the item can be a gap."""
     if isinstance(item, TextItem):
         texts = (text for words in item.words for text in words.texts)
         return not any(_UNWRITABLE.search(text) for text in texts)
@@ -35,107 +41,41 @@ def can_be_gap(item: Item) -> bool:
 
 
 def escape_gaps(html: str) -> str:
-    """*html* for the text around gaps, escaped so that Moodle finds no gap in it."""
+    """Returns *html* for the text around gaps, escaped so that Moodle finds no gap in it."""
     return _GAP.sub("&#123;", html)
 
 
 def gap_weights(field: QuizPart) -> list[Fraction]:
-    """The points of each gap of the part."""
+    """Returns the points of each gap of the part."""
     points = Fraction(field.points).limit_denominator(1000)
-    found: list[Fraction] = []
+    shares: list[Fraction] = []
     for item in field.items:
-        if isinstance(item, NumberItem):
-            found.append(points * Fraction(item.weight).limit_denominator(1000))
-        else:
-            count = _gap_count(item)
-            found += [points / count] * count
-    return found
-
-
-def _gap_count(item: Item) -> int:
-    if isinstance(item, PairsItem):
-        return len(item.things)
-    if is_asked_by_option(item):
-        assert isinstance(item, ChoiceItem)  # noqa: S101 - what `is_asked_by_option` says
-        return len(item.choices)
-    return 1
+        match item:
+            case NumberItem():
+                shares.append(Fraction(item.weight).limit_denominator(1000))
+            case PairsItem(things=several):
+                shares += [Fraction(1, len(several))] * len(several)
+            case ChoiceItem(choices=choices) if is_asked_by_option(item):
+                shares += [Fraction(1, len(choices))] * len(choices)
+            case _:
+                shares.append(Fraction(1))
+    return [points * share for share in shares]
 
 
 def is_asked_by_option(item: Item) -> bool:
-    """Whether a choice is asked option by option, because every option counts separately."""
+    """Returns whether a choice is asked option by option, because each counts separately."""
     return isinstance(item, ChoiceItem) and item.several and item.rule == "each-option"
 
 
-def question_with_gaps(field: QuizPart, scale: int) -> str:
-    """The part's question with its gaps. Multiplying by *scale* makes all weights whole."""
-    marks = [str(int(weight * scale)) for weight in gap_weights(field)]
-    first = field.items[0]
-    if isinstance(first, NumberItem):
-        return _number_gaps(field, marks)
-    asked = escape_gaps(part_html(field, _HOW if isinstance(first, PairsItem) else ""))
-    if isinstance(first, PairsItem):
-        return asked + _pair_gaps(first, marks)
-    if isinstance(first, TextItem):
-        return f"{asked}<p>{_text_gap(first, marks[0])}</p>\n"
-    assert isinstance(first, ChoiceItem)  # noqa: S101 - nothing else fits
-    if is_asked_by_option(first):
-        return asked + _option_gaps(first, marks)
-    return asked + _choice_gap(first, marks[0])
-
-
-_HOW = "Choose for each."
-
-
-def _number_gaps(field: QuizPart, marks: Sequence[str]) -> str:
-    items = [item for item in field.items if isinstance(item, NumberItem)]
-    written_gaps = [_number_gap(item, mark) for item, mark in zip(items, marks, strict=True)]
-    if len(items) == 1:
-        asked = escape_gaps(part_html(field))
-        return f"{asked}<p>{escape_gaps(escape(number_hint(items[0])))}: {written_gaps[0]}</p>\n"
-    rows = [
-        [escape_gaps(inline_html(row)), *(gap for _, gap in cells)]
-        for row, cells in groupby(
-            zip((item.row for item in items), written_gaps, strict=True), key=lambda cell: cell[0]
-        )
-    ]
-    width = len(rows[0]) - 1
-    heads = [
-        escape_gaps(f"{inline_html(item.column)} ({escape(number_hint(item))})")
-        for item in items[:width]
-    ]
-    return escape_gaps(part_html(field)) + html_table(["", *heads], rows)
-
-
-def _number_gap(item: NumberItem, mark: str) -> str:
-    answers = [
-        _format_answer(found.share, f"{exact_text(value)}:{exact_text(width)}", found.feedback)
-        for found in item.ranges
-        for value, width in split_range(found)
-    ]
-    return _format_gap(mark, "NM", answers)
-
-
-def _choice_gap(item: ChoiceItem, mark: str) -> str:
-    shuffled = "S" if item.shuffle else ""
-    if not item.several:
-        answers = [
-            _format_answer(c.share, _escape_html(inline_html(c.text)), c.feedback)
-            for c in item.choices
-        ]
-        return _format_gap(mark, f"MCV{shuffled}", answers)
-    answers = [
-        _format_answer(share, _escape_html(inline_html(choice.text)), choice.feedback)
-        for choice, share in option_shares(item)
-    ]
-    return _format_gap(mark, f"MR{shuffled}", answers)
-
-
 def option_shares(item: ChoiceItem) -> list[tuple[ChoiceOption, float]]:
-    """Each option, including "None of these", with the share that ticking it adds or deducts.
+    """Returns each option with the share that choosing it adds or deducts.
 
-    Moodle's own rule is net-correct. The closest to all-or-nothing is that one wrong tick deducts
-    everything, and a missing right one costs its share.
+    Where several may be right, there is one more, "None of these". There, Moodle's own rule is
+    net-correct. The closest to all-or-nothing is that one wrong tick deducts everything, and a
+    missing right one costs its share.
     """
+    if not item.several:
+        return [(choice, choice.share) for choice in item.choices]
     count = sum(choice.right for choice in item.choices)
     none = ChoiceOption(id="none", text=NONE, right=not count)
     right = 1 / (count or 1)
@@ -143,67 +83,107 @@ def option_shares(item: ChoiceItem) -> list[tuple[ChoiceOption, float]]:
     return [(choice, right if choice.right else wrong) for choice in (*item.choices, none)]
 
 
-def _option_gaps(item: ChoiceItem, marks: Sequence[str]) -> str:
+def question_with_gaps(field: QuizPart, scale: int) -> str:
+    """Returns the part's question with its gaps; *scale* makes all weights whole numbers."""
+    marks = (str(int(weight * scale)) for weight in gap_weights(field))
+    first = field.items[0]
+    if isinstance(first, NumberItem) and len(field.items) > 1:
+        return escape_gaps(part_html(field)) + _table_with_gaps(field, marks)
+    more = "Choose for each." if isinstance(first, PairsItem) else ""
+    return escape_gaps(part_html(field, more)) + _item_with_gaps(first, marks)
+
+
+def _item_with_gaps(item: Item, marks: Iterator[str]) -> str:
+    match item:
+        case NumberItem():
+            hint = escape_gaps(escape(number_hint(item)))
+            return f"<p>{hint}: {_number_gap(item, next(marks))}</p>\n"
+        case TextItem():
+            answers = (
+                (words.share, _escape(escape_wildcards(text)), words.feedback)
+                for words in item.words
+                for text in words.texts
+            )
+            return f"<p>{_format_gap(next(marks), 'SAC' if item.exact else 'SA', answers)}</p>\n"
+        case PairsItem():
+            return _pair_gaps(item, marks)
+        case ChoiceItem() if is_asked_by_option(item):
+            return _option_gaps(item, marks)
+        case ChoiceItem():
+            kind = ("MR" if item.several else "MCV") + ("S" if item.shuffle else "")
+            options = (
+                (share, _escape_html(inline_html(option.text)), option.feedback)
+                for option, share in option_shares(item)
+            )
+            return _format_gap(next(marks), kind, options)
+    raise TypeError(item)
+
+
+def _number_gap(item: NumberItem, mark: str) -> str:
+    answers = (
+        (found.share, f"{exact_text(value)}:{exact_text(width)}", found.feedback)
+        for found in item.ranges
+        for value, width in split_range(found)
+    )
+    return _format_gap(mark, "NM", answers)
+
+
+def _table_with_gaps(field: QuizPart, marks: Iterator[str]) -> str:
+    items = [item for item in field.items if isinstance(item, NumberItem)]
+    by_row = [(row, list(cells)) for row, cells in groupby(items, key=lambda item: item.row)]
+    heads = [
+        escape_gaps(f"{inline_html(item.column)} ({escape(number_hint(item))})")
+        for item in by_row[0][1]
+    ]
+    rows = [
+        [escape_gaps(inline_html(row)), *(_number_gap(item, next(marks)) for item in cells)]
+        for row, cells in by_row
+    ]
+    return html_table(["", *heads], rows)
+
+
+def _option_gaps(item: ChoiceItem, marks: Iterator[str]) -> str:
     lines = []
     for choice, mark in zip(item.choices, marks, strict=True):
         yes, no = float(choice.right), float(not choice.right)
-        gap = _format_gap(
-            mark, "MC", [_format_answer(yes, "Yes", choice.feedback), _format_answer(no, "No", "")]
-        )
+        gap = _format_gap(mark, "MC", [(yes, "Yes", choice.feedback), (no, "No", "")])
         lines.append(f"<li>{gap} {escape_gaps(inline_html(choice.text))}</li>\n")
     return f"<ul>\n{''.join(lines)}</ul>\n"
 
 
-def _pair_gaps(item: PairsItem, marks: Sequence[str]) -> str:
+def _pair_gaps(item: PairsItem, marks: Iterator[str]) -> str:
+    targets = [_escape_html(escape(plain_text(target), quote=False)) for target in item.targets]
     lines = []
     for thing, right, mark in zip(item.things, item.right, marks, strict=True):
-        answers = [
-            _format_answer(
-                float(index == right), _escape_html(escape(plain_text(target), quote=False)), ""
-            )
-            for index, target in enumerate(item.targets)
-        ]
-        lines.append(
-            f"<li>{escape_gaps(inline_html(thing))}: {_format_gap(mark, 'MC', answers)}</li>\n"
-        )
+        answers = [(float(index == right), target, "") for index, target in enumerate(targets)]
+        gap = _format_gap(mark, "MC", answers)
+        lines.append(f"<li>{escape_gaps(inline_html(thing))}: {gap}</li>\n")
     return f"<ol>\n{''.join(lines)}</ol>\n"
 
 
-def _text_gap(item: TextItem, mark: str) -> str:
-    answers = [
-        _format_answer(words.share, _escape(escape_wildcards(text)), words.feedback)
-        for words in item.words
-        for text in words.texts
-    ]
-    return _format_gap(mark, "SAC" if item.exact else "SA", answers)
-
-
 def escape_wildcards(text: str) -> str:
-    r"""*text* with `*` escaped, which is otherwise a wildcard."""
+    r"""Returns *text* with `*` escaped, which is otherwise a wildcard."""
     return text.replace("*", r"\*")
 
 
-def _format_gap(mark: str, kind: str, answers: Sequence[str]) -> str:
-    return f"{{{mark}:{kind}:{'~'.join(answers)}}}"
-
-
-def _format_answer(share: float, text: str, feedback: str) -> str:
-    told = f"#{_escape_html(inline_html(feedback))}" if feedback else ""
-    return f"{share_prefix(share)}{text}{told}"
-
-
-def share_prefix(share: float) -> str:
-    """The share as a prefix of an answer."""
-    return "=" if share == 1 else f"%{percent(share)}%"
+def _format_gap(mark: str, kind: str, answers: Iterable[tuple[float, str, str]]) -> str:
+    """Returns a gap; an answer has its share, its escaped text, and feedback in Markdown."""
+    written = (
+        ("=" if share == 1 else f"%{percent(share)}%")
+        + text
+        + (f"#{_escape_html(inline_html(feedback))}" if feedback else "")
+        for share, text, feedback in answers
+    )
+    return f"{{{mark}:{kind}:{'~'.join(written)}}}"
 
 
 def percent(share: float) -> str:
-    """A share in percent, as Moodle writes it: 33.33333 for 1/3."""
+    """Returns a share in percent, as Moodle writes it: 33.33333 for 1/3."""
     return f"{100 * share:.5f}".rstrip("0").rstrip(".")
 
 
 def _escape_html(html: str) -> str:
-    """*html* escaped for an answer or its feedback; the importer restores it."""
+    """Returns *html* escaped for an answer or its feedback; the importer restores it."""
     # A trailing backslash would escape the next character.
     html = html.replace("~", "&#126;")
     return _escape(f"{html} " if html.endswith("\\") else html)

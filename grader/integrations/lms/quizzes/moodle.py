@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from xml.etree.ElementTree import Element
 
 from grader.integrations.lms.quizzes import cloze
-from grader.integrations.lms.quizzes.fit import fit_quiz, loss_notes, one_question_pools
 from grader.integrations.lms.quizzes.moodle_types import (
     ORDERINGS,
     QuestionHeading,
-    add_html,
-    add_tags,
+    has_question_type,
+    html_element,
     question_element,
     single_question,
 )
-from grader.integrations.lms.quizzes.texts import number_hint, part_html, prompt_html, solution_html
-from grader.integrations.lms.quizzes.xml import add_element, document_bytes, element
+from grader.integrations.lms.quizzes.supported_parts import (
+    fit_quiz,
+    loss_notes,
+    one_question_pools,
+)
+from grader.integrations.lms.quizzes.texts import number_hint, part_html, prompt_html
+from grader.integrations.lms.quizzes.xml import document_bytes, element
 from grader.integrations.lms.variants import VariantsExporter
 from grader.model.exported import Exported
 from grader.model.item import ChoiceItem, Item, NumberItem, OrderItem
 from grader.model.quiz import Pool, Quiz, QuizPart, QuizQuestion
+from grader.text.markdown import typeset_text
 
 SMALLEST = 1e-10
 """Smallest answer: Moodle widens every tolerance by 1e-14, which must not matter."""
@@ -36,6 +40,9 @@ GENERAL = (
     "formulas are LaTeX between \\( and \\), which Moodle's MathJax filter typesets",
     "the file contains the answers: keep it private",
 )
+
+# Parts of a variant that form one question in Moodle.
+_Parts = tuple[QuizPart, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,32 +60,23 @@ class Moodle(VariantsExporter):
     )
 
     def export(self, subject: Quiz) -> Exported:
-        """Returns `quiz.xml`."""
-        return moodle_quiz(subject, leave_out=self.leave_out)
-
-
-def moodle_quiz(quiz: Quiz, *, leave_out: bool = False) -> Exported:
-    """`quiz.xml` for Moodle's question bank.
-
-    Raises SetupError if Moodle can't ask a part, unless *leave_out* is True.
-    """
-    fitted = fit_quiz(quiz, "Moodle", _unfit_reason, leave_out=leave_out)
-    fitted = one_question_pools(
-        fitted, lambda asked: len(_group_parts(asked)) > 1, "it needs several questions in Moodle"
-    )
-    root = element("quiz")
-    notes = list(fitted.notes)
-    for pool in fitted.pools:
-        categories = list(_categories(fitted, pool))
-        for made in (one for category in categories for one in category):
-            root.append(made)
-        if len(categories) > 1:
-            notes.append(
-                f"number {pool.number} becomes {len(categories)} questions in Moodle, each with "
-                "the whole prompt; a student may get them with different numbers"
-            )
-    notes += [*loss_notes(fitted, _iter_losses), *GENERAL]
-    return Exported(files={"quiz.xml": document_bytes(root)}, notes=tuple(notes))
+        """Returns `quiz.xml` for Moodle's question bank."""
+        quiz = fit_quiz(subject, "Moodle", _unfit_reason, leave_out=self.leave_out)
+        why = "it needs several questions in Moodle"
+        quiz = one_question_pools(quiz, lambda asked: len(_group_parts(asked)) > 1, why)
+        notes = [
+            *quiz.notes,
+            *(
+                f"number {pool.number} becomes {count} questions in Moodle, each with the whole "
+                "prompt; a student may get them with different numbers"
+                for pool in quiz.pools
+                if (count := len(_group_parts(pool.questions[0]))) > 1
+            ),
+            *loss_notes(quiz, _iter_losses),
+            *GENERAL,
+        ]
+        root = element("quiz", *(one for pool in quiz.pools for one in _categories(quiz, pool)))
+        return Exported(files={"quiz.xml": document_bytes(root)}, notes=tuple(notes))
 
 
 def _unfit_reason(item: Item, points: float) -> str | None:  # noqa: ARG001 - any points will do
@@ -86,8 +84,7 @@ def _unfit_reason(item: Item, points: float) -> str | None:  # noqa: ARG001 - an
         return f"Moodle can't compare answers below {SMALLEST:g}; ask in a smaller unit"
     if isinstance(item, OrderItem) and item.rule not in ORDERINGS:
         return f"Moodle has no rule '{item.rule}' for orderings"
-    heading = QuestionHeading(name="", text="", feedback="", mark=1, idnumber="")
-    if not cloze.can_be_gap(item) and single_question(item, heading) is None:
+    if not cloze.can_be_gap(item) and not has_question_type(item):
         return "Moodle does not allow its shares of the points, and its texts can't be in a gap"
     return None
 
@@ -101,96 +98,70 @@ def _iter_losses(item: Item) -> Iterator[str]:
         yield "needs Moodle 4.4, or the plug-in qtype_ordering"
     if cloze.is_asked_by_option(item):
         yield "asked option by option, yes or no; an unanswered option counts as wrong"
-    if isinstance(item, ChoiceItem) and item.several and item.rule == "all-or-nothing":
-        yield (
-            "all or nothing here, but Moodle gives part of the points for some of the right "
-            "options, and none with a wrong one"
-        )
-    if isinstance(item, ChoiceItem) and item.several and item.rule != "each-option":
+    elif isinstance(item, ChoiceItem) and item.several:
+        if item.rule == "all-or-nothing":
+            yield (
+                "all or nothing here, but Moodle gives part of the points for some of the right "
+                "options, and none with a wrong one"
+            )
         yield f'has an additional option, "{cloze.NONE}"'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _MoodleQuestion:
-    """Parts of a variant that form one question in Moodle."""
-
-    fields: tuple[QuizPart, ...]
-    gaps: bool
-
-    @property
-    def points(self) -> float:
-        return round(sum(field.points for field in self.fields), 4)
-
-
-def _group_parts(asked: QuizQuestion) -> list[_MoodleQuestion]:
-    """The variant as few questions as possible, so that its parts stay together."""
+def _group_parts(asked: QuizQuestion) -> list[_Parts]:
+    """Returns the parts of the variant as few questions, so that its parts stay together."""
     inside = tuple(f for f in asked.fields if all(map(cloze.can_be_gap, f.items)))
-    together = [inside] if inside else []
     apart = [(field,) for field in asked.fields if field not in inside]
-    return [_MoodleQuestion(fields=f, gaps=not _is_native(f)) for f in (*together, *apart)]
+    return [inside, *apart] if inside else [*apart]
 
 
-def _is_native(fields: tuple[QuizPart, ...]) -> bool:
-    """Whether they are a single item that one of Moodle's question types can ask."""
-    if len(fields) > 1 or len(fields[0].items) > 1:
-        return False
-    heading = QuestionHeading(name="", text="", feedback="", mark=1, idnumber="")
-    return single_question(fields[0].items[0], heading) is not None
+def _has_gaps(parts: _Parts) -> bool:
+    """Returns whether the parts are gaps, because no question type of Moodle's can ask them."""
+    alone = len(parts) == len(parts[0].items) == 1
+    return not (alone and has_question_type(parts[0].items[0]))
 
 
-def _categories(quiz: Quiz, pool: Pool) -> Iterator[list[Element]]:
+def _mark(parts: _Parts) -> float:
+    return round(sum(part.points for part in parts), 4)
+
+
+def _categories(quiz: Quiz, pool: Pool) -> Iterator[Element]:
     """Yields a category and its questions, for each question that a student gets here."""
     every = [(asked, _group_parts(asked)) for asked in pool.questions]
-    scale = math.lcm(*(w.denominator for _, sheets in every for w in _gap_weights(sheets)))
-    count = len(every[0][1])
-    for index in range(count):
-        mark = every[0][1][index].points
-        letters = ", ".join(f.letter for f in every[0][1][index].fields if f.letter)
-        name = f"{pool.number:02d} {pool.title}" + (f" ({letters})" if count > 1 else "")
-        yield [
-            _category_element(quiz, name, mark),
-            *(_question_element(asked, sheets[index], scale, count) for asked, sheets in every),
-        ]
+    gaps = (part for _, groups in every for parts in groups if _has_gaps(parts) for part in parts)
+    scale = math.lcm(*(w.denominator for part in gaps for w in cloze.gap_weights(part)))
+    several = len(every[0][1]) > 1
+    for index, first in enumerate(every[0][1]):
+        letters = f" ({', '.join(part.letter for part in first if part.letter)})"
+        title = f"{pool.number:02d} {pool.title}" + (letters if several else "")
+        # A slash separates names; a double slash is a literal one.
+        path = "/".join(name.replace("/", "//") for name in (quiz.title, title))
+        said = "Add one random question from this category to the quiz. Its maximum mark is "
+        yield element(
+            "question",
+            element("category", element("text", f"$course$/top/{path}")),
+            html_element("info", f"<p>{said}{_mark(first):g}.</p>"),
+            type="category",
+        )
+        for asked, groups in every:
+            ids = " " + "-".join(part.id for part in groups[index]) if several else ""
+            yield _question(
+                asked, groups[index], f"{asked.problem} {asked.variant:03d}{ids}", scale
+            )
 
 
-def _gap_weights(sheets: Sequence[_MoodleQuestion]) -> Iterator[Fraction]:
-    for sheet in sheets:
-        if sheet.gaps:
-            for field in sheet.fields:
-                yield from cloze.gap_weights(field)
-
-
-def _category_element(quiz: Quiz, name: str, mark: float) -> Element:
-    made = element("question", type="category")
-    # A slash separates names; a double slash is a literal one.
-    path = "/".join(text.replace("/", "//") for text in (quiz.title, name))
-    add_element(add_element(made, "category"), "text", f"$course$/top/{path}")
-    told = f"Add one random question from this category to the quiz. Its maximum mark is {mark:g}."
-    add_html(made, "info", f"<p>{told}</p>")
-    return made
-
-
-def _question_element(
-    asked: QuizQuestion, sheet: _MoodleQuestion, scale: int, count: int
-) -> Element:
-    parts = "-".join(field.id for field in sheet.fields)
-    name = f"{asked.problem} {asked.variant:03d}" + (f" {parts}" if count > 1 else "")
+def _question(asked: QuizQuestion, parts: _Parts, name: str, scale: int) -> Element:
     heading = QuestionHeading(
         name=name,
-        text="",
-        feedback=solution_html(asked),
-        mark=sheet.points,
+        text=prompt_html(asked),
+        feedback=typeset_text(asked.solution) if asked.solution else "",
+        mark=_mark(parts),
         idnumber=name.replace(" ", "-")[-100:],
-        tags=(asked.problem,),
+        tag=asked.problem,
     )
-    if sheet.gaps:
-        gaps = "".join(cloze.question_with_gaps(field, scale) for field in sheet.fields)
-        text = cloze.escape_gaps(prompt_html(asked)) + gaps
-        return add_tags(question_element("cloze", replace(heading, text=text)), heading)
-    field = sheet.fields[0]
-    item = field.items[0]
+    if _has_gaps(parts):
+        gaps = "".join(cloze.question_with_gaps(part, scale) for part in parts)
+        heading = replace(heading, text=cloze.escape_gaps(heading.text) + gaps)
+        return question_element("cloze", heading)
+    item = parts[0].items[0]
     more = f"Give {number_hint(item)}." if isinstance(item, NumberItem) else ""
-    heading = replace(heading, text=prompt_html(asked) + part_html(field, more))
-    made = single_question(item, heading)
-    assert made is not None  # noqa: S101 - `_unfit` refused such items
-    return add_tags(made, heading)
+    return single_question(item, replace(heading, text=heading.text + part_html(parts[0], more)))

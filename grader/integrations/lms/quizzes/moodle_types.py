@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 from xml.etree.ElementTree import Element
 
-from grader.integrations.lms.quizzes import cloze
-from grader.integrations.lms.quizzes.cloze import escape_wildcards, percent
-from grader.integrations.lms.quizzes.numbers import exact_text, split_range
-from grader.integrations.lms.quizzes.texts import inline_html
-from grader.integrations.lms.quizzes.xml import add_element, element
+from grader.integrations.lms.quizzes.cloze import (
+    escape_wildcards,
+    is_asked_by_option,
+    option_shares,
+    percent,
+)
+from grader.integrations.lms.quizzes.texts import exact_text, inline_html, split_range
+from grader.integrations.lms.quizzes.xml import element, text_elements
 from grader.model.item import (
     ChoiceItem,
     EssayItem,
@@ -21,7 +23,7 @@ from grader.model.item import (
     PairsItem,
     TextItem,
 )
-from grader.text.markdown import plain_text
+from grader.text.markdown import plain_text, typeset_text
 
 PENALTY = "0.3333333"
 """Share that Moodle deducts for each further attempt, if a quiz allows one."""
@@ -33,6 +35,7 @@ _SHARES = (
 )
 ORDERINGS = {"all-or-nothing": "ALL_OR_NOTHING", "pairs": "RELATIVE_ALL_PREVIOUS_AND_NEXT"}
 """The rules of the kind `ordering` that Moodle's type "ordering" supports."""
+_PLAIN = "moodle_auto_format"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,184 +49,140 @@ class QuestionHeading:
     """HTML that is shown to every student afterwards."""
     mark: float
     idnumber: str
-    tags: tuple[str, ...] = ()
+    tag: str
 
 
-def question_element(kind: str, heading: QuestionHeading) -> Element:
-    """A question of Moodle's type *kind*, without answers."""
-    made = element("question", type=kind)
-    add_element(add_element(made, "name"), "text", heading.name)
-    add_html(made, "questiontext", heading.text)
-    add_html(made, "generalfeedback", heading.feedback)
-    if kind != "cloze":  # there, the gaps have the marks
-        add_element(made, "defaultgrade", f"{heading.mark:g}")
-    add_element(made, "penalty", PENALTY)
-    add_element(made, "hidden", "0")
-    add_element(made, "idnumber", heading.idnumber)
-    return made
-
-
-def add_tags(made: Element, heading: QuestionHeading) -> Element:
-    """Appends the elements that come last in a question, and returns it."""
-    if heading.tags:
-        tags = add_element(made, "tags")
-        for tag in heading.tags:
-            add_element(add_element(tags, "tag"), "text", tag)
-    return made
-
-
-def add_html(parent: Element, tag: str, text: str) -> Element:
-    """Appends an element with HTML text, and returns it."""
-    made = add_element(parent, tag, format="html")
-    add_element(made, "text", text)
-    return made
-
-
-def is_allowed_share(share: float) -> bool:
-    """Whether Moodle allows this share of the points."""
-    return any(abs(abs(share) - known) < 1e-5 for known in _SHARES)
-
-
-def single_question(item: Item, heading: QuestionHeading) -> Element | None:
-    """The item as a separate question; None if Moodle can ask it only as a gap in a text."""
-    makes = _MAKES.get(type(item))
-    return (
-        makes(item, heading) if makes and all(map(is_allowed_share, _item_shares(item))) else None
+def question_element(kind: str, heading: QuestionHeading, *answers: Element) -> Element:
+    """Returns a question of Moodle's type *kind*."""
+    # With gaps, the gaps have the marks.
+    grade = [] if kind == "cloze" else [element("defaultgrade", f"{heading.mark:g}")]
+    return element(
+        "question",
+        element("name", element("text", heading.name)),
+        html_element("questiontext", heading.text),
+        html_element("generalfeedback", heading.feedback),
+        *grade,
+        *text_elements({"penalty": PENALTY, "hidden": "0", "idnumber": heading.idnumber}),
+        *answers,
+        element("tags", element("tag", element("text", heading.tag))),
+        type=kind,
     )
 
 
-def _item_shares(item: Item) -> Sequence[float]:
+def html_element(tag: str, text: str = "") -> Element:
+    """Returns an element with HTML text."""
+    return element(tag, element("text", text), format="html")
+
+
+def has_question_type(item: Item) -> bool:
+    """Returns whether a question type can ask the item; otherwise it can only be a gap."""
+    shares: list[float] = []
     if isinstance(item, NumberItem):
-        return [found.share for found in item.ranges]
-    if isinstance(item, TextItem):
-        return [words.share for words in item.words]
-    if isinstance(item, ChoiceItem):
-        if item.several:
-            return [share for _, share in cloze.option_shares(item)]
-        return [choice.share for choice in item.choices]
-    return ()
+        shares = [found.share for found in item.ranges]
+    elif isinstance(item, TextItem):
+        shares = [words.share for words in item.words]
+    elif isinstance(item, ChoiceItem):
+        shares = [share for _, share in option_shares(item)]
+    known = (any(abs(abs(share) - one) < 1e-5 for one in _SHARES) for share in shares)
+    return all(known) and not is_asked_by_option(item)
 
 
-def _add_answer(parent: Element, share: float, text: str, feedback: str, kind: str) -> Element:
-    made = add_element(parent, "answer", fraction=percent(share), format=kind)
-    add_element(made, "text", text)
-    add_html(made, "feedback", inline_html(feedback) if feedback else "")
-    return made
+def single_question(item: Item, heading: QuestionHeading) -> Element:
+    """Returns the item as a separate question; see `has_question_type`."""
+    kind = {
+        NumberItem: "numerical",
+        ChoiceItem: "multichoice",
+        PairsItem: "matching",
+        OrderItem: "ordering",
+        TextItem: "shortanswer",
+        EssayItem: "essay",
+    }[type(item)]
+    if isinstance(item, ChoiceItem) and _is_true_false(item):
+        kind = "truefalse"
+    return question_element(kind, heading, *_answers(item))
 
 
-def _number_question(item: NumberItem, heading: QuestionHeading) -> Element:
-    made = question_element("numerical", heading)
-    for found in item.ranges:
-        for value, width in split_range(found):
-            answer = _add_answer(
-                made, found.share, exact_text(value), found.feedback, "moodle_auto_format"
+def _is_true_false(item: ChoiceItem) -> bool:
+    return {choice.id for choice in item.choices} == {"true", "false"} and not item.shuffle
+
+
+def _answers(item: Item) -> Iterator[Element]:
+    match item:
+        case NumberItem():
+            for found, (value, width) in ((r, v) for r in item.ranges for v in split_range(r)):
+                tolerance = element("tolerance", exact_text(width))
+                yield _answer(found.share, exact_text(value), found.feedback, tolerance)
+            yield from text_elements(
+                {"unitgradingtype": "0", "unitpenalty": "0.1", "showunits": "3", "unitsleft": "0"}
             )
-            add_element(answer, "tolerance", exact_text(width))
-    for tag, text in _NO_UNITS:
-        add_element(made, tag, text)
-    return made
+        case ChoiceItem():
+            yield from _options(item)
+        case PairsItem():
+            yield from _pairs(item)
+        case OrderItem():
+            yield from _order(item)
+        case TextItem():
+            yield element("usecase", str(int(item.exact)))
+            for words, text in ((w, t) for w in item.words for t in w.texts):
+                yield _answer(words.share, escape_wildcards(text), words.feedback)
+        case EssayItem(rubric=rubric):
+            texts = {"responseformat": "editor", "responserequired": "1"}
+            texts |= {"responsefieldlines": "10", "attachments": "0", "attachmentsrequired": "0"}
+            yield from text_elements(texts)
+            yield html_element("graderinfo", typeset_text(rubric) if rubric else "")
+            yield html_element("responsetemplate")
 
 
-_NO_UNITS = (
-    ("unitgradingtype", "0"),
-    ("unitpenalty", "0.1"),
-    ("showunits", "3"),
-    ("unitsleft", "0"),
-)
+def _options(item: ChoiceItem) -> Iterator[Element]:
+    if _is_true_false(item):
+        for choice in item.choices:
+            yield _answer(float(choice.right), choice.id, choice.feedback)
+        return
+    single, shuffle = (str(flag).lower() for flag in (not item.several, item.shuffle))
+    texts = {"single": single, "shuffleanswers": shuffle, "answernumbering": "none"}
+    yield from text_elements(texts)
+    yield from _combined_feedback()
+    for choice, share in option_shares(item):
+        yield _answer(share, inline_html(choice.text), choice.feedback, form="html")
 
 
-def _choice_question(item: ChoiceItem, heading: QuestionHeading) -> Element | None:
-    if cloze.is_asked_by_option(item):
-        return None
-    if {choice.id for choice in item.choices} == {"true", "false"} and not item.shuffle:
-        return _truth_question(item, heading)
-    made = question_element("multichoice", heading)
-    add_element(made, "single", str(not item.several).lower())
-    add_element(made, "shuffleanswers", str(item.shuffle).lower())
-    add_element(made, "answernumbering", "none")
-    _add_combined_feedback(made)
-    pairs = cloze.option_shares(item) if item.several else [(c, c.share) for c in item.choices]
-    for choice, share in pairs:
-        _add_answer(made, share, inline_html(choice.text), choice.feedback, "html")
-    return made
+def _answer(share: float, text: str, feedback: str, *more: Element, form: str = _PLAIN) -> Element:
+    said = html_element("feedback", inline_html(feedback) if feedback else "")
+    text_element = element("text", text)
+    return element("answer", text_element, said, *more, fraction=percent(share), format=form)
 
 
-def _truth_question(item: ChoiceItem, heading: QuestionHeading) -> Element:
-    made = question_element("truefalse", heading)
-    for choice in item.choices:
-        _add_answer(made, float(choice.right), choice.id, choice.feedback, "moodle_auto_format")
-    return made
-
-
-def _add_combined_feedback(made: Element) -> None:
+def _combined_feedback() -> Iterator[Element]:
     for name in ("correctfeedback", "partiallycorrectfeedback", "incorrectfeedback"):
-        add_html(made, name, "")
+        yield html_element(name)
 
 
-def _pairs_question(item: PairsItem, heading: QuestionHeading) -> Element:
-    made = question_element("matching", heading)
-    add_element(made, "shuffleanswers", "true")
-    _add_combined_feedback(made)
+def _pairs(item: PairsItem) -> Iterator[Element]:
+    yield element("shuffleanswers", "true")
+    yield from _combined_feedback()
     targets = [plain_text(target) for target in item.targets]
-    for thing, right in zip(item.things, item.right, strict=True):
-        _add_pair(made, inline_html(thing), targets[right])
-    for index, target in enumerate(targets):
-        if index not in item.right:
-            _add_pair(made, "", target)  # a distractor, which matches nothing
-    return made
+    pairs = [(inline_html(t), targets[i]) for t, i in zip(item.things, item.right, strict=True)]
+    # Distractors match nothing.
+    pairs += [("", target) for index, target in enumerate(targets) if index not in item.right]
+    for thing, target in pairs:
+        made = html_element("subquestion", thing)
+        made.append(element("answer", element("text", target)))
+        yield made
 
 
-def _add_pair(made: Element, thing: str, target: str) -> None:
-    one = add_html(made, "subquestion", thing)
-    add_element(add_element(one, "answer"), "text", target)
-
-
-def _order_question(item: OrderItem, heading: QuestionHeading) -> Element:
-    made = question_element("ordering", heading)
-    add_element(made, "layouttype", "VERTICAL")
-    add_element(made, "selecttype", "ALL")
-    add_element(made, "selectcount", str(len(item.things)))
-    add_element(made, "gradingtype", ORDERINGS[item.rule])
-    add_element(made, "showgrading", "HIDE")
-    add_element(made, "numberingstyle", "none")
-    _add_combined_feedback(made)
+def _order(item: OrderItem) -> Iterator[Element]:
+    yield from text_elements(
+        {
+            "layouttype": "VERTICAL",
+            "selecttype": "ALL",
+            "selectcount": str(len(item.things)),
+            "gradingtype": ORDERINGS[item.rule],
+            "showgrading": "HIDE",
+            "numberingstyle": "none",
+        }
+    )
+    yield from _combined_feedback()
     for place, thing in enumerate(item.things, start=1):
-        answer = add_element(made, "answer", fraction=str(place), format="html")
-        add_element(answer, "text", inline_html(thing))
-        add_html(answer, "feedback", "")
-    return made
-
-
-def _text_question(item: TextItem, heading: QuestionHeading) -> Element:
-    made = question_element("shortanswer", heading)
-    add_element(made, "usecase", str(int(item.exact)))
-    for words in item.words:
-        for text in words.texts:
-            _add_answer(
-                made, words.share, escape_wildcards(text), words.feedback, "moodle_auto_format"
-            )
-    return made
-
-
-def _essay_question(item: EssayItem, heading: QuestionHeading) -> Element:
-    from grader.text.markdown import typeset_text
-
-    made = question_element("essay", heading)
-    add_element(made, "responseformat", "editor")
-    add_element(made, "responserequired", "1")
-    add_element(made, "responsefieldlines", "10")
-    add_element(made, "attachments", "0")
-    add_element(made, "attachmentsrequired", "0")
-    add_html(made, "graderinfo", typeset_text(item.rubric) if item.rubric else "")
-    add_html(made, "responsetemplate", "")
-    return made
-
-
-_MAKES: dict[type[Item], Callable[[Any, QuestionHeading], Element | None]] = {
-    NumberItem: _number_question,
-    ChoiceItem: _choice_question,
-    PairsItem: _pairs_question,
-    OrderItem: _order_question,
-    TextItem: _text_question,
-    EssayItem: _essay_question,
-}
+        text = element("text", inline_html(thing))
+        said = html_element("feedback")
+        yield element("answer", text, said, fraction=str(place), format="html")

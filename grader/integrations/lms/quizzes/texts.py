@@ -1,50 +1,47 @@
-"""The HTML that students read in a quiz: given values, questions and solutions."""
+"""The HTML that students read in a quiz, and numbers and ranges as other systems write them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from decimal import Decimal
 from html import escape
 
-from grader.model.item import NumberItem
+from grader.model.item import NumberItem, NumberRange
 from grader.model.quiz import QuizPart, QuizQuestion
 from grader.text.markdown import strip_paragraph, typeset_text
 from grader.units import printed_unit
 from grader.words import points
 
+CenteredRange = tuple[int | float, int | float]
+"""A value and its tolerance."""
+
 
 def inline_html(text: str) -> str:
-    """Markdown as HTML, without the enclosing paragraph if it is a single one."""
+    """Returns Markdown as HTML, without the enclosing paragraph if it is a single one."""
     return strip_paragraph(typeset_text(text))
 
 
 def prompt_html(asked: QuizQuestion) -> str:
-    """The HTML above the parts: the prompt, the table of given values, the conventions."""
-    return "".join((typeset_text(asked.prompt), _given_table(asked), _conventions_list(asked)))
-
-
-def _given_table(asked: QuizQuestion) -> str:
-    if not asked.given:
-        return ""
-    rows = [[inline_html(one.label), inline_html(one.value)] for one in asked.given]
-    return html_table(["given", "value"], rows)
+    """Returns the HTML above the parts: the prompt, the table of given values, the conventions."""
+    html = typeset_text(asked.prompt)
+    if asked.given:
+        rows = [[inline_html(one.label), inline_html(one.value)] for one in asked.given]
+        html += html_table(["given", "value"], rows)
+    if asked.assumptions:
+        lines = "".join(f"<li>{inline_html(one)}</li>\n" for one in asked.assumptions)
+        html += f"<p><strong>Conventions</strong></p>\n<ul>\n{lines}</ul>\n"
+    return html
 
 
 def html_table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """An HTML table; all cells are HTML."""
+    """Returns an HTML table; all cells are HTML."""
     top = "".join(f"<th>{cell}</th>" for cell in header)
     body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>\n" for row in rows)
     return f"<table>\n<thead><tr>{top}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n"
 
 
-def _conventions_list(asked: QuizQuestion) -> str:
-    if not asked.assumptions:
-        return ""
-    lines = "".join(f"<li>{inline_html(one)}</li>\n" for one in asked.assumptions)
-    return f"<p><strong>Conventions</strong></p>\n<ul>\n{lines}</ul>\n"
-
-
 def part_html(field: QuizPart, more: str = "") -> str:
-    """A part's question with its letter and points; *more* is plain text that follows it."""
+    """Returns a part's question with its letter and points; *more* is plain text after it."""
     letter = f"<strong>({field.letter})</strong> " if field.letter else ""
     tail = f" {escape(more)}" if more else ""
     noun = "point" if field.points == 1 else "points"
@@ -57,13 +54,49 @@ def part_html(field: QuizPart, more: str = "") -> str:
 
 
 def number_hint(item: NumberItem) -> str:
-    """How to write the number, in words."""
+    """Returns how to write the number, in words."""
     what = "a whole number" if item.whole else "a number"
     if item.unit == "%":
         return "a percentage, as a number without the sign"
     return f"{what} in {printed_unit(item.unit)}, without the unit" if item.unit else what
 
 
-def solution_html(asked: QuizQuestion) -> str:
-    """The worked solution; empty if there is none."""
-    return typeset_text(asked.solution) if asked.solution else ""
+def exact_text(value: float) -> str:
+    """Returns the shortest text that parses to exactly this number."""
+    return repr(value)
+
+
+def split_range(found: NumberRange) -> tuple[CenteredRange, ...]:
+    """Returns a range as one value with a tolerance, or as two that overlap.
+
+    The first value is the range's own, which the other system shows as the right answer.
+    """
+    low, high, value = found.low, found.high, found.value
+    if low == high:
+        return ((value, 0),)
+    nearest_end = min(value - low, high - value)
+    if abs((value - low) - (high - value)) <= 1e-9 * (high - low):
+        return ((value, _short_width(value, low, high)),)
+    middle = (low + high) / 2
+    around: CenteredRange = (middle, _short_width(middle, low, high))
+    return ((value, nearest_end), around) if nearest_end >= 0 else (around,)
+
+
+def interval_ends(value: float, width: float) -> tuple[str, str]:
+    """Returns both ends of *value* ± *width*, in decimal arithmetic."""
+    middle, half = Decimal(exact_text(value)), Decimal(exact_text(width))
+    return str(middle - half), str(middle + half)
+
+
+def _short_width(value: float, low: float, high: float) -> float:
+    """Returns a width of 12 digits around *value* that reaches both ends.
+
+    For example 0.44 rather than 0.4399999999999977, which can exclude an end in the other
+    system's arithmetic.
+    """
+    width = max(value - low, high - value)
+    short = float(f"{width:.11e}")
+    reached = [Decimal(end) for end in interval_ends(value, short)]
+    if reached[0] <= Decimal(exact_text(low)) and Decimal(exact_text(high)) <= reached[1]:
+        return short
+    return float(f"{width * (1 + 1e-11):.11e}")

@@ -9,7 +9,7 @@ from typing import cast
 from grader.bank.folders import Bank
 from grader.errors import SetupError
 from grader.integrations.base import QuizExporter, option
-from grader.integrations.lms.quizzes.fit import fit_quiz, loss_notes
+from grader.integrations.lms.quizzes.supported_parts import fit_quiz, loss_notes
 from grader.integrations.nbgrader.assignment import SourceCell
 from grader.integrations.nbgrader.course import require_usual_regions
 from grader.integrations.nbgrader.making.answers import iter_losses, unfit_reason

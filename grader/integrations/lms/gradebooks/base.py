@@ -1,0 +1,210 @@
+"""Fills in one column of an instructor's gradebook and keeps every other byte."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+
+from grader.errors import Location, SetupError, SpecError
+from grader.integrations.base import ClassExporter, option
+from grader.integrations.lms.gradebooks.cells import Sheet, read_sheet
+from grader.integrations.results import join_names, warning_notes
+from grader.model.exported import ClassResults, Exported, Result
+from grader.model.result import Standing
+
+EXCUSED = "EX"
+_SAME = 0.005
+"""Points that differ by less are equal: the other systems keep two decimals."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GradebookLayout:
+    """Positions in a gradebook."""
+
+    column: int
+    first: int
+    """The first row that may be a student's."""
+    keys: Mapping[int, str]
+    """Columns that identify a student, in order, with their content: `id`, `email` or `name`."""
+    most: float | None = None
+    """The column's maximum points; None if unknown or given per row."""
+    most_column: int | None = None
+    decimal: str = "."
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradebookExporter(ClassExporter):
+    """Fills in one column of a CSV file that the instructor downloaded."""
+
+    gradebook: Path = option(
+        metavar="FILE", exists=True, help="CSV file downloaded from the other system."
+    )
+    scale: bool = option(False, help="Scale points to the column's maximum.")
+    missing_as_zero: bool = option(
+        False, help="Write 0 for students without a readable submission."
+    )
+
+    @abstractmethod
+    def layout(self, table: Sheet) -> GradebookLayout:
+        """Returns where students and points are in *table*.
+
+        Raises SpecError if it is another table, and SetupError if the column can't be filled in.
+        """
+
+    def export(self, subject: ClassResults) -> Exported:
+        """Returns the file under its own name, with only cells of the column changed.
+
+        Notes name the students whose cells were not filled in. Raises SetupError if a student is in
+        two rows, if the column's maximum differs from the exam's, and if no student is found.
+        """
+        table, mark = read_sheet(self.gradebook)
+        layout = self.layout(table)
+        if not layout.keys:
+            raise SpecError(
+                "no column identifies the student by id, e-mail address or name",
+                where=Location(table.file, 1),
+                fix="use the CSV file as downloaded",
+            )
+        cells: dict[tuple[int, int], str] = {}
+        kept: dict[str, list[str]] = {}
+        rows = _match_rows(subject, table, layout)
+        for result in subject.results:
+            student = result.feedback.student.id
+            row = rows.get(student)
+            if row is None:
+                continue
+            before = table.rows[row][layout.column].text
+            why = self._reason_to_skip(result, before)
+            if why:
+                kept.setdefault(why, []).append(student)
+                continue
+            points = self._points_to_write(result, table, row, layout)
+            was = parse_number(before.replace(layout.decimal, "."))
+            if was is None or abs(was - points) >= _SAME:
+                cells[row, layout.column] = f"{points:.2f}".replace(".", layout.decimal)
+                if before:
+                    kept.setdefault("different points were replaced", []).append(student)
+        absent = [r.feedback.student.id for r in subject.results]
+        absent = [student for student in absent if student not in rows]
+        if absent:
+            kept["not in the table, so their points are not exported"] = absent
+        notes = (f"{join_names(who)}: {why}" for why, who in kept.items())
+        return Exported(
+            files={table.file: (mark + table.replace_cells(cells)).encode()},
+            notes=(*notes, *warning_notes(subject.results), *layout.notes),
+        )
+
+    def _reason_to_skip(self, result: Result, before: str) -> str | None:
+        """Returns why the cell is not changed; None if it is filled in."""
+        feedback = result.feedback
+        if before.upper() == EXCUSED:
+            return "excused, so the cell is unchanged"
+        if feedback.standing in {Standing.MISSING, Standing.REFUSED}:
+            kept = f"{feedback.standing.value}, so the cell is unchanged (see --missing-as-zero)"
+            return None if self.missing_as_zero else kept
+        if not feedback.complete:
+            return "points are still open, so the cell is unchanged (see `grader mark`)"
+        return None
+
+    def _points_to_write(
+        self, result: Result, table: Sheet, row: int, layout: GradebookLayout
+    ) -> float:
+        feedback, most = result.feedback, layout.most
+        if layout.most_column is not None:
+            most = parse_number(table.cell_text(row, layout.most_column))
+        if most is None or abs(most - feedback.max_score) < _SAME:
+            return feedback.score
+        column = f"the column '{table.titles[layout.column]}' has a maximum of {most:g} points, "
+        if not self.scale:
+            raise SetupError(
+                f"{column}and the exam of '{feedback.student.id}' has {feedback.max_score:g}",
+                fix="change the assignment's points there, or convert the points with --scale",
+            )
+        if most <= 0:
+            raise SetupError(
+                f"{column}so points can't be converted to it",
+                fix="set the assignment's points there, and download the file again",
+            )
+        return feedback.score * most / feedback.max_score if feedback.max_score else 0.0
+
+
+def parse_number(text: str) -> float | None:
+    """Parses a number with a decimal point or comma; None if *text* is not a finite number."""
+    try:
+        found = float(text.strip().replace(",", "."))
+    except ValueError:
+        return None
+    return found if isfinite(found) else None
+
+
+def key_columns(table: Sheet, names: Mapping[str, str]) -> dict[int, str]:
+    """Returns index and content of each column whose title is in *names*, in that order."""
+    titles = [title.casefold() for title in table.titles]
+    return {
+        titles.index(name.casefold()): kind
+        for name, kind in names.items()
+        if name.casefold() in titles
+    }
+
+
+def _match_rows(results: ClassResults, table: Sheet, layout: GradebookLayout) -> dict[str, int]:
+    """Returns the row of each student in the table."""
+    known: dict[tuple[str, str], list[int]] = {}
+    for number, row in enumerate(table.rows[layout.first :], start=layout.first):
+        if layout.column >= len(row):
+            continue
+        for column, kind in layout.keys.items():
+            if text := table.cell_text(number, column):
+                # A row counts once for each kind of key, even if several columns contain it.
+                found = known.setdefault((kind, _fold(text, kind)), [])
+                if number not in found:
+                    found.append(number)
+    owners: dict[int, str] = {}
+    for result in results.results:
+        student, at = result.feedback.student.id, _find_row(result, known, table)
+        if at is None:
+            continue
+        if at in owners:
+            raise SetupError(
+                f"two students of the release match the same row of '{table.file}': "
+                f"{owners[at]}, {student}",
+                where=Location(table.file, table.lines[at]),
+                fix="give them the distinct ids that they have in the other system",
+            )
+        owners[at] = student
+    if not owners:
+        columns = ", ".join(f"'{table.titles[column]}'" for column in layout.keys)
+        raise SetupError(
+            f"'{table.file}' contains no student of the release; searched {columns}",
+            fix="render the release with the ids or logins of that system",
+        )
+    return {student: row for row, student in owners.items()}
+
+
+def _fold(text: str, kind: str) -> str:
+    return " ".join(text.casefold().split()) if kind == "name" else text.casefold()
+
+
+def _find_row(
+    result: Result, known: Mapping[tuple[str, str], list[int]], table: Sheet
+) -> int | None:
+    student = result.feedback.student
+    tried = (
+        ("id", student.id), ("email", student.email), ("id", student.email),
+        ("email", student.id), ("name", student.name),
+    )  # fmt: skip
+    for kind, text in tried:
+        rows = known.get((kind, _fold(text, kind)), []) if text else []
+        if len(rows) == 1:
+            return rows[0]
+        if rows and kind != "name":  # a name that two people share identifies neither
+            lines = ", ".join(str(table.lines[row]) for row in rows)
+            raise SetupError(
+                f"'{student.id}' is in several rows of '{table.file}': lines {lines}",
+                fix="remove the other rows",
+            )
+    return None

@@ -1,0 +1,162 @@
+"""Refuses or leaves out the parts of a quiz that another system can't ask, and lists losses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from grader.errors import SetupError
+from grader.integrations.results import join_names
+from grader.model.item import Item
+from grader.model.quiz import Pool, Quiz, QuizPart, QuizQuestion
+from grader.words import counted, points
+
+# Maps an item and its points to the reason why it can't be asked; None if it can.
+Unfit = Callable[[Item, float], str | None]
+
+_REASONS = 4
+"""Maximum number of reasons in an error."""
+_USES_KEY = "graded with the correct earlier answers, not with the student's"
+
+
+class _LostPart(NamedTuple):
+    label: str
+    points: float
+    why: str
+
+
+# The parts of a pool that can't be asked, by problem and part.
+_LostParts = Mapping[tuple[str, str], _LostPart]
+
+
+def fit_quiz(quiz: Quiz, system: str, unfit: Unfit, *, leave_out: bool) -> Quiz:
+    """Returns the parts of *quiz* that *system* can ask; its notes name what was left out.
+
+    Raises SetupError if a part can't be asked, unless *leave_out* is True, and if no part remains.
+    """
+    lost = [_unfit_parts(pool, unfit) for pool in quiz.pools]
+    count = sum(map(len, lost))
+    if not count:
+        return quiz
+    if not leave_out:
+        reasons: dict[str, list[str]] = {}
+        for part in (part for parts in lost for part in parts.values()):
+            reasons.setdefault(part.why, []).append(f"{part.label} ({part.points:g})")
+        shown = [f"{join_names(labels)}: {why}" for why, labels in reasons.items()][:_REASONS]
+        more = [f"and {len(reasons) - _REASONS} more reasons"] if len(reasons) > _REASONS else []
+        raise SetupError(
+            f"{system} can't ask {counted(count, 'part')} of '{quiz.id}' (points in parentheses): "
+            + "; ".join([*shown, *more]),
+            fix="change the set (other parts, or other 'points:'), or pass --leave-out to drop "
+            "these parts and their points",
+        )
+    found = [_drop_parts(pool, parts) for pool, parts in zip(quiz.pools, lost, strict=True)]
+    pools = tuple(pool for pool, _ in found if pool.questions)
+    if not pools:
+        raise SetupError(
+            f"{system} can't ask any part of '{quiz.id}'",
+            fix="choose another set; docs/reference/exports.md lists what each kind becomes",
+        )
+    notes = tuple(note for _, notes in found for note in notes)
+    return replace(quiz, pools=pools, notes=(*notes, *quiz.notes))
+
+
+def _unfit_parts(pool: Pool, unfit: Unfit) -> _LostParts:
+    found = {}
+    for asked in pool.questions:
+        for field in asked.fields:
+            why = _unfit_reason(field, unfit)
+            if why is not None:
+                part = _LostPart(part_label(pool, asked, field), field.points, why)
+                found.setdefault((asked.problem, field.id), part)
+    return found
+
+
+def _unfit_reason(field: QuizPart, unfit: Unfit) -> str | None:
+    if not field.items:
+        return f"it has no equivalent of {field.kind} parts"
+    reasons = (unfit(item, field.points * getattr(item, "weight", 1.0)) for item in field.items)
+    return next((why for why in reasons if why is not None), None)
+
+
+def _drop_parts(pool: Pool, lost: _LostParts) -> tuple[Pool, list[str]]:
+    """Returns the pool without the lost parts, and notes.
+
+    If some problems lose nothing, only these stay, and so do the pool's points. Parts are dropped
+    only if every problem loses one.
+    """
+    losing = {problem for problem, _ in lost}
+    whole = tuple(asked for asked in pool.questions if asked.problem not in losing)
+    if whole:
+        whys: dict[str, list[str]] = {}
+        for (problem, name), part in lost.items():
+            whys.setdefault(problem, []).append(f"{name}: {part.why}")
+        return replace(pool, questions=whole), [
+            f"left out of the pool at number {pool.number}: {problem} ({'; '.join(why)})"
+            for problem, why in whys.items()
+        ]
+    questions = (
+        replace(asked, fields=tuple(f for f in asked.fields if (asked.problem, f.id) not in lost))
+        for asked in pool.questions
+    )
+    left = replace(pool, questions=tuple(asked for asked in questions if asked.fields))
+    notes = [f"left out {p.label} ({p.points:g} points): {p.why}" for p in lost.values()]
+    left, more = even_points(left)
+    return left, [*notes, *more]
+
+
+def even_points(pool: Pool) -> tuple[Pool, list[str]]:
+    """Returns the pool with all problems scaled to the highest points among them, and a note.
+
+    Other systems have one number of points per pool.
+    """
+    earlier = pool.points_by_problem
+    if len(set(earlier.values())) < 2:
+        return pool, []
+    before = ", ".join(f"{name} {points(worth)}" for name, worth in earlier.items())
+    most = points(max(earlier.values()))
+    note = f"number {pool.number}: each problem is worth {most} points; before: {before}"
+    return pool.with_equal_points(), [note]
+
+
+def part_label(pool: Pool, asked: QuizQuestion, field: QuizPart) -> str:
+    """Returns a part's name, such as `q3_share`, with the problem if the pool has several."""
+    name = f"q{pool.number}_{field.id}"
+    return name if len(pool.problems) == 1 else f"{name} of {asked.problem}"
+
+
+def loss_notes(quiz: Quiz, more: Callable[[Item], Iterator[str]]) -> tuple[str, ...]:
+    """Returns notes on what the system can't represent, each with the names of the parts.
+
+    *more* yields what this system loses in addition to what the item itself states.
+    """
+    found: dict[str, dict[str, None]] = {}
+    for pool in quiz.pools:
+        for asked in pool.questions:
+            for field in asked.fields:
+                phrases = [said for item in field.items for said in (*item.lost, *more(item))]
+                if field.uses:
+                    phrases.append(_USES_KEY)
+                for phrase in phrases:
+                    found.setdefault(phrase, {})[part_label(pool, asked, field)] = None
+    return tuple(f"{phrase}: {', '.join(names)}" for phrase, names in found.items())
+
+
+def one_question_pools(quiz: Quiz, several: Callable[[QuizQuestion], bool], why: str) -> Quiz:
+    """Returns the quiz with only pools that the system can draw from: each problem is one question.
+
+    A system draws one question from a pool. Problems that need *several* questions are removed
+    from pools with others; if all do, every student gets the first. *why* explains it in a note.
+    """
+    pools, notes = [], []
+    for pool in quiz.pools:
+        kept = tuple(asked for asked in pool.questions if not several(asked))
+        kept = kept or tuple(a for a in pool.questions if a.problem == pool.problems[0])
+        left = replace(pool, questions=kept)
+        gone = [name for name in pool.problems if name not in left.problems]
+        if gone:
+            stay = ", ".join(left.problems)
+            notes.append(f"number {pool.number} asks {stay}, not {', '.join(gone)}: {why}")
+        pools.append(left)
+    return replace(quiz, pools=tuple(pools), notes=(*notes, *quiz.notes))
