@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import cast
 
+from grader.errors import SubmissionError
 from grader.notebook.cells import ID, Cell, CellType, Notebook
-from grader.notebook.outline import MAX_BYTES, TrimmedNotebook, refusal, too_large_error, trim
 
+MAX_BYTES = 64_000_000
 MAX_CELLS = 2_000
 MAX_CODE = 5_000_000
 """Maximum characters of all code cells together."""
+MAX_VALUES = 1_000_000
+"""Maximum number of brackets and commas of a large notebook, so that a file of a few megabytes
+can't become gigabytes of objects."""
 SMALL = 2_000_000
-"""Maximum bytes to parse directly: they become at most a few hundred megabytes of objects."""
+"""Maximum bytes to parse without counting brackets and commas."""
 
 _BOM = b"\xef\xbb\xbf"
+# The possessive quantifier and the optional quote prevent backtracking: each byte is read once.
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 # What people hand in by mistake, by how it begins.
 _OTHERS = {
     b"PK\x03\x04": "a zip archive",
@@ -26,98 +33,109 @@ _OTHERS = {
     b"<": "a web page",
     b"\x89PNG": "a picture",
 }
+_SAVE = "open it in Jupyter, save it, and hand in the saved file"
+_CLEAR = "clear the outputs of the notebook, save it, and hand it in again"
 
 
 def read(data: bytes) -> Notebook:
-    """The notebook in *data*, which may be arbitrary bytes.
+    """Returns the notebook in *data*, which may be arbitrary bytes.
 
-    Outputs are dropped unread; cells with a missing or duplicate id get a new one. Raises
-    SubmissionError with a message for the student.
+    Outputs are dropped; cells with a missing or duplicate id get a new one. Raises SubmissionError
+    with a message for the student.
     """
-    tree = _parse_tree(_require_text(data))
+    tree = _parse_json(_require_text(data))
     if not isinstance(tree, dict) or not ("cells" in tree or "worksheets" in tree):
-        raise refusal("this is JSON, but not a notebook")
+        raise _refusal("this is JSON, but not a notebook")
     entries = _list_entries(tree)
     if len(entries) > MAX_CELLS:
-        raise refusal(f"the notebook has {len(entries)} cells; at most {MAX_CELLS} are read")
+        raise _refusal(f"the notebook has {len(entries)} cells; at most {MAX_CELLS} are read")
     used = {c["id"] for c in entries if isinstance(c, dict) and isinstance(c.get("id"), str)}
     fresh = (name for n in count() if (name := f"cell-{n}") not in used)
     seen: set[str] = set()
     cells = tuple(_read_cell(entry, n, seen, fresh) for n, entry in enumerate(entries, start=1))
-    _require_little_code(cells)
+    code = sum(len(cell.source) for cell in cells if cell.type == "code")
+    if code > MAX_CODE:
+        raise _refusal(
+            f"the code cells hold {code / 1e6:.1f} million characters; "
+            f"at most {MAX_CODE / 1e6:.0f} million are run",
+            "take data out of the code, save the notebook, and hand it in again",
+        )
     return Notebook(cells=cells, metadata=_as_mapping(tree.get("metadata")))
 
 
+def _refusal(what: str, fix: str = _SAVE) -> SubmissionError:
+    return SubmissionError(what, fix=fix)
+
+
+def too_large_error(size: int) -> SubmissionError:
+    """Returns the error for a file of *size* bytes."""
+    shown, most = size / 1e6, MAX_BYTES / 1e6
+    return _refusal(f"the file has {shown:.0f} MB; at most {most:.0f} MB are read", _CLEAR)
+
+
 def _require_text(data: bytes) -> bytes:
-    """*data* without a byte order mark; raises SubmissionError if it can't be a notebook."""
+    """Returns *data* without a byte order mark. Raises SubmissionError for other kinds of files."""
     if len(data) > MAX_BYTES:
         raise too_large_error(len(data))
     bare = data.removeprefix(_BOM)
     head = bare[:100].lstrip()
     if not head and not bare.strip():
-        raise refusal("the file is empty")
+        raise _refusal("the file is empty")
     if data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in bare[:2]:
-        raise refusal("the file is UTF-16 text; notebooks are UTF-8")
+        raise _refusal("the file is UTF-16 text; notebooks are UTF-8")
     for start, what in _OTHERS.items():
         if head.startswith(start):
-            raise refusal(f"the file is {what}, not a notebook")
+            raise _refusal(f"the file is {what}, not a notebook")
     if b"\0" in bare:
-        raise refusal("the file is not a notebook: it contains NUL bytes")
+        raise _refusal("the file is not a notebook: it contains NUL bytes")
     return bare
 
 
-def _parse_tree(data: bytes) -> object:
-    """The JSON in *data*, possibly without outputs; raises SubmissionError."""
-    if len(data) <= SMALL:
-        with contextlib.suppress(ValueError, RecursionError):
-            return _parse_json(data.decode())
-    # If it is large or invalid, parse within limits and report where the error is.
-    return _parse(trim(data))
-
-
-def _parse_json(text: str) -> object:
-    # NaN and the infinities are not JSON, but Python writes them; the grader never uses them.
-    return json.loads(text, parse_constant=lambda _: None)
-
-
-def _parse(trimmed: TrimmedNotebook) -> object:
+def _parse_json(data: bytes) -> object:
+    """Returns the JSON in *data*; raises SubmissionError if it is invalid or too large."""
+    if len(data) > SMALL:
+        structure = _STRING.sub(b"", data)
+        if sum(map(structure.count, (b",", b"[", b"{"))) > MAX_VALUES:
+            raise _refusal(f"the notebook holds more than {MAX_VALUES:,} values", _CLEAR)
     try:
-        text = trimmed.data.decode()
+        # NaN and the infinities are not JSON, but Python writes them; the grader never uses them.
+        return json.loads(data.decode(), parse_constant=lambda _: None)
     except UnicodeDecodeError as error:
-        where = trimmed.format_position(error.start)
-        raise refusal(f"the file is not a notebook: not UTF-8 text at {where}") from None
-    try:
-        return _parse_json(text)
-    except RecursionError:  # only if the stack is already deep
-        raise refusal("the file is nested too deeply to be a notebook") from None
+        line = data.count(b"\n", 0, error.start) + 1
+        start = data.rfind(b"\n", 0, error.start) + 1
+        column = len(data[start : error.start].decode()) + 1
+        what = f"the file is not a notebook: not UTF-8 text at line {line}, column {column}"
     except json.JSONDecodeError as error:
-        where = trimmed.format_position(len(text[: error.pos].encode()))
-        raise refusal(f"the file is not a notebook: not JSON at {where}") from None
+        place = f"line {error.lineno}, column {error.colno}"
+        what = f"the file is not a notebook: not JSON at {place}"
+    except RecursionError:
+        what = "the file is nested too deeply to be a notebook"
     except ValueError:  # an integer of more digits than Python converts
-        raise refusal("the file holds a number that is too long to be read") from None
+        what = "the file holds a number that is too long to be read"
+    raise _refusal(what) from None
 
 
 def _list_entries(tree: Mapping[str, object]) -> list[object]:
     version = tree.get("nbformat", 4)
     if isinstance(version, bool) or version not in (3, 4):
         shown = version if isinstance(version, int) else "unknown"
-        raise refusal(f"the notebook has format {str(shown)[:20]}; formats 3 and 4 are read")
+        raise _refusal(f"the notebook has format {str(shown)[:20]}; formats 3 and 4 are read")
     if "cells" in tree:
         entries = tree["cells"]
     else:  # format 3 kept its cells on worksheets
         sheets = tree["worksheets"]
         if not isinstance(sheets, list) or not all(isinstance(s, dict) for s in sheets):
-            raise refusal("the notebook's worksheets can't be read")
+            raise _refusal("the notebook's worksheets can't be read")
         lists = [sheet.get("cells", []) for sheet in sheets]
         entries = [c for each in lists if isinstance(each, list) for c in each]
     if not isinstance(entries, list):
-        raise refusal("the notebook's cells are not a list")
+        raise _refusal("the notebook's cells are not a list")
     return entries
 
 
 def _read_cell(entry: object, number: int, seen: set[str], fresh: Iterator[str]) -> Cell:
     if not isinstance(entry, dict):
-        raise refusal(f"cell {number} of the notebook is not a cell")
+        raise _refusal(f"cell {number} of the notebook is not a cell")
     kind = entry.get("cell_type")
     if kind not in ("markdown", "code"):
         kind = "raw"  # headings of format 3, and unknown types
@@ -140,21 +158,11 @@ def _read_source(source: object, number: int) -> str:
         with contextlib.suppress(TypeError):  # of something that is not text
             source = "".join(source)
     if not isinstance(source, str):
-        raise refusal(f"cell {number} of the notebook has no readable text")
+        raise _refusal(f"cell {number} of the notebook has no readable text")
     if source.isascii() and "\0" not in source:
         return source
     # A lone surrogate is legal in JSON but can't be encoded as UTF-8.
     return source.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
-
-
-def _require_little_code(cells: Sequence[Cell]) -> None:
-    code = sum(len(cell.source) for cell in cells if cell.type == "code")
-    if code > MAX_CODE:
-        raise refusal(
-            f"the code cells hold {code / 1e6:.1f} million characters; "
-            f"at most {MAX_CODE / 1e6:.0f} million are run",
-            "take data out of the code, save the notebook, and hand it in again",
-        )
 
 
 def _as_mapping(value: object) -> Mapping[str, object]:

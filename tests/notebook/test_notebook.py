@@ -148,7 +148,7 @@ def test_what_is_not_a_notebook_gets_a_sentence_of_its_own(data: bytes, sentence
     assert refusal(data) == sentence
 
 
-# --- Outputs are left out before anything is parsed
+# --- Outputs are left out
 
 PLOT = {"output_type": "display_data", "data": {"image/png": "iVBOR" * 2_000_000}, "metadata": {}}
 
@@ -158,12 +158,6 @@ def test_outputs_may_be_large_and_are_not_part_of_what_is_read() -> None:
     data = tree({**CODE, "outputs": [PLOT, printed, PLOT]}, {**CODE, "source": "y = 2"})
     assert len(data) > 20_000_000
     assert [cell.source for cell in notebook.read(data).cells] == ["x = 1", "y = 2"]
-
-
-def test_what_is_in_outputs_need_not_even_be_json() -> None:
-    data = tree({**CODE, "outputs": ["HERE"]}, {**CODE, "source": "y = 2"})
-    broken = data.replace(b'"HERE"', "nonsense, 01, é".encode("latin-1"))
-    assert [cell.source for cell in notebook.read(broken).cells] == ["x = 1", "y = 2"]
 
 
 def test_only_the_outputs_of_cells_are_left_out() -> None:
@@ -182,14 +176,6 @@ def test_an_error_behind_outputs_is_shown_where_it_stands_in_the_file() -> None:
     line = data[: data.index('"HERE"')].count("\n") + 1
     said = refusal(data.replace('"HERE"', "é?").encode())
     assert said == f"the file is not a notebook: not JSON at line {line}, column 3"
-
-
-def test_a_file_that_ends_within_its_outputs_is_cut_off() -> None:
-    data = json.dumps({"cells": [CODE, {**CODE, "outputs": [PLOT]}]}, indent=1).encode()
-    line = data[: data.rindex(b'"outputs"')].count(b"\n") + 1
-    assert refusal(data[:-5_000_000]) == (
-        f"the file is cut off: the outputs that begin in line {line} have no end"
-    )
 
 
 def worksheet(entry: object) -> bytes:
@@ -215,7 +201,7 @@ BOMBS = {
     "lists": b'{"cells": [' + b"[]," * 700_000 + b"[]]}",
     "objects": b'{"cells": [' + b"{}," * 700_000 + b"{}]}",
     "numbers": b'{"cells": [' + b"1," * 1_100_000 + b"1]}",
-    "keys": b'{"cells": [], "metadata": {' + b'"a":1,' * 400_000 + b'"b":1}}',
+    "keys": b'{"cells": [], "metadata": {' + b'"a":1,' * 1_100_000 + b'"b":1}}',
     "lists in outputs": b'{"cells": [{"outputs": [' + b"[]," * 700_000 + b"[]]}]}",
 }
 
@@ -223,19 +209,13 @@ BOMBS = {
 @pytest.mark.thorough
 @pytest.mark.parametrize("data", BOMBS.values(), ids=BOMBS)
 def test_what_would_become_gigabytes_of_objects_is_not_parsed(data: bytes) -> None:
-    assert refusal(data) == "the notebook holds more than 500,000 values"
+    assert refusal(data) == "the notebook holds more than 1,000,000 values"
 
 
-@pytest.mark.parametrize("depth", [101, 100_000])
+@pytest.mark.parametrize("spaces", [0, 2_000_000])
 @pytest.mark.parametrize("start", [b"", b'{"cells": [{"outputs": [', b'{"metadata": '])
-def test_depth_is_bounded_everywhere_in_a_large_file(start: bytes, depth: int) -> None:
-    said = refusal(start + b" " * 2_000_000 + b"[" * depth + b"]" * depth)
-    assert said == "the file is nested too deeply to be a notebook"
-
-
-@pytest.mark.parametrize("start", [b"", b'{"cells": [{"outputs": [', b'{"metadata": '])
-def test_depth_is_bounded_by_python_in_a_small_file(start: bytes) -> None:
-    said = refusal(start + b"[" * 5_000 + b"]" * 5_000)
+def test_depth_is_bounded_by_python(start: bytes, spaces: int) -> None:
+    said = refusal(start + b" " * spaces + b"[" * 100_000 + b"]" * 100_000)
     assert said == "the file is nested too deeply to be a notebook"
 
 
@@ -246,11 +226,7 @@ def test_depth_that_editors_make_is_fine() -> None:
     assert notebook.read(tree(CODE, metadata={"widgets": deep})).cells
 
 
-def test_pictures_in_text_cells_count_and_data_in_code_counts_more() -> None:
-    picture = {"cell_type": "markdown", "source": "x", "attachments": {"a": "A" * 20_000_000}}
-    assert refusal(tree(picture)) == (
-        "the notebook has 20 MB without its outputs; at most 20 MB are read"
-    )
+def test_data_in_code_is_limited() -> None:
     code = {**CODE, "source": "x = 1\n" * 900_000}
     assert refusal(tree(code)) == (
         "the code cells hold 5.4 million characters; at most 5 million are run"
@@ -310,3 +286,7 @@ def test_almost_notebooks_give_a_notebook_that_can_be_written_or_a_sentence(made
         return
     data = notebook.write([Cell(type=c.type, source=c.source, id=c.id) for c in found.cells], {})
     assert [c.source for c in notebook.read(data).cells] == [c.source for c in found.cells]
+
+
+def test_a_large_file_that_never_closes_a_string_is_refused_at_once() -> None:
+    assert "not JSON" in refusal(b'{"cells": ["' + b'\\"' * 3_000_000)
