@@ -32,3 +32,13 @@ def points(number: float | None) -> str:
     rounded = Decimal(repr(float(number))).quantize(_HUNDREDTH, ROUND_HALF_UP)
     digits = f"{rounded:f}".rstrip("0").rstrip(".")
     return "0" if digits == "-0" else digits
+
+
+def part_letter(index: int) -> str:
+    """Returns the letter of a part within its problem, counted from 0: a, b, ..., z, aa.
+
+    >>> part_letter(0), part_letter(25), part_letter(26)
+    ('a', 'z', 'aa')
+    """
+    before, rest = divmod(index, 26)
+    return (part_letter(before - 1) if before else "") + chr(ord("a") + rest)

@@ -30,7 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "text": set(),
     "expressions": set(),
     "kinds": {"expressions"},
-    "notebook": {"expressions", "kinds"},
+    "notebook": {"expressions", "kinds", "text"},
     "bank": {"expressions", "kinds"},
     "draw": {"expressions", "kinds"},
     "gradebook": set(),
@@ -54,7 +54,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "security": {
         "bank", "draw", "gradebook", "kinds", "notebook", "release", "runtime",
     },
-    "testing": {"integrations", "kinds", "notebook", "runtime", "security"},
+    "testing": {"integrations", "kinds", "notebook", "runtime", "security", "text"},
     "cli": {"kinds", "text", *STAGES, "check", "verify", "integrations", "security"} - {"report"},
 }  # fmt: skip
 # Within the ground, all imports are listed.
@@ -71,7 +71,7 @@ GROUND_IMPORTS: dict[str, set[str]] = {
 HOMES = {
     "yaml": {"bank"},
     "pydantic": {"bank"},
-    "jinja2": {"expressions", "notebook", "report", "integrations"},
+    "jinja2": {"expressions", "notebook", "report", "integrations", "text"},
     "nbformat": {"notebook"},
     "nbclient": {"runtime/kernels"},
     "jupyter_client": {"runtime/kernels", "runtime/worker"},

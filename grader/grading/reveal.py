@@ -34,7 +34,7 @@ from grader.model.result import (
     ShownProblem,
 )
 
-GivenTable = Callable[[Variant], Sequence[tuple[str, str]]]
+GivenTable = Callable[[Variant], Sequence[GivenValue]]
 
 _ERROR_LENGTH = 500
 
@@ -126,7 +126,7 @@ def _shown_problem(
         title=problem.title,
         parts=parts,
         prompt=_fill_text(variant, problem.prompt),
-        given=tuple(GivenValue(label=label, value=value) for label, value in given(variant)),
+        given=tuple(given(variant)),
         assumptions=tuple(_fill_text(variant, text) for text in problem.assumptions),
         solution=_fill_text(variant, problem.explanation) or None,
     )

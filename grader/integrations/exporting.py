@@ -12,18 +12,17 @@ from grader.errors import SetupError
 from grader.files import write_atomic, write_error
 from grader.gradebook import Gradebook
 from grader.grading.results import PUBLISHED
-from grader.grading.sources import ResultSource, rows_of, source_of
+from grader.grading.sources import rows_of, source_of
 from grader.grading.visible import evidence_of
 from grader.integrations.base import StudentExporter
 from grader.integrations.results import join_names
 from grader.model.exported import ClassResults, Exported, Result
-from grader.model.result import Row
 from grader.registry import nearest
 from grader.report import file_name
 
 
 def class_results(folder: Path, students: Iterable[str] = ()) -> ClassResults:
-    """What students may see of the results in *folder*, for all students or only *students*.
+    """Returns what students may see of the results in *folder*: all of them, or only *students*.
 
     Includes keys and worked solutions only after the feedback was published.
     Raises SetupError for a student who is not in the release.
@@ -31,48 +30,34 @@ def class_results(folder: Path, students: Iterable[str] = ()) -> ClassResults:
     with Gradebook.open(folder) as book:
         graded = source_of(book)
         published = bool(book.setting(PUBLISHED))
-        rows = sorted(rows_of(book, graded), key=lambda row: row.student.id)
-        wanted = set(students)
-        _require_known(wanted, graded)
+        wanted = set(students) or set(graded.students)
+        for student in sorted(wanted - set(graded.students)):
+            close = nearest(student, graded.students)
+            raise SetupError(
+                f"the results contain no student '{student}'",
+                fix=f"did you mean '{close}'?" if close else "see the ids in grades.csv",
+            )
         times = {(s.student, s.sha256): s.received for s in book.submissions()}
-        found = tuple(
-            _student_result(row, book, graded, published, times)
-            for row in rows
-            if not wanted or row.student.id in wanted
-        )
+        found = []
+        for row in sorted(rows_of(book, graded), key=lambda row: row.student.id):
+            if row.student.id not in wanted:
+                continue
+            evidence = evidence_of(book, row)
+            sha256 = row.grade.submission_sha256 if row.grade else None
+            result = Result(
+                feedback=graded.shown(row, published=published, evidence=evidence),
+                submission_sha256=sha256,
+                submitted_at=times.get((row.student.id, sha256)) if sha256 else None,
+                seconds=evidence.seconds if evidence else 0.0,
+            )
+            found.append(result)
         return ClassResults(
             exam=graded.exam,
             title=graded.title,
             release=graded.release,
             engine=__version__,
-            results=found,
+            results=tuple(found),
         )
-
-
-def _require_known(wanted: set[str], graded: ResultSource) -> None:
-    for student in sorted(wanted - set(graded.students)):
-        close = nearest(student, graded.students)
-        raise SetupError(
-            f"the results contain no student '{student}'",
-            fix=f"did you mean '{close}'?" if close else "see the ids in grades.csv",
-        )
-
-
-def _student_result(
-    row: Row,
-    book: Gradebook,
-    graded: ResultSource,
-    published: bool,
-    times: dict[tuple[str, str], str | None],
-) -> Result:
-    evidence = evidence_of(book, row)
-    sha256 = row.grade.submission_sha256 if row.grade else None
-    return Result(
-        feedback=graded.shown(row, published=published, evidence=evidence),
-        submission_sha256=sha256,
-        submitted_at=times.get((row.student.id, sha256)) if sha256 else None,
-        seconds=evidence.seconds if evidence else 0.0,
-    )
 
 
 def export_students(exporter: StudentExporter, results: Iterable[Result]) -> Exported:

@@ -6,26 +6,26 @@ Secret, as it contains the key.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import singledispatch
-from itertools import groupby, pairwise
+from itertools import combinations, groupby, pairwise
 
 from grader.kinds import numbers, tolerance
 from grader.kinds.choice import ChoiceKey
 from grader.kinds.explanation import ExplanationKey
 from grader.kinds.integer import Integer
-from grader.kinds.lettered import LabeledChoice
 from grader.kinds.matching import MatchingKey
-from grader.kinds.multi_choice import MultiChoiceKey
+from grader.kinds.multi_choice import MultiChoice, MultiChoiceKey
 from grader.kinds.numbers import NumericKey
-from grader.kinds.options import Option, option_id
+from grader.kinds.options import option_id
 from grader.kinds.ordering import OrderingKey
 from grader.kinds.prediction import Prediction
 from grader.kinds.short_text import ShortTextKey, normalize_spaces
 from grader.kinds.table import TableKey
 from grader.kinds.texts import try_fill
 from grader.kinds.true_false import TrueFalseKey
-from grader.model import Draw, Key, Mistake
+from grader.model import Key, Mistake
 from grader.model.item import (
     AcceptedTexts,
     ChoiceItem,
@@ -69,32 +69,38 @@ def _(key: TableKey) -> tuple[Item, ...]:
 
 
 @quiz_items.register
-def _(key: ChoiceKey) -> tuple[Item, ...]:
-    choices = _item_choices(key.part.options, key.choices, frozenset(key.right), key.draw)
-    return (ChoiceItem(choices=choices, shuffle=key.part.shuffle),)
-
-
-@quiz_items.register
-def _(key: MultiChoiceKey) -> tuple[Item, ...]:
-    part = key.part
-    choices = _item_choices(part.options, key.choices, key.right, key.draw)
-    return (ChoiceItem(choices=choices, several=True, rule=part.rule, shuffle=part.shuffle),)
+def _(key: ChoiceKey | MultiChoiceKey) -> tuple[Item, ...]:
+    part, options = key.part, {option_id(option): option for option in key.part.options}
+    choices = tuple(
+        _item_choice(
+            choice.id,
+            choice.text,
+            credit=options[choice.id].credit,
+            feedback=try_fill(options[choice.id].feedback, key.draw),
+            right=choice.letter in key.right,
+        )
+        for choice in key.choices
+    )
+    if isinstance(part, MultiChoice):
+        return (ChoiceItem(choices=choices, shuffle=part.shuffle, several=True, rule=part.rule),)
+    return (ChoiceItem(choices=choices, shuffle=part.shuffle),)
 
 
 @quiz_items.register
 def _(key: TrueFalseKey) -> tuple[Item, ...]:
     note = try_fill(key.part.feedback, key.draw)
     choices = tuple(
-        ChoiceOption(
-            id=str(value).lower(),
-            text=str(value),
-            right=value is key.right,
-            share=float(value is key.right),
-            feedback="" if value is key.right else note,
+        _item_choice(
+            str(value).lower(), str(value), credit=0.0, feedback=note, right=value is key.right
         )
         for value in (True, False)
     )
     return (ChoiceItem(choices=choices, shuffle=False),)
+
+
+def _item_choice(id_: str, text: str, *, credit: float, feedback: str, right: bool) -> ChoiceOption:
+    share, told = (1.0, "") if right else (credit, feedback)
+    return ChoiceOption(id=id_, text=text, right=right, share=share, feedback=told)
 
 
 @quiz_items.register
@@ -151,26 +157,6 @@ def _text_forms(texts: Iterable[str], *, exact: bool) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*lines, *ended)))
 
 
-def _item_choices(
-    options: Sequence[Option], choices: Sequence[LabeledChoice], right: Collection[str], draw: Draw
-) -> tuple[ChoiceOption, ...]:
-    """Returns the options in the order of *choices*; *right* are letters."""
-    by_id = {option_id(option): option for option in options}
-    found = []
-    for choice in choices:
-        option, is_right = by_id[choice.id], choice.letter in right
-        found.append(
-            ChoiceOption(
-                id=choice.id,
-                text=choice.text,
-                right=is_right,
-                share=1.0 if is_right else option.credit,
-                feedback="" if is_right else try_fill(option.feedback, draw),
-            )
-        )
-    return tuple(found)
-
-
 def _number_item(
     key: NumericKey, *, whole: bool = False, row: str = "", column: str = "", weight: float = 1.0
 ) -> NumberItem:
@@ -206,59 +192,43 @@ def _mistake_ranges(key: NumericKey) -> Iterator[NumberRange]:
     Only the judge knows which mistake a number is. It is evaluated between all points where its
     verdict may change, so that a system that knows only ranges gives the same verdicts.
     """
-    centres = list(_mistake_centers(key))
-    cuts = sorted({key.low, key.high, *_verdict_boundaries(key, centres)})
-    places: list[tuple[Number, Number]] = []
-    for cut, after in pairwise([*cuts, math.inf]):
-        places.append((cut, cut))
-        if after < math.inf:
-            places.append((cut, after))
+    mistakes = {mistake.id: (mistake, center) for mistake, center in _mistake_centers(key)}
+    centers = [center for _, center in mistakes.values()]
+    # The verdict may change at the ends of a mistake, and halfway between two.
+    cuts = {key.low, key.high, *centers}
+    cuts |= {x for c in centers for x in tolerance.scale_interval(key.interval, key.value, c)}
+    cuts |= {(one + other) / 2 for one, other in combinations(centers, 2)}
+    ordered = sorted(cuts)
+    # Points and the intervals between them alternate.
+    places = [
+        (low, high)
+        for cut, after in pairwise([*ordered, None])
+        for low, high in ((cut, cut), (cut, after))
+        if high is not None
+    ]
     named = [
-        (_mistake_at((low + high) / 2 if low < high else low, key), low, high)
+        (numbers.judge((low + high) / 2 if low < high else low, key).mistake, low, high)
         for low, high in places
     ]
-    by_id = {mistake.id: (mistake, centre) for mistake, centre in centres}
     for name, group in groupby(named, key=lambda place: place[0]):
+        if name not in mistakes:
+            continue
         stretch = list(group)
-        if name is not None:
-            yield _mistake_range(*by_id[name], stretch[0][1], stretch[-1][2], key)
+        low, high = stretch[0][1], stretch[-1][2]
+        mistake, center = mistakes[name]
+        yield NumberRange(
+            low=low,
+            high=high,
+            value=center if low <= center <= high else (low + high) / 2,
+            share=mistake.credit,
+            feedback=try_fill(mistake.feedback, key.draw),
+        )
 
 
 def _mistake_centers(key: NumericKey) -> Iterator[tuple[Mistake, Number]]:
     for mistake in key.part.mistakes:
-        try:
-            centre = numbers.mistake_value(mistake, key)
-        except ValueError:
-            continue  # the gate checks every other scope
-        if centre is not None:
-            yield mistake, centre
-
-
-def _verdict_boundaries(
-    key: NumericKey, centres: Sequence[tuple[Mistake, Number]]
-) -> Iterator[Number]:
-    """Yields where the verdict may change: the ends of mistakes, and halfway between two."""
-    for index, (_, centre) in enumerate(centres):
-        yield centre
-        yield from tolerance.scale_interval(key.interval, key.value, centre)
-        yield from ((centre + other) / 2 for _, other in centres[:index])
-
-
-def _mistake_at(value: Number, key: NumericKey) -> str | None:
-    """Returns the ID of the spec's mistake that *value* is; None if it is none of them."""
-    judged = numbers.judge(value, key)
-    if judged.mistake in {mistake.id for mistake in key.part.mistakes}:
-        return judged.mistake
-    return None
-
-
-def _mistake_range(
-    mistake: Mistake, centre: Number, low: Number, high: Number, key: NumericKey
-) -> NumberRange:
-    return NumberRange(
-        low=low,
-        high=high,
-        value=centre if low <= centre <= high else (low + high) / 2,
-        share=mistake.credit,
-        feedback=try_fill(mistake.feedback, key.draw),
-    )
+        # The gate checks every other scope.
+        with suppress(ValueError):
+            center = numbers.mistake_value(mistake, key)
+            if center is not None:
+                yield mistake, center

@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.errors import SpecError
+from grader.text.templates import make_environment, render_template
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -24,19 +24,6 @@ def render_folder(
             yield _target_name(name.removeprefix(f"{folder}/")), (text.strip("\n") + "\n").encode()
 
 
-def render_template(environment: Environment, name: str, **names: object) -> str:
-    """Returns the text of a template. Raises SpecError if it can't be rendered."""
-    from jinja2 import TemplateError
-
-    try:
-        return environment.get_template(name).render(**names)
-    except TemplateError as error:
-        raise SpecError(
-            f"the template '{name}' can't be rendered: {error}",
-            fix="if your bank's templates/ folder overrides it, compare it with the original",
-        ) from None
-
-
 def _target_name(name: str) -> str:
     """Returns the file's name. Templates avoid leading dots, because packages omit such files.
 
@@ -51,7 +38,7 @@ def _target_name(name: str) -> str:
 def text_environment(folders: tuple[Path, ...]) -> Environment:
     """Returns an environment for Markdown, YAML and Python, which are not escaped."""
     # Unusual delimiters, because workflows and devcontainers use the usual ones themselves.
-    return _environment(
+    return make_environment(
         folders,
         autoescape=False,
         keep_trailing_newline=True,
@@ -61,21 +48,4 @@ def text_environment(folders: tuple[Path, ...]) -> Environment:
         variable_end_string="]]",
         comment_start_string="[#",
         comment_end_string="#]",
-    )
-
-
-def html_environment(folders: tuple[Path, ...]) -> Environment:
-    """Returns an environment for HTML."""
-    return _environment(folders, autoescape=True, auto_reload=False)
-
-
-def _environment(folders: tuple[Path, ...], **syntax: object) -> Environment:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    return Environment(  # noqa: S701 - the callers say which text is escaped
-        loader=FileSystemLoader(list(folders)),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        **syntax,  # type: ignore[arg-type]
     )

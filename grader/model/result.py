@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 from grader.model.evidence import Outcome
 from grader.model.grade import Audience, Grade, Mark, Override, Verdict
@@ -81,8 +82,7 @@ class EvidenceSummary:
     """What the first failing cell raised, such as "code cell 4, line 2: NameError: ..."."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GivenValue:
+class GivenValue(NamedTuple):
     """One line of the table of given values."""
 
     label: str

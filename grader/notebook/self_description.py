@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from grader.notebook import Notebook
@@ -13,14 +13,11 @@ from grader.notebook import Notebook
 Sheet = Mapping[str, object]
 
 _ASSIGNED = re.compile(r"^(q\d+_[a-z][a-z0-9_]*)\s*=", re.M)
-_CALL = re.compile(r"^_public_check\($(.*?)^\)", re.M | re.S)
-_LINE = re.compile(r"^ {4}(\(.{1,2000}\)),$", re.M)
 _EXAMPLE = re.compile(r"^print\((.*?)\)\n# expected: ([^\n]*)$", re.M | re.S)
-_CALLED = "_public_check("
-_LONGEST = 2_100
-"""Maximum length of a line of the public check, in characters."""
-_MOST = 2_000
-"""Maximum number of lines of the public check to read."""
+_LONGEST_LINE = 2_100
+"""Maximum length of the first argument of the public check to read, in characters."""
+_LONGEST = 500_000
+"""Maximum length of all arguments together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +39,22 @@ def read_description(notebook: Notebook) -> SelfDescription:
     The last cell repeats the kinds and units, so that a check after Colab still shows "read as
     28 GB". Without that cell, only the names of the answers are known.
     """
-    return _describe_from_metadata(notebook.metadata.get("grader")) or _describe_from_code(notebook)
+    found = notebook.metadata.get("grader")
+    listed = found.get("answers") if isinstance(found, Mapping) else None
+    sheets: dict[str, Sheet | None] = {
+        entry["name"]: entry
+        for entry in (listed if isinstance(listed, list) else ())
+        if isinstance(entry, Mapping) and isinstance(entry.get("name"), str)
+    }
+    if sheets and isinstance(found, Mapping):
+        return _describe(found, sheets)
+    sources = [c.source.replace("\r\n", "\n") for c in notebook.cells if c.type == "code"]
+    found_lines = (_read_check(source) for source in reversed(sources))
+    first, *others = next(filter(None, found_lines), [()])
+    sheets = {line[0]: _make_sheet(*line, sources) for line in others if len(line) == 3}
+    if not sheets:
+        sheets = dict.fromkeys(_ASSIGNED.findall("\n".join(sources)))
+    return _parse_header(first, sheets)
 
 
 def read_owner(notebook: Notebook) -> SelfDescription:
@@ -52,35 +64,15 @@ def read_owner(notebook: Notebook) -> SelfDescription:
     """
     found = notebook.metadata.get("grader")
     if isinstance(found, Mapping) and (found.get("student") or found.get("version")):
-        return _describe_notebook(found, {})
+        return _describe(found, {})
     for cell in reversed(notebook.cells):
-        if cell.type == "code" and (line := _first_line(cell.source)):
-            return _parse_header(line, {})
+        source = cell.source.replace("\r\n", "\n")
+        if cell.type == "code" and (lines := _read_check(source, only_first=True)):
+            return _parse_header(lines[0], {})
     return SelfDescription()
 
 
-def _first_line(source: str) -> tuple[str, ...]:
-    """Returns the first argument of the last call of the public check in *source*."""
-    _, call, rest = source.replace("\r\n", "\n").rpartition(f"\n{_CALLED}\n")
-    written = _LINE.fullmatch(rest[:_LONGEST].partition("\n")[0]) if call else None
-    return _parse_texts(written[1]) if written else ()
-
-
-def _describe_from_metadata(found: object) -> SelfDescription | None:
-    listed = found.get("answers") if isinstance(found, Mapping) else None
-    if not isinstance(found, Mapping) or not isinstance(listed, list):
-        return None
-    sheets = {
-        str(entry["name"]): entry
-        for entry in listed
-        if isinstance(entry, Mapping) and isinstance(entry.get("name"), str)
-    }
-    if not sheets:
-        return None
-    return _describe_notebook(found, sheets)
-
-
-def _describe_notebook(
+def _describe(
     found: Mapping[object, object], sheets: Mapping[str, Sheet | None]
 ) -> SelfDescription:
     given = (found.get(name) for name in ("set", "release", "student", "version"))
@@ -91,20 +83,6 @@ def _describe_notebook(
     )
 
 
-def _describe_from_code(notebook: Notebook) -> SelfDescription:
-    sources = [c.source.replace("\r\n", "\n") for c in notebook.cells if c.type == "code"]
-    first, *others = next(
-        (found for s in reversed(sources) if (found := _read_check_lines(s))), [()]
-    )
-    sheets: dict[str, Sheet | None] = {}
-    for line in others:
-        if len(line) == 3:
-            sheets[line[0]] = _make_sheet(*line, sources)
-    if not sheets:
-        sheets = dict.fromkeys(_ASSIGNED.findall("\n".join(sources)))
-    return _parse_header(first, sheets)
-
-
 def _parse_header(first: tuple[str, ...], sheets: Mapping[str, Sheet | None]) -> SelfDescription:
     """Returns the description in the first argument of the public check."""
     if len(first) == 4:  # the third is for people: "version A"
@@ -113,43 +91,40 @@ def _parse_header(first: tuple[str, ...], sheets: Mapping[str, Sheet | None]) ->
     return SelfDescription(exam=exam, release=release, student=student, sheets=sheets)
 
 
-def _read_check_lines(source: str) -> list[tuple[str, ...]]:
-    """Returns the arguments of the public check in *source*; empty if it is not called."""
-    call = _CALL.search(source)
-    written = _LINE.findall(call[1])[:_MOST] if call else []
-    return [line for line in map(_parse_texts, written) if line]
+def _read_check(source: str, *, only_first: bool = False) -> list[tuple[str, ...]]:
+    """Returns the arguments of the last call of the public check; empty if they are not texts.
 
-
-def _parse_texts(written: str) -> tuple[str, ...]:
-    """Returns the texts in the source of a tuple; empty if it contains anything else.
-
-    The source is parsed and never evaluated, because students may have changed it.
+    They are parsed and never evaluated, because students may have changed them.
     """
+    _, call, rest = source.rpartition("\n_public_check(\n")
+    written = rest.partition("\n")[0] if only_first else rest.partition("\n)")[0]
+    if not call or len(written) > (_LONGEST_LINE if only_first else _LONGEST):
+        return []
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about invalid escape sequences
-            found = ast.parse(written, mode="eval").body
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return ()
-    parts = found.elts if isinstance(found, ast.Tuple) else []
-    values = [part.value for part in parts if isinstance(part, ast.Constant)]
-    texts = tuple(value for value in values if isinstance(value, str))
-    return texts if len(texts) == len(parts) else ()
+            found = ast.literal_eval(f"({written}\n)")
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return []
+    lines = found if isinstance(found, tuple) else ()
+    return [
+        line
+        for line in lines
+        if isinstance(line, tuple) and line and all(isinstance(text, str) for text in line)
+    ]
 
 
 def _make_sheet(name: str, form: str, how: str, sources: list[str]) -> Sheet:
     """Returns what a line tells of the answer's sheet; a kind may find it incomplete."""
     kind, _, brief = form.partition(" ")
     sheet: dict[str, object] = {"name": name, "kind": kind, "how": how, "unit": brief}
-    if kind in ("code", "measurement"):
-        examples = [list(pair) for pair in _find_examples(name, sources)]
-        sheet |= {"part": name, "starter": "", "examples": examples, "closeness": {}, "seconds": 20}
-    return sheet
-
-
-def _find_examples(name: str, sources: list[str]) -> Iterator[tuple[str, str]]:
-    """Yields the visible examples from the cell that prints them."""
-    for source in sources:
-        pairs = _EXAMPLE.findall(source)
-        if pairs and all(re.search(rf"\b{re.escape(name)}\b", call) for call, _ in pairs):
-            yield from pairs
+    if kind not in ("code", "measurement"):
+        return sheet
+    # The visible examples are in the cell that prints them.
+    every = [pairs for source in sources if (pairs := _EXAMPLE.findall(source))]
+    word = re.compile(rf"\b{re.escape(name)}\b")
+    mine = [pairs for pairs in every if all(word.search(call) for call, _ in pairs)]
+    examples = [list(pair) for pairs in mine for pair in pairs]
+    return sheet | {
+        "part": name, "starter": "", "examples": examples, "closeness": {}, "seconds": 20,
+    }  # fmt: skip

@@ -9,16 +9,16 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.errors import SpecError
 from grader.model import Outcome, Verdict
-from grader.model.result import Feedback, ShownPart, Standing
+from grader.model.result import Feedback, Standing
 from grader.report.names import file_name
 from grader.report.summary import ClassSummary
-from grader.text.markdown import author_text, feedback_text
-from grader.words import counted, points
+from grader.text.markdown import feedback_text
+from grader.text.templates import html_environment, render_template
+from grader.words import counted, part_letter, points
 
 if TYPE_CHECKING:
-    from jinja2 import Environment, Template
+    from jinja2 import Environment
 
 VERDICTS = {
     Verdict.CORRECT: "Correct",
@@ -42,19 +42,18 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 def feedback_page(feedback: Feedback, templates: tuple[Path, ...], *, engine: str = "") -> str:
     """Returns the self-contained page of one student. In *templates*, the first folder wins."""
-    page = _template(templates, "report/feedback.html.j2").render(
-        feedback=feedback, engine=engine, waits=_open_parts_text(feedback)
-    )
-    return _replace_controls(page)
+    waits = _open_parts_text(feedback)
+    return _render_page("feedback", templates, feedback=feedback, engine=engine, waits=waits)
 
 
 def class_page(summary: ClassSummary, templates: tuple[Path, ...]) -> str:
     """Returns the self-contained class report, which links to the feedback pages beside it."""
-    return _replace_controls(_template(templates, "report/class.html.j2").render(report=summary))
+    return _render_page("class", templates, report=summary)
 
 
-def _replace_controls(page: str) -> str:
-    """Returns *page* with control characters, which only students write, replaced."""
+def _render_page(name: str, templates: tuple[Path, ...], **names: object) -> str:
+    """Returns the page with control characters, which only students write, replaced."""
+    page = render_template(_environment(templates), f"report/{name}.html.j2", **names)
     return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", page.replace("\r\n", "\n"))
 
 
@@ -65,13 +64,9 @@ def _open_parts_text(feedback: Feedback) -> str:
     parts = [p for problem in feedback.problems for p in problem.parts if p.points is None]
     if not parts:
         return ""
-    if all(_is_manual(part) for part in parts):
+    if all(part.kind == "explanation" for part in parts):
         return counted(len(parts), "part waits", "parts wait") + " for manual grading"
     return counted(len(parts), "part is", "parts are") + " not graded yet"
-
-
-def _is_manual(part: ShownPart) -> bool:
-    return part.kind == "explanation"
 
 
 def format_percent(share: float | None) -> str:
@@ -98,15 +93,6 @@ def format_seconds(number: float) -> str:
     return f"{minutes} min {rest} s"
 
 
-def part_letter(place: int) -> str:
-    """Returns the letter of a part within its problem, counted from 1; after z, the number.
-
-    >>> letter(1), letter(26), letter(27)
-    ('a', 'z', '27')
-    """
-    return chr(ord("a") + place - 1) if place <= 26 else str(place)
-
-
 def _sha256(text: str) -> str:
     """Returns the hash of a script for a content security policy."""
     return b64encode(hashlib.sha256(text.encode()).digest()).decode()
@@ -116,47 +102,20 @@ def _truncate(text: str, length: int) -> str:
     return text if len(text) <= length else text[:length] + " … (cut)"
 
 
-def _template(folders: tuple[Path, ...], name: str) -> Template:
-    from jinja2 import TemplateError
-
-    try:
-        return _environment(folders).get_template(name)
-    except TemplateError as error:
-        raise SpecError(
-            f"the template {name} can't be used: {error}",
-            where=", ".join(str(folder) for folder in folders),
-            fix="a bank's templates/ folder overrides the default ones; compare the two",
-        ) from None
-
-
 @lru_cache(maxsize=8)
 def _environment(folders: tuple[Path, ...]) -> Environment:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(list(folders)),
-        undefined=StrictUndefined,
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        auto_reload=False,
-    )
-    environment.filters |= {
-        "author_text": author_text,
+    filters = {
         "coefficient": format_coefficient,
         "cut": _truncate,
         "feedback_text": feedback_text,
         "file_name": file_name,
-        "letter": part_letter,
+        "letter": lambda place: part_letter(place - 1),
         "percent": format_percent,
         "points": points,
         "seconds": format_seconds,
         "sha256": _sha256,
     }
-    environment.globals |= {
-        "VERDICTS": VERDICTS,
-        "OUTCOMES": OUTCOMES,
-        "Standing": Standing,
-        "Verdict": Verdict,
-    }
+    environment = html_environment(folders, filters)
+    constants = {"VERDICTS": VERDICTS, "OUTCOMES": OUTCOMES}
+    environment.globals |= {**constants, "Standing": Standing, "Verdict": Verdict}
     return environment

@@ -6,13 +6,13 @@ import hashlib
 import math
 import statistics
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from grader.model import Mark, Outcome, Verdict
 from grader.model.result import EvidenceSummary, Row, Standing
 from grader.report.names import question_number
-from grader.report.numbers import correlation, histogram, quartiles
 
 _SLOWEST = 10
 _FAILED = 50
@@ -107,19 +107,6 @@ class StudentLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SectionLine:
-    """A section of the roster; shares are of the settled points, as in `Totals`."""
-
-    section: str
-    """Empty for students without a section."""
-    students: int
-    counted: int
-    """Students with settled points."""
-    mean: float | None
-    median: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ClassSummary:
     """The content of the class report."""
 
@@ -129,8 +116,8 @@ class ClassSummary:
     engine: str
     published: bool
     totals: Totals
-    sections: tuple[SectionLine, ...]
-    """Empty unless the roster has sections."""
+    sections: Mapping[str, Totals]
+    """The totals of each section, with "" for students without one; empty without sections."""
     parts: tuple[PartLine, ...]
     run_seconds: tuple[float, float] | None
     """The median and the sum of the notebooks' running times."""
@@ -169,12 +156,15 @@ def summarize(
             if row.standing is not Standing.REFUSED:
                 _add_marks(parts, row)
     students.sort(key=lambda line: line.id)
+    sections = sorted({line.section for line in students})
     runs = [
         RunLine(students=tuple(sorted(owners[sha])), run=run)
         for sha, run in (evidence or {}).items()
         if sha in owners
     ]
-    failed = sorted((line for line in runs if _has_failed(line.run)), key=_severity)
+    finished = Outcome.FINISHED
+    failed = [line for line in runs if line.run.outcome is not finished or line.run.failed_cells]
+    failed.sort(key=lambda x: (x.run.outcome is finished, -x.run.failed_cells, x.students))
     seconds = [line.run.seconds for line in runs]
     return ClassSummary(
         exam=exam,
@@ -183,7 +173,10 @@ def summarize(
         engine=engine,
         published=published,
         totals=_totals(students),
-        sections=tuple(_sections(students)),
+        sections={
+            section: _totals([line for line in students if line.section == section])
+            for section in (sections if any(sections) else ())
+        },
         parts=tuple(part.line() for part in sorted(parts.values(), key=_Part.place)),
         run_seconds=(statistics.median(seconds), sum(seconds)) if seconds else None,
         slowest=tuple(sorted(runs, key=lambda line: (-line.run.seconds, line.students))[:_SLOWEST]),
@@ -239,26 +232,39 @@ def _totals(students: Sequence[StudentLine]) -> Totals:
     )
 
 
-def _sections(students: Sequence[StudentLine]) -> Iterator[SectionLine]:
-    names = sorted({line.section for line in students})
-    for name in names if any(names) else ():
-        mine = [line for line in students if line.section == name]
-        totals = _totals(mine)
-        yield SectionLine(
-            section=name,
-            students=len(mine),
-            counted=totals.graded,
-            mean=totals.mean,
-            median=totals.quartiles[1] if totals.quartiles else None,
-        )
+def quartiles(numbers: Sequence[float]) -> tuple[float, float, float] | None:
+    """Returns lower quartile, median and upper quartile; None if there are no numbers.
+
+    Between two numbers, they are interpolated linearly, as in spreadsheets.
+
+    >>> quartiles([1, 2, 3, 4])
+    (1.75, 2.5, 3.25)
+    """
+    if len(numbers) < 2:
+        return (numbers[0], numbers[0], numbers[0]) if numbers else None
+    low, median, high = statistics.quantiles(numbers, n=4, method="inclusive")
+    return low, median, high
 
 
-def _has_failed(run: EvidenceSummary) -> bool:
-    return run.outcome is not Outcome.FINISHED or run.failed_cells > 0
+def histogram(shares: Sequence[float], bins: int) -> tuple[int, ...]:
+    """Returns the number of shares in each of *bins* equal parts from 0 to 1; 1 is in the last.
+
+    >>> histogram([0, 0.5, 0.99, 1], 2)
+    (1, 3)
+    """
+    counts = [0] * bins
+    for share in shares:
+        # A small margin, because 0.29 * 100 is 28.999999999999996.
+        counts[max(0, min(int(share * bins + 1e-9), bins - 1))] += 1
+    return tuple(counts)
 
 
-def _severity(line: RunLine) -> tuple[bool, int, tuple[str, ...]]:
-    return line.run.outcome is Outcome.FINISHED, -line.run.failed_cells, line.students
+def correlation(xs: Sequence[float], ys: Sequence[float]) -> float | None:
+    """Returns Pearson's correlation; None for fewer than three pairs or no variance."""
+    # Equal shares may differ in the last digits due to the order of summation.
+    if len(xs) < 3 or max(xs) - min(xs) < 1e-9 or max(ys) - min(ys) < 1e-9:
+        return None
+    return max(-1.0, min(1.0, statistics.correlation(xs, ys)))
 
 
 @dataclass(slots=True)
@@ -268,20 +274,20 @@ class _Part:
     mark: Mark
     order: int
     names: set[str] = field(default_factory=set)
-    mix: dict[Verdict, int] = field(default_factory=dict)
+    mix: Counter[Verdict] = field(default_factory=Counter)
     shares: array[float] = field(default_factory=lambda: array("d"))
     """The share of the points that each student earned on this part."""
     rests: array[float] = field(default_factory=lambda: array("d"))
     """The share that the same student earned on the rest of the paper; NaN without a rest."""
     feedback: dict[str, str] = field(default_factory=dict)
     varies: set[str] = field(default_factory=set)
-    counts: dict[str, int] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
 
     def add(self, mark: Mark, row: Row, points: float, max_points: float) -> None:
         """Adds one student's mark; the two numbers cover all of the student's settled marks."""
         self.names.add(mark.name)
-        verdict, earned, most = mark.verdict, mark.points, mark.max_points
-        self.mix[verdict] = self.mix.get(verdict, 0) + 1
+        earned, most = mark.points, mark.max_points
+        self.mix[mark.verdict] += 1
         if mark.mistake is not None:
             self.add_mistake(mark.mistake, mark, row)
         if earned is None:
@@ -292,7 +298,7 @@ class _Part:
 
     def add_mistake(self, id_: str, mark: Mark, row: Row) -> None:
         """Counts a named mistake and keeps the feedback that one student reads."""
-        self.counts[id_] = self.counts.get(id_, 0) + 1
+        self.counts[id_] += 1
         # A person's comment on an override is only for that student.
         text = "" if mark.name in row.overrides else mark.feedback
         known = self.feedback.setdefault(id_, text)
@@ -301,20 +307,15 @@ class _Part:
         elif text and text != known:
             self.varies.add(id_)
 
-    def discrimination(self) -> float | None:
-        """Returns the correlation of this part with the rest of the paper, without its own
-        points."""
-        pairs = [(x, y) for x, y in zip(self.shares, self.rests, strict=True) if not math.isnan(y)]
-        return correlation([x for x, _ in pairs], [y for _, y in pairs])
-
     def place(self) -> tuple[int, str, int]:
         """Returns the part's position in the report."""
         return min(map(question_number, self.names)), self.mark.problem, self.order
 
     def line(self) -> PartLine:
         """Returns the part's numbers."""
-        students, settled = sum(self.mix.values()), len(self.shares)
-        correct = self.mix.get(Verdict.CORRECT, 0)
+        students, settled = self.mix.total(), len(self.shares)
+        # The points of the part itself do not count.
+        pairs = [(x, y) for x, y in zip(self.shares, self.rests, strict=True) if not math.isnan(y)]
         common = sorted(self.counts, key=lambda id_: (-self.counts[id_], id_))[:_MISTAKES]
         return PartLine(
             problem=self.mark.problem,
@@ -324,10 +325,10 @@ class _Part:
             max_points=self.mark.max_points,
             students=students,
             settled=settled,
-            share_correct=correct / settled if settled else None,
+            share_correct=self.mix[Verdict.CORRECT] / settled if settled else None,
             mean_share=statistics.fmean(self.shares) if settled else None,
             mix={one: self.mix[one] for one in Verdict if one in self.mix},
-            discrimination=self.discrimination(),
+            discrimination=correlation([x for x, _ in pairs], [y for _, y in pairs]),
             mistakes=tuple(
                 MistakeLine(
                     id=id_,
@@ -342,14 +343,9 @@ class _Part:
 
 
 def _add_marks(parts: dict[tuple[str, str], _Part], row: Row) -> None:
-    points = max_points = 0.0
-    for mark in row.marks:
-        if mark.points is not None:
-            points += mark.points
-            max_points += mark.max_points
+    settled = [mark for mark in row.marks if mark.points is not None]
+    points = sum(mark.points or 0.0 for mark in settled)
+    max_points = sum(mark.max_points for mark in settled)
     for order, mark in enumerate(row.marks):
-        key = mark.problem, mark.part
-        part = parts.get(key)
-        if part is None:
-            part = parts[key] = _Part(mark, order)
+        part = parts.setdefault((mark.problem, mark.part), _Part(mark, order))
         part.add(mark, row, points, max_points)

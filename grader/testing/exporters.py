@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from html import unescape
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from grader.errors import GraderError
 from grader.integrations.base import Exporter, QuizExporter, StudentExporter
 from grader.model.exported import ClassResults, Exported, Result
-from grader.model.quiz import Quiz
+from grader.model.quiz import Quiz, QuizPart
 from grader.model.result import Standing
 from grader.testing import samples
 from grader.testing.files import find_harm, find_secrets, texts_of
@@ -37,6 +37,9 @@ For the files of one student, and for a quiz, the key of the only value does not
 """
 
 
+_Subject = Result | ClassResults
+
+
 def check_exporter(exporter: Exporter[Any], read: Read, *, missing_is_zero: bool = False) -> None:
     """Checks that *exporter* fulfills the contract of exporters.
 
@@ -58,91 +61,86 @@ class _Check:
     missing_is_zero: bool
 
     def check_results(self) -> None:
-        for name, sample in samples.settled_classes().items():
-            for one in self._subjects(sample):
-                made = [self._export(one, name, leave_out=leave) for leave in (False, True)]
-                _require(all(made), f"{name}: refused although nothing is lost")
-                for exported in filter(None, made):
-                    self._check_complete(one, exported, name)
-        for name, sample in samples.unsettled_classes().items():
-            for one in self._subjects(sample):
-                self._check_open(one, name)
-        for name, sample in samples.classes_without_grades().items():
-            for one in self._subjects(sample):
-                self._check_absent(one, name)
-        for name, sample in samples.hostile_classes().items():
-            for one in self._subjects(sample):
-                self._check_hostile(one, f"a student writes {name}")
+        for name, one in self._subjects(samples.settled_classes()):
+            for leave_out in (False, True):
+                self._check_complete(one, self._export_all(one, name, leave_out=leave_out), name)
+        for name, one in self._subjects(samples.unsettled_classes()):
+            self._check_open(one, name)
+        for name, one in self._subjects(samples.classes_without_grades()):
+            self._check_absent(one, name)
+        for name, one in self._subjects(samples.hostile_classes()):
+            said = f"a student writes {name}"
+            exported = self._export_all(one, said)
+            _check_harmless(_all_files(exported), samples.HOSTILE, said)
+            self._check_complete(one, exported, said)
 
-    def _subjects(self, sample: ClassResults) -> tuple[Result | ClassResults, ...]:
-        return sample.results if isinstance(self.exporter, StudentExporter) else (sample,)
+    def _subjects(self, classes: Mapping[str, ClassResults]) -> Iterator[tuple[str, _Subject]]:
+        for name, sample in classes.items():
+            whole = not isinstance(self.exporter, StudentExporter)
+            yield from ((name, one) for one in ([sample] if whole else sample.results))
 
-    def _check_complete(
-        self, subject: Result | ClassResults, exported: Exported, name: str
-    ) -> None:
-        """The points read equal the points earned."""
+    def _points(
+        self, subject: _Subject, exported: Exported | None
+    ) -> Iterator[tuple[Result, Points]]:
+        """Yields each student's result with the points that are read from the files."""
+        if exported is None:
+            return
         found = self.read(exported)
-        for result in _results_in(subject):
+        if isinstance(subject, Result):
+            _require(len(found) <= 1, f"one student's files are read as those of {len(found)}")
+            yield subject, next(iter(found.values()), Points())
+            return
+        for result in subject.results:
+            yield result, found.get(result.feedback.student.id) or Points()
+
+    def _check_complete(self, subject: _Subject, exported: Exported, name: str) -> None:
+        """The points read equal the points earned."""
+        for result, got in self._points(subject, exported):
             feedback = result.feedback
-            got = _points_of_student(found, subject, feedback.student.id)
-            _require(got is not None and got.earned is not None, f"{name}: no points are read")
-            assert got is not None  # noqa: S101 - for the type checker
-            numbers = ((got.earned, feedback.score), (got.most, feedback.max_score))
-            for read, wanted in numbers:
+            _require(got.earned is not None, f"{name}: no points are read")
+            for read, wanted in ((got.earned, feedback.score), (got.most, feedback.max_score)):
                 exact = read is None or abs(read - wanted) <= SAME
                 _require(
                     exact or _names_result(exported, result),
                     f"{name}: {wanted:g} points go in, {read} are read, and no note says why",
                 )
 
-    def _check_open(self, subject: Result | ClassResults, name: str) -> None:
+    def _check_open(self, subject: _Subject, name: str) -> None:
         """Open marks do not become 0, and a note names them."""
         made = self._export(subject, name, leave_out=False)
         left = self._export(subject, name, leave_out=True)
         _require(left or made is None, f"{name}: refused only where parts may be left out")
         for exported in filter(None, (made, left)):
-            found = self.read(exported)
-            for result in _results_in(subject):
-                feedback = result.feedback
-                got = _points_of_student(found, subject, feedback.student.id)
-                earned = got.earned if got else None
-                settled = any(p.points is not None for q in feedback.problems for p in q.parts)
-                right = earned is None or (settled and abs(earned - feedback.score) <= SAME)
-                _require(right, f"{name}: {earned} points are read, although some are open")
+            for result, got in self._points(subject, exported):
+                parts = [part for problem in result.feedback.problems for part in problem.parts]
+                settled = any(part.points is not None for part in parts)
+                same = got.earned is None or abs(got.earned - result.feedback.score) <= SAME
                 _require(
-                    _names_open_parts(exported, result), f"{name}: no note names the open parts"
+                    got.earned is None or (settled and same),
+                    f"{name}: {got.earned} points are read, although some are open",
                 )
+                named = _names_open_parts(exported, result)
+                _require(named, f"{name}: no note names the open parts")
 
-    def _check_absent(self, subject: Result | ClassResults, name: str) -> None:
+    def _check_absent(self, subject: _Subject, name: str) -> None:
         """A student without a submission has no points, unless the system requires some."""
         for leave_out in (False, True):
             exported = self._export(subject, name, leave_out=leave_out)
-            if exported is None:
-                continue
-            found = self.read(exported)
-            for result in _results_in(subject):
-                got = _points_of_student(found, subject, result.feedback.student.id)
-                earned = got.earned if got else None
+            for result, got in self._points(subject, exported):
                 waits = result.feedback.standing is Standing.WAITING
-                zero = self.missing_is_zero and earned == 0 and not waits
+                zero = self.missing_is_zero and got.earned == 0 and not waits
                 _require(
-                    earned is None or zero,
-                    f"{name}: {earned} points are read, although nothing was graded",
+                    got.earned is None or zero,
+                    f"{name}: {got.earned} points are read, although nothing was graded",
                 )
 
-    def _check_hostile(self, subject: Result | ClassResults, name: str) -> None:
-        exported = self._export(subject, name, leave_out=False)
-        _require(exported, f"{name}: refused although nothing is lost")
-        assert exported is not None  # noqa: S101 - for the type checker
-        for file, data in _all_files(exported).items():
-            for what in find_harm(file, data, samples.HOSTILE):
-                raise AssertionError(f"{name}: {file}: {what}")
-        self._check_complete(subject, exported, name)
-
     def quizzes(self) -> None:
-        plain = samples.plain_quiz()
-        _require(self._export(plain, "a plain quiz", leave_out=False), "a plain quiz is refused")
-        found = {"a plain quiz": plain, "variants": samples.variants_quiz(), **samples.quizzes()}
+        self._export_all(samples.plain_quiz(), "a plain quiz")
+        found = {
+            "a plain quiz": samples.plain_quiz(),
+            "variants": samples.variants_quiz(),
+            **samples.quizzes(),
+        }
         for name, quiz in found.items():
             whole = self._export(quiz, name, leave_out=False)
             left = self._export(quiz, name, leave_out=True)
@@ -153,51 +151,47 @@ class _Check:
                 self._check_left_out(quiz, left, name)
         for name, quiz in samples.hostile_quizzes():
             said = f"a text of the set is {name}"
-            made = self._export(quiz, said, leave_out=False)
-            _require(made, f"{said}: refused although nothing is lost")
-            assert made is not None  # noqa: S101 - for the type checker
-            for file, data in made.files.items():
-                for what in find_harm(file, data, ()):
-                    raise AssertionError(f"{said}: {file}: {what}")
+            made = self._export_all(quiz, said)
+            _check_harmless(made.files, (), said)
             self._check_complete_quiz(quiz, made, said)
 
     def _check_complete_quiz(self, quiz: Quiz, exported: Exported, name: str) -> None:
         """All points are present, and notes name every lost feature with its part."""
-        got = self._read_maximum(exported)
-        wanted = _quiz_points(quiz)
-        _require(
-            got is not None and abs(got - wanted) <= SAME,
-            f"{name}: {wanted:g} points go in, and {got} are read",
-        )
-        for part, phrase in _lost_features(quiz):
-            noted = any(phrase in note and part in note for note in exported.notes)
-            _require(noted, f"{name}: no note about {part} says: {phrase}")
+        self._check_maximum(exported, _quiz_points(quiz), name)
+        for part, field in _quiz_parts(quiz):
+            for phrase in (phrase for item in field.items for phrase in item.lost):
+                noted = any(phrase in note and part in note for note in exported.notes)
+                _require(noted, f"{name}: no note about {part} says: {phrase}")
 
     def _check_left_out(self, quiz: Quiz, exported: Exported, name: str) -> None:
         """Notes name the parts left out, whose points equal the missing points."""
-        got = self._read_maximum(exported)
+        notes = [note for note in exported.notes if "left out" in note]
         gone = [
             field.points
-            for pool in quiz.pools
-            for field in pool.questions[0].fields
-            if any(
-                _mentions(note, f"q{pool.number}_{field.id}") for note in _left_out_notes(exported)
-            )
+            for part, field in _quiz_parts(quiz)
+            if any(_mentions(note, part) for note in notes)
         ]
-        wanted = _quiz_points(quiz) - sum(gone)
         _require(gone, f"{name}: it leaves something out, and no note names a part")
+        self._check_maximum(exported, _quiz_points(quiz) - sum(gone), name)
+
+    def _check_maximum(self, exported: Exported, wanted: float, name: str) -> None:
+        found = list(self.read(exported).values())
+        got = found[0].most if len(found) == 1 else None
         _require(
             got is not None and abs(got - wanted) <= SAME,
-            f"{name}: {sum(gone):g} of {_quiz_points(quiz):g} points are named as left out, "
+            f"{name}: {wanted:g} points go in, apart from those that notes name as left out, "
             f"and {got} are read",
         )
 
-    def _read_maximum(self, exported: Exported) -> float | None:
-        found = list(self.read(exported).values())
-        return found[0].most if len(found) == 1 else None
+    def _export_all(self, subject: Any, name: str, *, leave_out: bool = False) -> Exported:
+        """Returns the exported files of a subject that must not be refused."""
+        made = self._export(subject, name, leave_out=leave_out)
+        if made is None:
+            raise AssertionError(f"{name}: refused although nothing is lost")
+        return made
 
     def _export(self, subject: Any, name: str, *, leave_out: bool) -> Exported | None:
-        """The exported files; None if the exporter refuses with a reason and a fix."""
+        """Returns the exported files; None if the exporter refuses with a reason and a fix."""
         change: dict[str, Any] = {"leave_out": leave_out}
         has_option = any(field.name == "leave_out" for field in fields(self.exporter))
         exporter = replace(self.exporter, **change) if has_option else self.exporter
@@ -209,17 +203,22 @@ class _Check:
             return None
         except Exception as error:
             raise AssertionError(f"{name}: {type(error).__name__}: {error}") from error
-        again = exporter.export(subject)
-        _require(made == again, f"{name}: two exports of the same differ")
+        _require(made == exporter.export(subject), f"{name}: two exports of the same differ")
         for note in made.notes:
             _require(_one_line(note), f"{name}: the note {note!r} is not one printable line")
         for file, data in made.files.items():
             _require(_is_portable_path(file), f"{name}: the file's name {file!r}")
             _require(isinstance(data, bytes), f"{name}: {file} is not bytes")
-            if exporter.public(file):
-                for what in find_secrets(data, samples.SECRETS):
-                    raise AssertionError(f"{name}: {file}, which students get, has {what}")
+            secrets = find_secrets(data, samples.SECRETS) if exporter.public(file) else ()
+            for what in secrets:
+                raise AssertionError(f"{name}: {file}, which students get, has {what}")
         return made
+
+
+def _check_harmless(files: Mapping[str, bytes], written: Sequence[str], name: str) -> None:
+    for file, data in files.items():
+        for what in find_harm(file, data, written):
+            raise AssertionError(f"{name}: {file}: {what}")
 
 
 def _all_files(exported: Exported) -> dict[str, bytes]:
@@ -234,21 +233,8 @@ def _require(holds: object, what: str) -> None:
         raise AssertionError(what)
 
 
-def _results_in(subject: Result | ClassResults) -> tuple[Result, ...]:
-    return (subject,) if isinstance(subject, Result) else subject.results
-
-
-def _points_of_student(
-    found: Mapping[str, Points], subject: Result | ClassResults, student: str
-) -> Points | None:
-    if isinstance(subject, Result):
-        _require(len(found) <= 1, f"the files of one student are read as those of {len(found)}")
-        return next(iter(found.values()), None)
-    return found.get(student)
-
-
 def _names_result(exported: Exported, result: Result) -> bool:
-    """Whether a note names the student, or an affected problem or part."""
+    """Returns whether a note names the student, or an affected problem or part."""
     feedback = result.feedback
     numbers = [f"problem {problem.number}" for problem in feedback.problems]
     parts = [part.name for problem in feedback.problems for part in problem.parts]
@@ -257,7 +243,7 @@ def _names_result(exported: Exported, result: Result) -> bool:
 
 
 def _names_open_parts(exported: Exported, result: Result) -> bool:
-    """Whether a note names the student, or a note or a file that some parts are open."""
+    """Returns whether a note names the student, or a note or a file that some parts are open."""
     feedback = result.feedback
     names = [p.name for q in feedback.problems for p in q.parts if p.points is None]
     if feedback.standing is Standing.WAITING:
@@ -273,20 +259,15 @@ def _mentions(text: str, name: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE) is not None
 
 
-def _left_out_notes(exported: Exported) -> Iterator[str]:
-    return (note for note in exported.notes if "left out" in note)
-
-
 def _quiz_points(quiz: Quiz) -> float:
     return sum(pool.points for pool in quiz.pools)
 
 
-def _lost_features(quiz: Quiz) -> Iterator[tuple[str, str]]:
+def _quiz_parts(quiz: Quiz) -> Iterator[tuple[str, QuizPart]]:
+    """Yields each part with its name in notes."""
     for pool in quiz.pools:
         for field in pool.questions[0].fields:
-            for item in field.items:
-                for phrase in item.lost:
-                    yield f"q{pool.number}_{field.id}", phrase
+            yield f"q{pool.number}_{field.id}", field
 
 
 def _one_line(text: str) -> bool:
@@ -294,7 +275,7 @@ def _one_line(text: str) -> bool:
 
 
 def _is_portable_path(name: str) -> bool:
-    """Relative, downwards, and the same on every system."""
+    """Returns whether it is relative, downwards, and the same on every system."""
     parts = name.split("/")
     return all(
         p not in ("", ".", "..") and not re.search(r'[\\:<>"|?*\x00-\x1f]', p) for p in parts

@@ -15,8 +15,10 @@ from typing import Any
 from urllib.parse import unquote
 
 from grader.security.leaks.contents import decode_tokens
+from grader.text.csv_table import find_delimiter
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+_NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
 _MARKUP = re.compile(r"<\s*/?(script|img[^>]*\bonerror|iframe)|href\s*=\s*[\"']?javascript:", re.I)
 _LINK = re.compile(r"\]\(\s*javascript:", re.I)
 _COMMAND = re.compile(r"^\s*::[^:\n]*::|##\[[^\]]*\]", re.M)
@@ -24,7 +26,7 @@ _MENTION = re.compile(r"@(?=[A-Za-z])")
 
 
 def find_harm(name: str, data: bytes, written: Sequence[str]) -> Iterator[str]:
-    """Problems of a file that contains texts *written* by students; empty if there are none."""
+    """Yields the problems of a file that contains texts *written* by students."""
     if name.endswith(".zip"):
         for inner, content in _iter_members(data):
             for what in find_harm(inner, content, written):
@@ -40,7 +42,7 @@ def find_harm(name: str, data: bytes, written: Sequence[str]) -> Iterator[str]:
 
 
 def texts_of(name: str, data: bytes) -> list[str]:
-    """All texts in the file, including those in archives."""
+    """Returns all texts in the file, including those in archives."""
     if name.endswith(".zip"):
         return [t for inner, content in _iter_members(data) for t in texts_of(inner, content)]
     return [data.decode("utf-8", "replace")]
@@ -88,7 +90,7 @@ def _iter_texts(data: Any) -> Iterator[str]:
 
 
 def _check_characters(texts: Iterator[str]) -> Iterator[str]:
-    """Characters that move a cursor, reverse text direction, or are lone surrogates."""
+    """Yields characters that move a cursor or reverse text direction, and lone surrogates."""
     for text in texts:
         for c in text:
             turns = 0x202A <= ord(c) <= 0x202E or 0x2066 <= ord(c) <= 0x2069
@@ -111,17 +113,11 @@ def _check_xml(text: str, written: Sequence[str]) -> Iterator[str]:  # noqa: ARG
 
 
 def _check_csv(text: str, written: Sequence[str]) -> Iterator[str]:  # noqa: ARG001
-    body = text.removeprefix("\ufeff")
-    head = body.split("\n", 1)[0]
-    separator = max(",;\t", key=head.count)
-    for row in csv.reader(io.StringIO(body, newline=""), delimiter=separator):
+    body = io.StringIO(text.removeprefix("\ufeff"), newline="")
+    for row in csv.reader(body, delimiter=find_delimiter(text)):
         for cell in row:
-            if cell.startswith(_FORMULA) and not _is_number(cell):
+            if cell.startswith(_FORMULA) and not _NUMBER.fullmatch(cell):
                 yield f"a spreadsheet would compute the cell {cell[:40]!r}"
-
-
-def _is_number(cell: str) -> bool:
-    return re.fullmatch(r"[+-]?\d+([.,]\d+)?", cell) is not None
 
 
 def _check_html(text: str, written: Sequence[str]) -> Iterator[str]:
@@ -131,7 +127,6 @@ def _check_html(text: str, written: Sequence[str]) -> Iterator[str]:
 
 
 def _check_log(text: str, written: Sequence[str]) -> Iterator[str]:
-    """Text for a log."""
     yield from _check_characters(iter([text]))
     mine = {line.strip() for said in written for line in said.splitlines()}
     for line in text.splitlines():

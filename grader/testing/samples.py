@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from grader.model import Audience, Outcome, Student, Verdict
 from grader.model.exported import ClassResults, Result
@@ -71,168 +72,149 @@ _FEEDBACK = SECRETS["a mistake's feedback"]
 
 
 def settled_classes() -> dict[str, ClassResults]:
-    """Classes with all marks settled, by what is special about each."""
-    thirds = _result(1, _two_parts(2 / 3, 1.234567), _two_parts(1.75, 2))
+    """Returns classes with all marks settled, by what is special about each."""
     return {
         "a class": _class(
             _result(0, _two_parts(2, 0.5), _two_parts(1.75, 0)),
             _result(1, _two_parts(0, 0), _two_parts(0, 0)),
             _result(2, _two_parts(2, 2), _two_parts(2, 2)),
         ),
-        "points of many digits": _class(thirds),
+        "points of many digits": _class(
+            _result(1, _two_parts(2 / 3, 1.234567), _two_parts(1.75, 2))
+        ),
         "one student": _class(_result(3, _two_parts(1, 1), _two_parts(1, 1))),
     }
 
 
 def unsettled_classes() -> dict[str, ClassResults]:
-    """Classes with open marks."""
-    waiting = _result(1, _two_parts(2, 0.5), _two_parts(1, 0), standing=Standing.WAITING)
+    """Returns classes with open marks."""
+    some, waiting = (_two_parts(2, None), _two_parts(1.75, 0)), Standing.WAITING
+    newer = _result(1, _two_parts(2, 0.5), _two_parts(1, 0), standing=waiting)
     return {
-        "an open part": _class(_result(0, _two_parts(2, None), _two_parts(1.75, 0))),
-        "nothing but open parts": _class(
-            _result(0, _two_parts(None, None), _two_parts(None, None))
-        ),
-        "a newer submission that waits": _class(waiting),
+        "an open part": _class(_result(0, *some)),
+        "nothing but open parts": _class(_result(0, *[_two_parts(None, None)] * 2)),
+        "a newer submission that waits": _class(newer),
     }
 
 
 def classes_without_grades() -> dict[str, ClassResults]:
-    """Classes in which some students have no graded submission."""
+    """Returns classes in which some students have no graded submission."""
     refusal = "the file is not a notebook: it is not JSON"
+    missing, refused = Standing.MISSING, Standing.REFUSED
     return {
-        "no submission": _class(_no_result(4, Standing.MISSING)),
-        "a submission that can't be read": _class(_no_result(4, Standing.REFUSED, refusal=refusal)),
-        "nobody handed in": _class(*(_no_result(n, Standing.MISSING) for n in range(5))),
-        "the first submission waits": _class(_no_result(4, Standing.WAITING)),
+        "no submission": _class(_result(4, standing=missing)),
+        "a submission that can't be read": _class(_result(4, standing=refused, refusal=refusal)),
+        "nobody handed in": _class(*(_result(n, standing=missing) for n in range(5))),
+        "the first submission waits": _class(_result(4, standing=Standing.WAITING)),
         "no student at all": _class(),
     }
 
 
 def hostile_classes() -> dict[str, ClassResults]:
-    """Settled results with hostile text wherever a student's text may appear."""
+    """Returns settled results with hostile text wherever a student's text may appear."""
     found = {}
     for text in HOSTILE:
         trouble = CellTrouble(number=1, outcome=Outcome.FINISHED, error=text, line=1)
+        run = RunSummary(sentence=f"It stopped: {text}", seconds=1.0, troubles=(trouble,))
         who = Student(id="ada", name=text, email=text, section=text)
-        made = _result(0, _two_parts(2, 0.5, text), _two_parts(1.75, 0, text), student=who,
-                       run=RunSummary(sentence=f"It stopped: {text}", seconds=1.0,
-                                    troubles=(trouble,)))  # fmt: skip
-        found[repr(text)] = _class(made)
+        problems = _two_parts(2, 0.5, text), _two_parts(1.75, 0, text)
+        found[repr(text)] = _class(_result(0, *problems, student=who, run=run))
     return found
 
 
 def _two_parts(first: float | None, second: float | None, text: str = "28 GB") -> list[ShownPart]:
-    return [_part("size", first, text), _part("why", second, text)]
+    verdicts = {None: Verdict.UNSETTLED, 0.0: Verdict.INCORRECT, 2.0: Verdict.CORRECT}
+    return [
+        ShownPart(
+            id=name,
+            name=name,
+            kind="numeric",
+            ask="How much is it?",
+            answer=text,
+            verdict=verdicts.get(points, Verdict.PARTIAL),
+            mistake=None,
+            why=f"Read as {text}",
+            look_at="Check the units.",
+            points=points,
+            max_points=2.0,
+        )
+        for name, points in (("size", first), ("why", second))
+    ]
 
 
-def _part(name: str, points: float | None, text: str) -> ShownPart:
-    verdict = Verdict.PARTIAL
-    if points is None:
-        verdict = Verdict.UNSETTLED
-    elif points in (0.0, 2.0):
-        verdict = Verdict.CORRECT if points else Verdict.INCORRECT
-    return ShownPart(
-        id=name,
-        name=name,
-        kind="numeric",
-        ask="How much is it?",
-        answer=text,
-        verdict=verdict,
-        mistake=None,
-        why=f"Read as {text}",
-        look_at="Check the units.",
-        points=points,
-        max_points=2.0,
-    )
-
-
-def _result(who: int, *problems: list[ShownPart], **changes: object) -> Result:
+def _result(
+    who: int, *problems: list[ShownPart], standing: Standing = Standing.GRADED, **changes: Any
+) -> Result:
     made = tuple(
         ShownProblem(
             number=n,
             id=f"problem-{n}",
             title=f"Title {n}",
-            parts=tuple(_rename_part(part, n) for part in parts),
+            parts=tuple(replace(part, name=f"q{n}_{part.id}") for part in parts),
         )
         for n, parts in enumerate(problems, 1)
     )
-    fields: dict[str, object] = {
+    is_open = standing is Standing.WAITING or any(problem.unsettled for problem in made)
+    fields: dict[str, Any] = {
         "student": STUDENTS[who],
-        "standing": Standing.GRADED,
         "problems": made,
         "score": round(sum(problem.points for problem in made), 6),
-        "max_score": MOST if not made else round(sum(p.max_points for p in made), 6),
+        "max_score": round(sum(p.max_points for p in made), 6) if made else MOST,
+        "complete": bool(made) and not is_open,
+        "audience": Audience.STUDENT,
+        "published": False,
+        **_EXAM,
         **changes,
     }
-    waits = fields["standing"] is Standing.WAITING
-    fields["complete"] = bool(made) and not waits and not any(p.unsettled for p in made)
-    handed_in = fields["standing"] is not Standing.MISSING
+    handed_in = standing is not Standing.MISSING
     return Result(
-        feedback=_feedback(fields),
+        feedback=Feedback(standing=standing, **fields),
         submission_sha256="0" * 64 if handed_in else None,
         submitted_at="2026-11-02T10:00:00+01:00" if handed_in else None,
         seconds=1.25,
     )
 
 
-def _feedback(fields: Mapping[str, object]) -> Feedback:
-    usual: dict[str, object] = {
-        "exam": "midterm",
-        "title": "Midterm",
-        "release": "5d41402abc4b2a76",
-        "audience": Audience.STUDENT,
-        "published": False,
-    }
-    return Feedback(**{**usual, **fields})  # type: ignore[arg-type]
-
-
-def _rename_part(part: ShownPart, number: int) -> ShownPart:
-    return replace(part, name=f"q{number}_{part.id}")
-
-
-def _no_result(who: int, standing: Standing, **changes: object) -> Result:
-    return _result(who, standing=standing, **changes)
+_EXAM = {"exam": "midterm", "title": "Midterm", "release": "5d41402abc4b2a76"}
 
 
 def _class(*results: Result) -> ClassResults:
-    return ClassResults(
-        exam="midterm", title="Midterm", release="5d41402abc4b2a76", engine="0.1.0", results=results
-    )
+    return ClassResults(**_EXAM, engine="0.1.0", results=results)
 
 
 def plain_quiz() -> Quiz:
-    """One question with one part, a choice of two options, that every system can ask."""
+    """Returns one question with one part, two options, that every system can ask."""
     return _quiz([[_question(_field("fits", 2.0, _choice()))]])
 
 
 def quizzes() -> dict[str, Quiz]:
-    """Quizzes by what is special about each; together they cover every form of a part."""
-    found: dict[str, Quiz] = {}
+    """Returns quizzes by what is special about each; together they cover every form of a part."""
+    number, first = _number(), _field("first", 1.0, _number(), "a")
+    questions = {
+        "points that are no halves": [_question(_field("part", 1.3, number))],
+        "code alone": [_question(_field("code", 4.0))],
+        "code beside a number": [_question(first, _field("code", 4.0, None, "b"))],
+        "several numbers": [
+            _question(_field("part", 3.0, number)),
+            _question(_field("fits", 0.5, _choice())),
+        ],
+    }
     for name, item in _forms():
-        alone = _field("part", 2.0, item)
-        found[name] = _quiz([[_question(alone)]])
-        several = (_field("first", 1.0, _number(), "a"), _field("part", 2.0, item, "b"))
-        found[f"{name}, beside another part"] = _quiz([[_question(*several)]])
-    number = _field("part", 3.0, _number())
-    found["points that are no halves"] = _quiz([[_question(_field("part", 1.3, _number()))]])
-    found["code alone"] = _quiz([[_question(_field("code", 4.0))]])
-    found["code beside a number"] = _quiz(
-        [[_question(_field("part", 1.0, _number(), "a"), _field("code", 4.0, None, "b"))]]
-    )
-    found["several numbers"] = _quiz(
-        [[_question(number)], [_question(_field("fits", 0.5, _choice()))]]
-    )
-    return found
+        questions[name] = [_question(_field("part", 2.0, item))]
+        second = _field("part", 2.0, item, "b")
+        questions[f"{name}, beside another part"] = [_question(first, second)]
+    return {name: _quiz([[one] for one in asked]) for name, asked in questions.items()}
 
 
 def variants_quiz() -> Quiz:
-    """Three variants of a problem at one number, as in a question pool."""
+    """Returns three variants of a problem at one number, as in a question pool."""
     number = _field("part", 2.0, _number())
-    return _quiz([[_question(number, variant=n) for n in (1, 2, 3)]])
+    prompt = "A model has `{}` billion parameters."
+    return _quiz([[_question(number, variant=n, prompt=prompt.format(n)) for n in (1, 2, 3)]])
 
 
 def hostile_quizzes() -> Iterator[tuple[str, Quiz]]:
-    """Quizzes in which every text contains something that a system may misinterpret."""
+    """Yields quizzes in which every text contains something that a system may misinterpret."""
     for text in (*HOSTILE, "&#126;", "\\}", "%50%", "$\\frac{a}{b}$", "`{1: 2}`"):
         # Titles are plain text everywhere, so a tag in a title is not markup.
         title = "x" if text.startswith(("<script", "<img")) else f"x {text}"
@@ -290,8 +272,8 @@ def _field(
     return QuizPart(id=name, letter=letter, kind=kind, ask=ask, points=points, items=items)
 
 
-def _question(*fields: QuizPart, **changes: object) -> QuizQuestion:
-    usual: dict[str, object] = {
+def _question(*fields: QuizPart, **changes: Any) -> QuizQuestion:
+    usual = {
         "problem": "weights",
         "title": "Weights",
         "variant": 1,
@@ -299,20 +281,11 @@ def _question(*fields: QuizPart, **changes: object) -> QuizQuestion:
         "given": (),
         "assumptions": ("1 GB is $10^9$ bytes.",),
         "solution": f"Divide, and mind the {SECRETS['the worked solution']}.",
-        **changes,
     }
-    if "prompt" not in changes and usual["variant"] != 1:
-        usual["prompt"] = f"A model has `{usual['variant']}` billion parameters."
-    return QuizQuestion(fields=fields, **usual)  # type: ignore[arg-type]
+    return QuizQuestion(fields=fields, **{**usual, **changes})
 
 
-def _quiz(pools: list[list[QuizQuestion]], **changes: object) -> Quiz:
-    usual: dict[str, object] = {
-        "id": "quiz",
-        "title": "A quiz",
-        "instructions": "Read *well*.",
-        "minutes": 30.0,
-        **changes,
-    }
+def _quiz(pools: list[list[QuizQuestion]], **changes: Any) -> Quiz:
+    usual = {"id": "quiz", "title": "A quiz", "instructions": "Read *well*.", "minutes": 30.0}
     made = tuple(Pool(number=n, questions=tuple(asked)) for n, asked in enumerate(pools, 1))
-    return Quiz(pools=made, **usual)  # type: ignore[arg-type]
+    return Quiz(pools=made, **{**usual, **changes})

@@ -11,7 +11,7 @@ import pytest
 from grader.bank.folders import Bank
 from grader.collect import Collected, collect
 from grader.grading.ownership import exam_fit, owner_check
-from grader.integrations.csv_totals import totals_csv
+from grader.integrations.csv_totals import Csv
 from grader.integrations.exporting import class_results
 from grader.integrations.github.actions import annotations_of, summary_of
 from grader.integrations.github.classroom50 import SubmissionIdentity, result_files
@@ -152,7 +152,7 @@ def test_a_warning_about_another_students_notebook_reaches_every_export(
         "annotations": " ".join(one.message for one in annotations_of(bo, "bo.ipynb")),
         "github": str(runners(bo)[0].payload["message"]),
         "github's notes": " ".join(reporter_files(bo).notes),
-        "csv": " ".join(totals_csv(found).notes),
+        "csv": " ".join(Csv().export(found).notes),
         "canvas": " ".join(canvas_gradebook(found, table % worth, "g.csv", column="Quiz").notes),
     }
     plain = {name: text.replace("\\", "") for name, text in told.items()}

@@ -11,7 +11,7 @@ import pytest
 
 from grader.gradebook import Gradebook
 from grader.grading.manual import list_waiting
-from grader.integrations.csv_totals import totals_csv
+from grader.integrations.csv_totals import Csv
 from grader.integrations.exporting import class_results
 from grader.integrations.github.classroom50 import SubmissionIdentity, result_files, runner_outputs
 from grader.integrations.github.results import reporter_files, runners
@@ -94,7 +94,7 @@ def test_it_has_no_total_in_the_tables(home: Path, exported: ClassResults) -> No
     [line] = [
         line
         for line in csv.DictReader(
-            totals_csv(exported).files["results.csv"].decode("utf-8-sig").splitlines()
+            Csv().export(exported).files["results.csv"].decode("utf-8-sig").splitlines()
         )
         if line["student"] == "bo"
     ]

@@ -20,15 +20,14 @@ from grader.cli import main
 from grader.errors import SetupError
 from grader.integrations.repositories import collecting
 from grader.integrations.repositories.collecting import (
-    CollectOptions,
     CollectStatus,
-    Repository,
     collect_repositories,
     fit_rule,
 )
 from grader.integrations.repositories.git import Access, Bounds, GitError, git_address, scratch_git
 from grader.integrations.repositories.publishing import EMAIL, SendOptions, SendStatus, send_all
 from grader.integrations.repositories.roster import load_repositories, parse_instant
+from grader.integrations.repositories.snapshot import CollectOptions, Repository
 from grader.release.file import load_release
 from grader.release.rendering import Notebooks
 from tests.helpers.banks import a_bank, a_roster

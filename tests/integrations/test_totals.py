@@ -7,7 +7,7 @@ import io
 
 from hypothesis import example, given
 
-from grader.integrations.csv_totals import FILE, totals_csv
+from grader.integrations.csv_totals import FILE, Csv
 from grader.model import Student
 from grader.model.result import Standing
 from tests.helpers.export import (
@@ -24,13 +24,13 @@ from tests.helpers.report import a_part
 
 
 def table_of(*results) -> list[dict[str, str]]:  # type: ignore[no-untyped-def]
-    data = totals_csv(a_class_of(*results)).files[FILE].decode("utf-8-sig")
+    data = Csv().export(a_class_of(*results)).files[FILE].decode("utf-8-sig")
     return list(csv.DictReader(io.StringIO(data, newline="")))
 
 
 def test_the_table_of_a_class(golden) -> None:  # type: ignore[no-untyped-def]
     student = Student(id="bo", name="Lindqvist, Bo", email="bo@example.edu", section="A")
-    made = totals_csv(
+    made = Csv().export(
         a_class_of(a_mixed_result(), an_open_result(student=student), an_empty_result())
     )
     golden("results.csv", made.files[FILE].decode())
@@ -50,7 +50,7 @@ def test_points_are_by_problem_and_by_part() -> None:
 
 
 def test_what_is_open_is_empty_and_so_is_the_total_over_it() -> None:
-    made = totals_csv(a_class_of(an_open_result()))
+    made = Csv().export(a_class_of(an_open_result()))
     [row] = table_of(an_open_result())
     assert (row["q1_size"], row["q1_why"], row["q1"], row["total"]) == ("2", "", "", "")
     assert (row["so_far"], row["max"], row["complete"]) == ("2", "4", "no")
@@ -58,7 +58,7 @@ def test_what_is_open_is_empty_and_so_is_the_total_over_it() -> None:
 
 
 def test_who_handed_in_nothing_has_no_zero_either() -> None:
-    made = totals_csv(a_class_of(a_mixed_result(), an_empty_result()))
+    made = Csv().export(a_class_of(a_mixed_result(), an_empty_result()))
     row = table_of(a_mixed_result(), an_empty_result())[1]
     assert (row["standing"], row["total"], row["so_far"], row["max"]) == (
         "no submission",

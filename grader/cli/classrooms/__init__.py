@@ -15,9 +15,9 @@ from grader.model import Student
 from grader.registry import nearest
 
 if TYPE_CHECKING:
-    from grader.integrations.repositories.collecting import Repository
     from grader.integrations.repositories.git import Access
     from grader.integrations.repositories.publishing import SendResult
+    from grader.integrations.repositories.snapshot import Repository
 
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -106,7 +106,6 @@ def command(
     a repository is run or checked out. Exits 1 if a repository can't be read.
     """
     from grader.integrations.repositories.collecting import (
-        CollectOptions,
         CollectStatus,
         collect_repositories,
         fit_rule,
@@ -114,6 +113,7 @@ def command(
     )
     from grader.integrations.repositories.git import Bounds
     from grader.integrations.repositories.roster import load_repositories, parse_instant
+    from grader.integrations.repositories.snapshot import CollectOptions
     from grader.release.roster import load_roster
 
     listed = choose_students(load_roster(roster), students)

@@ -16,9 +16,9 @@ from grader.integrations.quiz_items import quiz_items
 from grader.kinds.texts import fill
 from grader.model import Slot, Variant
 from grader.model.quiz import Pool, Quiz, QuizPart, QuizQuestion
-from grader.model.result import GivenValue
-from grader.notebook.render import given_values, letter_of
+from grader.notebook.render import given_values
 from grader.release.rendering import private_key_of
+from grader.words import part_letter
 
 TRIES = 20
 """Seeds to try per wanted variant until one gives different numbers."""
@@ -123,13 +123,13 @@ def quiz_question(variant: Variant, slot: Slot, number: int) -> QuizQuestion:
         title=problem.title,
         variant=number,
         prompt=fill(problem.prompt, dice),
-        given=tuple(GivenValue(label=label, value=value) for label, value in given_values(variant)),
+        given=tuple(given_values(variant)),
         assumptions=tuple(fill(a, dice) for a in problem.assumptions),
         solution=fill(problem.explanation, dice),
         fields=tuple(
             QuizPart(
                 id=part,
-                letter=letter_of(index) if len(points) > 1 else "",
+                letter=part_letter(index) if len(points) > 1 else "",
                 kind=key.part.kind,
                 ask=fill(key.part.ask, key.draw),
                 points=worth,

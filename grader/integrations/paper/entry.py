@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -15,17 +15,14 @@ from grader.files import exclusive_lock, remove_partial_files
 from grader.gradebook import Gradebook
 from grader.grading.kept_marks import score_safely
 from grader.grading.run import WRITTEN_INTO
-from grader.integrations.paper.printing import check_code, printed_exam
+from grader.integrations.paper.printing import printed_exam
 from grader.integrations.paper.typed import TypedRow, load_answers
 from grader.model import (
     Answer,
     Evidence,
-    Grade,
     Outcome,
     Override,
-    Paper,
     Raw,
-    Release,
     Submission,
     Verdict,
 )
@@ -63,71 +60,70 @@ def enter_answers(sheet: Path, release_file: Path, out: Path) -> EntryResult:
     invalid entry, and then stores nothing.
     """
     release = load_release(release_file)
-    versions = _Versions(release)
-    rows = load_answers(sheet, versions.codes, versions.places)
+    papers = Papers(release=release)
+    exams = {version: printed_exam(papers.of(version)) for version in release.students}
+    places = {version: exam.places for version, exam in exams.items()}
+    rows = load_answers(sheet, {version: exam.check for version, exam in exams.items()}, places)
     with Gradebook.open(out, create=True) as book, exclusive_lock(out):
         for folder in WRITTEN_INTO:
             remove_partial_files(out / folder)
         bind(book, release, release_file)
-        _require_paper(book)
         before = book.setting(SEATS)
+        if before is None and book.submissions():
+            raise SetupError(
+                "these results belong to notebooks, not to a paper exam",
+                where=str(book.folder),
+                fix="choose another folder for --out",
+            )
         old = before if isinstance(before, dict) else {}
         book.add_students(row.student for row in rows)
         # Students who are no longer on the sheet keep their version.
         book.set_setting(SEATS, {**old, **{row.student.id: row.version for row in rows}})
-        return _enter_rows(book, papers_of(book), rows, versions, sheet)
-
-
-class _Versions:
-    """The check code of each version, and the places for its answers."""
-
-    def __init__(self, release: Release):
-        papers = Papers(release=release)
-        exams = {name: printed_exam(papers.of(name)) for name in release.students}
-        self.places = {name: exam.places for name, exam in exams.items()}
-        self.codes = {name: check_code(release.id, name) for name in release.students}
-
-
-def _require_paper(book: Gradebook) -> None:
-    if book.setting(SEATS) is None and book.submissions():
-        raise SetupError(
-            "these results belong to notebooks, not to a paper exam",
-            where=str(book.folder),
-            fix="choose another folder for --out",
-        )
+        return _enter_rows(book, rows, places, sheet)
 
 
 def _enter_rows(
-    book: Gradebook, papers: Papers, rows: tuple[TypedRow, ...], versions: _Versions, sheet: Path
+    book: Gradebook,
+    rows: tuple[TypedRow, ...],
+    places: Mapping[str, tuple[AnswerPlace, ...]],
+    sheet: Path,
 ) -> EntryResult:
     run = book.begin_run(f"enter {sheet.name}")
-    current = {g.student: g for g in book.grades()}
-    by_hand = _SheetPoints(book)
-    scored = kept = 0
+    papers = papers_of(book)
+    current = {grade.student: grade for grade in book.grades()}
+    manual = _SheetPoints(book)
+    scored = kept = waiting = 0
     unreadable: list[str] = []
-    waiting = 0
     for row in rows:
         student = row.student.id
         if row.version is None:
             # For example, a line that was emptied because it had another student's answers.
-            by_hand.file(student, {})
+            manual.file(student, {})
             if student in current:
                 book.withdraw_grade(student, by=BY, why="The line on the sheet is empty.")
             continue
-        mine = papers.of(student)
-        sha256 = _paper_digest(row)
-        grade = current.get(student)
-        if grade is not None and (grade.submission_sha256, grade.release) == (
-            sha256,
-            mine.release,
-        ):
+        mine, grade = papers.of(student), current.get(student)
+        # Identifies the submitted paper, as a file's SHA-256 identifies a notebook.
+        plain = json.dumps([student, row.version, dict(row.answers)], sort_keys=True)
+        sha256 = hashlib.sha256(plain.encode("utf-8", "backslashreplace")).hexdigest()
+        if grade and (grade.submission_sha256, grade.release) == (sha256, mine.release):
             kept += 1
         else:
-            grade = _score_row(book, mine, row, versions.places[row.version], sha256, sheet, run)
+            submission = Submission(student=student, path=sheet.name, sha256=sha256)
+            evidence = book.find_evidence(sha256, HOW) or book.put_evidence(
+                evidence_of(row, places[row.version], sha256), HOW
+            )
+            book.add_submissions([submission])
+            grade = score_safely(mine, evidence)
+            book.put_grade(grade, run=run)
             scored += 1
-        settled = by_hand.file(student, dict(_manual_points(row, versions.places[row.version])))
-        unreadable += _unreadable_answers(grade)
-        waiting += sum(m.points is None and m.name not in settled for m in grade.marks)
+        texts = (place for place in places[row.version] if place.form is AnswerForm.TEXT)
+        points = {p.name: float(said) for p in texts if (said := row.answers.get(p.names[0]))}
+        settled = manual.file(student, points)
+        for mark in grade.marks:
+            if mark.verdict is Verdict.UNREADABLE:
+                unreadable.append(f"{grade.student}, {mark.name}: {mark.feedback}")
+            waiting += mark.points is None and mark.name not in settled
     return EntryResult(
         scored=scored,
         kept=kept,
@@ -154,16 +150,23 @@ class _SheetPoints:
         given = self._given.get(student, {})
         for name, number in points.items():
             one = given.get(name)
-            if one is None or (one.points != number and self._is_changed(one, number)):
-                self._book.put_override(_make_override(student, name, number))
+            if one and one.by != BY and self._last_points.get((student, name)) == number:
+                continue  # the sheet still has what it had before somebody assigned other points
+            if one is None or one.points != number:
+                self._book.put_override(
+                    Override(
+                        student=student,
+                        name=name,
+                        points=number,
+                        reason="Read on paper.",
+                        by=BY,
+                        at=datetime.now(UTC).isoformat(timespec="seconds"),
+                    )
+                )
         emptied = {name for name, one in given.items() if one.by == BY and name not in points}
         for name in sorted(emptied):
             self._book.withdraw_override(student, name, by=BY, why="The sheet has no points.")
         return (given.keys() | points.keys()) - emptied
-
-    def _is_changed(self, one: Override, number: float) -> bool:
-        """Whether *number* is not what the sheet had before somebody assigned other points."""
-        return one.by == BY or self._last_points.get((one.student, one.name)) != number
 
     @cached_property
     def _last_points(self) -> Mapping[tuple[object, object], object]:
@@ -172,32 +175,12 @@ class _SheetPoints:
         return {(said["student"], said["name"]): said.get("points") for said in lines}
 
 
-def _score_row(
-    book: Gradebook,
-    mine: Paper,
-    row: TypedRow,
-    places: tuple[AnswerPlace, ...],
-    sha256: str,
-    sheet: Path,
-    run: int,
-) -> Grade:
-    submission = Submission(student=row.student.id, path=sheet.name, sha256=sha256)
-    evidence = book.find_evidence(sha256, HOW)
-    if evidence is None:
-        evidence = book.put_evidence(evidence_of(row, places, sha256), HOW)
-    book.add_submissions([submission])
-    grade = score_safely(mine, evidence)
-    book.put_grade(grade, run=run)
-    return grade
-
-
 def evidence_of(row: TypedRow, places: tuple[AnswerPlace, ...], sha256: str) -> Evidence:
-    """The answers in *row* in the form of evidence from a kernel; runs nothing."""
-    answers = {p.name: _typed_answer(p, row.answers) for p in places}
+    """Returns the answers in *row* in the form of evidence from a kernel; runs nothing."""
     return Evidence(
         submission_sha256=sha256,
         outcome=Outcome.FINISHED,
-        answers=answers,
+        answers={place.name: _typed_answer(place, row.answers) for place in places},
         cells=(),
         seconds=0.0,
         environment={VERSION: row.version, "how": HOW},
@@ -205,58 +188,27 @@ def evidence_of(row: TypedRow, places: tuple[AnswerPlace, ...], sha256: str) -> 
 
 
 def _typed_answer(place: AnswerPlace, typed: Mapping[str, str]) -> Answer:
-    raw: Raw | None
+    raw: Raw
     if place.form is AnswerForm.TEXT:
         raw = _text_value(READ)
     elif place.form is AnswerForm.GRID:
-        cells = [
-            [
-                _cell_value(typed.get(cell_name(place.name, i, j), ""))
-                for j, _ in enumerate(place.columns, 1)
-            ]
-            for i, _ in enumerate(place.rows, 1)
-        ]
-        blank = all(cell["t"] == "none" for row in cells for cell in row)
-        raw = None if blank else _list_value([_list_value(row) for row in cells])
+        rows = range(1, len(place.rows) + 1)
+        columns = range(1, len(place.columns) + 1)
+        written = [[typed.get(cell_name(place.name, i, j), "") for j in columns] for i in rows]
+        cells = [{"t": "list", "v": [_text_value(cell) for cell in row]} for row in written]
+        raw = {"t": "list", "v": cells} if any(map(any, written)) else _NO_VALUE
     else:
-        written = typed.get(place.name, "")
-        raw = _text_value(written) if written else None
-    return Answer(name=place.name, raw=raw, absent=None if raw else "the box on paper is empty")
-
-
-def _text_value(written: str) -> Raw:
-    return {"t": "str", "v": written, "cut": False}
-
-
-def _cell_value(written: str) -> Raw:
-    return _text_value(written) if written else {"t": "none"}
-
-
-def _list_value(items: list[Raw]) -> Raw:
-    return {"t": "list", "v": items}
-
-
-def _paper_digest(row: TypedRow) -> str:
-    """Identifies the submitted paper, as a file's SHA-256 identifies a notebook."""
-    plain = json.dumps([row.student.id, row.version, dict(row.answers)], sort_keys=True)
-    return hashlib.sha256(plain.encode("utf-8", "backslashreplace")).hexdigest()
-
-
-def _manual_points(row: TypedRow, places: tuple[AnswerPlace, ...]) -> Iterator[tuple[str, float]]:
-    """Yields the name of each manually graded answer with its points on the sheet."""
-    for place in places:
-        if place.form is AnswerForm.TEXT and (written := row.answers.get(place.names[0])):
-            yield place.name, float(written)
-
-
-def _make_override(student: str, name: str, points: float) -> Override:
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    return Override(
-        student=student, name=name, points=points, reason="Read on paper.", by=BY, at=now
+        raw = _text_value(typed.get(place.name, ""))
+    blank = raw == _NO_VALUE
+    return Answer(
+        name=place.name,
+        raw=None if blank else raw,
+        absent="the box on paper is empty" if blank else None,
     )
 
 
-def _unreadable_answers(grade: Grade) -> Iterator[str]:
-    for mark in grade.marks:
-        if mark.verdict is Verdict.UNREADABLE:
-            yield f"{grade.student}, {mark.name}: {mark.feedback}"
+_NO_VALUE: Raw = {"t": "none"}
+
+
+def _text_value(written: str) -> Raw:
+    return {"t": "str", "v": written, "cut": False} if written else _NO_VALUE

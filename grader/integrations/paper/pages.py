@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader import units
-from grader.integrations.templates import html_environment, render_template
 from grader.model import Student
 from grader.model.printed import AnswerForm, PrintedExam
 from grader.text.markdown import author_text, strip_paragraph
 from grader.text.spreadsheet import csv_line, escape_cell
+from grader.text.templates import html_environment, render_template
 from grader.words import points
 
 if TYPE_CHECKING:
@@ -24,18 +24,18 @@ HEAD = ("student", "name", "version", "check")
 """The first columns of the sheet."""
 
 
-def exam_html(exam: PrintedExam, templates: tuple[Path, ...]) -> bytes:
-    """The exam for students, without any part of the key."""
-    return _render_page("paper/exam.html.j2", exam, templates)
+def page_html(name: str, exam: PrintedExam, templates: tuple[Path, ...]) -> bytes:
+    """Returns a page: `exam`, for students, without any part of the key, or `key`. **Secret.**
 
-
-def key_html(exam: PrintedExam, templates: tuple[Path, ...]) -> bytes:
-    """Answers, tolerances, known mistakes and worked solutions of the version. **Secret.**"""
-    return _render_page("paper/key.html.j2", exam, templates)
+    The key has the answers, tolerances, known mistakes and worked solutions of the version.
+    """
+    page = f"paper/{name}.html.j2"
+    text = render_template(_environment(templates), page, exam=exam, Form=AnswerForm)
+    return text.encode("utf-8", "backslashreplace")
 
 
 def answer_sheet(exams: Iterable[PrintedExam], students: Iterable[Student]) -> bytes:
-    """The CSV that answers are typed into: one line per student, one column per answer.
+    """Returns the CSV that answers are typed into: one line per student, one column per answer.
 
     If versions have different problems, it has columns for all of them. If the roster names a
     student's version and it is one of *exams*, it is filled in.
@@ -53,11 +53,6 @@ def answer_sheet(exams: Iterable[PrintedExam], students: Iterable[Student]) -> b
     return "".join(f"{one}\r\n" for one in lines).encode()
 
 
-def _render_page(name: str, exam: PrintedExam, templates: tuple[Path, ...]) -> bytes:
-    text = render_template(_environment(templates), name, exam=exam, Form=AnswerForm)
-    return text.encode("utf-8", "backslashreplace")
-
-
 def _points(number: float) -> str:
     shown = points(number)
     return f"{shown} {'point' if shown == '1' else 'points'}"
@@ -71,11 +66,5 @@ def _inline_markup(written: str) -> Markup:
 
 @lru_cache(maxsize=8)
 def _environment(folders: tuple[Path, ...]) -> Environment:
-    environment = html_environment(folders)
-    environment.filters |= {
-        "author_text": author_text,
-        "inline": _inline_markup,
-        "points": _points,
-        "plain": units.format_number,
-    }
-    return environment
+    filters = {"inline": _inline_markup, "points": _points, "plain": units.format_number}
+    return html_environment(folders, filters)

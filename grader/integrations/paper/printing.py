@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,12 +12,21 @@ from grader.bank.folders import Bank
 from grader.draw import paper
 from grader.errors import SetupError
 from grader.files import write_atomic
-from grader.integrations.paper.pages import SHEET, answer_sheet, exam_html, key_html
+from grader.integrations.paper.pages import SHEET, answer_sheet, page_html
 from grader.integrations.quiz_items import quiz_items
-from grader.kinds import Kind, kinds
+from grader.kinds import kinds
+from grader.kinds.table import TableKey
 from grader.kinds.texts import fill
-from grader.model import ExamSet, Key, Paper, Problem, Question, Release, Slot, Student
-from grader.model.item import ChoiceItem, EssayItem, NumberItem, TextItem
+from grader.model import ExamSet, Key, Paper, Question, Release, Slot, Student
+from grader.model.item import (
+    AcceptedTexts,
+    ChoiceItem,
+    ChoiceOption,
+    EssayItem,
+    NumberItem,
+    NumberRange,
+    TextItem,
+)
 from grader.model.printed import (
     AnswerForm,
     AnswerPlace,
@@ -27,13 +36,13 @@ from grader.model.printed import (
     PrintedPart,
     PrintedProblem,
 )
-from grader.model.result import GivenValue
-from grader.notebook.render import given_values, letter_of
+from grader.notebook.render import given_values
 from grader.notebook.render.answer_cells import choices_text
 from grader.release.file import load_release
 from grader.release.rendering import make_release
 from grader.release.versions import LETTERS
 from grader.units import format_with_unit, printed_unit
+from grader.words import part_letter
 
 PRINTED = 6
 """Default number of versions."""
@@ -77,8 +86,8 @@ def print_exam(
     files = []
     for one in exams:
         files += [out / f"exam-{one.version}.html", out / f"key-{one.version}.html"]
-        write_atomic(files[-2], exam_html(one, bank.templates))
-        write_atomic(files[-1], key_html(one, bank.templates), private=True)
+        write_atomic(files[-2], page_html("exam", one, bank.templates))
+        write_atomic(files[-1], page_html("key", one, bank.templates), private=True)
     files.append(out / SHEET)
     kept = [f"{SHEET} already exists and was not changed"] if files[-1].exists() else []
     if not kept:  # somebody may have typed into it
@@ -113,7 +122,7 @@ def _require_paper(out: Path) -> None:
 def answerable_on_paper(
     exam: ExamSet, bank: Bank, *, leave_out: bool
 ) -> tuple[ExamSet, tuple[str, ...]]:
-    """The parts of *exam* that can be answered on paper, and notes on what was left out.
+    """Returns the parts of *exam* that can be answered on paper, and notes on what was left out.
 
     Raises SetupError, which names them, for parts that need a computer, unless *leave_out* is set.
     """
@@ -155,12 +164,12 @@ def _filter_problem(slot: Slot, bank: Bank) -> tuple[Slot | None, list[str]]:
 
 
 def _filter_pool(slot: Slot, bank: Bank) -> tuple[Slot | None, list[str]]:
-    """The pool with only problems that can be answered completely, so all have equal points."""
-
-    def whole(problem: Problem) -> bool:
-        return not any(needs_computer(part.kind) for part in problem.parts)
-
-    kept = tuple(name for name in slot.pool if whole(bank.problem(name)))
+    """Returns the pool's problems that can be answered completely, so all have equal points."""
+    kept = tuple(
+        name
+        for name in slot.pool
+        if not any(needs_computer(part.kind) for part in bank.problem(name).parts)
+    )
     lost = [f"{name} (of a pool)" for name in slot.pool if name not in kept]
     if len(kept) < slot.choose:
         lost.append(f"{slot.choose - len(kept)} of the {slot.choose} problems drawn from it")
@@ -170,19 +179,19 @@ def _filter_pool(slot: Slot, bank: Bank) -> tuple[Slot | None, list[str]]:
 
 
 def needs_computer(kind: str) -> bool:
-    """Whether answers of that kind are executed or measured."""
+    """Returns whether answers of that kind are executed or measured."""
     found = kinds.find(kind)
     return found.needs_solution or found.is_measured
 
 
 def check_code(release: str, version: str) -> str:
-    """The check code of a version: `CHECK` characters that depend on the release's id."""
+    """Returns the check code of a version: `CHECK` characters that depend on the release's id."""
     digest = hashlib.sha256(f"{release}/{version}".encode()).digest()
     return base64.b32encode(digest).decode()[:CHECK]
 
 
 def printed_exam(mine: Paper) -> PrintedExam:
-    """The printed form of a pseudo-student's paper."""
+    """Returns the printed form of a pseudo-student's paper."""
     return PrintedExam(
         version=mine.student.id,
         check=check_code(mine.release, mine.student.id),
@@ -201,10 +210,10 @@ def _printed_problem(question: Question) -> PrintedProblem:
         number=question.number,
         title=problem.title,
         prompt=fill(problem.prompt, dice),
-        given=tuple(GivenValue(label=label, value=value) for label, value in given_values(variant)),
+        given=tuple(given_values(variant)),
         assumptions=tuple(fill(a, dice) for a in problem.assumptions),
         parts=tuple(
-            _printed_part(question, key, "" if alone else letter_of(index))
+            _printed_part(question, key, "" if alone else part_letter(index))
             for index, key in enumerate(question.keys.values())
         ),
         solution=fill(problem.explanation, dice),
@@ -221,7 +230,7 @@ def _printed_part(question: Question, key: Key, letter: str) -> PrintedPart:
         options=choices_text(key),
         rule=rule,
         place=replace(
-            place_of(question.name(key.part.id), kind, key), points=question.points[key.part.id]
+            place_of(question.name(key.part.id), key), points=question.points[key.part.id]
         ),
         accepted=kind.explain(key),
         mistakes=tuple(_printed_mistakes(key)),
@@ -238,59 +247,44 @@ _FORMS = {
 }
 
 
-def place_of(name: str, kind: Kind, key: Key) -> AnswerPlace:
-    """The place for the answer of *key*; a line for kinds without a specific form."""
+def place_of(name: str, key: Key) -> AnswerPlace:
+    """Returns the place for the answer of *key*; a line for kinds without a specific form."""
     form = _FORMS.get(key.part.kind, AnswerForm.LINE)
     if any(isinstance(item, EssayItem) for item in quiz_items(key)):
         form = AnswerForm.TEXT
-    if form is AnswerForm.GRID:
-        sheet = kind.sheet(key)
-        rows, columns = sheet["rows"], sheet["columns"]
-        assert isinstance(rows, list)  # noqa: S101 - by the kind's own word
-        assert isinstance(columns, list)  # noqa: S101
+    if isinstance(key, TableKey):
         return AnswerPlace(
             name=name,
             form=form,
-            corner=str(sheet["row"]),
-            rows=tuple(rows),
-            columns=tuple(PrintedColumn(title=t, unit=printed_unit(unit)) for t, unit in columns),
+            corner=key.part.row,
+            rows=tuple(map(str, key.rows)),
+            columns=tuple(
+                PrintedColumn(title=title, unit=printed_unit(unit))
+                for title, unit in zip(key.titles, key.units, strict=True)
+            ),
         )
-    return AnswerPlace(
-        name=name,
-        form=form,
-        unit=printed_unit(getattr(key.part, "unit", "")),
-        count=_box_count(key, form),
-    )
-
-
-def _box_count(key: Key, form: AnswerForm) -> int:
-    if form is AnswerForm.ORDER:
-        return len(getattr(key, "choices", ()))
-    if form is AnswerForm.PAIRS:
-        return len(getattr(key, "items", ()))
-    return 2 if key.part.kind == "short_text" else 1
+    count = 2 if key.part.kind == "short_text" else 1
+    if form in (AnswerForm.ORDER, AnswerForm.PAIRS):
+        count = len(getattr(key, "choices" if form is AnswerForm.ORDER else "items", ()))
+    unit = printed_unit(getattr(key.part, "unit", ""))
+    return AnswerPlace(name=name, form=form, unit=unit, count=count)
 
 
 def _printed_mistakes(key: Key) -> Iterator[PrintedMistake]:
     """Yields known wrong answers with their partial credit."""
+    found: Iterable[tuple[str, NumberRange | ChoiceOption | AcceptedTexts]]
     for item in quiz_items(key):
         if isinstance(item, NumberItem):
             where = f"{item.row}, {item.column}: " if item.row else ""
-            for one in item.ranges[1:]:
-                shown = format_with_unit(one.value, item.unit, 4)
-                yield PrintedMistake(
-                    answer=f"{where}{shown}", share=one.share, feedback=one.feedback
-                )
+            unit = item.unit
+            found = ((where + format_with_unit(x.value, unit, 4), x) for x in item.ranges[1:])
         elif isinstance(item, ChoiceItem):
             letters = {c.id: c.letter for c in getattr(key, "choices", ())}
-            for choice in item.choices:
-                if not choice.right and (choice.feedback or choice.share):
-                    answer = letters.get(choice.id, choice.text)
-                    yield PrintedMistake(
-                        answer=answer, share=choice.share, feedback=choice.feedback
-                    )
+            wrong = (x for x in item.choices if not x.right and (x.feedback or x.share))
+            found = ((letters.get(x.id, x.text), x) for x in wrong)
         elif isinstance(item, TextItem):
-            for words in item.words[1:]:
-                yield PrintedMistake(
-                    answer=", ".join(words.texts), share=words.share, feedback=words.feedback
-                )
+            found = ((", ".join(words.texts), words) for words in item.words[1:])
+        else:
+            found = ()
+        for answer, one in found:
+            yield PrintedMistake(answer=answer, share=one.share, feedback=one.feedback)

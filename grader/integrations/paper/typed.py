@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -37,113 +37,101 @@ def load_answers(
     letter. Raises SpecErrors with every invalid entry: an unknown version, a check code of
     another version, or an answer that the version does not ask for.
     """
-    sheet = _Sheet(str(path), codes, places)
-    first, *rows = table_rows(path, "the sheet", fix="pass the answers.csv with the typed answers")
-    sheet.read_header([cell.strip() for cell in first[1]])
-    for line, row in rows:
-        sheet.read_row(row, line)
-    return sheet.finish()
+    (_, head), *rows = table_rows(
+        path, "the sheet", fix="pass the answers.csv with the typed answers"
+    )
+    columns = [cell.strip() for cell in head]
+    sheet = _Sheet(
+        file=str(path),
+        columns=columns,
+        codes=codes,
+        places={v: {n: p for p in listed for n in p.names} for v, listed in places.items()},
+    )
+    errors = list(sheet.header_errors()) or list(sheet.errors(rows))
+    if not rows and not errors:
+        errors = [sheet.error(1, "the sheet has no students", "add one line per student")]
+    if errors:
+        raise SpecErrors(tuple(errors))
+    return tuple(sheet.row(cells) for _, cells in rows)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Sheet:
-    """Collects lines and errors while the sheet is read."""
+    file: str
+    columns: Sequence[str]
+    codes: Mapping[str, str]
+    places: Mapping[str, Mapping[str, AnswerPlace]]
 
-    def __init__(
-        self, file: str, codes: Mapping[str, str], places: Mapping[str, Sequence[AnswerPlace]]
-    ):
-        self._file = file
-        self._codes = codes
-        self._names = {
-            version: {name: place for place in listed for name in place.names}
-            for version, listed in places.items()
-        }
-        self._columns: list[str] = []
-        self._rows: dict[str, TypedRow] = {}
-        self._folded: set[str] = set()
-        self._errors: list[SpecError] = []
+    def error(self, line: int, what: str, fix: str) -> SpecError:
+        return SpecError(what, where=Location(self.file, line), fix=fix)
 
-    def read_header(self, names: list[str]) -> None:
-        """Reads the header. Raises SpecErrors for unknown, duplicate or missing columns."""
-        self._columns = names
-        known = {*_PEOPLE, *(name for columns in self._names.values() for name in columns)}
-        for name in names:
+    def header_errors(self) -> Iterator[SpecError]:
+        """Yields errors for unknown, duplicate or missing columns."""
+        known = {*_PEOPLE, *(name for places in self.places.values() for name in places)}
+        for name in self.columns:
             if name and name not in known:
                 close = nearest(name, known)
                 fix = f"did you mean '{close}'?" if close else "restore the first line"
-                self._add_error(1, f"no version asks for '{name}'", fix)
-            elif name and names.count(name) > 1:
-                self._add_error(1, f"the column '{name}' occurs twice", "keep one of them")
+                yield self.error(1, f"no version asks for '{name}'", fix)
+            elif name and self.columns.count(name) > 1:
+                yield self.error(1, f"the column '{name}' occurs twice", "keep one of them")
         for name in ("student", "version"):
-            if name not in names:
-                self._add_error(1, f"there is no column '{name}'", "restore the first line")
-        if self._errors:
-            raise SpecErrors(tuple(self._errors))
+            if name not in self.columns:
+                yield self.error(1, f"there is no column '{name}'", "restore the first line")
 
-    def read_row(self, row: list[str], line: int) -> None:
-        """Reads one line, and records its errors."""
-        if any(cell.strip() for cell in row[len(self._columns) :]):
-            self._add_error(
-                line, "this line has more cells than the first", "quote cells that contain commas"
-            )
+    def errors(self, rows: Sequence[tuple[int, list[str]]]) -> Iterator[SpecError]:
+        """Yields the errors of all lines."""
+        folded: set[str] = set()
+        for line, cells in rows:
+            if any(cell.strip() for cell in cells[len(self.columns) :]):
+                what = "this line has more cells than the first"
+                yield self.error(line, what, "quote cells that contain commas")
+                continue
+            row = self.row(cells)
+            problem = id_problem(row.student.id, folded)
+            if problem:
+                fix = "keep one line per student, with the id from the roster"
+                yield self.error(line, problem, fix)
+                continue
+            folded.add(row.student.id.casefold())
+            yield from self._version_errors(row, self._cells(cells).get("check", ""), line)
+
+    def _cells(self, cells: Sequence[str]) -> dict[str, str]:
+        return dict(zip(self.columns, (cell.strip() for cell in cells), strict=False))
+
+    def row(self, cells: Sequence[str]) -> TypedRow:
+        """Returns the line with these cells, whatever is in them."""
+        named = self._cells(cells)
+        student, name = (unescape_cell(named.get(key, "")) for key in ("student", "name"))
+        answers = {k: v for k, v in named.items() if k and k not in _PEOPLE and v}
+        version = named.get("version", "").upper() or None
+        return TypedRow(student=Student(id=student, name=name), version=version, answers=answers)
+
+    def _version_errors(self, row: TypedRow, check: str, line: int) -> Iterator[SpecError]:
+        version, code = row.version, check.upper()
+        if version is None:
+            if row.answers or code:
+                yield self.error(line, "the version is missing", "see the letter on every page")
             return
-        cells = dict(zip(self._columns, (cell.strip() for cell in row), strict=False))
-        name = unescape_cell(cells.get("student", ""))
-        problem = id_problem(name, self._folded)
-        if problem:
-            self._add_error(line, problem, "keep one line per student, with the id from the roster")
+        if version not in self.codes:
+            letters = ", ".join(self.codes)
+            yield self.error(line, f"there is no version '{version}'", f"choose from {letters}")
             return
-        self._folded.add(name.casefold())
-        answers = {k: v for k, v in cells.items() if k and k not in _PEOPLE and v}
-        version = self._check_version(cells, line, wanted=bool(answers))
-        if version is not None:
-            for column, written in answers.items():
-                self._check_answer(version, column, written, line)
-        student = Student(id=name, name=unescape_cell(cells.get("name", "")))
-        self._rows[name] = TypedRow(student=student, version=version, answers=answers)
-
-    def _check_version(self, cells: Mapping[str, str], line: int, *, wanted: bool) -> str | None:
-        version, code = cells.get("version", "").upper(), cells.get("check", "").upper()
-        if not version:
-            if wanted or code:
-                self._add_error(line, "the version is missing", "see the letter on every page")
-            return None
-        if version not in self._codes:
-            letters = ", ".join(self._codes)
-            self._add_error(line, f"there is no version '{version}'", f"choose from {letters}")
-            return None
-        if code and code != self._codes[version]:
-            self._add_error(
-                line,
-                f"'{code}' is not the check code of version {version}",
-                "check the top of the page: it is another version or another exam",
-            )
-        return version
-
-    def _check_answer(self, version: str, column: str, written: str, line: int) -> None:
-        place = self._names[version].get(column)
-        if place is None:
-            self._add_error(
-                line,
-                f"version {version} does not ask for '{column}'",
-                "check the version's letter, or leave the cell empty",
-            )
-        elif place.form is AnswerForm.TEXT and not _is_points(written, place.points):
-            self._add_error(
-                line,
-                f"'{written[:40]}' under '{column}' is not a number from 0 to {place.points:g}",
-                f"in columns that end in {POINTS}, enter the points given on paper",
-            )
-
-    def _add_error(self, line: int, what: str, fix: str) -> None:
-        self._errors.append(SpecError(what, where=Location(self._file, line), fix=fix))
-
-    def finish(self) -> tuple[TypedRow, ...]:
-        """Returns all lines; raises SpecErrors if there are errors."""
-        if not self._rows and not self._errors:
-            self._add_error(1, "the sheet has no students", "add one line per student")
-        if self._errors:
-            raise SpecErrors(tuple(self._errors))
-        return tuple(self._rows.values())
+        if code and code != self.codes[version]:
+            what = f"'{code}' is not the check code of version {version}"
+            fix = "check the top of the page: it is another version or another exam"
+            yield self.error(line, what, fix)
+        for column, written in row.answers.items():
+            place = self.places[version].get(column)
+            if place is None:
+                what = f"version {version} does not ask for '{column}'"
+                fix = "check the version's letter, or leave the cell empty"
+                yield self.error(line, what, fix)
+            elif place.form is AnswerForm.TEXT and not _is_points(written, place.points):
+                most = f"{place.points:g}"
+                what = f"'{written[:40]}' under '{column}' is not a number from 0 to {most}"
+                fix = f"in columns that end in {POINTS}, enter the points given on paper"
+                yield self.error(line, what, fix)
 
 
 def _is_points(written: str, most: float) -> bool:

@@ -17,20 +17,13 @@ from urllib.parse import quote
 from grader.errors import GraderError, SetupError, shown
 from grader.files import exclusive_lock, write_atomic
 from grader.grading.ownership import exam_fit
-from grader.integrations.repositories.git import (
-    ANYONE,
-    USUAL,
-    Access,
-    Bounds,
-    GitError,
-    git_address,
-)
+from grader.integrations.repositories.git import GitError, git_address
 from grader.integrations.repositories.roster import parse_instant
 from grader.integrations.repositories.snapshot import (
-    FetchedNotebook,
+    CollectOptions,
     Fit,
-    NotebookRequest,
     NothingThereError,
+    Repository,
     fetch_notebook,
 )
 from grader.model import Student
@@ -52,28 +45,26 @@ class CollectStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Repository:
-    """The address of one student's repository, and the student's deadline."""
-
-    student: str
-    url: str
-    deadline: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CollectedEntry:
     """What is stored about one student between runs."""
 
-    commit: str
-    committed: str
+    commit: str = ""
+    """Empty if nothing was handed in."""
+    committed: str = ""
     seen: str
     """When the fetch that found this commit began. Unlike the commit's own time, it can't be
     forged. A push during the fetch is found by the next one."""
-    sha256: str
+    sha256: str = ""
     deadline: str = ""
     failed: str = ""
     """When the repository could first not be read after the deadline. Commits that are found
     later may be backdated."""
+
+    @property
+    def note(self) -> str:
+        """What to add to an outcome's text."""
+        note = f"; it could not be read on {self.failed}, so its commit may be backdated"
+        return note if self.failed else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +84,7 @@ def student_repositories(
     url: str = "",
     deadline: datetime | None = None,
 ) -> tuple[Repository, ...]:
-    """The repository of each student: from *about* (the roster), or else from the pattern *url*.
+    """Returns each student's repository: from *about* (the roster), or else by the pattern *url*.
 
     Raises SetupError if neither gives a student's repository.
     """
@@ -105,7 +96,8 @@ def student_repositories(
     found = []
     for student in students:
         mine = about.get(student.id, {})
-        own = mine.get("repository") or _url_of(url, student.id)
+        name = quote(student.id, safe="") if "://" in url else student.id
+        own = mine.get("repository") or url.replace("{id}", name)
         if not own:
             raise SetupError(
                 f"the repository of '{student.id}' is not known",
@@ -117,27 +109,8 @@ def student_repositories(
     return tuple(found)
 
 
-def _url_of(url: str, student: str) -> str:
-    return url.replace("{id}", quote(student, safe="") if "://" in url else student)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CollectOptions:
-    """Options for collecting."""
-
-    notebook: str = ""
-    branch: str = ""
-    fit: Fit | None = None
-    """Chooses between several notebooks of a repository; see `fit_rule`."""
-    access: Access = ANYONE
-    bounds: Bounds = USUAL
-    jobs: int = 8
-    again: bool = False
-    """Collect again even if a notebook was already collected after its deadline."""
-
-
 def fit_rule(release_file: Path) -> Fit:
-    """How well a notebook fits a student of the release, by the rule of `grader grade`.
+    """Returns how well a notebook fits a student of the release, by the rule of `grader grade`.
 
     Raises SetupError if the release can't be read.
     """
@@ -184,107 +157,56 @@ def collect_repositories(
 def _collect_one(
     repository: Repository, *, out: Path, how: CollectOptions, state: Mapping[str, CollectedEntry]
 ) -> tuple[CollectOutcome, CollectedEntry | None]:
+    """Returns the outcome, and the entry to store, if it changes."""
     student, before = repository.student, state.get(repository.student)
-    told = partial(CollectOutcome, student=student)
-    if before and not how.again and _is_final(before, repository, out):
-        text = f"as it was on {before.seen}, after the deadline{_backdating_note(before)}"
-        came = CollectStatus.KEPT if before.commit else CollectStatus.NOTHING
-        if before.commit:  # its file may have been copied since
-            _set_file_time(out / f"{student}.ipynb", before.committed)
-        return told(came=came, text=text, commit=before.commit), None
-    wanted = NotebookRequest(
-        url=repository.url,
-        student=student,
-        notebook=how.notebook.replace("{id}", student),
-        branch=how.branch,
-        before=repository.deadline,
-        fit=how.fit,
-    )
-    asked = datetime.now(UTC)
-    try:
-        taken = fetch_notebook(wanted, how.access, how.bounds)
-    except NothingThereError as error:
-        return told(came=CollectStatus.NOTHING, text=error.what), _empty_entry(repository, asked)
-    except GraderError as error:
-        text = _failure_text(error, before, out / f"{student}.ipynb")
-        return told(came=CollectStatus.FAILED, text=text), _entry_of_failure(repository, before)
-    except Exception as error:  # noqa: BLE001  # one repository must not stop the others
-        what = GraderError(
-            f"an internal error ({type(error).__name__})", fix="report this as a bug"
-        )
-        text = _failure_text(what, before, out / f"{student}.ipynb")
-        return told(came=CollectStatus.FAILED, text=text), _entry_of_failure(repository, before)
-    entry = _new_entry(taken, repository, before, asked)
+    outcome = partial(CollectOutcome, student=student)
     target = out / f"{student}.ipynb"
-    if not target.exists() or target.read_bytes() != taken.data:
-        write_atomic(target, taken.data)
-    _set_file_time(target, entry.committed)
-    text = f"{shown(taken.path, 80)} of {entry.committed}"
-    if taken.newer:
+    if before and not how.again and _is_final(before, repository, target):
+        text = f"as it was on {before.seen}, after the deadline{before.note}"
+        if not before.commit:
+            return outcome(came=CollectStatus.NOTHING, text=text), None
+        _set_file_time(target, before.committed)  # the file may have been copied since
+        return outcome(came=CollectStatus.KEPT, text=text, commit=before.commit), None
+    deadline = _to_iso(repository.deadline) if repository.deadline else ""
+    asked = _to_iso(datetime.now(UTC))
+    entry = partial(CollectedEntry, seen=asked, deadline=deadline)
+    try:
+        found = fetch_notebook(repository, how)
+    except NothingThereError as error:
+        return outcome(came=CollectStatus.NOTHING, text=error.what), entry()
+    except Exception as error:  # noqa: BLE001  # one repository must not stop the others
+        text = f"an internal error ({type(error).__name__})"
+        if isinstance(error, GraderError):
+            text = error.reason if isinstance(error, GitError) else error.what
+        if before is not None and before.commit and target.exists():
+            text += f"; the notebook collected on {before.seen} is kept"
+        failed = before or CollectedEntry(seen="")
+        failed = replace(failed, failed=failed.failed or asked)
+        is_late = deadline and deadline <= asked
+        return outcome(came=CollectStatus.FAILED, text=text), failed if is_late else None
+    committed = _to_iso(datetime.fromtimestamp(found.committed, UTC))
+    if not target.exists() or target.read_bytes() != found.data:
+        write_atomic(target, found.data)
+    _set_file_time(target, committed)
+    made = entry(commit=found.commit, committed=committed, sha256=_sha256(found.data))
+    if before and before.commit != found.commit and deadline and before.failed >= deadline:
+        made = replace(made, failed=before.failed)
+    text = f"{shown(found.path, 80)} of {committed}"
+    if found.newer:
         text += "; later commits came after the deadline and are left out"
-    return told(
-        came=CollectStatus.COLLECTED, text=text + _backdating_note(entry), commit=taken.commit
-    ), entry
+    text += made.note
+    return outcome(came=CollectStatus.COLLECTED, text=text, commit=found.commit), made
 
 
-def _backdating_note(entry: CollectedEntry) -> str:
-    if not entry.failed:
-        return ""
-    return f"; it could not be read on {entry.failed}, so its commit may be backdated"
-
-
-def _entry_of_failure(
-    repository: Repository, before: CollectedEntry | None
-) -> CollectedEntry | None:
-    """The entry with the time of a failure after the deadline; None before the deadline."""
-    now = datetime.now(UTC)
-    if repository.deadline is None or now < repository.deadline:
-        return None
-    known = before or CollectedEntry(commit="", committed="", seen="", sha256="")
-    return known if known.failed else replace(known, failed=_to_iso(now))
-
-
-def _failure_text(error: GraderError, before: CollectedEntry | None, target: Path) -> str:
-    text = error.reason if isinstance(error, GitError) else error.what
-    if before is not None and before.commit and target.exists():
-        text += f"; the notebook collected on {before.seen} is kept"
-    return text
-
-
-def _is_final(before: CollectedEntry, repository: Repository, out: Path) -> bool:
-    """Whether it was collected after this same deadline, and the file is unchanged."""
+def _is_final(before: CollectedEntry, repository: Repository, target: Path) -> bool:
+    """Returns whether it was collected after this same deadline, and the file is unchanged."""
     if repository.deadline is None or before.deadline != _to_iso(repository.deadline):
         return False
     if datetime.fromisoformat(before.seen) < repository.deadline:
         return False
-    target = out / f"{repository.student}.ipynb"
     if not before.commit:
         return not target.exists()
     return target.exists() and _sha256(target.read_bytes()) == before.sha256
-
-
-def _empty_entry(repository: Repository, asked: datetime) -> CollectedEntry:
-    until = _to_iso(repository.deadline) if repository.deadline else ""
-    return CollectedEntry(commit="", committed="", seen=_to_iso(asked), sha256="", deadline=until)
-
-
-def _new_entry(
-    taken: FetchedNotebook, repository: Repository, before: CollectedEntry | None, asked: datetime
-) -> CollectedEntry:
-    entry = CollectedEntry(
-        commit=taken.commit,
-        committed=_to_iso(datetime.fromtimestamp(taken.committed, UTC)),
-        seen=_to_iso(asked),
-        sha256=_sha256(taken.data),
-        deadline=_to_iso(repository.deadline) if repository.deadline else "",
-    )
-    over = repository.deadline is not None and asked >= repository.deadline
-    same = before is not None and before.commit == taken.commit
-    if before and before.failed and repository.deadline and not same:
-        late = datetime.fromisoformat(before.failed) >= repository.deadline
-        entry = replace(entry, failed=before.failed if late else "")
-    # After the deadline, the time of this fetch makes the commit final.
-    return replace(entry, seen=before.seen) if same and before and not over else entry
 
 
 def _set_file_time(target: Path, committed: str) -> None:

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 
 from grader.errors import GraderError, SetupError
-from grader.integrations.repositories.collecting import Repository
 from grader.integrations.repositories.git import (
     ANYONE,
     USUAL,
@@ -22,6 +21,8 @@ from grader.integrations.repositories.git import (
     origin_settings,
     scratch_git,
 )
+from grader.integrations.repositories.snapshot import Repository
+from grader.integrations.results import join_names
 
 NAME, EMAIL = "grader", "grader@users.noreply.github.com"
 _MOST_FILES = 1000
@@ -96,7 +97,10 @@ def _send(to: Repository, files: Mapping[str, bytes], how: SendOptions) -> SendR
         parent, taken_over = _branch_tip(git, how)
         start = [parent] if parent and not how.whole else ["--empty"]
         git.run("read-tree", *start)
-        new = {n: data for n, data in files.items() if how.whole or not _has_path(git, parent, n)}
+        # Existing files of somebody else's branch are left unchanged.
+        exists = ["ls-tree", "-z", "--full-tree", parent, "--"]
+        ours = how.whole or not parent
+        new = {n: data for n, data in files.items() if ours or not git.run(*exists, n)}
         if not new:
             return told(went=SendStatus.SAME, text="all files exist", commit=parent)
         for name, data in new.items():
@@ -106,17 +110,18 @@ def _send(to: Repository, files: Mapping[str, bytes], how: SendOptions) -> SendR
         tree = git.line("write-tree", "--missing-ok")
         if parent and tree == git.line("rev-parse", f"{parent}^{{tree}}"):
             return told(went=SendStatus.SAME, text="unchanged", commit=parent)
-        commit = _commit(git, tree, parent, how.message)
+        who = ["-c", f"user.name={NAME}", "-c", f"user.email={EMAIL}"]
+        parents = ["-p", parent] if parent else []
+        message = how.message.encode()
+        commit = git.line(*who, "commit-tree", tree, *parents, given=message)
         git.run("push", "--quiet", "--no-verify", "origin", f"{commit}:refs/heads/{how.branch}")
-        text = ", ".join(sorted(new)[:4]) + (", …" if len(new) > 4 else "")
-        text += f" to the branch {how.branch}"
-        if taken_over:
-            text += ", replacing what somebody else committed there"
+        text = f"{join_names(sorted(new), most=4)} to the branch {how.branch}"
+        text += ", replacing what somebody else committed there" if taken_over else ""
         return told(went=SendStatus.SENT, text=text, commit=commit)
 
 
 def _branch_tip(git: Git, how: SendOptions) -> tuple[str, bool]:
-    """The branch's commit, and whether it is somebody else's on top of ours.
+    """Returns the branch's commit, and whether it is somebody else's on top of ours.
 
     The commit is empty if the branch does not exist. Raises SetupError if we did not make it.
     """
@@ -146,19 +151,8 @@ def _branch_tip(git: Git, how: SendOptions) -> tuple[str, bool]:
     return tip, True
 
 
-def _has_path(git: Git, commit: str, path: str) -> bool:
-    """Whether *path* exists in the commit."""
-    return bool(commit and git.run("ls-tree", "-z", "--full-tree", commit, "--", path))
-
-
-def _commit(git: Git, tree: str, parent: str, message: str) -> str:
-    who = ["-c", f"user.name={NAME}", "-c", f"user.email={EMAIL}"]
-    parents = ["-p", parent] if parent else []
-    return git.line(*who, "commit-tree", tree, *parents, given=message.encode())
-
-
 def folder_files(folder: Path) -> dict[str, bytes]:
-    """The files in *folder* by path. Raises SetupError if it does not exist or has too many."""
+    """Returns the files in *folder* by path. Raises SetupError for no folder, or too many files."""
     if not folder.is_dir():
         raise SetupError(
             f"there is no folder for '{folder.name}'",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import PurePosixPath
 
 from grader import notebook
@@ -20,9 +22,9 @@ from grader.integrations.repositories.git import (
     origin_settings,
     scratch_git,
 )
+from grader.integrations.results import join_names
 
-_FILES, _LINK, _OTHER = ("100644", "100755"), "120000", "160000"
-_NAMED = 5
+_FILES, _LINK, _SUBMODULE = ("100644", "100755"), "120000", "160000"
 _MOST_READ = 20
 """Notebooks of one repository that are read to find the exam's."""
 _LATEST = 253_402_300_799  # the end of the year 9999
@@ -38,19 +40,31 @@ class NothingThereError(SubmissionError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NotebookRequest:
-    """Which notebook to take, and from which repository."""
+class Repository:
+    """The address of one student's repository, and the student's deadline."""
 
-    url: str
     student: str
+    url: str
+    deadline: datetime | None = None
+    """The last instant that counts, with its offset from UTC."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectOptions:
+    """Options for collecting."""
+
     notebook: str = ""
-    """Path in the repository; if empty, a notebook in the top folder is taken."""
+    """Path in the repository, in which {id} stands for the student; if empty, a notebook in the
+    top folder is taken."""
     branch: str = ""
     """If empty, the repository's default branch."""
-    before: datetime | None = None
-    """The last instant that counts, with its offset from UTC."""
     fit: Fit | None = None
     """Chooses between several notebooks in the top folder; without it they are refused."""
+    access: Access = ANYONE
+    bounds: Bounds = USUAL
+    jobs: int = 8
+    again: bool = False
+    """Collect again even if a notebook was already collected after its deadline."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,31 +80,25 @@ class FetchedNotebook:
     """Whether later commits were left out."""
 
 
-def fetch_notebook(
-    wanted: NotebookRequest, access: Access = ANYONE, bounds: Bounds = USUAL
-) -> FetchedNotebook:
+def fetch_notebook(repository: Repository, how: CollectOptions) -> FetchedNotebook:
     """Fetches the notebook. Raises SubmissionError if there is none, GitError if git fails.
 
     If the server supports it, only the list of files and the notebook are fetched. Nothing is
     checked out, so hooks, filters, submodules and Git LFS have no effect.
     """
-    with scratch_git(access, bounds) as git:
+    with scratch_git(how.access, how.bounds) as git:
         clone = ["clone", "--quiet", "--bare", "--no-tags", "--single-branch", "--template="]
         clone += ["--filter=blob:none", "--no-recurse-submodules"]
-        if wanted.before is None:
-            clone += ["--depth=1"]
-        if wanted.branch:
-            clone += [f"--branch={wanted.branch}"]
-        where = git_address(wanted.url)
-        clone += [
-            f"--config={k}={v}"
-            for k, v in origin_settings(where).items()
-            if k != "remote.origin.url"
-        ]
+        clone += [] if repository.deadline else ["--depth=1"]
+        clone += [f"--branch={how.branch}"] if how.branch else []
+        where = git_address(repository.url)
+        settings = origin_settings(where)
+        del settings["remote.origin.url"]
+        clone += [f"--config={name}={value}" for name, value in settings.items()]
         git.run(*clone, "--", where, "repository")
-        inside = Git(git.folder / "repository", access, bounds)
-        commit, newer = _commit_at_deadline(inside, wanted)
-        path, blob = _find_notebook(inside, commit, wanted)
+        inside = Git(git.folder / "repository", how.access, how.bounds)
+        commit, newer = _commit_at_deadline(inside, repository.deadline)
+        path, blob = _find_notebook(inside, commit, repository.student, how)
         return FetchedNotebook(
             data=_read_blob(inside, blob, path),
             path=path,
@@ -100,16 +108,16 @@ def fetch_notebook(
         )
 
 
-def _commit_at_deadline(git: Git, wanted: NotebookRequest) -> tuple[str, bool]:
-    """The branch's commit at the deadline, and whether the branch has moved since."""
+def _commit_at_deadline(git: Git, deadline: datetime | None) -> tuple[str, bool]:
+    """Returns the branch's commit at the deadline, and whether the branch has moved since."""
     try:
         head = git.line("rev-parse", "--quiet", "--verify", "HEAD^{commit}")
     except GitError:
         raise NothingThereError("nothing has been pushed yet") from None
-    if wanted.before is None:
+    if deadline is None:
         return head, False
     # First parents only: what was merged later was written, but not submitted, before.
-    seconds = int(wanted.before.timestamp())
+    seconds = int(deadline.timestamp())
     found = git.line("rev-list", "-1", "--first-parent", f"--before={seconds}", head)
     if not found:
         raise NothingThereError("nothing was committed before the deadline")
@@ -117,60 +125,61 @@ def _commit_at_deadline(git: Git, wanted: NotebookRequest) -> tuple[str, bool]:
 
 
 def _commit_time(git: Git, commit: str) -> int:
-    """The commit's own time in seconds since 1970, limited to what files can have."""
+    """Returns the commit's own time in seconds since 1970, limited to what files can have."""
     written = git.line("show", "-s", "--no-show-signature", "--format=%ct", commit)
     if not written.removeprefix("-").isdecimal():  # a handmade commit can lack it
         raise SubmissionError("its commit does not say when it was made")
     return min(max(int(written), 0), _LATEST)
 
 
-def _find_notebook(git: Git, commit: str, wanted: NotebookRequest) -> tuple[str, str]:
-    """The path of the notebook, and git's name for its content."""
-    if wanted.notebook:
-        listed = _list_files(git, commit, wanted.notebook)
-        if wanted.notebook not in listed:
-            raise SubmissionError(f"it has no file '{wanted.notebook}'")
-        return wanted.notebook, _blob_of_file(wanted.notebook, *listed[wanted.notebook])
+def _find_notebook(git: Git, commit: str, student: str, how: CollectOptions) -> tuple[str, str]:
+    """Returns the path of the notebook, and git's name for its content."""
+    if how.notebook:
+        path = how.notebook.replace("{id}", student)
+        listed = _list_files(git, commit, path)
+        if path not in listed:
+            raise SubmissionError(f"it has no file '{path}'")
+        return path, _blob_of_file(path, *listed[path])
     listed = _list_files(git, commit)
     found = [name for name in listed if PurePosixPath(name).suffix.casefold() == ".ipynb"]
-    own = f"{wanted.student}.ipynb"
-    if own in found:
-        found = [own]
+    if f"{student}.ipynb" in found:
+        found = [f"{student}.ipynb"]
     if not found:
         raise SubmissionError("its top folder contains no notebook")
     several = found
-    if len(found) > 1 and wanted.fit is not None:
-        found = _best_fits(git, listed, found, wanted.student, wanted.fit)
+    if len(found) > 1 and how.fit is not None:
+        found = _best_fits(git, listed, found, partial(how.fit, student))
     if len(found) != 1:
-        names = ", ".join(shown(name, 60) for name in several[:_NAMED])
-        more = ", …" if len(several) > _NAMED else ""
         which = "more than one belongs" if found else "none belongs"
-        why = f"{which} to the release" if wanted.fit else "it is unclear which one counts"
-        fix = "name the notebook with --notebook"
         raise SubmissionError(
-            f"its top folder contains {len(several)} notebooks ({names}{more}), and {why}",
-            fix=fix if wanted.fit else f"{fix}, or the release with --release",
+            f"its top folder contains {len(several)} notebooks "
+            f"({join_names((shown(name, 60) for name in several), most=5)}), and "
+            + (f"{which} to the release" if how.fit else "it is unclear which one counts"),
+            fix="name the notebook with --notebook"
+            + ("" if how.fit else ", or the release with --release"),
         )
     return found[0], _blob_of_file(found[0], *listed[found[0]])
 
 
 def _best_fits(
-    git: Git, listed: Mapping[str, tuple[str, str]], names: Sequence[str], student: str, fit: Fit
+    git: Git,
+    listed: Mapping[str, tuple[str, str]],
+    names: Sequence[str],
+    fit: Callable[[notebook.Notebook], int],
 ) -> list[str]:
-    """Those of *names* that fit the exam best; none if none of them belongs to it."""
+    """Returns those of *names* that fit the exam best; none if none of them belongs to it."""
     fits: dict[str, int] = {}
     for name in names[:_MOST_READ]:
-        try:
+        # An unreadable file beside the exam's notebook does no harm.
+        with suppress(SubmissionError):
             data = _read_blob(git, _blob_of_file(name, *listed[name]), name)
-            fits[name] = fit(student, notebook.read(data))
-        except SubmissionError:
-            continue  # an unreadable file beside the exam's notebook does no harm
+            fits[name] = fit(notebook.read(data))
     best = max(fits.values(), default=0)
     return [name for name, value in fits.items() if value == best] if best else []
 
 
 def _list_files(git: Git, commit: str, *paths: str) -> Mapping[str, tuple[str, str]]:
-    """Mode and object name of everything in the top folder, or at *paths*, by path."""
+    """Returns mode and object name of everything in the top folder, or at *paths*, by path."""
     found = {}
     for entry in git.run("ls-tree", "-z", "--full-tree", commit, "--", *paths).split(b"\0"):
         if not entry:
@@ -182,14 +191,10 @@ def _list_files(git: Git, commit: str, *paths: str) -> Mapping[str, tuple[str, s
 
 
 def _blob_of_file(path: str, mode: str, blob: str) -> str:
-    name = shown(path, 60)
-    if mode == _LINK:
-        raise SubmissionError(f"'{name}' is a symbolic link; commit the file itself")
-    if mode == _OTHER:
-        raise SubmissionError(f"'{name}' is a submodule; commit the file itself")
-    if mode not in _FILES:
-        raise SubmissionError(f"'{name}' is not a file")
-    return blob
+    if mode in _FILES:
+        return blob
+    what = {_LINK: "a symbolic link", _SUBMODULE: "a submodule"}.get(mode, "a folder")
+    raise SubmissionError(f"'{shown(path, 60)}' is {what}; commit the file itself")
 
 
 def _read_blob(git: Git, blob: str, path: str) -> bytes:

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader import units
-from grader.errors import SpecError
 from grader.expressions import evaluate
 from grader.kinds import kinds
 from grader.kinds.answers import answer_as_python
 from grader.kinds.texts import fill
 from grader.model import SAMPLE, Key, Paper, Question, Variant
+from grader.model.result import GivenValue
 from grader.notebook import Cell
 from grader.notebook.render.answer_cells import (
     choices_text,
@@ -24,10 +24,12 @@ from grader.notebook.render.answer_cells import (
 )
 from grader.notebook.render.closing import check_of, owner_texts, wrap_literal
 from grader.notebook.render.heading import how_to_answer
-from grader.words import points
+from grader.text.templates import make_environment, render_template
+from grader.units.quantity import Value
+from grader.words import part_letter, points
 
 if TYPE_CHECKING:
-    from jinja2 import Environment, Template
+    from jinja2 import Environment
 
 SCHEMA = "systems-grader/notebook/v1"
 
@@ -40,16 +42,16 @@ _FOLDED = {"cellView": "form", "jupyter": {"source_hidden": True}}
 def render(
     paper: Paper, templates: tuple[Path, ...], answers: Mapping[str, str] | None = None
 ) -> tuple[Cell, ...]:
-    """The cells of the notebook for *paper*.
+    """Returns the cells of the notebook for *paper*.
 
     *answers* has Python expressions for the named answer cells. Without it, the notebook contains
     nothing of the keys.
     """
-    return tuple(_cells(paper, _templates(templates), answers or {}))
+    return tuple(_cells(paper, templates, answers or {}))
 
 
 def metadata(paper: Paper) -> dict[str, object]:
-    """The notebook's metadata, which identifies its student or shared version.
+    """Returns the notebook's metadata, which identifies its student or shared version.
 
     No points depend on it.
     """
@@ -60,68 +62,64 @@ def metadata(paper: Paper) -> dict[str, object]:
             "set": paper.exam.id,
             "release": paper.release,
             **({"version": student.version} if student.version else {"student": student.id}),
-            "answers": [_sheet(name, key) for name, key in paper.named_keys()],
+            "answers": [
+                {
+                    "name": name,
+                    "kind": key.part.kind,
+                    "how": kind.instructions(key),
+                    **kind.sheet(key),
+                }
+                for name, key in paper.named_keys()
+                for kind in (kinds.find(key.part.kind),)
+            ],
         },
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},
     }
 
 
-def _sheet(name: str, key: Key) -> dict[str, object]:
-    kind = kinds.find(key.part.kind)
-    return {"name": name, "kind": key.part.kind, "how": kind.instructions(key), **kind.sheet(key)}
-
-
 def solution(paper: Paper) -> dict[str, str]:
-    """Every answer's variable to the right answer as a Python expression. **Secret.**"""
+    """Returns, by every answer's variable, the right answer as a Python expression. **Secret.**"""
     return {
         name: answer_as_python(kinds.find(key.part.kind), key) for name, key in paper.named_keys()
     }
 
 
-def given_values(variant: Variant) -> list[tuple[str, str]]:
-    """The table of given values: label and value as text."""
-    rows: list[tuple[str, str]] = []
+def given_values(variant: Variant) -> list[GivenValue]:
+    """Returns the rows of the table of given values."""
+    draw = variant.draw
+    found: list[tuple[str, Value]] = []
     for name, parameter in variant.problem.parameters.items():
-        if not parameter.shown:
-            continue
-        if parameter.rows:
+        if parameter.shown and parameter.rows:
             for column in parameter.rows[0]:
                 label = parameter.labels.get(column, column.replace("_", " "))
-                rows.append((label, units.format_quantity(variant.draw.parameters[column])))
-        else:
-            label = parameter.label or name.replace("_", " ")
-            rows.append((label, units.format_quantity(variant.draw.parameters[name])))
+                found.append((label, draw.parameters[column]))
+        elif parameter.shown:
+            found.append((parameter.label or name.replace("_", " "), draw.parameters[name]))
     for label, expression in variant.problem.given.items():
-        rows.append(
-            (
-                label,
-                units.format_quantity(evaluate(expression, variant.draw.scope, variant.draw.facts)),
-            )
-        )
-    return rows
+        found.append((label, evaluate(expression, draw.scope, draw.facts)))
+    return [GivenValue(label, units.format_quantity(value)) for label, value in found]
 
 
-def _cells(
-    paper: Paper, templates: Mapping[str, Template], answers: Mapping[str, str]
-) -> Iterator[Cell]:
+def _cells(paper: Paper, templates: tuple[Path, ...], answers: Mapping[str, str]) -> Iterator[Cell]:
     yield Cell(type="markdown", id="title", source=_title(paper, templates))
     for question in paper.questions:
         yield from _question(question, templates, answers)
-    yield Cell(type="markdown", id="closing", source=_fill_shared(templates["closing.md"]))
+    yield Cell(type="markdown", id="closing", source=_fill_shared(templates, "closing.md"))
     about = (paper.exam.id, paper.release, *owner_texts(paper.student))
-    code = _fill(templates["closing.py"], **check_of(dict(paper.named_keys()), about))
+    code = _fill(templates, "closing.py", **check_of(dict(paper.named_keys()), about))
     yield Cell(type="code", id="closing-check", source=code, metadata=_FOLDED)
 
 
 def check(keys: Mapping[str, Key], about: Sequence[str], templates: tuple[Path, ...]) -> str:
-    """The source of the check in a notebook's last cell, for the answers of these names."""
-    return _fill(_templates(templates)["closing.py"], **check_of(keys, about))
+    """Returns the source of the check in a notebook's last cell, for the answers of these names."""
+    return _fill(templates, "closing.py", **check_of(keys, about))
 
 
-def _title(paper: Paper, templates: Mapping[str, Template]) -> str:
+def _title(paper: Paper, templates: tuple[Path, ...]) -> str:
     return _fill(
-        templates["title.md"],
+        templates,
+        "title.md",
         exam=paper.exam,
         student=paper.student,
         sample=paper.student.version == SAMPLE,
@@ -133,7 +131,7 @@ def _title(paper: Paper, templates: Mapping[str, Template]) -> str:
 
 
 def _question(
-    question: Question, templates: Mapping[str, Template], answers: Mapping[str, str]
+    question: Question, templates: tuple[Path, ...], answers: Mapping[str, str]
 ) -> Iterator[Cell]:
     variant, problem, number = question.variant, question.variant.problem, question.number
     dice = variant.draw
@@ -141,7 +139,8 @@ def _question(
         type="markdown",
         id=f"q{number}",
         source=_fill(
-            templates["question.md"],
+            templates,
+            "question.md",
             number=number,
             title=problem.title,
             points=points(sum(question.points.values())),
@@ -150,15 +149,20 @@ def _question(
             assumptions=[fill(a, dice) for a in problem.assumptions],
         ),
     )
-    yield from _tool_cells(question)
+    # The definitions that answers may use.
+    tools = {n: source for key in question.keys.values() for n, source in tool_cells(key).items()}
+    for tool, source in tools.items():
+        cell = _cell_id(f"q{number}-{tool}")
+        yield Cell(type="code", id=cell, source=source.strip("\n"), metadata=_GOES_ON)
     for index, (part_id, key) in enumerate(question.keys.items()):
         kind, name = kinds.find(key.part.kind), question.name(part_id)
-        letter = letter_of(index)
+        letter = part_letter(index)
         yield Cell(
             type="markdown",
-            id=f"ask-{name}"[:64].replace("_", "-"),
+            id=_cell_id(f"ask-{name}"),
             source=_fill_shared(
-                templates["ask.md"],
+                templates,
+                "ask.md",
                 number=number,
                 letter=letter,
                 points=points(question.points[part_id]),
@@ -168,10 +172,11 @@ def _question(
         )
         yield Cell(
             type="code",
-            id=name[:64].replace("_", "-"),
+            id=_cell_id(name),
             metadata=_GOES_ON,
             source=_fill_shared(
-                templates["answer.py"],
+                templates,
+                "answer.py",
                 number=number,
                 letter=letter,
                 how=kind.instructions(key),
@@ -182,89 +187,27 @@ def _question(
         )
         shown = examples_cell(name, key)
         if shown:
-            cell = f"try-{name}"[:64].replace("_", "-")
+            cell = _cell_id(f"try-{name}")
             yield Cell(type="code", id=cell, source=shown, metadata=_GOES_ON)
 
 
-def _tool_cells(question: Question) -> Iterator[Cell]:
-    """Cells with the definitions that answers of *question* may use."""
-    around: dict[str, str] = {}
-    for key in question.keys.values():
-        around.update(tool_cells(key))
-    for name, source in around.items():
-        cell = f"q{question.number}-{name}"[:64].replace("_", "-")
-        yield Cell(type="code", id=cell, source=source.strip("\n"), metadata=_GOES_ON)
-
-
-def letter_of(index: int) -> str:
-    """The letter of a part within its problem: a, b, ..., z, aa.
-
-    >>> letter_of(0), letter_of(25), letter_of(26)
-    ('a', 'z', 'aa')
-    """
-    letters = ""
-    index += 1
-    while index:
-        index, rest = divmod(index - 1, 26)
-        letters = chr(ord("a") + rest) + letters
-    return letters
-
-
-def _fill(template: Template, **names: object) -> str:
-    from jinja2 import TemplateError
-
-    # What Template.render does, without copying the globals one by one.
-    environment = template.environment
-    context = template.new_context({**environment.globals, **names}, shared=True)
-    try:
-        return environment.concat(template.root_render_func(context)).strip("\n")
-    except TemplateError as error:
-        raise SpecError(
-            f"a template of the notebook can't be filled in: {error}",
-            where=template.filename,
-            fix="the templates/ folder of a bank overrides the built-in one; compare the two",
-        ) from None
-
-
-def _fill_shared(template: Template, **names: str | int) -> str:
-    """Fills in a template, with a cache for cells that most notebooks have in common."""
-    return _fill_cached(template, tuple(names.items()))
+def _cell_id(name: str) -> str:
+    return name[:64].replace("_", "-")
 
 
 @lru_cache(maxsize=2048)
-def _fill_cached(template: Template, names: tuple[tuple[str, str | int], ...]) -> str:
-    return _fill(template, **dict(names))
+def _fill_shared(folders: tuple[Path, ...], template: str, /, **names: str | int) -> str:
+    """Fills in a template, with a cache for cells that most notebooks have in common."""
+    return _fill(folders, template, **names)
 
 
-_NAMES = ("title.md", "question.md", "ask.md", "answer.py", "closing.md", "closing.py")
+def _fill(folders: tuple[Path, ...], template: str, /, **names: object) -> str:
+    return render_template(_environment(folders), f"notebook/{template}.j2", **names).strip("\n")
 
 
 @lru_cache(maxsize=8)
-def _templates(folders: tuple[Path, ...]) -> Mapping[str, Template]:
-    """The templates of a notebook's cells, compiled once; each file makes one cell."""
-    from jinja2 import TemplateError
-
-    environment = _environment(folders)
-    try:
-        return {name: environment.get_template(f"notebook/{name}.j2") for name in _NAMES}
-    except TemplateError as error:
-        raise SpecError(
-            f"a template of the notebook can't be used: {error}",
-            where=", ".join(str(f) for f in folders),
-            fix="the templates/ folder of a bank overrides the built-in one; compare the two",
-        ) from None
-
-
 def _environment(folders: tuple[Path, ...]) -> Environment:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(list(folders)),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=False,  # noqa: S701 - what comes out is Markdown and Python, never HTML
-    )
-    environment.filters["plain"] = units.format_number
-    environment.filters["literal"] = wrap_literal
+    # The cells are Markdown and Python, never HTML.
+    environment = make_environment(folders, autoescape=False, auto_reload=False)
+    environment.filters |= {"plain": units.format_number, "literal": wrap_literal}
     return environment

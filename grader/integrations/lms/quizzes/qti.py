@@ -98,9 +98,9 @@ def _unfit_reason(item: Item, points: float) -> str | None:
 
 
 def _iter_losses(item: Item) -> Iterator[str]:
-    mistakes = item.ranges if isinstance(item, NumberItem) else ()
-    mistakes = item.words if isinstance(item, TextItem) else mistakes
-    if any(one.share for one in mistakes[1:]):
+    shares = [one.share for one in item.ranges] if isinstance(item, NumberItem) else []
+    shares = [one.share for one in item.words] if isinstance(item, TextItem) else shares
+    if any(shares[1:]):
         yield "mistakes with partial credit get none"
     if isinstance(item, TextItem) and item.exact:
         yield "Canvas ignores upper and lower case"

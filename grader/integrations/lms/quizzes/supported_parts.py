@@ -63,7 +63,7 @@ def fit_quiz(quiz: Quiz, system: str, unfit: Unfit, *, leave_out: bool) -> Quiz:
 
 
 def _unfit_parts(pool: Pool, unfit: Unfit) -> _LostParts:
-    found = {}
+    found: dict[tuple[str, str], _LostPart] = {}
     for asked in pool.questions:
         for field in asked.fields:
             why = _unfit_reason(field, unfit)

@@ -1,0 +1,48 @@
+"""Fills in templates; a bank's folder of templates overrides the built-in one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grader.errors import SpecError
+from grader.text.markdown import author_text
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+def make_environment(folders: tuple[Path, ...], **options: object) -> Environment:
+    """Returns an environment for templates in *folders*, the first of which wins."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    return Environment(  # noqa: S701 - the callers say which text is escaped
+        loader=FileSystemLoader(list(folders)),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        **options,  # type: ignore[arg-type]
+    )
+
+
+def html_environment(folders: tuple[Path, ...], filters: Mapping[str, object]) -> Environment:
+    """Returns an environment for HTML pages with *filters*."""
+    environment = make_environment(folders, autoescape=True, auto_reload=False)
+    environment.filters |= {"author_text": author_text, **filters}
+    return environment
+
+
+def render_template(environment: Environment, name: str, /, **names: object) -> str:
+    """Returns the text of a template. Raises SpecError if it can't be used."""
+    from jinja2 import TemplateError
+
+    try:
+        return environment.get_template(name).render(**names)
+    except TemplateError as error:
+        loader = environment.loader
+        raise SpecError(
+            f"the template '{name}' can't be used: {error}",
+            where=", ".join(map(str, getattr(loader, "searchpath", ()))),
+            fix="if your bank's templates/ folder overrides it, compare it with the original",
+        ) from None
