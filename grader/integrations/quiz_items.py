@@ -200,12 +200,7 @@ def _mistake_ranges(key: NumericKey) -> Iterator[NumberRange]:
     cuts |= {(one + other) / 2 for one, other in combinations(centers, 2)}
     ordered = sorted(cuts)
     # Points and the intervals between them alternate.
-    places = [
-        (low, high)
-        for cut, after in pairwise([*ordered, None])
-        for low, high in ((cut, cut), (cut, after))
-        if high is not None
-    ]
+    places = sorted([*((cut, cut) for cut in ordered), *pairwise(ordered)])
     named = [
         (numbers.judge((low + high) / 2 if low < high else low, key).mistake, low, high)
         for low, high in places

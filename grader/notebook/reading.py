@@ -16,7 +16,7 @@ MAX_BYTES = 64_000_000
 MAX_CELLS = 2_000
 MAX_CODE = 5_000_000
 """Maximum characters of all code cells together."""
-MAX_VALUES = 1_000_000
+MAX_VALUES = 1_200_000
 """Maximum number of brackets and commas of a large notebook, so that a file of a few megabytes
 can't become gigabytes of objects."""
 SMALL = 2_000_000

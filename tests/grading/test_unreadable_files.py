@@ -28,7 +28,7 @@ FILES = {
     "a PDF": b"%PDF-1.7",
     "a broken notebook": b'{"cells": [',
     "2,001 cells": (NOTEBOOK % ",".join([CELL] * 2001)).encode(),
-    "21 MB": (NOTEBOOK % "").encode() + b" " * 21_000_000,
+    "65 MB": (NOTEBOOK % "").encode() + b" " * 65_000_000,
 }
 
 

@@ -29,10 +29,9 @@ from grader.kinds.code import CodeKey, CodeKind
 from grader.kinds.integer import Integer
 from grader.kinds.numeric import Numeric
 from grader.model import Answer, Key, Part, Raw, Tolerance, packages
-from grader.notebook.render import check, closing, render
+from grader.notebook.render import check, closing, how_to_answer, render
 from grader.notebook.render.answer_cells import code_cell, modules_needed, placeholder
 from grader.notebook.render.closing import brief
-from grader.notebook.render.heading import how_to_answer
 from grader.release import rendering
 from grader.wire import probe
 from tests.helpers.answers import JOINED, NUMBERS, UNITS, VALUES, WORDS, Sized, function, made_up

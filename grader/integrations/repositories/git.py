@@ -187,11 +187,9 @@ def scratch_git(access: Access = ANYONE, bounds: Bounds = USUAL) -> Iterator[Git
     """Provides `Git` in a new temporary folder. Raises SetupError if git is not installed."""
     if shutil.which("git") is None:
         raise SetupError("git is not installed", fix="install git")
-    folder = Path(tempfile.mkdtemp(prefix="grader-git-"))
-    try:
-        yield Git(folder, access, bounds)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    prefix = "grader-git-"
+    with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as folder:
+        yield Git(Path(folder), access, bounds)
 
 
 def git_address(text: str) -> str:
@@ -243,15 +241,11 @@ def _git_command(bounds: Bounds) -> list[str]:
 
 
 def _kill_process_group(process: subprocess.Popen[bytes]) -> None:
-    """Kills the command and all processes that it started."""
-    if process.poll() is not None:
-        return
-    with contextlib.suppress(OSError):
-        if sys.platform == "win32":
-            process.kill()
-        else:
-            os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    """Kills the command and all processes that it started, unless it has ended."""
+    if process.poll() is None:
+        with contextlib.suppress(OSError):
+            process.kill() if sys.platform == "win32" else os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def _reason_line(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,8 +12,14 @@ from grader import units
 from grader.expressions import evaluate
 from grader.kinds import kinds
 from grader.kinds.answers import answer_as_python
+from grader.kinds.code import Code
+from grader.kinds.integer import Integer
+from grader.kinds.numbers import NumberPart
+from grader.kinds.numeric import Numeric
+from grader.kinds.table import Table
 from grader.kinds.texts import fill
-from grader.model import SAMPLE, Key, Paper, Question, Variant
+from grader.kinds.tolerance import EXACT
+from grader.model import SAMPLE, Key, Paper, Part, Question, Tolerance, Variant
 from grader.model.result import GivenValue
 from grader.notebook import Cell
 from grader.notebook.render.answer_cells import (
@@ -23,7 +30,6 @@ from grader.notebook.render.answer_cells import (
     tool_cells,
 )
 from grader.notebook.render.closing import check_of, owner_texts, wrap_literal
-from grader.notebook.render.heading import how_to_answer
 from grader.text.templates import make_environment, render_template
 from grader.units.quantity import Value
 from grader.words import part_letter, points
@@ -193,6 +199,45 @@ def _question(
 
 def _cell_id(name: str) -> str:
     return name[:64].replace("_", "-")
+
+
+def how_to_answer(parts: Mapping[str, Part]) -> dict[str, object]:
+    """Returns the values for the template: an answer's name for the example, and which advice
+    applies.
+
+    *parts* are the parts of the paper by the names of their answers.
+    """
+    values = [name for name, part in parts.items() if not isinstance(part, Code)]
+    computed = [name for name, part in parts.items() if isinstance(part, Numeric)]
+    return {
+        "variable": (computed or values or [""])[0],
+        "computed": bool(computed),
+        "has_code": len(values) < len(parts),
+        "has_numbers": any(isinstance(part, NumberPart | Table) for part in parts.values()),
+        "tolerance": _tolerance(list(parts.values())),
+    }
+
+
+def _tolerance(parts: list[Part]) -> str:
+    """Returns the tolerance in one sentence; empty if it differs between the parts."""
+    whole = {part.tolerance for part in parts if isinstance(part, Integer)}
+    rules = {replace(rule, because=None) for part in parts for rule in _rules(part)}
+    relative = {rule.relative for rule in rules}
+    if len(relative) != 1 or relative == {None} or whole - {EXACT}:
+        return ""
+    share = relative.pop() or 0
+    if rules != {Tolerance(relative=share)}:
+        return ""
+    near = f"A number is accepted within {units.format_number(100 * share)}% of the key"
+    return f"{near}; a whole number must be exact." if whole else f"{near}."
+
+
+def _rules(part: Part) -> tuple[Tolerance, ...]:
+    if isinstance(part, Table):
+        return tuple(column.tolerance for column in part.columns)
+    if isinstance(part, NumberPart) and not isinstance(part, Integer):
+        return (part.tolerance,)
+    return ()
 
 
 @lru_cache(maxsize=2048)
