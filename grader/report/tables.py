@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Collection, Iterable
 
-from grader.model import Mark
 from grader.model.result import Row
 from grader.report.names import question_number
 from grader.text.spreadsheet import csv_line, escape_cell
 from grader.words import points
+
+_MARK_FIELDS = (
+    "problem", "part", "name", "kind", "points", "max_points", "verdict", "mistake", "answer",
+    "feedback",
+)  # fmt: skip
 
 
 def grades_csv(rows: Iterable[Row], *, pooled: Collection[int] = ()) -> str:
@@ -31,10 +36,10 @@ def grades_csv(rows: Iterable[Row], *, pooled: Collection[int] = ()) -> str:
         lines.append((row, earned))
     lines.sort(key=lambda line: line[0].student.id)
     keys = sorted(columns, key=lambda key: columns[key])
-    several = _ambiguous_names(keys)
+    asked = Counter(name for name, _ in keys)
     header = ["student", "total", "max"]
     for name, problem in keys:
-        ambiguous = columns[name, problem][0] in pooled or name in several
+        ambiguous = columns[name, problem][0] in pooled or asked[name] > 1
         header.append(escape_cell(f"{name} ({problem})" if ambiguous else name))
     # Last, so that the part columns follow the first three, as in earlier versions.
     table = [csv_line([*header, "standing"])]
@@ -56,30 +61,9 @@ def grade_json(row: Row, *, exam: str, engine: str, release: str) -> str:
         "score": row.score,
         "max_score": row.max_score,
         "complete": row.complete,
-        "marks": [_mark_data(mark) for mark in row.marks],
+        "marks": [{name: getattr(mark, name) for name in _MARK_FIELDS} for mark in row.marks],
         "engine": grade.engine if grade else engine,
         "release": grade.release if grade else release,
         "environment": dict(grade.environment) if grade else {},
     }
     return json.dumps(plain, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
-
-
-def _ambiguous_names(keys: Iterable[tuple[str, str]]) -> set[str]:
-    """Returns the names under which more than one problem was asked."""
-    names = [name for name, _ in keys]
-    return {name for name in names if names.count(name) > 1}
-
-
-def _mark_data(mark: Mark) -> dict[str, object]:
-    return {
-        "problem": mark.problem,
-        "part": mark.part,
-        "name": mark.name,
-        "kind": mark.kind,
-        "points": mark.points,
-        "max_points": mark.max_points,
-        "verdict": mark.verdict.value,
-        "mistake": mark.mistake,
-        "answer": mark.answer,
-        "feedback": mark.feedback,
-    }

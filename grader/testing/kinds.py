@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Mapping
+from contextlib import suppress
 
 from grader.kinds import Example, Kind, Unreadable
 from grader.kinds.answers import AN_EXPLANATION
@@ -85,17 +85,15 @@ def _require(holds: object, what: str) -> None:
 def _check_read(kind: Kind, raw: Raw, key: Key) -> tuple[object] | None:
     """The value in a tuple, or None if it is unreadable; any other exception is a defect."""
     before = copy.deepcopy(raw)
+    found = None
     try:
-        value = kind.read(raw, key)
+        found = (kind.read(raw, key),)
     except Unreadable as reason:
         _require(_one_line(reason.sentence), f"{raw} is refused with {reason.sentence!r}")
-        value = None
-        readable = False
     else:
-        readable = True
-        _check_judge(kind, value, key)
+        _check_judge(kind, found[0], key)
     _require(raw == before, f"read() changed {before} to {raw}")
-    return (value,) if readable else None
+    return found
 
 
 def _check_judge(kind: Kind, value: object, key: Key) -> Judgement:
@@ -175,17 +173,11 @@ def _check_sheet(kind: Kind, key: Key, samples: tuple[Example, ...]) -> None:
             _read_message(kind, sample.raw, key) == _read_message(kind, sample.raw, public),
             f"{sample.why} ({sample.raw}) is read in another way from the sheet",
         )
-    for broken in _damaged_sheets(sheet):
-        try:
-            kind.from_sheet(broken)
-        except (ValueError, KeyError, TypeError):
-            continue
-
-
-def _damaged_sheets(sheet: Mapping[str, object]) -> list[dict[str, object]]:
-    """Damaged sheets, as a student may leave them: with missing keys or values of other types."""
+    # As a student may leave it: without keys, or with values of other types.
     values: tuple[object, ...] = (None, 0, "no such unit", [], [[]], [1, 2], {"a": 1})
-    return [{}, *({**sheet, name: value} for name in sheet for value in values)]
+    for broken in [{}, *({**sheet, name: value} for name in sheet for value in values)]:
+        with suppress(ValueError, KeyError, TypeError):
+            kind.from_sheet(broken)
 
 
 def _read_message(kind: Kind, raw: Raw, key: Key) -> str:

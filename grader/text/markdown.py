@@ -12,7 +12,7 @@ from markupsafe import Markup
 from grader.text.mathml import formula_html
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from markdown_it import MarkdownIt
 
@@ -20,6 +20,7 @@ _LONGEST = 50_000
 _TAG = re.compile(r"<[^>]*>")
 _ONE_PARAGRAPH = re.compile(r"\s*<p>((?:(?!</?p>).)*)</p>\s*", re.DOTALL)
 _LINK = re.compile(r"\s*(https?|mailto):", re.IGNORECASE)
+_SCROLLED = '<div class="scroll" role="group" aria-label="Table" tabindex="0">'
 # Text without Markdown syntax, as in most feedback.
 _PLAIN = re.compile(r"[A-Za-z(][^*_`$\\\[\]<>&!#|~\n:/=]*")
 
@@ -27,13 +28,13 @@ _PLAIN = re.compile(r"[A-Za-z(][^*_`$\\\[\]<>&!#|~\n:/=]*")
 @lru_cache(maxsize=4096)
 def author_text(text: str) -> Markup:
     """Returns HTML of an author's text, without raw HTML and images."""
-    return _render(_author_parser(), text)
+    return _render("author", text)
 
 
 @lru_cache(maxsize=4096)
 def feedback_text(text: str) -> Markup:
     """Returns HTML of feedback, which may quote a student; without links."""
-    return _render(_feedback_parser(), text)
+    return _render("feedback", text)
 
 
 @lru_cache(maxsize=4096)
@@ -42,7 +43,7 @@ def typeset_text(text: str) -> str:
 
     For systems that typeset formulas themselves. The output has no active content for any text.
     """
-    return str(_render(_typeset_parser(), text))
+    return str(_render("typeset", text))
 
 
 def strip_paragraph(html: str) -> str:
@@ -56,49 +57,25 @@ def plain_text(text: str) -> str:
     return " ".join(unescape(_TAG.sub("", typeset_text(text))).split())
 
 
-def _render(parser: MarkdownIt, text: str) -> Markup:
+def _render(form: str, text: str) -> Markup:
     text = text.strip()
     if _PLAIN.fullmatch(text):
         return Markup("<p>{}</p>\n").format(text)
     if len(text) > _LONGEST:
         return Markup("<pre>{}</pre>\n").format(text)
     try:
-        return Markup(parser.render(text))  # noqa: S704 - raw HTML is off in the parser
+        return Markup(_parser(form).render(text))  # noqa: S704 - raw HTML is off in the parser
     except RecursionError:
         return Markup("<pre>{}</pre>\n").format(text)
 
 
-@lru_cache(maxsize=1)
-def _author_parser() -> MarkdownIt:
-    return _make_parser("commonmark", enable=("table", "strikethrough"), disable=("image",))
-
-
-@lru_cache(maxsize=1)
-def _typeset_parser() -> MarkdownIt:
-    parser = _make_parser(
-        "commonmark", enable=("table", "strikethrough"), disable=("image",), math=_source_formula
-    )
-    parser.add_render_rule("table_open", lambda *_: "<table>\n")
-    parser.add_render_rule("table_close", lambda *_: "</table>\n")
-    return parser
-
-
-@lru_cache(maxsize=1)
-def _feedback_parser() -> MarkdownIt:
-    rules = ("fence", "list", "emphasis", "backticks", "escape", "newline", "entity")
-    return _make_parser("zero", enable=rules, disable=())
-
-
-def _make_parser(
-    preset: str,
-    *,
-    enable: tuple[str, ...],
-    disable: tuple[str, ...],
-    math: Callable[[str, Mapping[str, bool]], str] | None = None,
-) -> MarkdownIt:
+@lru_cache(maxsize=3)
+def _parser(form: str) -> MarkdownIt:
     from markdown_it import MarkdownIt
     from mdit_py_plugins.dollarmath import dollarmath_plugin
 
+    is_feedback, is_typeset = form == "feedback", form == "typeset"
+    preset = "zero" if is_feedback else "commonmark"
     parser = MarkdownIt(preset, {"html": False, "linkify": False, "maxNesting": 20})
     parser.use(
         dollarmath_plugin,
@@ -107,13 +84,18 @@ def _make_parser(
         allow_digits=False,
         allow_blank_lines=False,
         double_inline=True,
-        renderer=math or _mathml_formula,
+        renderer=_source_formula if is_typeset else _mathml_formula,
     )
-    parser.enable(list(enable)).disable(list(disable))
-    # Authors' tables may be wider than a phone.
-    parser.add_render_rule("table_open", _open_table)
-    parser.add_render_rule("table_close", _close_table)
-    parser.validateLink = _is_harmless_link  # type: ignore[method-assign]
+    if is_feedback:
+        syntax = ["fence", "list", "emphasis", "backticks", "escape", "newline", "entity"]
+        parser.enable(syntax)
+    else:
+        parser.enable(["table", "strikethrough"]).disable(["image"])
+    # Authors' tables may be wider than a phone; other systems have their own pages.
+    around = ("", "") if is_typeset else (_SCROLLED, "</div>")
+    parser.add_render_rule("table_open", lambda *_: f"{around[0]}<table>\n")
+    parser.add_render_rule("table_close", lambda *_: f"</table>{around[1]}\n")
+    parser.validateLink = lambda url: _LINK.match(url) is not None  # type: ignore[method-assign]
     return parser
 
 
@@ -124,15 +106,3 @@ def _mathml_formula(latex: str, options: Mapping[str, bool]) -> str:
 def _source_formula(latex: str, options: Mapping[str, bool]) -> str:
     start, end = (r"\[", r"\]") if options["display_mode"] else (r"\(", r"\)")
     return f"{start}{escape(latex.strip())}{end}"
-
-
-def _open_table(*_: object) -> str:
-    return '<div class="scroll" role="group" aria-label="Table" tabindex="0"><table>\n'
-
-
-def _close_table(*_: object) -> str:
-    return "</table></div>\n"
-
-
-def _is_harmless_link(url: str) -> bool:
-    return _LINK.match(url) is not None

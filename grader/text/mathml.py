@@ -71,9 +71,7 @@ def _element_html(element: Element) -> str:
     text = unescape(element.text or "")
     if text.startswith("\\") and len(text) > 1:
         raise ValueError(text)
-    inside = escape(text) + "".join(_element_html(child) + _tail_html(child) for child in element)
+    inside = escape(text) + "".join(
+        _element_html(child) + escape(unescape(child.tail or "")) for child in element
+    )
     return f"<{element.tag}{attributes}>{inside}</{element.tag}>"
-
-
-def _tail_html(element: Element) -> str:
-    return escape(unescape(element.tail or ""))

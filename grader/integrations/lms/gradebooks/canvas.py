@@ -50,9 +50,8 @@ class Canvas(GradebookExporter):
                 where=Location(table.file, 1),
                 fix="in Canvas: Grades, Export, Export Entire Gradebook",
             )
-        possible = next(
-            (n for n, row in enumerate(table.rows[:_FIRST]) if n and _has_possible(row[0].text)), 0
-        )
+        first = (row[0].text.casefold() for row in table.rows[:_FIRST])
+        possible = next((n for n, text in enumerate(first) if n and "points possible" in text), 0)
         # Canvas imports points only into assignments.
         assignments = [
             title
@@ -74,10 +73,6 @@ class Canvas(GradebookExporter):
             decimal="," if table.separator == ";" and has_commas else ".",
             notes=tuple(notes) if most is None else (),
         )
-
-
-def _has_possible(text: str) -> bool:
-    return "points possible" in text.casefold()
 
 
 def _find_column(table: Sheet, wanted: str, assignments: Sequence[str]) -> int:
