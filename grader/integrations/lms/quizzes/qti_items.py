@@ -65,20 +65,16 @@ def item_element(item: Item, heading: ItemHeading) -> Element:
         feedback.insert(0, ("general_fb", heading.feedback))
         conditions.insert(0, _feedback_condition(element("other"), "general_fb"))
     score = element("decvar", maxvalue="100", minvalue="0", varname="SCORE", vartype="Decimal")
+    about = {
+        "question_type": form.kind,
+        "points_possible": f"{heading.points:g}",
+        "original_answer_ids": ",".join(map(str, form.answers)),
+        "assessment_question_identifierref": identifier("question", heading.ident),
+    }
+    metadata = element("qtimetadata", *(field_element(*field) for field in about.items()))
     return element(
         "item",
-        element(
-            "itemmetadata",
-            element(
-                "qtimetadata",
-                field_element("question_type", form.kind),
-                field_element("points_possible", f"{heading.points:g}"),
-                field_element("original_answer_ids", ",".join(map(str, form.answers))),
-                field_element(
-                    "assessment_question_identifierref", identifier("question", heading.ident)
-                ),
-            ),
-        ),
+        element("itemmetadata", metadata),
         element("presentation", _html_material(heading.text), *form.responses),
         element("resprocessing", element("outcomes", score), *conditions),
         *(
@@ -211,36 +207,22 @@ def _choice_form(item: ChoiceItem, numbers: Iterator[int]) -> _Form:
 
 def _pairs_form(item: PairsItem, numbers: Iterator[int]) -> _Form:
     things = [(next(numbers), thing) for thing in item.things]
-    targets = [(next(numbers), plain_text(target)) for target in item.targets]
-    share = f"{100 / len(things):.2f}"
+    targets = [(str(next(numbers)), plain_text(target)) for target in item.targets]
+    labels = [
+        element("response_label", element("material", element("mattext", text)), ident=target)
+        for target, text in targets
+    ]
+    responses, conditions = [], []
+    for (number, thing), index in zip(things, item.right, strict=True):
+        name, text = f"response_{number}", _html_material(inline_html(thing))
+        listed = element("render_choice", *labels)
+        responses.append(element("response_lid", text, listed, ident=name))
+        score = element("setvar", f"{100 / len(things):.2f}", varname="SCORE", action="Add")
+        holds = _condition(_equal(targets[index][0], name))
+        conditions.append(element("respcondition", holds, score))
     return _Form(
         kind="matching_question",
         answers=[number for number, _ in things],
-        responses=[
-            element(
-                "response_lid",
-                _html_material(inline_html(thing)),
-                element(
-                    "render_choice",
-                    *(
-                        element(
-                            "response_label",
-                            element("material", element("mattext", text)),
-                            ident=str(target),
-                        )
-                        for target, text in targets
-                    ),
-                ),
-                ident=f"response_{number}",
-            )
-            for number, thing in things
-        ],
-        conditions=[
-            element(
-                "respcondition",
-                _condition(_equal(targets[index][0], f"response_{number}")),
-                element("setvar", share, varname="SCORE", action="Add"),
-            )
-            for (number, _), index in zip(things, item.right, strict=True)
-        ],
+        responses=responses,
+        conditions=conditions,
     )
