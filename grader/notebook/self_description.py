@@ -103,15 +103,19 @@ def _read_check(source: str, *, only_first: bool = False) -> list[tuple[str, ...
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about invalid escape sequences
-            found = ast.literal_eval(f"({written}\n)")
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            found = ast.parse(f"({written}\n)", mode="eval").body
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
         return []
-    lines = found if isinstance(found, tuple) else ()
-    return [
-        line
-        for line in lines
-        if isinstance(line, tuple) and line and all(isinstance(text, str) for text in line)
-    ]
+    lines = found.elts if isinstance(found, ast.Tuple) else []
+    return [texts for line in lines if (texts := _texts(line))]
+
+
+def _texts(line: ast.expr) -> tuple[str, ...]:
+    """Returns the texts in a tuple; empty if it contains anything else."""
+    parts = line.elts if isinstance(line, ast.Tuple) else []
+    values = [part.value for part in parts if isinstance(part, ast.Constant)]
+    texts = tuple(value for value in values if isinstance(value, str))
+    return texts if len(texts) == len(parts) else ()
 
 
 def _make_sheet(name: str, form: str, how: str, sources: list[str]) -> Sheet:
