@@ -190,6 +190,20 @@ def _pick(key: Value, *pairs: Value) -> Value:
     )
 
 
+def _choice_of(plan: Value, name: Value) -> Value:
+    """Returns the value that a plan, such as "tp = 8, checkpoint = full", has for *name*."""
+    choices = dict(choice.split(" = ", 1) for choice in str(plan).split(", ") if " = " in choice)
+    if not isinstance(name, str) or name not in choices:
+        raise ExpressionError(
+            f"the plan has no choice '{shorten(str(name))}'", fix=f"it has {', '.join(choices)}"
+        )
+    try:
+        value = float(choices[name])
+    except ValueError:
+        return choices[name]
+    return int(value) if value.is_integer() else value
+
+
 def find_fact(facts: Facts, item: Value, field: Value) -> Value:
     """Returns the fact *field* of *item*. Raises ExpressionError with the closest name."""
     for name, known, noun in ((item, facts, "item"), (field, facts.get(str(item), {}), "field")):
@@ -209,6 +223,7 @@ FUNCTIONS: Mapping[str, Function] = MappingProxyType(
     {
         "abs": Function(_absolute, 1, 1, "abs(x)"),
         "ceil": Function(_ceil, 1, 1, "ceil(x)"),
+        "choice_of": Function(_choice_of, 2, 2, 'choice_of(layout, "tp")'),
         "clamp": Function(_clamp, 3, 3, "clamp(x, low, high)"),
         "comb": Function(_comb, 2, 2, "comb(n, k)"),
         "exp": Function(_exp, 1, 1, "exp(x)"),

@@ -10,6 +10,7 @@ from grader.kinds import (  # noqa: F401
     multi_choice,
     numeric,
     ordering,
+    plan,
     prediction,
     short_text,
     table,

@@ -6,7 +6,9 @@ def solve(given):
     tokens, width = given["tokens"], given["width"]
     peak, bandwidth = given["peak"] * 1e9, given["bandwidth"] * 1e9
     group = given["group"]
-    flops = sum(2 * tokens * rows * columns for rows, columns in [(width, 4 * width), (4 * width, width)])
+    flops = sum(
+        2 * tokens * rows * columns for rows, columns in [(width, 4 * width), (4 * width, width)]
+    )
     moved = sum(4 * tokens * 4 * width for _ in ("read", "written"))
     norm = sum(4 * tokens * width for _ in ("read", "written"))
     additions = sum(tokens for _ in range(steps) for _ in range(given["lists"]))

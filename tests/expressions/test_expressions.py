@@ -505,4 +505,16 @@ def test_the_reference_has_every_function_and_every_example_of_it_works() -> Non
         assert any(f"`{name}(" in row for row in rows), name
     for function in FUNCTIONS.values():
         first = function.usage.split(" or ")[0]
-        assert names_in(first) <= {"x", "low", "high", "n", "k", "a", "b", "key", "digits", "size"}
+        assert names_in(first) <= {
+            "x",
+            "low",
+            "high",
+            "n",
+            "k",
+            "a",
+            "b",
+            "key",
+            "digits",
+            "size",
+            "layout",
+        }

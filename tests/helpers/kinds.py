@@ -17,6 +17,7 @@ from grader.kinds.multi_choice import MultiChoice
 from grader.kinds.numeric import Numeric
 from grader.kinds.options import Option
 from grader.kinds.ordering import Ordering
+from grader.kinds.plan import Plan, Requirement, Shortcoming
 from grader.kinds.prediction import Prediction
 from grader.kinds.short_text import ShortText, TextMistake
 from grader.kinds.table import Column, Table
@@ -166,6 +167,35 @@ def a_true_false(**changes: object) -> TrueFalse:
 STEPS = tuple(Item(id=i, text=f"the {i} step") for i in ("load", "forward", "backward", "update"))
 
 
+def a_plan(**changes: object) -> Plan:
+    """A layout of the 16 GPUs: tp 4, pp 1 is the cheapest of those that fit into 20 GB."""
+    fields: dict[str, object] = {
+        "choose": {"tp": (1, 2, 4), "pp": (1, 2, 3), "checkpoint": ("none", "full")},
+        "values": {
+            "dp": "gpus / (tp * pp)",
+            "memory": "weights / (tp * pp) * (4 if checkpoint == 'none' else 2)",
+        },
+        "require": (
+            Requirement(id="not-whole", that="dp == floor(dp)", feedback="{{ gpus }} GPUs."),
+            Requirement(
+                id="does-not-fit",
+                that="memory <= 20 * GB",
+                credit=0.25,
+                feedback="It takes {{ memory | unit('GB') }}.",
+            ),
+        ),
+        "cost": "(8 + tp + 3 * pp) * (1.5 if checkpoint == 'full' else 1) * ms",
+        "unit": "ms",
+        "full": 0.1,
+        "none": 0.6,
+        "shortcomings": (
+            Shortcoming(id="recomputes", when="checkpoint == 'full'", feedback="It recomputes."),
+        ),
+        **changes,
+    }
+    return Plan(id="layout", ask="Choose a layout.", **fields)  # type: ignore[arg-type]
+
+
 def an_ordering(**changes: object) -> Ordering:
     """The four steps of training in their only order."""
     chain = tuple(s.id for s in STEPS)
@@ -308,6 +338,8 @@ PARTS: tuple[Part, ...] = (
     a_table(rows=("gpus",), columns=(Column(id="c", title="count", answer="n"),)),
     a_table(rows=("1 * GB", "1 * GiB"), columns=(
         Column(id="c", title="bytes per {{ gpus }}", answer="n / gpus", unit="MB"),)),
+    a_plan(),
+    a_plan(cost=None, gain="100 / (8 + tp + 3 * pp)", unit="", require=(), shortcomings=()),
     a_short_text(),
     a_short_text(match="exact", accept=("NCCL",)),
     a_short_text(match="regex", accept=(r"(?i)all[- ]?reduce",), example="all-reduce"),

@@ -8,11 +8,12 @@ import sys
 import tokenize
 from collections.abc import Mapping, Sequence
 
-from grader.kinds import lettered
+from grader.kinds import lettered, plan
 from grader.kinds.answers import label_as_python
 from grader.kinds.code import CodeKey
 from grader.kinds.explanation import ExplanationKey
 from grader.kinds.matching import MatchingKey
+from grader.kinds.plan import PlanKey
 from grader.kinds.table import TableKey, column_heads
 from grader.model import Key
 
@@ -34,6 +35,10 @@ def placeholder(key: Key) -> str:
         blank = ", ".join(["..."] * len(key.titles))
         lines = (f"    {label_as_python(label)}: [{blank}]," for label in key.rows)
         return "\n".join(("{", f"    # {key.part.row}: [{column_heads(key)}]", *lines, "}"))
+    if isinstance(key, PlanKey):
+        offers = key.part.choose.items()
+        lines = (f'    "{name}": ...,  # {plan.format_offers(offered)}' for name, offered in offers)
+        return "\n".join(("{", *lines, "}"))
     return '"""\n...\n"""' if isinstance(key, ExplanationKey) else "..."
 
 

@@ -13,6 +13,7 @@ from grader.kinds.explanation import ExplanationKey
 from grader.kinds.grids import fold_label
 from grader.kinds.matching import MatchingKey
 from grader.kinds.numbers import NumericKey
+from grader.kinds.plan import PlanKey
 from grader.kinds.short_text import ShortTextKey
 from grader.kinds.table import TableKey
 from grader.kinds.true_false import WORDS
@@ -29,6 +30,7 @@ _READERS = {
     "ordering": "ordering",
     "matching": "matching",
     "table": "table",
+    "plan": "plan",
     "true_false": "true_false",
     "short_text": "short_text",
     "explanation": "explanation",
@@ -99,6 +101,8 @@ def _form(key: Key) -> object:
     """Returns what else the check must know to read an answer, as plain data; None for nothing."""
     if isinstance(key, TableKey):
         return {"rows": [*map(fold_label, key.rows)], "columns": [*key.units]}
+    if isinstance(key, PlanKey):
+        return {name: [*offered] for name, offered in key.part.choose.items()}
     texts = [lettered.fold_text(choice.text) for choice in getattr(key, "choices", ())]
     return texts or list(modules_needed(key)) or None
 
