@@ -12,7 +12,7 @@ def solve(given):
     for _ in range(reps):
         host += launch
         gpu = max(gpu, host) + kernel
-    unsynchronised = host
+    unsynchronized = host
     shortest = gpu + wait
     repeats = [float(f"{given[f'f{i}'] * shortest / 1000:.3f}") for i in range(1, 8)]
 
@@ -24,7 +24,7 @@ def solve(given):
     return {
         "protocol": ["inputs", "warm", "drain", "start", "calls", "finish", "stop", "divide"],
         "per_call": statistics.median(repeats) * 1000 / reps,
-        "unsynchronised": unsynchronised / 1000,
+        "unsynchronized": unsynchronized / 1000,
         "every_call": host / reps,
         # Compilation, waiting and other kernels inside the timed span.
         "spoils": {"first-call", "small-copy", "random-inputs"},
