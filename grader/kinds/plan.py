@@ -154,7 +154,7 @@ class PlanKind(KindOf[PlanKey, Chosen]):
         if share == 1:
             return CORRECT
         found = f"Your plan's {_noun(part)} is {numbers.format_number(score, part.unit, 4)}."
-        reason = _first_shortcoming(part, scope, key.draw)
+        reason = first_shortcoming(value, key)
         why = try_fill(reason.feedback, draw) if reason else "There are better plans."
         wrong = Verdict.MISTAKE if reason else Verdict.INCORRECT
         return Judgement(
@@ -415,8 +415,7 @@ def _judged_examples(key: PlanKey) -> Iterator[Example]:
             )
         else:
             share = credit_of(part, regret(part, score, key.score))
-            scope = evaluate_plan(plan, part, key.draw).scope if share < 1 else {}
-            reason = _first_shortcoming(part, scope, key.draw) if share < 1 else None
+            reason = first_shortcoming(plan, key) if share < 1 else None
             name = reason.id if reason else None
             why = f"a plan with '{name}'" if name else "a feasible plan"
             example = Example(raw=_raw_plan(plan), share=share, why=why, mistake=name)
@@ -428,8 +427,11 @@ def _judged_examples(key: PlanKey) -> Iterator[Example]:
         yield worst
 
 
-def _first_shortcoming(part: Plan, scope: Mapping[str, Value], draw: Draw) -> Shortcoming | None:
-    return next((r for r in part.shortcomings if holds(r.when, scope, draw.facts)), None)
+def first_shortcoming(plan: Chosen, key: PlanKey) -> Shortcoming | None:
+    """Returns the first shortcoming that applies to a feasible *plan*."""
+    scope = evaluate_plan(plan, key.part, key.draw).scope if key.part.shortcomings else {}
+    found = (r for r in key.part.shortcomings if holds(r.when, scope, key.draw.facts))
+    return next(found, None)
 
 
 kinds.add("plan")(PlanKind())

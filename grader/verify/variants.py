@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from grader.model import Variant
 from grader.verify.case import Case, Finding
 from grader.verify.numbers import cells_of
+from grader.verify.plans import check_plans
 
 # With fewer different variants, neighbors in a room would share their numbers.
 FEWEST_VARIANTS = 8
@@ -43,6 +44,7 @@ def across(
             "the problem has no parameters, so all students have the same numbers",
             "add at least one parameter",
         )
+    yield from check_plans(case, variants)
     if hit_rate < LOWEST_HIT_RATE:
         yield _general(
             case,

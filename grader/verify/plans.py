@@ -1,0 +1,68 @@
+"""Checks over all variants of a part of kind `plan`: no recipe and no guess may earn much."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
+
+from grader.kinds.plan import PlanKey, as_text, credit_of, first_shortcoming, iter_outcomes, regret
+from grader.model import Variant
+from grader.verify.case import Case, Finding
+
+MOST_BY_RECIPE = 0.5
+"""The largest mean credit of one plan over all variants, beyond the error of the mean."""
+MOST_BY_CHANCE = 0.2
+"""The largest mean credit of a plan chosen at random."""
+FEWEST_VARIANTS = 10
+"""The number of variants from which means say something."""
+
+
+def check_plans(case: Case, variants: Sequence[Variant]) -> Iterator[Finding]:
+    """Yields what makes a plan part too easy over *variants*, or tests nothing.
+
+    Conditions and shortcomings must apply to some plan, no fixed plan may earn more than half of
+    the points on average, and a random plan not more than a fifth.
+    """
+    for part_id, key in variants[0].keys.items():
+        if isinstance(key, PlanKey):
+            keys = [variant.keys[part_id] for variant in variants]
+            yield from _check_part(case, [k for k in keys if isinstance(k, PlanKey)])
+
+
+def _check_part(case: Case, keys: Sequence[PlanKey]) -> Iterator[Finding]:
+    part = keys[0].part
+    earned: dict[str, float] = {}
+    names: set[str] = set()
+    count = 0
+    for key in keys:
+        for plan, failed, score in iter_outcomes(part, key.draw):
+            count += 1
+            share = failed.credit if failed else credit_of(part, regret(part, score, key.score))
+            earned[as_text(plan)] = earned.get(as_text(plan), 0.0) + share
+            if failed:
+                names.add(failed.id)
+            elif share < 1 and len(names) < len(part.require) + len(part.shortcomings):
+                reason = first_shortcoming(plan, key)
+                names.update([reason.id] if reason else [])
+    for reason_id in (*(r.id for r in part.require), *(s.id for s in part.shortcomings)):
+        if reason_id not in names:
+            what = f"'{reason_id}' is the first reason for no plan"
+            yield _finding(case, part.id, what, "drop it, or check its condition and its place")
+    if len(keys) < FEWEST_VARIANTS:
+        return
+    recipe, most = max(earned.items(), key=itemgetter(1))
+    chance = sum(earned.values()) / count
+    margin = 1 / math.sqrt(len(keys))  # twice the largest standard error of the mean
+    if most / len(keys) > MOST_BY_RECIPE + margin:
+        what = f"the plan {recipe} earns {most / len(keys):.0%} on average"
+        yield _finding(case, part.id, what, "vary the numbers more, or lower 'none'")
+    if chance > MOST_BY_CHANCE:
+        what = f"a plan chosen at random earns {chance:.0%} on average"
+        yield _finding(case, part.id, what, "lower 'none', or add requirements")
+
+
+def _finding(case: Case, part_id: str, what: str, fix: str) -> Finding:
+    where = case.source.at(case.part_path(part_id))
+    what = f"part '{part_id}': {what}"
+    return Finding(problem=case.problem.id, check="plans", where=where, what=what, fix=fix)
