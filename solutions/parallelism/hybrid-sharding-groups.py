@@ -5,7 +5,9 @@ import itertools
 
 def solve(given):
     best = None
-    for group, size, reshard in itertools.product((1, 2, 4, 8, 16, 32, 64), (1, 2, 4, 8), ("yes", "no")):
+    for group, size, reshard in itertools.product(
+        (1, 2, 4, 8, 16, 32, 64), (1, 2, 4, 8), ("yes", "no")
+    ):
         plan = {"group": group, "layers_per_unit": size, "reshard": reshard}
         seconds = step_time(given, **plan)
         if seconds is not None and (best is None or seconds < best[1]):
