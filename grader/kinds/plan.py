@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import ClassVar, Literal, NamedTuple
 
 from grader import units
-from grader.expressions import evaluate, holds, names_in
+from grader.expressions import compile_expression, holds, names_in
 from grader.kinds import numbers, samples
 from grader.kinds.base import CORRECT, UNDRAWN, Example, KindOf, Unreadable, kinds
 from grader.kinds.cells import raw_pairs
@@ -23,7 +23,7 @@ from grader.units.quantity import Value
 Chosen = Mapping[str, Scalar]
 """A plan: the chosen value of each name."""
 
-MAX_PLANS = 20_000
+MAX_PLANS = 5_000
 """The largest number of plans that a part may offer, because all of them are compared."""
 _TIE = 1e-9
 
@@ -115,7 +115,7 @@ class PlanKind(KindOf[PlanKey, Chosen]):
 
     def key(self, part: Plan, draw: Draw) -> PlanKey:
         _check_part(part)
-        scored = [(p, score) for p, failed, score in iter_outcomes(part, draw) if failed is None]
+        scored = [(p, o.score) for p, o in iter_outcomes(part, draw) if o.failed is None]
         if not scored:
             raise ValueError("no plan meets all requirements")
         best = (min if part.gain is None else max)(score for _, score in scored)
@@ -143,25 +143,23 @@ class PlanKind(KindOf[PlanKey, Chosen]):
 
     def judge(self, value: Chosen, key: PlanKey) -> Judgement:
         part = key.part
-        scope, failed, score = evaluate_plan(value, part, key.draw)
-        draw = replace(key.draw, scope=scope)
-        if failed is not None:
-            note = try_fill(failed.feedback, draw)
-            return Judgement(
-                share=failed.credit, verdict=Verdict.MISTAKE, note=note, mistake=failed.id
-            )
-        share = credit_of(part, regret(part, score, key.score))
+        outcome = evaluate_plan(value, part, key.draw)
+        draw = replace(key.draw, scope=outcome.scope)
+        share, mistake = share_and_mistake(outcome, key)
+        if outcome.failed:
+            note = try_fill(outcome.failed.feedback, draw)
+            return Judgement(share=share, verdict=Verdict.MISTAKE, note=note, mistake=mistake)
         if share == 1:
             return CORRECT
-        found = f"Your plan's {_noun(part)} is {numbers.format_number(score, part.unit, 4)}."
-        reason = first_shortcoming(value, key)
+        shown = numbers.format_number(outcome.score, part.unit, 4)
+        reason = _first_shortcoming(outcome, key)
         why = try_fill(reason.feedback, draw) if reason else "There are better plans."
         wrong = Verdict.MISTAKE if reason else Verdict.INCORRECT
         return Judgement(
             share=share,
             verdict=Verdict.PARTIAL if share else wrong,
-            note=f"{found} {why}",
-            mistake=reason.id if reason else None,
+            note=f"Your plan's {_noun(part)} is {shown}. {why}",
+            mistake=mistake,
         )
 
     def examples(self, key: PlanKey) -> tuple[Example, ...]:
@@ -253,20 +251,37 @@ def iter_plans(part: Plan) -> Iterator[Chosen]:
         yield dict(zip(part.choose, chosen, strict=True))
 
 
-def iter_outcomes(part: Plan, draw: Draw) -> Iterator[tuple[Chosen, Requirement | None, float]]:
-    """Yields every plan, the first requirement that it fails, and its cost or gain.
+def iter_outcomes(part: Plan, draw: Draw) -> Iterator[tuple[Chosen, Outcome]]:
+    """Yields every plan and what it leads to.
 
-    An expression is evaluated once for each combination of the choices that it depends on.
+    An expression is evaluated once for each combination of the choices that it depends on, and a
+    plan's values only when a requirement or the cost needs them.
     """
     evaluations = _Evaluations(part, draw)
     for plan in iter_plans(part):
-        _, failed, score = evaluations.outcome(plan)
-        yield plan, failed, score
+        yield plan, evaluations.outcome(plan)
 
 
 def evaluate_plan(plan: Chosen, part: Plan, draw: Draw) -> Outcome:
     """Returns what *plan* leads to in this variant. Raises ExpressionError."""
-    return _Evaluations(part, draw).outcome(plan)
+    outcome = _Evaluations(part, draw).outcome(plan)
+    for name in part.values:
+        outcome.scope[name]  # so that texts find all names
+    return outcome
+
+
+class _Scope(dict[str, Value]):
+    """The names in scope for one plan; values are computed when an expression asks for them."""
+
+    def __init__(self, evaluations: _Evaluations, plan: Chosen):
+        super().__init__({**evaluations.draw.scope, **plan})
+        self._evaluations = evaluations
+        self._plan = plan
+
+    def __missing__(self, name: str) -> Value:
+        expression = self._evaluations.part.values[name]
+        self[name] = value = self._evaluations.value(expression, self._plan, self)
+        return value
 
 
 class _Evaluations:
@@ -275,41 +290,51 @@ class _Evaluations:
     def __init__(self, part: Plan, draw: Draw):
         self.part = part
         self.draw = draw
-        self._depends: dict[str, frozenset[str]] = {n: frozenset([n]) for n in part.choose}
-        for name, expression in part.values.items():
-            self._depends[name] = self._choices_in(expression)
         self._known: dict[tuple[object, ...], Value] = {}
-        self._pickers: dict[Expr, Callable[[Chosen], object]] = {}
+        depends: dict[str, frozenset[str]] = {name: frozenset([name]) for name in part.choose}
+        for name, expression in part.values.items():
+            depends[name] = _choices_in(expression, depends)
+        of_plan = part.gain if part.cost is None else part.cost
+        self._cost = of_plan or 0
+        conditions = (requirement.that for requirement in part.require)
+        self._compiled = {
+            expression: (compile_expression(expression), self._picker(expression, depends))
+            for expression in (*part.values.values(), *conditions, self._cost)
+        }
 
     def outcome(self, plan: Chosen) -> Outcome:
-        scope: dict[str, Value] = {**self.draw.scope, **plan}
-        for name, expression in self.part.values.items():
-            scope[name] = self._value(expression, plan, scope)
+        """Returns what *plan* leads to."""
+        scope = _Scope(self, plan)
         for requirement in self.part.require:
-            if not self._holds(requirement.that, plan, scope):
+            if not holds(self.value(requirement.that, plan, scope), {}):  # type: ignore[arg-type]
                 return Outcome(scope, requirement, math.nan)
-        of_plan = self.part.gain if self.part.cost is None else self.part.cost
-        value = self._value(of_plan or 0, plan, scope)
+        value = self.value(self._cost, plan, scope)
         return Outcome(scope, None, units.magnitude(value, self.part.unit))
 
-    def _holds(self, condition: Expr, plan: Chosen, scope: Mapping[str, Value]) -> bool:
-        return holds(self._value(condition, plan, scope), {})  # type: ignore[arg-type]
-
-    def _value(self, expression: Expr, plan: Chosen, scope: Mapping[str, Value]) -> Value:
-        pick = self._pickers.get(expression)
+    def value(self, expression: Expr, plan: Chosen, scope: _Scope) -> Value:
+        """Returns the value of one of the part's expressions. Raises ExpressionError."""
+        run, pick = self._compiled[expression]
         if pick is None:
-            names = sorted(self._choices_in(expression))
-            pick = itemgetter(*names) if names else lambda _: None
-            self._pickers[expression] = pick
+            return run(scope, self.draw.facts)
         key = (expression, pick(plan))
         if key not in self._known:
-            self._known[key] = evaluate(expression, scope, self.draw.facts)
+            self._known[key] = run(scope, self.draw.facts)
         return self._known[key]
 
-    def _choices_in(self, expression: Expr) -> frozenset[str]:
-        """Returns the choices that *expression* depends on, directly or through values."""
-        names = names_in(expression) if isinstance(expression, str) else frozenset[str]()
-        return frozenset[str]().union(*(self._depends.get(n, frozenset()) for n in names))
+    def _picker(
+        self, expression: Expr, depends: Mapping[str, frozenset[str]]
+    ) -> Callable[[Chosen], object] | None:
+        """Returns what picks the choices that *expression* depends on; None if it needs all."""
+        names = sorted(_choices_in(expression, depends))
+        if len(names) == len(self.part.choose):
+            return None
+        return itemgetter(*names) if names else lambda _: None
+
+
+def _choices_in(expression: Expr, depends: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    """Returns the choices that *expression* depends on, directly or through values."""
+    names = names_in(expression) if isinstance(expression, str) else frozenset[str]()
+    return frozenset[str]().union(*(depends.get(name, frozenset()) for name in names))
 
 
 def regret(part: Plan, score: float, best: float) -> float:
@@ -405,20 +430,11 @@ def _judged_examples(key: PlanKey) -> Iterator[Example]:
     feasible plan."""
     part, seen = key.part, set[str]()
     worst: Example | None = None
-    for plan, failed, score in iter_outcomes(part, key.draw):
-        if failed is not None:
-            example = Example(
-                raw=_raw_plan(plan),
-                share=failed.credit,
-                why=f"a plan that fails '{failed.id}'",
-                mistake=failed.id,
-            )
-        else:
-            share = credit_of(part, regret(part, score, key.score))
-            reason = first_shortcoming(plan, key) if share < 1 else None
-            name = reason.id if reason else None
-            why = f"a plan with '{name}'" if name else "a feasible plan"
-            example = Example(raw=_raw_plan(plan), share=share, why=why, mistake=name)
+    for plan, outcome in iter_outcomes(part, key.draw):
+        share, name = share_and_mistake(outcome, key)
+        why = f"a plan with '{name}'" if name else "a feasible plan"
+        example = Example(raw=_raw_plan(plan), share=share, why=why, mistake=name)
+        if outcome.failed is None:
             worst = min(worst or example, example, key=lambda e: e.share or 0.0)
         if example.mistake and example.mistake not in seen:
             seen.add(example.mistake)
@@ -427,10 +443,17 @@ def _judged_examples(key: PlanKey) -> Iterator[Example]:
         yield worst
 
 
-def first_shortcoming(plan: Chosen, key: PlanKey) -> Shortcoming | None:
-    """Returns the first shortcoming that applies to a feasible *plan*."""
-    scope = evaluate_plan(plan, key.part, key.draw).scope if key.part.shortcomings else {}
-    found = (r for r in key.part.shortcomings if holds(r.when, scope, key.draw.facts))
+def share_and_mistake(outcome: Outcome, key: PlanKey) -> tuple[float, str | None]:
+    """Returns the share of the points that a plan earns, and the ID of what is wrong with it."""
+    if outcome.failed:
+        return outcome.failed.credit, outcome.failed.id
+    share = credit_of(key.part, regret(key.part, outcome.score, key.score))
+    reason = _first_shortcoming(outcome, key) if share < 1 else None
+    return share, reason.id if reason else None
+
+
+def _first_shortcoming(outcome: Outcome, key: PlanKey) -> Shortcoming | None:
+    found = (r for r in key.part.shortcomings if holds(r.when, outcome.scope, key.draw.facts))
     return next(found, None)
 
 

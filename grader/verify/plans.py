@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
 
-from grader.kinds.plan import PlanKey, as_text, credit_of, first_shortcoming, iter_outcomes, regret
+from grader.kinds.plan import PlanKey, as_text, iter_outcomes, share_and_mistake
 from grader.model import Variant
 from grader.verify.case import Case, Finding
 
@@ -33,18 +33,14 @@ def check_plans(case: Case, variants: Sequence[Variant]) -> Iterator[Finding]:
 def _check_part(case: Case, keys: Sequence[PlanKey]) -> Iterator[Finding]:
     part = keys[0].part
     earned: dict[str, float] = {}
-    names: set[str] = set()
+    names: set[str | None] = set()
     count = 0
     for key in keys:
-        for plan, failed, score in iter_outcomes(part, key.draw):
+        for plan, outcome in iter_outcomes(part, key.draw):
             count += 1
-            share = failed.credit if failed else credit_of(part, regret(part, score, key.score))
+            share, mistake = share_and_mistake(outcome, key)
             earned[as_text(plan)] = earned.get(as_text(plan), 0.0) + share
-            if failed:
-                names.add(failed.id)
-            elif share < 1 and len(names) < len(part.require) + len(part.shortcomings):
-                reason = first_shortcoming(plan, key)
-                names.update([reason.id] if reason else [])
+            names.add(mistake)
     for reason_id in (*(r.id for r in part.require), *(s.id for s in part.shortcomings)):
         if reason_id not in names:
             what = f"'{reason_id}' is the first reason for no plan"

@@ -149,7 +149,7 @@ def test_credit_never_grows_with_the_distance(distance: float) -> None:
 
 def test_memoized_evaluation_equals_evaluation_of_each_plan_alone() -> None:
     key = key_of()
-    for plan, failed, score in iter_outcomes(key.part, a_draw()):
+    for plan, outcome in iter_outcomes(key.part, a_draw()):
         alone = evaluate_plan(plan, key.part, a_draw())
-        assert alone.failed == failed
-        assert failed is not None or alone.score == score
+        assert alone.failed == outcome.failed
+        assert outcome.failed is not None or alone.score == outcome.score
