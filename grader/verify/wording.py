@@ -47,7 +47,7 @@ _WHICH = re.compile(
     r"|bandwidth|number|amount|size|probability|gradient|learning rate|bound|efficiency)\b",
     re.IGNORECASE,
 )
-_LIST_KINDS = frozenset(["choice", "multi_choice", "matching", "ordering", "true_false"])
+_LIST_KINDS = frozenset(["choice", "multi_choice", "matching", "ordering", "plan", "true_false"])
 
 
 def find_wording(problem: str, source: Located) -> Iterator[Finding]:
