@@ -93,7 +93,6 @@ def _print_profile(profile: MachineProfile) -> None:
     from rich.console import Console
 
     from grader.cli.profile_table import lines_of, notes_of, table_of
-    from grader.runtime.machine.counters import find_counter_error
 
     # Processor names contain brackets, which rich would take for markup.
     console = Console(markup=False, highlight=False, emoji=False)
@@ -102,5 +101,3 @@ def _print_profile(profile: MachineProfile) -> None:
     console.print(table_of(profile))
     for line in notes_of(profile):
         console.print(line)
-    if find_counter_error("instructions") is None:  # otherwise, the notes say why
-        console.print("The grader can count a kernel's instructions on this machine.")

@@ -1,4 +1,4 @@
-"""What this machine has for grading: packages, sandbox layers, counters, kernels."""
+"""What this machine has for grading: packages, sandbox layers, kernels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from grader.model import Job, Limits, Outcome, Submission, packages
 from grader.notebook import Cell, write
 from grader.runtime.execute import execute
 from grader.runtime.kernels import USUAL
-from grader.runtime.machine.counters import EVENTS, find_counter_error
 from grader.runtime.sandbox import choose
 from grader.security.redteam.layers import attack_layers
 
@@ -65,7 +64,6 @@ def _iter_findings(kernel: bool) -> Iterator[DoctorFinding]:
     yield from _optional_packages()
     yield _cuda_finding()
     yield _warm_kernels()
-    yield from _counters()
     sandbox = _layers_or_error(kernel)
     yield from sandbox
     free = shutil.disk_usage(tempfile.gettempdir()).free
@@ -121,19 +119,6 @@ def _cuda_finding() -> DoctorFinding:
     return DoctorFinding(
         what="GPU", ok=True if here else None, seen=seen if here else "no CUDA device"
     )
-
-
-def _counters() -> Iterator[DoctorFinding]:
-    for name, event in EVENTS.items():
-        why = find_counter_error(name)
-        yield DoctorFinding(
-            what=f"counter: {name}",
-            ok=True if why is None else None,
-            seen=f"the grader can count a kernel's {event.words}"
-            if why is None
-            else f"{why.what}: parts that need it are deferred; no points are deducted",
-            fix="" if why is None else why.fix or "",
-        )
 
 
 def _layers_or_error(kernel: bool) -> tuple[DoctorFinding, ...]:

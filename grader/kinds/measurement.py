@@ -60,8 +60,8 @@ class Measurement(Code):
     rounds: int = 24
     """Maximum number of rounds; fewer if the result is clear."""
     by: Literal["time", "launches", "instructions", "page_faults"] = "time"
-    """What to compare: times, or counts of kernel launches, of user-space instructions, or of page
-    faults. If the machine can't count instructions, the mark waits for one that can."""
+    """What to compare: times, or counts of kernel launches. The other counts are those of version
+    0.1, whose results are still scored; they are not made any more."""
     least: Expr = 0
     """The smallest count that any implementation needs. If a count is lower, a person reviews
     it."""

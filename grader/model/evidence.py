@@ -190,7 +190,7 @@ class Benchmark:
     marks: tuple[float, ...] = ()
     """Thresholds for the ratio of baseline to student; the measurement decides each of them."""
     by: str = "time"
-    """What to compare: `time`, or a count: `launches`, `instructions` or `page_faults`."""
+    """What to compare: `time`, or the count of `launches`."""
     backward: bool = False
     """Whether to include the launches of the backward pass."""
     least: float = 0.0

@@ -1,4 +1,8 @@
-"""Times a student's function against a baseline, by a clock outside the student's process."""
+"""Compares a student's function with a baseline: by time, or by the kernels that they launch.
+
+The clock is outside of the student's process. Kernel launches are counted inside it, by the tool
+that notebooks can use too.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import base64
 import inspect
 import json
 import math
+import secrets
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -15,9 +20,8 @@ from grader.errors import SetupError
 from grader.kinds import ratios
 from grader.kinds.hidden.analysis import NotAnalyzedError, definitions
 from grader.model import Answer, Benchmark, CallPlan, Outcome, Raw
-from grader.runtime.execute import agreement, counts
+from grader.runtime.execute import agreement
 from grader.runtime.execute.calls import read_reply
-from grader.runtime.execute.counts import InconclusiveError
 from grader.runtime.execute.sessions import Start, open_session
 from grader.runtime.kernels import CallResult, KernelOptions, NotStartedError, Session
 from grader.runtime.machine import MachineProfile, roofline_seconds
@@ -40,6 +44,14 @@ _IDLE_ROUNDS = 9
 _OVERTIME_SECONDS = 5.0
 _NOTEBOOK_SECONDS = 60.0
 """For all cells of a notebook, if the definitions alone are not enough."""
+
+
+class _InconclusiveError(Exception):
+    """The grader could not measure; the message says why."""
+
+
+class _ForgedError(Exception):
+    """The student's process replied with something that is not a count."""
 
 
 class _FailedError(Exception):
@@ -69,8 +81,8 @@ def measure_answer(
     race = trial.race
     if race is None or answer.raw is None or not (race.alone or _has_returned(answer.raw)):
         return answer
-    found: Raw = counts.describe_missing_counter(race)
-    for cells in () if found else _iter_definitions(trial, race, code):
+    found: Raw = {}
+    for cells in _iter_definitions(trial, race, code):
         for _ in range(ATTEMPTS):
             found = _measure_once(trial, race, cells, start, options)
             if _is_clear(race, found):
@@ -92,7 +104,7 @@ def measure_answer(
 def reason_to_repeat(trial: CallPlan, answer: Answer) -> str | None:
     """Returns why to measure again with nothing else running; None if that would not help."""
     race, found = trial.race, (answer.raw or {}).get("race")
-    if race is None or not isinstance(found, dict) or "uncounted" in found or "disturbed" in found:
+    if race is None or not isinstance(found, dict) or "disturbed" in found:
         return None
     if _is_clear(race, found):
         return None
@@ -132,10 +144,12 @@ def _measure_once(
             return _Measurement(trial, race, clean).measure(cells, start, options)
     except NotStartedError as error:
         return {"unmade": f"no kernel could be started ({error})"}
-    except InconclusiveError as error:
+    except _InconclusiveError as error:
         return {"unmade": str(error)}
     except _FailedError as error:
         return {"failed": str(error)}
+    except _ForgedError:
+        return {"disturbed": 1, "by": race.by}
     except _LateError:
         return {"late": trial.seconds}
 
@@ -151,24 +165,34 @@ class _Measurement:
         self._cut_short = False
 
     def measure(self, cells: Sequence[str], start: Start, options: KernelOptions) -> Raw:
-        """Returns the measurement: seconds of each round, and whether the results agreed."""
+        """Returns the measurement: times or counts of each round, and whether results agreed."""
         if "def measure(" in self._race.setup:
-            return {"counted": [_read_count(self.ask(self._clean, "count")[0]) for _ in range(3)]}
-        if self._race.by != "time":
-            with open_session(start, options) as mine:
-                return counts.compare_counts(self._race, self._trial.name, self, mine, cells)
+            return {"counted": [_read_count(self._ask(self._clean, "count")[0]) for _ in range(3)]}
+        if self._race.by == "time":
+            return self._measure_time(cells, start, options)
+        if self._race.by != "launches":
+            raise _InconclusiveError(f"this version does not count {self._race.by}")
+        with open_session(start, options) as mine:
+            # Let the tool bind everything that it uses before the student's code runs.
+            for session in (self._clean, mine):
+                self._run(session, "", _new_seed())
+            self._define(mine, cells)
+            found = {"idle": [0.0], "least": self._race.least, "by": self._race.by}
+            return {**found, **self._compare(mine, "counts", found)}
+
+    def _measure_time(self, cells: Sequence[str], start: Start, options: KernelOptions) -> Raw:
         self._time_baseline(WARM_UP)
-        idle = [self.ask(self._clean, "idle")[1] for _ in range(_IDLE_ROUNDS)]
+        idle = [self._ask(self._clean, "idle")[1] for _ in range(_IDLE_ROUNDS)]
         found: dict[str, object] = {"idle": idle, "alone": self._time_baseline(BEFORE)}
         if self._race.alone:
             return {**found, "rounds": [[one] for one in self._time_until_known()]}
         with open_session(start, options) as mine:
-            self.define(mine, cells)
-            found |= self._time_rounds(mine, found)
+            self._define(mine, cells)
+            found |= self._compare(mine, "rounds", found)
         return {**found, "after": self._time_baseline(BEFORE)}
 
     def _time_baseline(self, count: int) -> list[float]:
-        return [self._time_run(self._clean, "", counts.new_seed())[1] for _ in range(count)]
+        return [self._run(self._clean, "", _new_seed())[1] for _ in range(count)]
 
     def _time_until_known(self) -> list[float]:
         seconds: list[float] = []
@@ -180,12 +204,7 @@ class _Measurement:
                     break
         return seconds
 
-    @property
-    def clean(self) -> Session:
-        """The kernel that runs no code of the student's."""
-        return self._clean
-
-    def define(self, mine: Session, cells: Sequence[str]) -> None:
+    def _define(self, mine: Session, cells: Sequence[str]) -> None:
         """Runs *cells* to define the function; if there are several, some of them may fail."""
         end = time.monotonic() + _NOTEBOOK_SECONDS
         for cell in cells:
@@ -193,69 +212,83 @@ class _Measurement:
             ran = mine.run(cell, seconds=max(seconds, 0.1), keep=0)
             fine = ran.outcome is Outcome.FINISHED and ran.error is None
             if ran.disturbed:
-                raise InconclusiveError(f"the code {ran.disturbed}")
+                raise _InconclusiveError(f"the code {ran.disturbed}")
             self._cut_short |= ran.outcome is Outcome.TIMEOUT
             if not ran.alive or not (fine or len(cells) > 1):
                 raise _FailedError("the code could not be run by itself")
 
-    def _time_rounds(self, mine: Session, before: Raw) -> dict[str, object]:
-        """Times of student and baseline in alternating runs, and how their results differed."""
+    def _compare(self, mine: Session, key: str, before: Raw) -> dict[str, object]:
+        """Returns, under *key*, what alternating runs of student and baseline took.
+
+        "wrong" says how their results differed. *before* holds the rest of the measurement.
+        """
         rounds: list[list[float]] = []
+        sides = [(mine, self._trial.name), (self._clean, "")]
         for number in range(WARM_UP + self._race.rounds):
-            seed = counts.new_seed()  # inputs that nobody has seen before
-            if number % 2:
-                ours = self._time_run(self._clean, "", seed)
-                theirs = self._time_run(mine, self._trial.name, seed)
-            else:
-                theirs = self._time_run(mine, self._trial.name, seed)
-                ours = self._time_run(self._clean, "", seed)
+            seed = _new_seed()  # inputs that nobody has seen before
+            order = (1, 0) if number % 2 else (0, 1)
+            runs = {side: self._run(*sides[side], seed) for side in order}
+            took = [runs[0][1], runs[1][1]]
             if number >= WARM_UP:
-                rounds.append([theirs[1], ours[1]])
-            if wrong := self.find_difference(mine, theirs[0], ours[0]):
-                return {"rounds": rounds or [[theirs[1], ours[1]]], "wrong": wrong}
-            enough = len(rounds) >= FEWEST and self._is_decided({**before, "rounds": rounds})
-            if enough or (len(rounds) >= FEWEST // 2 and time.monotonic() > self._end):
+                rounds.append(took)
+            if wrong := self._find_difference(mine, runs[0][0], runs[1][0]):
+                return {key: rounds or [took], "wrong": wrong}
+            if len(rounds) >= FEWEST and self._is_decided({**before, key: rounds}):
                 break
-        return {"rounds": rounds, "wrong": 0}
+            if len(rounds) >= FEWEST // 2 and time.monotonic() > self._end:
+                break
+        return {key: rounds, "wrong": 0}
 
     def _is_decided(self, found: Raw) -> bool:
         """Returns whether every mark is clearly decided, so that no more rounds are needed.
 
         Being slow needs more evidence than being fast, since a busy machine makes nothing faster.
         """
+        if "counts" in found:
+            return _is_clear(self._race, found)
         ratio = ratios.time_ratio(found)
         return all(ratio.low >= mark or FAR * ratio.high < mark for mark in self._race.marks)
 
-    def _time_run(self, session: Session, name: str, seed: int) -> tuple[object, float]:
-        """Returns the digest of the result on new inputs, and the seconds it took."""
-        return self.ask(session, "run", name, seed)
+    def _run(self, session: Session, name: str, seed: int) -> tuple[object, float]:
+        """Returns the digest of the result on new inputs, and the seconds or launches it took."""
+        if self._race.by == "time":
+            return self._ask(session, "run", name, seed)
+        said, _ = self._ask(session, "launches", name, seed)
+        pair = said.get("v") if isinstance(said, dict) else None
+        with suppress(ValueError):
+            number = decode_result(pair[1]) if isinstance(pair, list) and len(pair) == 2 else None
+            if type(number) is int and number >= 0:
+                return pair[0], float(number)
+        if session is self._clean:
+            raise _InconclusiveError("the baseline's count is not a number")
+        raise _ForgedError
 
-    def find_difference(self, mine: Session, promised: object, known: object) -> str | None:
+    def _find_difference(self, mine: Session, promised: object, known: object) -> str | None:
         """Returns what differs between the two runs of a round: "inputs", "result", or None.
 
         *promised* is the reply of the student's run when the clock stopped, *known* the baseline's.
         """
         if not agreement.inputs_match(promised, known):
             return "inputs"
-        theirs, _ = self.ask(mine, "show")
-        ours, _ = self.ask(self._clean, "show")
+        theirs, _ = self._ask(mine, "show")
+        ours, _ = self._ask(self._clean, "show")
         if ours == {"t": "none"}:
-            raise InconclusiveError("the baseline returns nothing to compare")
+            raise _InconclusiveError("the baseline returns nothing to compare")
         try:
             return None if agreement.results_match(promised, theirs, ours) else "result"
         except agreement.UnreadableError:
-            raise InconclusiveError("the baseline's result could not be read") from None
+            raise _InconclusiveError("the baseline's result could not be read") from None
 
-    def ask(
+    def _ask(
         self, session: Session, step: str, name: str = "", seed: int | None = None
     ) -> tuple[object, float]:
-        """Returns the reply, and the seconds from the request to the reply."""
+        """Returns the reply to *step* of `grader.wire.trial`, and how many seconds it took."""
         asked = {
             "name": name,
             "round": step,
             "driver": self._race.setup,
             "tools": [*self._trial.tools, _inputs_source()],
-            "seed": counts.new_seed() if seed is None else seed,
+            "seed": _new_seed() if seed is None else seed,
             "backward": self._race.backward,
         }
         request = base64.b64encode(json.dumps(asked).encode()).decode()
@@ -264,16 +297,16 @@ class _Measurement:
         if called.late and session is not self._clean:
             raise _LateError
         if called.disturbed:
-            raise InconclusiveError(f"a run {called.disturbed}")
+            raise _InconclusiveError(f"a run {called.disturbed}")
         why = self._failure_of(called, found["is"])
         if why is None:
             return found["v"], round(called.seconds, 6)
         if session is self._clean:
-            raise InconclusiveError(f"the baseline: {why}")
+            raise _InconclusiveError(f"the baseline: {why}")
         if self._cut_short:  # what the function needs may be what took too long
-            raise InconclusiveError("running the notebook again took too long")
-        if found["is"] == "unfit" and agreement.may_exceed_limit(self.ask(self._clean, "show")[0]):
-            raise InconclusiveError("the result is too large")
+            raise _InconclusiveError("running the notebook again took too long")
+        if found["is"] == "unfit" and agreement.may_exceed_limit(self._ask(self._clean, "show")[0]):
+            raise _InconclusiveError("the result is too large")
         raise _FailedError(why)
 
     def _failure_of(self, called: CallResult, outcome: object) -> str | None:
@@ -285,6 +318,11 @@ class _Measurement:
         if outcome == "unfit":
             return "its result is too large"
         return None if outcome == "returned" else "an exception was raised in a timed run"
+
+
+def _new_seed() -> int:
+    """Returns a seed that nobody can predict."""
+    return secrets.randbelow(2**31)
 
 
 @cache
@@ -299,7 +337,7 @@ def _read_count(raw: object) -> float:
     except ValueError:
         value = None
     if not isinstance(value, float) or not math.isfinite(value):
-        raise InconclusiveError("the count is not a number")
+        raise _InconclusiveError("the count is not a number")
     return value
 
 
