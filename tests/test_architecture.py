@@ -70,7 +70,7 @@ GROUND_IMPORTS: dict[str, set[str]] = {
 
 HOMES = {
     "yaml": {"bank"},
-    "pydantic": {"bank"},
+    "pydantic": {"bank", "runtime/machine"},
     "jinja2": {"expressions", "notebook", "report", "integrations", "text"},
     "nbformat": {"notebook"},
     "nbclient": {"runtime/kernels"},

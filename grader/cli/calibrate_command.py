@@ -50,19 +50,13 @@ def command(out: Path, device: str, quick: bool, as_json: bool) -> None:
     Run nothing else at the same time: other programs distort the figures.
     """
     from grader.files import write_atomic
-    from grader.runtime.machine.calibrate import (
-        Settings,
-        calibrate,
-        count_figures,
-        plan_assignments,
-    )
+    from grader.runtime.machine.calibrate import calibrate, count_figures, plan_assignments
     from grader.runtime.machine.hardware import read_hardware
 
     _check_overwrite(out)
-    settings = Settings(device=device, quick=quick)
-    count = count_figures(plan_assignments(settings, read_hardware()))
+    count = count_figures(plan_assignments(read_hardware(), device, quick=quick))
     with progress("measuring", count) as step:
-        profile = calibrate(settings, lambda figure: step(figure.name))
+        profile = calibrate(device, quick=quick, on_figure=lambda figure: step(figure.name))
     text = profile.to_json()
     write_atomic(out, text.encode())
     if as_json:

@@ -254,11 +254,11 @@ class _Measurement:
         if self._race.by == "time":
             return self._ask(session, "run", name, seed)
         said, _ = self._ask(session, "launches", name, seed)
-        pair = said.get("v") if isinstance(said, dict) else None
-        with suppress(ValueError):
-            number = decode_result(pair[1]) if isinstance(pair, list) and len(pair) == 2 else None
+        with suppress(ValueError, TypeError, KeyError):  # if the pair is forged
+            digest, counted = said["v"]  # type: ignore[index]
+            number = decode_result(counted)
             if type(number) is int and number >= 0:
-                return pair[0], float(number)
+                return digest, float(number)
         if session is self._clean:
             raise _InconclusiveError("the baseline's count is not a number")
         raise _ForgedError

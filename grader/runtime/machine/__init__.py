@@ -1,6 +1,5 @@
 """The machine's profile: measured peak rates, memory bandwidths and overheads."""
 
-from grader.runtime.machine.reading import from_json, read_profile
 from grader.runtime.machine.records import (
     SCHEMA,
     Cache,
@@ -10,6 +9,8 @@ from grader.runtime.machine.records import (
     LeftOut,
     MachineProfile,
     Software,
+    from_json,
+    read_profile,
 )
 from grader.runtime.machine.roofline import peak_bandwidth, peak_rate, roofline_seconds
 

@@ -21,27 +21,16 @@ from typing import IO, Any
 import grader
 from grader.errors import SetupError
 from grader.runtime.machine import figures
-from grader.runtime.machine.bench import Assignment
-from grader.runtime.machine.counters import find_counter_error
 from grader.runtime.machine.hardware import read_hardware, read_software
+from grader.runtime.machine.measuring import Assignment
 from grader.runtime.machine.records import Figure, Gpu, Hardware, LeftOut, MachineProfile
 
-_PROGRAM = "from grader.runtime.machine.worker import main; main()"
+_PROGRAM = "from grader.runtime.machine.figures import main; main()"
 _QUICK_SECONDS, _FULL_SECONDS = 5.0, 42.0
 _GRACE_SECONDS = 120.0
 """Time beyond its limit after which a worker is killed."""
 _UNKNOWN_CACHE = 32 << 20
 _UNKNOWN_MEMORY = 2 << 30
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """What to measure, and how thoroughly."""
-
-    device: str = "cpu"
-    quick: bool = False
-    torch: bool | None = None
-    """False uses numpy alone; None uses torch if it is installed."""
 
 
 @dataclass(slots=True)
@@ -54,28 +43,29 @@ class _Results:
 
 
 def calibrate(
-    settings: Settings, on_figure: Callable[[Figure], None] = lambda _figure: None
+    device: str = "cpu",
+    *,
+    quick: bool = False,
+    torch: bool | None = None,
+    on_figure: Callable[[Figure], None] = lambda _figure: None,
 ) -> MachineProfile:
     """Measures this machine and returns its profile; calls *on_figure* with each figure.
 
-    Takes less than a minute, or less than 8 seconds when quick, on two cores. Raises SetupError if
+    If *torch* is None, it is used if it is installed; otherwise, numpy measures what it can. Takes
+    less than a minute, or less than 8 seconds when *quick*, on two cores. Raises SetupError if
     a GPU is requested that torch can't use, and if nothing could be measured.
     """
     started, taken = time.perf_counter(), datetime.now(UTC)
     hardware = read_hardware()
     software = read_software()
     results = _Results()
-    assignments = plan_assignments(settings, hardware)
+    assignments = plan_assignments(hardware, device, quick=quick, torch=torch)
     if not assignments[-1].torch:
         software = replace(software, torch=None)
-        results.left_out += [
-            LeftOut(what=what, why=why, fix="pip install torch")
-            for what, why in figures.WITHOUT_TORCH.items()
-        ]
-    why = find_counter_error("instructions")
-    if why is not None:
-        results.left_out.append(LeftOut(what="instructions", why=why.what, fix=why.fix or ""))
-    seconds = _QUICK_SECONDS if settings.quick else _FULL_SECONDS
+        what = "matmul.bf16, matmul.fp16, matmul.int8, dispatch.torch"
+        why = "torch is not installed"
+        results.left_out.append(LeftOut(what=what, why=why, fix="pip install torch"))
+    seconds = _QUICK_SECONDS if quick else _FULL_SECONDS
     for assignment in assignments:
         left = seconds - (time.perf_counter() - started)
         _run_worker(replace(assignment, seconds=max(left, 0.0)), results, on_figure)
@@ -87,8 +77,8 @@ def calibrate(
     return MachineProfile(
         taken=taken.isoformat(timespec="seconds"),
         seconds=round(time.perf_counter() - started, 3),
-        device=settings.device,
-        quick=settings.quick,
+        device=device,
+        quick=quick,
         hardware=hardware,
         software=software,
         gpu=results.gpu,
@@ -97,36 +87,34 @@ def calibrate(
     )
 
 
-def plan_assignments(settings: Settings, hardware: Hardware) -> list[Assignment]:
+def plan_assignments(
+    hardware: Hardware, device: str, *, quick: bool, torch: bool | None = None
+) -> list[Assignment]:
     """Returns an assignment for each worker, in order."""
-    has_torch = find_spec("torch") is not None if settings.torch is None else settings.torch
-    base = Assignment(
-        quick=settings.quick, torch=has_torch, array_bytes=array_bytes(hardware, settings.quick)
-    )
-    teams = sorted({1, hardware.usable_cpus})
+    has_torch = find_spec("torch") is not None if torch is None else torch
+    base = Assignment(quick=quick, torch=has_torch, array_bytes=array_bytes(hardware, quick))
     # The GPU first: if there is none, the user learns it immediately.
-    on_gpu = [replace(base, device="cuda")] if settings.device == "cuda" else []
+    on_gpu = [replace(base, device="cuda")] if device == "cuda" else []
+    teams = sorted({1, hardware.usable_cpus})
     return [*on_gpu, *(replace(base, threads=threads) for threads in teams)]
 
 
 def count_figures(assignments: list[Assignment]) -> int:
     """Returns how many figures the workers measure if nothing has to be left out."""
     total = 0
-    for one in assignments:
-        if one.device == "cuda":
-            total += len(figures.TORCH_DTYPES) + 1 + figures.MEMORY + figures.LAUNCHES
-            continue
-        total += len(figures.TORCH_DTYPES if one.torch else figures.NUMPY_DTYPES)
-        total += figures.MEMORY
-        total += figures.OVERHEADS - (not one.torch) if one.threads == 1 else 0
+    for each in assignments:
+        products = len(figures.TORCH_DTYPES if each.torch else figures.NUMPY_DTYPES)
+        if each.device == "cuda":
+            total += products + 1 + 3 + 3
+        else:
+            total += products + 3 + (2 + each.torch if each.threads == 1 else 0)
     return total
 
 
 def array_bytes(hardware: Hardware, quick: bool) -> int:
     """Returns the size of each array in memory: four times the last cache, if memory allows.
 
-    All three arrays take at most a quarter of the available memory, and each at most 2 GiB (512 MiB
-    in a quick run).
+    Each takes at most a twelfth of the available memory and 2 GiB (512 MiB in a quick run).
     """
     last = hardware.caches[-1].total if hardware.caches else _UNKNOWN_CACHE
     free = hardware.available_bytes or _UNKNOWN_MEMORY
@@ -138,10 +126,7 @@ def _run_worker(
     assignment: Assignment, results: _Results, on_figure: Callable[[Figure], None]
 ) -> None:
     """Runs one worker and adds what it reports to *results*."""
-    with (
-        tempfile.TemporaryDirectory(prefix="grader-") as folder,
-        Path(folder, "stderr").open("w+b") as stderr,
-    ):
+    with tempfile.TemporaryFile() as stderr:
         worker = subprocess.Popen(  # noqa: S603 - our own program
             [sys.executable, "-P", "-c", _PROGRAM],
             stdin=subprocess.PIPE,
@@ -149,19 +134,18 @@ def _run_worker(
             stderr=stderr,
             text=True,
             encoding="utf-8",
-            env={**_environment(assignment.threads), "TMPDIR": folder},
+            env=_environment(assignment.threads),
             start_new_session=True,
         )
         watchdog = threading.Timer(assignment.seconds + _GRACE_SECONDS, _kill, [worker])
         watchdog.start()
         try:
-            is_done = False
+            what = ""
             for what, data in _iter_events(worker, assignment):
-                is_done = is_done or what == "done"
                 _add_event(what, data, assignment, results)
                 if what == "figure":
                     on_figure(results.figures[-1])
-            if not is_done:
+            if what != "done":
                 _add_event("failed", _last_printed_line(worker, stderr), assignment, results)
         finally:
             watchdog.cancel()
@@ -191,7 +175,7 @@ def _iter_events(
 
 
 def _add_event(what: str, data: Any, assignment: Assignment, results: _Results) -> None:
-    """Adds an event to *results*. Raises SetupError if a requested GPU can't be measured."""
+    """Adds what a worker reports. Raises SetupError if a requested GPU can't be measured."""
     match what:
         case "figure":
             results.figures.append(Figure(**data))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import gc
+import json
+import os
+import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from grader.runtime.machine.bench import Bench, seconds_per_call
+from grader.runtime.machine.measuring import FAULTS, Assignment, Bench, seconds_per_call
 from grader.runtime.machine.records import Gpu, format_bytes
 
 TORCH_DTYPES = {
@@ -18,19 +22,8 @@ TORCH_DTYPES = {
     "fp16": "float16",
     "int8": "int8",
 }
-NUMPY_DTYPES = {"fp64": "float64", "fp32": "float32"}
-WITHOUT_TORCH = {
-    "matmul.bf16, matmul.fp16, matmul.int8": "numpy has no fast product of such matrices",
-    "dispatch.torch": "torch is not installed",
-}
-"""Figures that numpy can't measure."""
-MEMORY = 4
-OVERHEADS = 3
-LAUNCHES = 3
-"""Numbers of figures."""
+NUMPY_DTYPES = ("fp64", "fp32")
 _SIZES = {"cpu": (256, 512, 1024, 2048), "cuda": (1024, 2048, 4096, 8192)}
-_BLOCK = 1 << 14
-"""Elements of which two passes stay in the cache."""
 _IN_A_ROW = 200
 """Fewer launches than the queue of a device can contain, so that the host never waits for it."""
 
@@ -61,9 +54,9 @@ def measure_cpu(bench: Bench) -> None:
 
         torch.set_num_threads(threads)
         with torch.inference_mode():
-            _measure_products(bench, TORCH_DTYPES, torch_product, "torch")
+            _measure_products(bench, tuple(TORCH_DTYPES), torch_product)
     else:
-        _measure_products(bench, NUMPY_DTYPES, _numpy_product, "numpy")
+        _measure_products(bench, NUMPY_DTYPES, _numpy_product)
 
 
 def measure_cuda(bench: Bench) -> None:
@@ -87,7 +80,7 @@ def measure_cuda(bench: Bench) -> None:
         end = time.perf_counter() + 0.3
         while time.perf_counter() < end:  # until the clocks have risen
             bench.timer(product.run, 4)
-        _measure_products(bench, {**TORCH_DTYPES, "tf32": "float32"}, torch_product, "torch")
+        _measure_products(bench, (*TORCH_DTYPES, "tf32"), torch_product)
         _measure_memory(bench, _torch_memory(bench))
         _measure_launches(bench)
 
@@ -109,30 +102,12 @@ def event_seconds(work: Callable[[], object], calls: int) -> float:
 def _measure_calls(bench: Bench) -> None:
     import numpy as np
 
-    calls = 1_000 if bench.assignment.quick else 10_000
+    def do_nothing() -> None:
+        pass
 
-    def call_seconds() -> float:
-        # The empty loop is timed beside each sample, because the clock frequency may change.
-        for _ in range(100):
-            start = time.perf_counter()
-            for _ in range(calls):
-                pass
-            between = time.perf_counter()
-            for _ in range(calls):
-                _do_nothing()
-            seconds = (time.perf_counter() - between) - (between - start)
-            if seconds > 0:  # otherwise, another program had the CPU during the empty loop
-                return seconds / calls
-        raise RuntimeError("the machine is too busy to time a call")
-
-    with bench.attempt("call.python"):
-        bench.sample(
-            "call.python",
-            call_seconds,
-            how="A call of an empty Python function, without the time of the loop around it.",
-        )
     one = np.ones(1)
     how = "An addition of two {} of one element."
+    bench.time("call.python", do_nothing, how="A call of an empty Python function, in a loop.")
     bench.time("dispatch.numpy", lambda: np.add(one, one), threads=1, how=how.format("arrays"))
     if bench.assignment.torch:
         import torch
@@ -144,25 +119,16 @@ def _measure_calls(bench: Bench) -> None:
             )
 
 
-def _do_nothing() -> None:
-    pass
-
-
 def _measure_products(
-    bench: Bench,
-    dtypes: dict[str, str],
-    make: Callable[[str, int, str], Product],
-    library: str,
+    bench: Bench, dtypes: tuple[str, ...], make: Callable[[str, int, str], Product]
 ) -> None:
+    device = bench.assignment.device
     for dtype in dtypes:
         with bench.attempt(f"matmul.{dtype} with {bench.assignment.threads} threads"):
-            effort, device = bench.effort, bench.assignment.device
             _set_tf32(device, dtype == "tf32")
-            longest = max(effort.seconds, 0.05) / 6
-            product, tried = choose_size(
-                lambda size, dtype=dtype, device=device: make(dtype, size, device),  # type: ignore[misc]
-                _SIZES[device],
-                longest,
+            product = choose_product(
+                [lambda n=n, dtype=dtype: make(dtype, n, device) for n in _SIZES[device]],  # type: ignore[misc]
+                bench.figure_seconds / 6,
                 bench.timer,
             )
             bench.time(
@@ -171,10 +137,10 @@ def _measure_products(
                 amount=product.operations,
                 threads=_thread_count(bench),
                 working_set=3 * product.size**2 * product.element_bytes,
-                how=f"Product of two random {product.size} x {product.size} matrices by {library}, "
-                f"the best of the sizes {', '.join(map(str, tried))}; 2n^3 operations.",
+                how=f"Product of two random {product.size} x {product.size} matrices, the best of "
+                f"some sizes; 2n^3 operations.",
             )
-    _set_tf32(bench.assignment.device, False)
+    _set_tf32(device, False)
 
 
 def _set_tf32(device: str, allowed: bool) -> None:
@@ -184,29 +150,27 @@ def _set_tf32(device: str, allowed: bool) -> None:
         torch.backends.cuda.matmul.allow_tf32 = allowed
 
 
-def choose_size(
-    make: Callable[[int], Product],
-    sizes: tuple[int, ...],
+def choose_product(
+    makers: list[Callable[[], Product]],
     longest: float,
     timer: Callable[[Callable[[], object], int], float] = seconds_per_call,
-) -> tuple[Product, tuple[int, ...]]:
-    """Returns the largest product whose rate is within 5% of the highest, and the sizes tried.
+) -> Product:
+    """Returns the last of the products whose rate is within 5% of the highest so far.
 
-    Short products suffer most from other programs. A size is not tried if eight products of the one
-    before take longer than *longest* seconds.
+    *makers* create them in the order of their sizes: short ones suffer most from other programs. A
+    size is not tried if eight products of the one before take longer than *longest* seconds.
     """
-    chosen, highest, tried = make(sizes[0]), 0.0, []
-    for size in sizes:
-        product = chosen if size == chosen.size else make(size)
+    highest = 0.0
+    for make in makers:
+        product = make()
         product.run()  # the first call plans and allocates
         rate = product.operations / min(timer(product.run, 1) for _ in range(3))
-        tried.append(size)
         if rate > 0.95 * highest:
             chosen = product
         highest = max(highest, rate)
         if 8 * product.operations / highest > longest:
             break
-    return chosen, tuple(tried)
+    return chosen
 
 
 def torch_product(dtype: str, size: int, device: str = "cpu") -> Product:
@@ -226,12 +190,11 @@ def torch_product(dtype: str, size: int, device: str = "cpu") -> Product:
     return Product(size=size, run=run, element_bytes=one.element_size())
 
 
-def _numpy_product(dtype: str, size: int, device: str) -> Product:
+def _numpy_product(dtype: str, size: int, _device: str) -> Product:
     import numpy as np
 
-    del device
     random = np.random.default_rng(0)
-    one, two = (random.random((size, size)).astype(NUMPY_DTYPES[dtype]) for _ in range(2))
+    one, two = (random.random((size, size)).astype(TORCH_DTYPES[dtype]) for _ in range(2))
     out = np.empty_like(one)
     run = lambda: np.matmul(one, two, out=out)  # noqa: E731
     return Product(size=size, run=run, element_bytes=one.itemsize)
@@ -245,16 +208,11 @@ def _torch_memory(bench: Bench) -> _Memory:
     import torch
 
     count = bench.assignment.array_bytes // 4
-    one, two, out = (torch.rand(count, device=bench.assignment.device) for _ in range(3))
+    one, out = (torch.rand(count, device=bench.assignment.device) for _ in range(2))
     return {
         "read": (1, lambda: torch.amax(one), "Maximum by torch.amax"),
         "write": (1, lambda: out.fill_(1.0), "Filling by torch"),
         "copy": (2, lambda: out.copy_(one), "Copy by torch, a load and a store counted"),
-        "triad": (
-            3,
-            lambda: torch.add(one, two, alpha=1.5, out=out),
-            "a = b + 1.5 c by torch.add, two loads and a store counted",
-        ),
     }
 
 
@@ -263,34 +221,21 @@ def _numpy_memory(bench: Bench, pool: ThreadPoolExecutor) -> _Memory:
     import numpy as np
 
     threads = bench.assignment.threads
-    arrays = [np.ones(bench.assignment.array_bytes // 4, dtype="f4") for _ in range(3)]
-    ones, twos, outs = (np.array_split(array, threads) for array in arrays)
-
-    def triad(one: Any, two: Any, out: Any) -> None:
-        # In blocks, so that the second pass is in the cache.
-        for at in range(0, len(one), _BLOCK):
-            part = slice(at, at + _BLOCK)
-            np.multiply(two[part], 1.5, out=out[part])
-            np.add(one[part], out[part], out=out[part])
+    arrays = [np.ones(bench.assignment.array_bytes // 4, dtype="i4") for _ in range(2)]
+    ones, outs = (np.array_split(array, threads) for array in arrays)
 
     def on_threads(work: Callable[..., object], *parts: list[Any]) -> Callable[[], object]:
         if threads == 1:
             return lambda: work(*(part[0] for part in parts))
         return lambda: list(pool.map(work, *parts))
 
-    integers = [part.view("i4") for part in ones]
     return {
-        "read": (1, on_threads(np.maximum.reduce, integers), "Maximum of int32 by numpy"),
-        "write": (1, on_threads(lambda out: out.fill(1.0), outs), "Filling by numpy"),
+        "read": (1, on_threads(np.maximum.reduce, ones), "Maximum by numpy"),
+        "write": (1, on_threads(lambda out: out.fill(1), outs), "Filling by numpy"),
         "copy": (
             2,
             on_threads(np.copyto, outs, ones),
             "Copy by numpy, a load and a store counted",
-        ),
-        "triad": (
-            3,
-            on_threads(triad, ones, twos, outs),
-            "a = b + 1.5 c by numpy in blocks of 64 KiB, two loads and a store counted",
         ),
     }
 
@@ -304,7 +249,7 @@ def _measure_memory(bench: Bench, works: _Memory) -> None:
             amount=moved * size,
             threads=_thread_count(bench),
             working_set=moved * size,
-            how=f"{how}; float32 arrays of {format_bytes(size)}.",
+            how=f"{how}; 4-byte elements, arrays of {format_bytes(size)}.",
         )
 
 
@@ -319,9 +264,7 @@ def _measure_launches(bench: Bench) -> None:
 
     def enqueue() -> float:
         torch.cuda.synchronize()
-        seconds = seconds_per_call(lambda: one.add_(1.0), _IN_A_ROW)
-        torch.cuda.synchronize()
-        return seconds
+        return seconds_per_call(lambda: one.add_(1.0), _IN_A_ROW)
 
     def round_trip() -> None:
         one.add_(1.0)
@@ -338,3 +281,25 @@ def _measure_launches(bench: Bench) -> None:
         how="Launching a tiny kernel and waiting for its end, by the host's clock.",
     )
     bench.time("launch.device", lambda: one.add_(1.0), how="A tiny kernel and the gap to the next.")
+
+
+def main() -> None:
+    """Reads the assignment from stdin, and writes what it measures to stdout as lines of JSON."""
+    # What libraries print must not mix with the events.
+    with os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1) as events:
+        os.dup2(2, 1)
+
+        def emit(what: str, data: object) -> None:
+            events.write(json.dumps({what: data}) + "\n")
+
+        assignment = Assignment(**json.load(sys.stdin))
+        # Garbage collection would disturb some of the samples.
+        gc.disable()
+        try:
+            if assignment.device == "cuda":
+                measure_cuda(Bench(assignment, emit, event_seconds))
+            else:
+                measure_cpu(Bench(assignment, emit))
+        except FAULTS as error:
+            emit("failed", str(error) or type(error).__name__)
+        emit("done", True)

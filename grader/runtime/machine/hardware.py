@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import re
-import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -46,10 +45,7 @@ def read_software() -> Software:
 
 def usable_cpus() -> int:
     """Returns the number of CPUs that this process may use, by its affinity and cgroup quota."""
-    if hasattr(os, "sched_getaffinity"):
-        count = len(os.sched_getaffinity(0))
-    else:
-        count = os.cpu_count() or 1
+    count = len(_own_cpus())
     quota = (_read_text(_GROUPS / "cpu.max") or "").split()
     if len(quota) == 2 and all(part.isdecimal() for part in quota):
         count = min(count, max(1, round(int(quota[0]) / max(1, int(quota[1])))))
@@ -68,56 +64,24 @@ def available_bytes() -> int | None:
 
 def iter_caches() -> Iterator[Cache]:
     """Yields the data caches that the usable CPUs share, from level 1 on."""
-    if sys.platform == "darwin":
-        yield from _iter_mac_caches()
-        return
-    mine = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else {0}
     found: dict[int, dict[str, int]] = {}
-    for cpu in sorted(mine):
+    for cpu in sorted(_own_cpus()):
         for folder in (_CPUS / f"cpu{cpu}/cache").glob("index[0-9]*"):
-            words, size = _read_text(folder / "level"), _parse_size(_read_text(folder / "size"))
-            if (
-                words
-                and words.isdecimal()
-                and size
-                and _read_text(folder / "type") != "Instruction"
-            ):
-                shared = _read_text(folder / "shared_cpu_list") or str(cpu)
-                found.setdefault(int(words), {})[shared] = size
-    for level in sorted(found):
-        sizes = found[level].values()
+            names = ("level", "size", "type", "shared_cpu_list")
+            level, size, kind, shared = (_read_text(folder / name) or "" for name in names)
+            known = re.fullmatch(r"(\d{1,12})([KMG]?)", size, re.ASCII)
+            if known and level.isdecimal() and kind != "Instruction":
+                bits = {"": 0, "K": 10, "M": 20, "G": 30}[known[2]]
+                found.setdefault(int(level), {})[shared or str(cpu)] = int(known[1]) << bits
+    for number, sizes in sorted(found.items()):
         # If cores differ, the largest cache, because it is an upper bound.
-        yield Cache(level=level, size=max(sizes), instances=len(sizes))
+        yield Cache(level=number, size=max(sizes.values()), instances=len(sizes))
 
 
-def _parse_size(text: str | None) -> int:
-    """Returns the bytes of a size as /sys writes it, such as `32K`; 0 if it is missing."""
-    match = re.fullmatch(r"(\d{1,12})([KMG]?)", text or "", re.ASCII)
-    return int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2]] if match else 0
-
-
-def _iter_mac_caches() -> Iterator[Cache]:
-    cpus = usable_cpus()
-    for level, name in ((1, "hw.l1dcachesize"), (2, "hw.l2cachesize"), (3, "hw.l3cachesize")):
-        size = _read_sysctl(name)
-        if size:
-            yield Cache(level=level, size=size, instances=cpus if level == 1 else 1)
-
-
-def _read_sysctl(name: str) -> int:
-    import subprocess
-
-    try:
-        done = subprocess.run(  # noqa: S603 - one of our own names
-            ["/usr/sbin/sysctl", "-n", name],
-            capture_output=True,
-            text=True,
-            timeout=5,
-            check=False,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return 0
-    return int(done.stdout) if done.stdout.strip().isdecimal() else 0
+def _own_cpus() -> set[int]:
+    if hasattr(os, "sched_getaffinity"):
+        return set(os.sched_getaffinity(0))
+    return set(range(os.cpu_count() or 1))
 
 
 def _read_cpu_name() -> str | None:
@@ -131,11 +95,7 @@ def _read_memory(name: str) -> int | None:
     match = re.search(
         rf"^{name}:\s+(\d+) kB", _read_text(Path("/proc/meminfo")) or "", re.MULTILINE
     )
-    if match:
-        return int(match[1]) * 1024
-    if name == "MemTotal" and sys.platform == "darwin":
-        return _read_sysctl("hw.memsize") or None
-    return None
+    return int(match[1]) * 1024 if match else None
 
 
 def _read_text(path: Path) -> str | None:

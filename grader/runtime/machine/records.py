@@ -1,4 +1,4 @@
-"""The records of a machine's profile: what was measured, on what, and how certain it is."""
+"""A machine's profile: what was measured, on what, how certain it is, and its file."""
 
 from __future__ import annotations
 
@@ -7,10 +7,15 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
+from grader.errors import SetupError
+
 SCHEMA = "systems-grader/machine/v1"
-DEVICES = ("cpu", "cuda")
+MAX_BYTES = 2_000_000
+"""Maximum size of a profile's file; a real one has some 20 kB."""
+FIX = "measure this machine again with `grader calibrate`"
 
 
 def unit_of(name: str) -> str:
@@ -72,7 +77,7 @@ class Figure:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"{name} is {value}, but must be at least 1")
-        if self.device not in DEVICES:
+        if self.device not in {"cpu", "cuda"}:
             raise ValueError(f"device is '{self.device[:20]}', but must be cpu or cuda")
         for name in ("median", "low", "high", "q1", "q3", "best"):
             value = getattr(self, name)
@@ -201,24 +206,6 @@ class MachineProfile:
         """The first 16 hex digits of the SHA-256 of the profile's canonical JSON."""
         return digest(asdict(self))
 
-    def find(
-        self,
-        name: str,
-        *,
-        device: str = "cpu",
-        threads: int | None = None,
-        working_set: int | None = None,
-    ) -> Figure | None:
-        """Returns the first figure of that name; None for threads and working set means any."""
-        for figure in self.figures:
-            if (
-                (figure.name, figure.device) == (name, device)
-                and threads in (None, figure.threads)
-                and working_set in (None, figure.working_set)
-            ):
-                return figure
-        return None
-
     def to_json(self) -> str:
         """Returns the profile as JSON for a file, with its id; `from_json` reads it."""
         data = {"schema": SCHEMA, "id": self.id, **asdict(self)}
@@ -235,3 +222,44 @@ def digest(data: Mapping[str, Any]) -> str:
         allow_nan=False,
     )
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def read_profile(path: Path) -> MachineProfile:
+    """Returns the profile in the file at *path*.
+
+    Raises SetupError if the file can't be read or is not a profile.
+    """
+    try:
+        with path.open("rb") as file:
+            return from_json(file.read(MAX_BYTES + 1).decode(), where=str(path))
+    except (OSError, UnicodeDecodeError) as error:
+        why = (getattr(error, "strerror", None) or "it is not UTF-8").lower()
+        what = f"this machine profile can't be read: {why}"
+        raise SetupError(what, where=str(path), fix=FIX) from error
+
+
+def from_json(text: str, *, where: str | None = None) -> MachineProfile:
+    """Returns the profile that *text* contains. Unknown fields are ignored: version 0.1 had more.
+
+    Raises SetupError, which names the field, if a field is missing or has the wrong type, or if
+    the contents do not match the id: scores may depend on them.
+    """
+    from pydantic import TypeAdapter, ValidationError
+
+    why = None
+    try:
+        data = json.loads(text) if len(text) <= MAX_BYTES else None
+        if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+            why = f"it is not JSON of at most {MAX_BYTES:,} bytes with the schema '{SCHEMA}'"
+        else:
+            profile = TypeAdapter(MachineProfile).validate_json(text, strict=True)
+            contents = {name: value for name, value in data.items() if name not in {"schema", "id"}}
+            if data.get("id") == digest(contents):
+                return profile
+            why = f"its contents do not match its id '{str(data.get('id'))[:60]}'"
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        why = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"[:300]
+    except (ValueError, RecursionError) as error:
+        why = f"it is not JSON ({str(error)[:100]})"
+    raise SetupError(f"this is not a machine profile: {why}", where=where, fix=FIX)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from grader.errors import SetupError
-from grader.runtime.machine.records import Figure, MachineProfile
+from grader.runtime.machine.records import FIX, Figure, MachineProfile
 
 # Wider types may stand in for narrower ones if they are faster on this machine. Products of int8
 # are exact in all of them.
@@ -19,7 +19,6 @@ _STAND_INS = {
 }
 _UNKNOWN_CACHE = 256 << 20
 """Assumed bytes of all caches if the system does not tell their sizes."""
-_FIX = "measure this machine again with `grader calibrate`"
 
 
 def roofline_seconds(
@@ -71,7 +70,7 @@ def peak_rate(
     names = {f"matmul.{one}" for one in _STAND_INS[dtype]}
     figures = [f for f in profile.figures if f.device == device and f.name in names]
     if not figures:
-        raise SetupError(f"the profile has no peak rate for {dtype} on {device}", fix=_FIX)
+        raise SetupError(f"the profile has no peak rate for {dtype} on {device}", fix=FIX)
     return max(_reachable_rate([f for f in figures if f.name == name], threads) for name in names)
 
 
@@ -82,7 +81,7 @@ def peak_bandwidth(profile: MachineProfile, threads: int = 1, *, device: str = "
     """
     figures = [f for f in profile.figures if f.device == device and f.name.startswith("memory.")]
     if not figures:
-        raise SetupError(f"the profile has no memory bandwidth of {device}", fix=_FIX)
+        raise SetupError(f"the profile has no memory bandwidth of {device}", fix=FIX)
     names = {f.name for f in figures}
     return max(
         _reachable_rate([f for f in figures if f.name == name], threads, shared=True)

@@ -1,15 +1,21 @@
-"""Measures figures in a worker process, and records what could not be measured."""
+"""Takes samples of one figure after the other, in a worker process of `calibrate`."""
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 
-from grader.runtime.machine.estimate import Effort, collect_samples, estimate
+from grader.kinds import ratios
 from grader.runtime.machine.records import Figure, LeftOut, unit_of
 
+FEWEST = 6
+"""With fewer samples, even the lowest and the highest do not enclose the median in 95% of cases."""
+_MOST = 2_000
+_HALF_WIDTH = 0.03
+"""Target for half of the 95% interval of the median, as a share of the median."""
 # What libraries raise if a machine lacks something.
 FAULTS = (RuntimeError, OSError, ValueError, TypeError, AttributeError, MemoryError, ImportError)
 _LONGEST = 200
@@ -39,7 +45,10 @@ def seconds_per_call(work: Callable[[], object], calls: int) -> float:
 
 
 class Bench:
-    """Measures one figure after the other and passes each to *emit* as plain data."""
+    """Measures one figure after the other and passes each to *emit* as plain data.
+
+    *timer* returns the mean time of a number of calls on the device, in seconds.
+    """
 
     def __init__(
         self,
@@ -47,19 +56,12 @@ class Bench:
         emit: Callable[[str, object], None],
         timer: Callable[[Callable[[], object], int], float] = seconds_per_call,
     ):
-        """Returns *timer* returns the mean time of a number of calls on the device, in seconds."""
         self.assignment = assignment
         self.emit = emit
         self.timer = timer
+        self.figure_seconds = 0.03 if assignment.quick else 0.6
+        """Time limit for the samples of a figure; FEWEST are always taken."""
         self._end = time.perf_counter() + assignment.seconds
-
-    @property
-    def effort(self) -> Effort:
-        """The effort for the next figure: the minimum if the time is used up."""
-        effort = Effort()
-        if self.assignment.quick:
-            effort = Effort(seconds=0.03, least_seconds=0.01, batch_seconds=3e-4)
-        return replace(effort, seconds=0.0) if time.perf_counter() >= self._end else effort
 
     def sample(
         self,
@@ -71,8 +73,9 @@ class Bench:
         working_set: int | None = None,
     ) -> Figure:
         """Measures a figure from what *sample* returns, in the unit of *name*."""
-        effort = self.effort
-        found = estimate(collect_samples(sample, effort))
+        values = self._collect(sample)
+        found = ratios.estimate(values)
+        q1, _, q3 = statistics.quantiles(values, n=4, method="inclusive")
         unit = unit_of(name)
         figure = Figure(
             name=name,
@@ -80,18 +83,40 @@ class Bench:
             threads=threads,
             working_set=working_set,
             unit=unit,
-            median=found.median,
+            median=found.middle,
             low=found.low,
             high=found.high,
-            q1=found.q1,
-            q3=found.q3,
-            best=found.lowest if unit == "s" else found.highest,
-            count=found.count,
-            settled=found.half_width < effort.half_width,
+            # Rounding may move an interpolated quartile past the median.
+            q1=min(q1, found.middle),
+            q3=max(q3, found.middle),
+            best=min(values) if unit == "s" else max(values),
+            count=len(values),
+            settled=_is_certain(values),
             how=how,
         )
         self.emit("figure", asdict(figure))
         return figure
+
+    def _collect(self, sample: Callable[[], float]) -> list[float]:
+        """Returns samples, until their median is certain enough or the time is used up.
+
+        They are spread over a third of the time, because samples of one instant are alike.
+        Checking repeatedly makes the interval slightly too narrow, so it is checked only each time
+        there are a tenth more samples.
+        """
+        start, next_check = time.perf_counter(), FEWEST
+        most = self.figure_seconds if start < self._end else 0.0
+        values: list[float] = []
+        while len(values) < _MOST:
+            values.append(sample())
+            spent = time.perf_counter() - start
+            if len(values) >= FEWEST and spent >= most:
+                break
+            if len(values) >= next_check and spent >= most / 3:
+                if _is_certain(values):
+                    break
+                next_check = len(values) + max(1, len(values) // 10)
+        return values
 
     def time(
         self,
@@ -104,8 +129,9 @@ class Bench:
         working_set: int | None = None,
     ) -> Figure:
         """Measures *work*: its seconds or, for a rate, the *amount* of it per second."""
+        batch_seconds = self.figure_seconds / 600  # short calls are timed together
         calls = 1  # finding out how many calls are needed is also the warm-up
-        while calls < 1 << 24 and self.timer(work, calls) * calls < self.effort.batch_seconds:
+        while calls < 1 << 24 and self.timer(work, calls) * calls < batch_seconds:
             calls *= 2
 
         def sample() -> float:
@@ -114,10 +140,6 @@ class Bench:
 
         return self.sample(name, sample, how=how, threads=threads, working_set=working_set)
 
-    def leave_out(self, what: str, why: str, fix: str = "") -> None:
-        """Records that *what* was not measured."""
-        self.emit("left_out", asdict(LeftOut(what=what, why=why[:_LONGEST], fix=fix)))
-
     @contextmanager
     def attempt(self, what: str) -> Iterator[None]:
         """Runs a block; leaves *what* out if it fails because the machine lacks something."""
@@ -125,4 +147,11 @@ class Bench:
             yield
         except FAULTS as error:
             lines = str(error).strip().splitlines() or [""]
-            self.leave_out(what, f"{type(error).__name__}: {lines[0]}")
+            why = f"{type(error).__name__}: {lines[0]}"
+            self.emit("left_out", asdict(LeftOut(what=what, why=why[:_LONGEST])))
+
+
+def _is_certain(values: list[float]) -> bool:
+    """Returns whether half the interval of the median is within the target."""
+    found = ratios.estimate(values)
+    return found.high - found.low < 2 * _HALF_WIDTH * found.middle
