@@ -12,7 +12,7 @@ from grader.runtime.machine.records import format_bytes
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from grader.runtime.machine import Figure, MachineProfile
+    from grader.runtime.machine.records import Figure, MachineProfile
 
 _SECTIONS = {
     "matmul": "Matrix products",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from grader.runtime.machine import (
+from grader.runtime.machine.records import (
     Cache,
     Figure,
     Hardware,
     MachineProfile,
     Software,
+    unit_of,
 )
-from grader.runtime.machine.records import unit_of
 
 GB = 1e9
 KIB, MIB = 1 << 10, 1 << 20

@@ -28,17 +28,10 @@ from hypothesis import strategies as st
 from grader.cli import grader, main
 from grader.errors import GraderError, SetupError
 from grader.runtime.machine import (
-    Cache,
-    Figure,
-    Gpu,
-    Hardware,
-    LeftOut,
     MachineProfile,
     figures,
     from_json,
     hardware,
-    peak_bandwidth,
-    peak_rate,
     read_profile,
     roofline_seconds,
 )
@@ -50,7 +43,16 @@ from grader.runtime.machine.calibrate import (
     plan_assignments,
 )
 from grader.runtime.machine.measuring import FEWEST, Assignment, Bench
-from grader.runtime.machine.records import MAX_BYTES, unit_of
+from grader.runtime.machine.records import (
+    MAX_BYTES,
+    Cache,
+    Figure,
+    Gpu,
+    Hardware,
+    LeftOut,
+    unit_of,
+)
+from grader.runtime.machine.roofline import peak_bandwidth, peak_rate
 from tests.helpers.measurements import GB, KIB, MIB, a_figure, a_profile, a_roof
 
 DTYPES = ("fp64", "fp32", "bf16", "fp16", "int8")
@@ -167,9 +169,7 @@ def noisy(bench):
 figures.measure_cpu = noisy
 figures.main()
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program], input="{}", capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, "-c", program, "{}"], capture_output=True, text=True)
     events = [json.loads(line) for line in done.stdout.splitlines()]
     assert events == [
         {"left_out": {"what": "x", "why": "ValueError: y", "fix": ""}},
@@ -739,9 +739,9 @@ def test_a_worker_that_dies_costs_its_figures_only(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(calibrating, "plan_assignments", lambda *_, **__: both)
     run = calibrating._run_worker
 
-    def one(*arguments: object) -> None:
+    def one(assignment: Assignment) -> Iterator[tuple[str, object]]:
         monkeypatch.setattr(calibrating, "_PROGRAM", next(runs))
-        run(*arguments)  # type: ignore[arg-type]
+        return run(assignment)
 
     monkeypatch.setattr(calibrating, "_run_worker", one)
     profile = calibrate(quick=True, torch=False)

@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
@@ -33,15 +33,6 @@ _UNKNOWN_CACHE = 32 << 20
 _UNKNOWN_MEMORY = 2 << 30
 
 
-@dataclass(slots=True)
-class _Results:
-    """What workers have reported."""
-
-    gpu: Gpu | None = None
-    figures: list[Figure] = field(default_factory=list)
-    left_out: list[LeftOut] = field(default_factory=list)
-
-
 def calibrate(
     device: str = "cpu",
     *,
@@ -58,20 +49,32 @@ def calibrate(
     started, taken = time.perf_counter(), datetime.now(UTC)
     hardware = read_hardware()
     software = read_software()
-    results = _Results()
+    measured: list[Figure] = []
+    left_out: list[LeftOut] = []
+    gpu = None
     assignments = plan_assignments(hardware, device, quick=quick, torch=torch)
     if not assignments[-1].torch:
         software = replace(software, torch=None)
         what = "matmul.bf16, matmul.fp16, matmul.int8, dispatch.torch"
         why = "torch is not installed"
-        results.left_out.append(LeftOut(what=what, why=why, fix="pip install torch"))
+        left_out.append(LeftOut(what=what, why=why, fix="pip install torch"))
     seconds = _QUICK_SECONDS if quick else _FULL_SECONDS
     for assignment in assignments:
         left = seconds - (time.perf_counter() - started)
-        _run_worker(replace(assignment, seconds=max(left, 0.0)), results, on_figure)
-    if not results.figures:
+        for event, data in _run_worker(replace(assignment, seconds=max(left, 0.0))):
+            match event:
+                case "figure":
+                    measured.append(Figure(**data))
+                    on_figure(measured[-1])
+                case "left_out":
+                    left_out.append(LeftOut(**data))
+                case "gpu":
+                    gpu = Gpu(**data)
+                case "failed":
+                    left_out.append(_describe_failure(assignment, data))
+    if not measured:
         raise SetupError(
-            f"nothing could be measured: {results.left_out[-1].why}",
+            f"nothing could be measured: {left_out[-1].why}",
             fix="check that `python -c 'import numpy'` works, and run `grader doctor`",
         )
     return MachineProfile(
@@ -81,9 +84,9 @@ def calibrate(
         quick=quick,
         hardware=hardware,
         software=software,
-        gpu=results.gpu,
-        figures=tuple(results.figures),
-        left_out=tuple(results.left_out),
+        gpu=gpu,
+        figures=tuple(measured),
+        left_out=tuple(left_out),
     )
 
 
@@ -122,14 +125,12 @@ def array_bytes(hardware: Hardware, quick: bool) -> int:
     return max(size >> 16, 1) << 16
 
 
-def _run_worker(
-    assignment: Assignment, results: _Results, on_figure: Callable[[Figure], None]
-) -> None:
-    """Runs one worker and adds what it reports to *results*."""
+def _run_worker(assignment: Assignment) -> Iterator[tuple[str, Any]]:
+    """Runs one worker and yields what it reports, as the kind of an event and its data."""
     with tempfile.TemporaryFile() as stderr:
         worker = subprocess.Popen(  # noqa: S603 - our own program
-            [sys.executable, "-P", "-c", _PROGRAM],
-            stdin=subprocess.PIPE,
+            [sys.executable, "-P", "-c", _PROGRAM, json.dumps(asdict(assignment))],
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=stderr,
             text=True,
@@ -141,12 +142,11 @@ def _run_worker(
         watchdog.start()
         try:
             what = ""
-            for what, data in _iter_events(worker, assignment):
-                _add_event(what, data, assignment, results)
-                if what == "figure":
-                    on_figure(results.figures[-1])
+            for line in worker.stdout or ():
+                ((what, data),) = json.loads(line).items()
+                yield what, data
             if what != "done":
-                _add_event("failed", _last_printed_line(worker, stderr), assignment, results)
+                yield "failed", _last_printed_line(worker, stderr)
         finally:
             watchdog.cancel()
             _kill(worker)
@@ -161,37 +161,15 @@ def _kill(worker: subprocess.Popen[str]) -> None:
     worker.kill()
 
 
-def _iter_events(
-    worker: subprocess.Popen[str], assignment: Assignment
-) -> Iterator[tuple[str, Any]]:
-    if worker.stdin is None or worker.stdout is None:
-        return
-    with contextlib.suppress(BrokenPipeError):
-        worker.stdin.write(json.dumps(asdict(assignment)))
-        worker.stdin.close()
-    for line in worker.stdout:
-        ((what, data),) = json.loads(line).items()
-        yield what, data
-
-
-def _add_event(what: str, data: Any, assignment: Assignment, results: _Results) -> None:
-    """Adds what a worker reports. Raises SetupError if a requested GPU can't be measured."""
-    match what:
-        case "figure":
-            results.figures.append(Figure(**data))
-        case "left_out":
-            results.left_out.append(LeftOut(**data))
-        case "gpu":
-            results.gpu = Gpu(**data)
-        case "failed":
-            why = (data.strip().splitlines() or [""])[0][:200]
-            if assignment.device == "cuda":
-                raise SetupError(
-                    f"the GPU can't be measured: {why}",
-                    fix="install a torch with CUDA and its driver, or omit `--device cuda`",
-                )
-            what = f"some of the figures with {assignment.threads} threads"
-            results.left_out.append(LeftOut(what=what, why=why))
+def _describe_failure(assignment: Assignment, text: str) -> LeftOut:
+    """Returns what a failed worker leaves out. Raises SetupError if a GPU was requested."""
+    why = (text.strip().splitlines() or [""])[0][:200]
+    if assignment.device == "cuda":
+        raise SetupError(
+            f"the GPU can't be measured: {why}",
+            fix="install a torch with CUDA and its driver, or omit `--device cuda`",
+        )
+    return LeftOut(what=f"some of the figures with {assignment.threads} threads", why=why)
 
 
 def _last_printed_line(worker: subprocess.Popen[str], stderr: IO[bytes]) -> str:
