@@ -14,7 +14,6 @@ import secrets
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from functools import cache
 
 from grader.errors import SetupError
 from grader.kinds import ratios
@@ -41,6 +40,7 @@ FAR = 2.0
 NEAR = 0.04
 """A time is known well enough if both ends of its interval are within this share of it."""
 _IDLE_ROUNDS = 9
+_INPUTS = inspect.getsource(inputs)  # of `checksum_of`
 _OVERTIME_SECONDS = 5.0
 _NOTEBOOK_SECONDS = 60.0
 """For all cells of a notebook, if the definitions alone are not enough."""
@@ -93,12 +93,9 @@ def measure_answer(
         found = {**found, "floor": _roofline_bound(race, profile)}
     if alone:
         found = {**found, ratios.UNDISTURBED: True}
-    raw: dict[str, object]
-    if answer.raw.get("t") == "code":
-        raw = {**answer.raw, "race": found}
-    else:
-        raw = {"t": "measured", "value": answer.raw, "race": found}
-    return Answer(name=answer.name, raw=raw)
+    value = {"t": "measured", "value": answer.raw}
+    is_code = answer.raw.get("t") == "code"
+    return Answer(name=answer.name, raw={**(answer.raw if is_code else value), "race": found})
 
 
 def reason_to_repeat(trial: CallPlan, answer: Answer) -> str | None:
@@ -287,7 +284,7 @@ class _Measurement:
             "name": name,
             "round": step,
             "driver": self._race.setup,
-            "tools": [*self._trial.tools, _inputs_source()],
+            "tools": [*self._trial.tools, _INPUTS],
             "seed": _new_seed() if seed is None else seed,
             "backward": self._race.backward,
         }
@@ -325,12 +322,6 @@ def _new_seed() -> int:
     return secrets.randbelow(2**31)
 
 
-@cache
-def _inputs_source() -> str:
-    """Returns the source of `mark_of`."""
-    return inspect.getsource(inputs)
-
-
 def _read_count(raw: object) -> float:
     try:
         value = decode_result(raw)
@@ -343,16 +334,12 @@ def _read_count(raw: object) -> float:
 
 def _roofline_bound(race: Benchmark, profile: MachineProfile) -> float:
     """Returns the machine's roofline bound in seconds; 0 if its profile lacks the figures."""
-    try:
+    flops, size = race.flops, race.bytes_moved
+    with suppress(SetupError, ValueError):
         return roofline_seconds(
-            profile,
-            flops=race.flops,
-            bytes_moved=race.bytes_moved,
-            dtype=race.dtype,
-            threads=THREADS,
+            profile, flops=flops, bytes_moved=size, dtype=race.dtype, threads=THREADS
         )
-    except (SetupError, ValueError):
-        return 0.0
+    return 0.0
 
 
 def _is_clear(race: Benchmark, found: Raw) -> bool:
