@@ -39,7 +39,7 @@ client = socket.create_connection(server.getsockname(), timeout=5)
 client.send(b"hello")
 q1_twice = len(server.accept()[0].recv(9)) + int(os.environ["MY_SETTING"])
 """
-WALLED = "net" in choose("auto").sandbox.plan()["namespaces"]
+WALLED = choose("auto").sandbox.plan()["view"] is not None
 
 
 @pytest.fixture

@@ -314,8 +314,8 @@ def ran(*sources: str) -> list[CellResult]:
 
 DISPLAY = "from IPython.display import HTML, display\n"
 TOO_MUCH = {
-    "at once": DISPLAY + "display(HTML('x' * 5_000_000))",
-    "one after another": DISPLAY + "for _ in range(6): display(HTML('x' * 1_000_000))",
+    "at once": DISPLAY + "display('x' * 5_000_000)",
+    "one after another": DISPLAY + "for _ in range(6): display('x' * 1_000_000)",
     "bit by bit": DISPLAY + "for _ in range(2_000): display('x' * 4_000)",
     "flushed": "for n in range(60_000): print(n, flush=True)",
     "of four bytes": "print('\U0001f600' * 600_000)",
@@ -338,15 +338,15 @@ def test_what_is_too_much_to_be_sent_takes_nothing_else_along(much: str) -> None
 @on_linux
 def test_what_is_too_long_to_be_shown_keeps_its_text_and_its_place() -> None:
     html, text, widget = ran(
-        TOO_MUCH["at once"] + "\nprint('later')",
+        DISPLAY + "display(HTML('x' * 5_000_000))\nprint('later')",
         "'x' * 5_000_000",
         DISPLAY + "display({'application/x': 'x' * 5_000_000}, raw=True)\n2",
     )
-    assert html.output.startswith("<IPython.core.display.HTML object>\nlater\n")
+    assert html.output == "<IPython.core.display.HTML object>\nlater\n"
     assert text.shown == (("result", "'" + "x" * 999),)
     assert text.output.startswith("'xxx")
-    assert widget.output.startswith("2\n")
-    assert all("bytes were cut here" in cell.output for cell in (html, text, widget))
+    assert "bytes were cut here" in text.output
+    assert widget.output == "2\n"
 
 
 @on_linux

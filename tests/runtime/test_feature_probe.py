@@ -72,16 +72,10 @@ def test_the_path_of_the_grader_stays_that_of_the_survey(
     assert probing.probe_features({}) == {"here": None}
 
 
-def test_a_machine_that_stood_still_is_asked_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probing, "SECONDS", (0.001, 100.0))
-    assert {"mount", "filter", "drop"} <= set(linux._probe_features())
-
-
-def test_and_then_it_is_said_to_be_late(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probing, "SECONDS", (0.001, 0.002))
-    with pytest.raises(SetupError, match=r"took longer than 0\.002 s") as caught:
+def test_a_survey_that_takes_too_long_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probing, "SECONDS", 0.001)
+    with pytest.raises(SetupError, match=r"timed out after 0\.001 seconds"):
         choose("auto")
-    assert "the machine is less busy" in (caught.value.fix or "")
 
 
 @pytest.mark.usefixtures("broken")

@@ -42,14 +42,12 @@ def attempt(what):
 print(json.dumps([attempt(what) for what in attempts]))
 """
 
-needs_landlock = pytest.mark.skipif(not ABI, reason=landlock.missing_reason())
+needs_landlock = pytest.mark.skipif(not ABI, reason="there is no Landlock here")
 
 
 def needs(version: int, what: str) -> pytest.MarkDecorator:
     """Skips a test where the kernel's Landlock is older than *version*."""
-    reason = (
-        landlock.missing_reason() or f"Landlock of this kernel (ABI {ABI}) cannot refuse {what}"
-    )
+    reason = f"Landlock of this kernel (ABI {ABI}) cannot refuse {what}"
     return pytest.mark.skipif(version > ABI, reason=reason)
 
 
@@ -92,38 +90,10 @@ def places(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_what_is_refused_is_told_for_every_version() -> None:
-    assert landlock.covered_operations(0) == ()
-    assert landlock.covered_operations(2) == ("files",)
-    assert landlock.covered_operations(4) == ("files", "truncation", "tcp")
-    assert landlock.covered_operations(4, network=True) == ("files", "truncation")
-    six = ("files", "truncation", "tcp", "abstract-sockets", "signals")
-    assert landlock.covered_operations(6) == six
-    assert landlock.covered_operations(99) == (*six, "unix-sockets", "udp")
-
-
-def test_a_version_or_a_reason() -> None:
-    assert bool(landlock.missing_reason()) == (ABI == 0)
-
-
 @pytest.mark.skipif(ABI > 0, reason="this kernel has Landlock")
 def test_without_landlock_it_says_why() -> None:
-    with pytest.raises(OSError, match=r"landlock: .*Landlock"):
+    with pytest.raises(OSError, match=r"landlock: this kernel has none"):
         landlock.restrict(read=["/"], write=[])
-
-
-@needs_landlock
-def test_it_tells_what_it_refuses(places: Path) -> None:
-    again = "list(landlock.restrict(read=['/'], write=[]))"
-    assert behind(again, read=["/"]) == [list(landlock.covered_operations(ABI))]
-
-
-@needs_landlock
-def test_a_kernel_that_claims_more_than_it_has_is_taken_at_what_it_has() -> None:
-    again = "list(landlock.restrict(read=['/'], write=[]))"
-    assert behind(again, read=["/"], setup="landlock.abi_version = lambda: 99") == [
-        list(landlock.covered_operations(ABI))
-    ]
 
 
 @needs_landlock
@@ -447,7 +417,7 @@ def test_children_inherit_it_and_nobody_widens_it(places: Path) -> None:
     results = behind(
         f"str(subprocess.call(['/bin/cat', '{key}'], stderr=subprocess.DEVNULL))",
         "str(subprocess.call(['/bin/cat', '/usr/bin/env'], stdout=subprocess.DEVNULL))",
-        "landlock.restrict(read=['/'], write=['/']) and None",
+        "landlock.restrict(read=['/'], write=['/'])",
         f"open('{key}').read()",
         read=SYSTEM,
         devices=["/dev/null"],

@@ -43,7 +43,7 @@ def by_a_fault_of_ours(plan: Any) -> Any:
 @pytest.mark.parametrize(
     "spoilt, said, where",
     [
-        (in_the_kernel, "OSError: 9 bytes are not a system-call filter", "seccomp.py"),
+        (in_the_kernel, "OSError: 9 bytes are not a system-call filter", "syscalls.py"),
         (by_a_fault_of_ours, "Error: ", "base64.py"),
     ],
 )

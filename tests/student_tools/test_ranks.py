@@ -32,7 +32,7 @@ from tests.helpers.notebooks import run  # noqa: E402
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
 
-WALLED = "net" in choose("auto").sandbox.plan()["namespaces"]
+WALLED = choose("auto").sandbox.plan()["view"] is not None
 
 
 def gone(pid: int) -> bool:

@@ -153,13 +153,12 @@ class ForkServer:
             made.callback(scratch.remove_folder, home)
             scratch.make_kernel_folder(home, parts=self._plan["view"] is None)
             group = spec.sandbox.make_group(home.root.parent.name + "-" + name, limits)
-            entrances = group.open_process_files() if group is not None else []
-            for file in entrances:
-                theirs.callback(os.close, file)
+            entrances: list[int] = []
             if group is not None:
                 made.callback(group.remove)
-                if not entrances:  # a group that no process can enter limits none
-                    raise NotStartedError("the kernel's control group could not be opened")
+                entrances = group.open_process_files()
+            for file in entrances:
+                theirs.callback(os.close, file)
             lines, files = [], []
             for pair in (ipc.make_pair(), socket.socketpair()):
                 lines.append(made.enter_context(pair[0]))

@@ -127,9 +127,7 @@ class Sandbox:
     def plan(self, device: str = "cpu", *, loopback: bool = False) -> SandboxPlan:
         """Returns the restrictions that a fork server and its kernels apply; here none."""
         del device, loopback
-        return SandboxPlan(
-            namespaces=[], view=None, fence=None, filter=None, drop=False, loopback=False
-        )
+        return SandboxPlan(view=None, fence=None, filter=None, drop=False, loopback=False)
 
     def uid_of(self, slot: int) -> int | None:
         """Returns the user id of the kernel in *slot*; None if it runs as the grader's user."""
@@ -173,11 +171,13 @@ class Sandbox:
         kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
         if site.ENABLE_USER_SITE:  # a new HOME would hide packages installed with --user
             kept["PYTHONUSERBASE"] = site.getuserbase()
+        windows = sys.platform == "win32"
         return {
             **kept,
             **dict.fromkeys(_THREAD_VARIABLES, str(THREADS)),
             "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.defpath)),
-            **_folder_variables(place),
+            **dict.fromkeys(("USERPROFILE", "APPDATA") if windows else ("HOME",), str(place.home)),
+            **dict.fromkeys(("TEMP", "TMP") if windows else ("TMPDIR",), str(place.temporary)),
             "IPYTHONDIR": str(place.home / ".ipython"),
             "LANG": "C.UTF-8",
             "TZ": "UTC",
@@ -185,14 +185,6 @@ class Sandbox:
             "MPLBACKEND": "module://matplotlib_inline.backend_inline",
             "PYDEVD_DISABLE_FILE_VALIDATION": "1",
         }
-
-
-def _folder_variables(place: ScratchFolder) -> dict[str, str]:
-    """Returns the environment variables of this system for the home and temporary folders."""
-    home, temporary = str(place.home), str(place.temporary)
-    if sys.platform == "win32":
-        return {"USERPROFILE": home, "APPDATA": home, "TEMP": temporary, "TMP": temporary}
-    return {"HOME": home, "TMPDIR": temporary}
 
 
 sandboxes: Registry[Sandbox] = Registry("sandbox", "grader.sandboxes")

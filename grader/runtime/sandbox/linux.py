@@ -8,14 +8,14 @@ import os
 import sys
 import sysconfig
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from grader.errors import SetupError
 from grader.files import PACKAGE
 from grader.model import Limits
 from grader.runtime.sandbox import cgroups, seccomp_filter
-from grader.runtime.sandbox.base import GIB, WATCHED, Layer, Sandbox, ScratchFolder, sandboxes
+from grader.runtime.sandbox.base import GIB, Layer, Sandbox, ScratchFolder, sandboxes
 from grader.runtime.sandbox.probing import probe_features
 from grader.runtime.worker import view
 from grader.runtime.worker.plan import FileView, LandlockRules, SandboxPlan
@@ -27,11 +27,6 @@ assigns ids in this range."""
 _BLOCKS = 2**15
 """Ids reserved for each grading process, so that two never use the same one at a time."""
 _LIBSECCOMP = "install libseccomp2 (Debian, Ubuntu), libseccomp (Fedora)"
-_GROUPED = {
-    True: "limits total memory and processes, and gives each notebook an equal share of CPU",
-    False: "limits total memory and processes",
-}
-_NAMESPACES = ("mount", "pid", "net", "ipc", "uts")
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/opt/nvidia")
 _SETTINGS = (
     "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives",
@@ -48,16 +43,12 @@ class LinuxSandbox(Sandbox):
 
     def layers(self) -> tuple[Layer, ...]:
         """Returns every layer; each is tested once per process."""
-        grouped = cgroups.find_tree() is not None
-        detail = (
-            _GROUPED[cgroups.shares_processors()]
-            if grouped
-            else (
-                f"not available: {cgroups.missing_reason()}; the supervisor of each kernel counts"
-            )
-        )
-        group = Layer("cgroup", grouped, detail)
-        return (*_list_layers(_probe_features(), root=os.geteuid() == 0), group)
+        found = _probe_features()
+        environment, scratch, limits, *_ = super().layers()
+        if found["namespaces"] is None:
+            detail = "home, working and temporary folders are private: in memory, of bounded size"
+            scratch = replace(scratch, detail=detail)
+        return environment, scratch, limits, *_list_layers(found, root=os.geteuid() == 0)
 
     def plan(self, device: str = "cpu", *, loopback: bool = False) -> SandboxPlan:
         """Returns a plan with every layer that works here.
@@ -65,39 +56,36 @@ class LinuxSandbox(Sandbox):
         It has a *loopback* only in a network namespace; without one, it would be the machine's.
         """
         found = _probe_features()
-        loopback = loopback and _has(found, "net")
-        # Without a pid namespace, a view would have no /proc by which to end processes.
-        spaces = [n for n in _NAMESPACES if _has(found, n) and (n != "mount" or _has_view(found))]
-        if _has(found, "user"):
-            spaces.insert(0, "user")
-        seen = _make_view(device, proc=_has(found, "proc") and "pid" in spaces)
-        apart = "mount" in spaces
-        fenced = _make_landlock_rules(seen, apart) if _has(found, "fence") else None
+        apart = found["namespaces"] is None
+        seen = _make_view(device)
+        fenced = _make_landlock_rules(seen, apart) if found["fence"] is None else None
         program: str | None = None
-        if _has(found, "filter"):
+        if found["filter"] is None:
             beside = fenced is not None and not apart and self.uid_of(0) is None
-            program = _compile_filter(device, network=loopback, apart=apart, beside=beside)
+            network = loopback and apart
+            program = _compile_filter(device, network=network, apart=apart, beside=beside)
         return SandboxPlan(
-            namespaces=spaces,
             view=seen if apart else None,
             fence=fenced,
             filter=program,
-            drop=_has(found, "drop"),
-            loopback=loopback,
+            drop=True,
+            loopback=loopback and apart,
         )
 
     def uid_of(self, slot: int) -> int | None:
         """Returns an otherwise unused user id if the grader runs as root; None otherwise."""
         found = _probe_features()
-        if os.geteuid() != 0 or not (_has(found, "switch") or _has_view(found)):
+        apart = found["namespaces"] is None
+        if os.geteuid() != 0 or not (apart or found["switch"] is None):
             return None
         # In a view, the few ids that it maps are enough, since no other user's files are in it.
-        block = 0 if _has_view(found) else os.getpid() % _BLOCKS
+        block = 0 if apart else os.getpid() % _BLOCKS
         return FIRST_UID + block * SLOTS + slot % SLOTS
 
     def inner_folder(self, place: ScratchFolder) -> ScratchFolder:
         """Returns *place* as a kernel sees it: with a view, at the same path for all kernels."""
-        return ScratchFolder(Path(view.ROOT)) if _has_view(_probe_features()) else place
+        apart = _probe_features()["namespaces"] is None
+        return ScratchFolder(Path(view.ROOT)) if apart else place
 
     def make_group(self, name: str, limits: Limits) -> cgroups.Group | None:
         """Returns a control group for one kernel, if this process may create groups.
@@ -115,9 +103,10 @@ class LinuxSandbox(Sandbox):
     def rlimits(self, limits: Limits, device: str = "cpu") -> Mapping[str, int]:
         """Returns the usual limits, and the number of processes if it is counted per kernel."""
         found = dict(super().rlimits(limits, device))
-        if _has_view(_probe_features()):
+        apart = _probe_features()["namespaces"] is None
+        if apart:
             found["RLIMIT_FSIZE"] = GIB  # the limit on all files together is smaller
-        if _has(_probe_features(), "user") or self.uid_of(0) is not None:
+        if apart or self.uid_of(0) is not None:
             found["RLIMIT_NPROC"] = limits.processes
         return found
 
@@ -125,7 +114,7 @@ class LinuxSandbox(Sandbox):
 @cache
 def _probe_features() -> Mapping[str, str | None]:
     """Returns why each feature is missing, by name; None if it is available. Raises SetupError."""
-    seen = _make_view("cpu", proc=True)
+    seen = _make_view("cpu")
     asked = {
         "view": seen,
         "uid": FIRST_UID,
@@ -135,21 +124,13 @@ def _probe_features() -> Mapping[str, str | None]:
     return probe_features(asked)
 
 
-def _has(found: Mapping[str, str | None], layer: str) -> bool:
-    return layer in found and found[layer] is None
-
-
-def _has_view(found: Mapping[str, str | None]) -> bool:
-    """Returns whether kernels get a separate file system."""
-    return _has(found, "mount") and _has(found, "pid")
-
-
 @cache
 def _find_tree() -> cgroups.GroupTree | None:
     """Returns where groups can be created, after removing those that killed graders have left."""
     tree = cgroups.find_tree()
-    if tree is not None:
-        tree.remove_abandoned()
+    if isinstance(tree, str):
+        return None
+    tree.remove_abandoned()
     return tree
 
 
@@ -161,19 +142,16 @@ def _compile_filter(
     apart: bool = True,
     beside: bool = False,
 ) -> str | None:
-    from grader.runtime.worker import landlock
-
-    cut = not beside or "truncation" in landlock.covered_operations(landlock.abi_version())
     try:
         rules = seccomp_filter.filter_rules(
-            device=device, network=network, apart=apart, beside=beside, cut=cut
+            device=device, network=network, apart=apart, beside=beside
         )
         return base64.b64encode(seccomp_filter.compile_rules(rules)).decode()
-    except (SetupError, OSError):  # including a library that knows the call but not the action
+    except seccomp_filter.MISSING:
         return None
 
 
-def _make_view(device: str, *, proc: bool) -> FileView:
+def _make_view(device: str) -> FileView:
     """Returns a view of the interpreter, its packages and system files, without the grader."""
     packages = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
     # Where this package is, and where an installer puts its bank beside an editable one.
@@ -198,7 +176,6 @@ def _make_view(device: str, *, proc: bool) -> FileView:
             "/etc/hosts": f"127.0.0.1 localhost {view.HOST}\n::1 localhost\n",
             "/etc/hostname": f"{view.HOST}\n",
         },
-        proc=proc,
     )
 
 
@@ -246,58 +223,50 @@ def _make_landlock_rules(seen: FileView, has_view: bool) -> LandlockRules:
 
 
 def _list_layers(found: Mapping[str, str | None], *, root: bool) -> tuple[Layer, ...]:
-    def reason_of(*names: str) -> str:
-        return next((found[n] or "" for n in names if found.get(n)), "it could not be tested")
-
-    def layer_of(name: str, there: str, *ways: tuple[str, str], fix: str = "") -> Layer:
-        """Returns a layer that is present if any of the *ways* works."""
-        for way, how in ways:
-            if _has(found, way):
-                return Layer(name, True, f"{there}: {how}")
-        return Layer(name, False, f"not available: {reason_of(*(way for way, _ in ways))}", fix)
-
     spaces = _namespace_fix(root)
-    fenced = _has(found, "fence")
+
+    def layer_of(name: str, effect: str, *ways: tuple[str, str], fix: str = spaces) -> Layer:
+        """Returns a layer that is present if any of the *ways*, features with details, works."""
+        for feature, how in ways:
+            if found[feature] is None:
+                return Layer(name, True, f"{effect}: {how}")
+        return Layer(name, False, f"not available: {found[ways[0][0]]}", fix)
+
+    tree = cgroups.find_tree()
+    counted = f"not available: {tree}; the supervisor of each kernel counts"
+    if isinstance(tree, cgroups.GroupTree):
+        counted = "limits total memory and processes"
+        counted += ", and gives each notebook an equal share of CPU" * ("cpu" in tree.folders)
+    another_user = (("switch", "another user id"),) if root else ()
+    fenced, filtered = found["fence"] is None, found["filter"] is None
+    modes = (("filter", "seccomp; modes and times can't be changed at all"),) if fenced else ()
+    # Seccomp refuses internet sockets; only Landlock refuses sockets of other processes.
+    sockets = (("signals", "seccomp and Landlock"),) if filtered else ()
     return (
-        Layer("environment", True, "no variable of the grader's environment is inherited"),
-        layer_of(
-            "scratch", "home, working and temporary folders are private",
-            ("mount", "in memory, of bounded size"),
-        ) if _has(found, "mount") else Layer(
-            "scratch", True,
-            f"home, working and temporary folders are private and removed afterwards; {WATCHED}",
-        ),
-        Layer("rlimits", True, "CPU time, memory, file size and open files are limited"),
         layer_of(
             "user", "runs as a user who owns nothing else",
-            *((("switch", "another user id"), ("mount", "another user id")) if root else ()),
-            ("user", "a user namespace"),
-            fix=spaces,
+            ("namespaces", "another user id" if root else "a user namespace"), *another_user,
         ),
         layer_of(
             "files", "only the interpreter, its packages and the scratch folder can be seen",
-            ("mount", "a mount namespace"),
-            ("fence", "Landlock, which can't hide names, sizes and times"), fix=spaces,
+            ("namespaces", "a mount namespace"),
+            ("fence", "Landlock, which can't hide names, sizes and times"),
         ),
         layer_of(
             "metadata", "modes, owners and times of files outside can't be changed",
-            ("mount", "a read-only view"),
-            *((("switch", "they belong to another user"),) if root else ()),
-            *((("filter", "seccomp; modes and times can't be changed at all"),) if fenced else ()),
-            fix=_LIBSECCOMP if _has(found, "fence") and not _has(found, "filter") else spaces,
+            ("namespaces", "a read-only view"), *another_user, *modes,
+            fix=_LIBSECCOMP if fenced and not filtered else spaces,
         ),
         layer_of(
             "network", "nothing can be reached",
-            ("net", "an empty network namespace"),
-            # Seccomp refuses internet sockets; only Landlock refuses sockets of other processes.
-            *((("signals", "seccomp and Landlock"),) if _has(found, "filter") else ()), fix=spaces,
+            ("namespaces", "an empty network namespace"), *sockets,
         ),
         layer_of(
             "processes", "no other process can be seen, signaled or left behind",
-            ("pid", "a pid namespace"), ("signals", "Landlock"), fix=spaces,
+            ("namespaces", "a pid namespace"), ("signals", "Landlock"),
         ),
-        layer_of("ipc", "no shared memory with others", ("ipc", "an ipc namespace"), fix=spaces),
-        layer_of("hostname", "a neutral host name", ("uts", "a uts namespace"), fix=spaces),
+        layer_of("ipc", "no shared memory with others", ("namespaces", "an ipc namespace")),
+        layer_of("hostname", "a neutral host name", ("namespaces", "a uts namespace")),
         layer_of(
             "landlock", "files and signals are refused a second time",
             ("fence", "Landlock"), fix="boot a Linux kernel with Landlock enabled",
@@ -306,7 +275,8 @@ def _list_layers(found: Mapping[str, str | None], *, root: bool) -> tuple[Layer,
             "system-calls", "calls that notebooks do not need are refused",
             ("filter", "seccomp"), fix=_LIBSECCOMP,
         ),
-        layer_of("privileges", "no capabilities, and no way to gain any", ("drop", "no_new_privs")),
+        Layer("privileges", True, "no capabilities, and no way to gain any: no_new_privs"),
+        Layer("cgroup", isinstance(tree, cgroups.GroupTree), counted),
     )  # fmt: skip
 
 

@@ -73,49 +73,43 @@ class MessageReader:
         self._longest = longest
         self._room = room
         self._held = bytearray()
-        self._begun: tuple[tuple[str, str] | None, int, int, int] | None = None
-        """Of the first message: kind and request, room, and where its content starts and ends."""
-        self._skipped: Message | None = None
         self._left = 0
         """Bytes that are still to come of a content that is not read."""
 
     def add(self, data: bytes) -> None:
         """Adds bytes that have arrived."""
-        if self._left:
-            gone = min(self._left, len(data))
-            self._left -= gone
-            data = data[gone:]
-        self._held += data
+        self._held += data[self._left :]
+        self._left = max(self._left - len(data), 0)
 
     def iter_messages(self) -> Iterator[Message]:
         """Yields the complete messages; ignores forged and garbled ones.
 
         Raises BrokenWireError if a length is impossible.
         """
-        while not self._left:
-            if self._skipped is not None:
-                skipped, self._skipped = self._skipped, None
-                yield skipped
-            begun = self._begun = self._begun or self._read_front()
-            if begun is None:
-                return
-            about, room, start, end = begun
+        while not self._left and (front := self._read_front()):
+            about, room, start, end = front
             if about is None or end - start > room:
-                self._skip_content(begun)
+                # Its signature can't be checked without reading it, so it is only counted.
+                self._left = max(end - len(self._held), 0)
+                del self._held[:end]
+                if about is not None and room >= 0:
+                    yield Message(*about, None, end - start)
                 continue
             if len(self._held) < end:
                 return
             tag = bytes(self._held[_SIZES.size : _FRONT])
             said = bytes(self._held[_FRONT:end])
             del self._held[:end]
-            self._begun = None
             if _compare(tag, _digest(self._key, said, "sha256")):
                 body = said[start - _FRONT :]
                 crowded = self._room is not None and is_crowded(body, MOST_MARKS)
                 yield from _parse_message(about, None if crowded else body, len(body))
 
     def _read_front(self) -> tuple[tuple[str, str] | None, int, int, int] | None:
-        """Returns the message that begins; None until its head is complete."""
+        """Returns the first message's kind and request, room, and start and end of its content.
+
+        Returns None until its head is complete.
+        """
         if len(self._held) < _FRONT:
             return None
         head_size, size = _SIZES.unpack_from(self._held)
@@ -129,16 +123,6 @@ class MessageReader:
         if self._room is not None and about is not None:
             room = self._room(*about)
         return about, room, start, start + size
-
-    def _skip_content(self, begun: tuple[tuple[str, str] | None, int, int, int]) -> None:
-        # Its signature can't be checked without reading it, so it is only counted.
-        about, room, start, end = begun
-        here = min(len(self._held), end)
-        del self._held[:here]
-        self._left = end - here
-        self._begun = None
-        if about is not None and room >= 0:
-            self._skipped = Message(*about, None, end - start)
 
 
 def _parse_head(head: bytes) -> tuple[str, str] | None:

@@ -6,23 +6,16 @@ import base64
 import os
 from pathlib import Path
 
-from grader.runtime.worker import landlock, seccomp, syscalls
-from grader.runtime.worker.limits import FILES, set_limits
+from grader.runtime.worker import landlock, syscalls
+from grader.runtime.worker.limits import set_limits
 from grader.runtime.worker.plan import KernelStart, SandboxPlan
 
-_FLAGS = {
-    "user": syscalls.CLONE_NEWUSER,
-    "mount": syscalls.CLONE_NEWNS,
-    "pid": syscalls.CLONE_NEWPID,
-    "net": syscalls.CLONE_NEWNET,
-    "ipc": syscalls.CLONE_NEWIPC,
-    "uts": syscalls.CLONE_NEWUTS,
-}
 
-
-def namespace_flags(plan: SandboxPlan, *without: str) -> int:
-    """Returns the namespaces of *plan* except those in *without*, as `unshare` takes them."""
-    return sum(_FLAGS[name] for name in plan["namespaces"] if name not in without)
+def enter_namespaces() -> None:
+    """Moves this process into new namespaces, and its children into a new pid namespace."""
+    if os.geteuid() != 0:
+        enter_user_namespace()
+    syscalls.unshare(syscalls.CLONE_KERNEL | syscalls.CLONE_NEWPID)
 
 
 def enter_user_namespace() -> None:
@@ -43,17 +36,13 @@ def switch_user(uid: int) -> None:
 
 
 def confine(plan: SandboxPlan, start: KernelStart) -> None:
-    """Applies the restrictions of *plan*, except the limit on open files; see `limit_files`.
-
-    Raises OSError, with the layer in its text.
-    """
+    """Applies the restrictions of *plan*. Raises OSError, with the layer in its text."""
     if start["uid"] is not None:
-        if plan["drop"] and "user" not in plan["namespaces"]:
-            syscalls.drop_bounding_set()  # which another user may not, without a new namespace
+        syscalls.drop_bounding_set()  # which another user may not
         switch_user(start["uid"])
-    if "user" in plan["namespaces"] and os.path.isdir("/proc/self"):  # noqa: PTH112
+    elif plan["view"] is not None:
         enter_user_namespace()
-    set_limits({name: most for name, most in start["rlimits"].items() if name != FILES})
+    set_limits(start["rlimits"])
     if plan["drop"]:
         syscalls.keep_capabilities()
         syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
@@ -67,9 +56,4 @@ def confine(plan: SandboxPlan, start: KernelStart) -> None:
             network=plan["loopback"],
         )
     if plan["filter"] is not None:
-        seccomp.load_filter(base64.b64decode(plan["filter"]))
-
-
-def limit_files(start: KernelStart) -> None:
-    """Sets the limit on open files, the last limit: it also counts files that are being sent."""
-    set_limits({name: most for name, most in start["rlimits"].items() if name == FILES})
+        syscalls.load_filter(base64.b64decode(plan["filter"]))

@@ -1,7 +1,7 @@
 """Tries which sandbox layers this machine offers, each in its own process.
 
-Run as `python -P -m grader.runtime.worker.feature_probe`. It reads the layers to try from standard
-input as JSON, and prints for each layer null, or the reason why it is not available.
+Run as `python -P -m grader.runtime.worker.feature_probe`. It reads the settings to try from
+standard input as JSON, and prints for each feature null, or the reason why it is not available.
 """
 
 from __future__ import annotations
@@ -10,65 +10,28 @@ import base64
 import contextlib
 import json
 import os
-import socket
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from grader.runtime.worker import landlock, seccomp, syscalls, view
-from grader.runtime.worker.confine import enter_user_namespace, switch_user
-from grader.runtime.worker.plan import FileView
+from grader.runtime.worker import landlock, syscalls, view
+from grader.runtime.worker.confine import enter_namespaces, switch_user
 
 _TEXT = 300
 
 
 def main() -> None:
-    """Tests every requested layer, and prints the results."""
+    """Tests every feature, and prints the results."""
     asked = json.load(sys.stdin)
     with tempfile.TemporaryDirectory(prefix="grader-") as folder:
-        found = {name: _try_in_child(attempt) for name, attempt in _attempts(asked, folder).items()}
+        found = {name: _find_reason(attempt, asked, folder) for name, attempt in _ATTEMPTS.items()}
     json.dump(found, sys.stdout)
 
 
-def _attempts(asked: dict[str, Any], folder: str) -> dict[str, Callable[[], None]]:
-    def unshare_alone(flag: int) -> Callable[[], None]:
-        return lambda: _unshare(flag)
-
-    def try_view(*, proc: bool) -> None:
-        _unshare(syscalls.CLONE_NEWNS | syscalls.CLONE_NEWPID)
-        seen: FileView = asked["view"]
-        seen["proc"] = proc
-        _check_in_child(lambda: view.enter_view(seen, folder))
-
-    def try_switch() -> None:
-        switch_user(asked["uid"])
-        for path in asked["needs"]:
-            os.close(os.open(path, os.O_RDONLY))
-
-    def try_user_namespace() -> None:
-        _unshare(syscalls.CLONE_NEWNS)
-        if os.geteuid() == 0:
-            switch_user(asked["uid"])
-        enter_user_namespace()
-
-    return {
-        "mount": lambda: try_view(proc=False),
-        "proc": lambda: try_view(proc=True),
-        "pid": lambda: _check_in_child(lambda: None, unshare_alone(syscalls.CLONE_NEWPID)),
-        "net": unshare_alone(syscalls.CLONE_NEWNET),
-        "ipc": unshare_alone(syscalls.CLONE_NEWIPC),
-        "uts": unshare_alone(syscalls.CLONE_NEWUTS),
-        "user": try_user_namespace,
-        "switch": try_switch,
-        "drop": _drop_privileges,
-        "filter": lambda: _check_filter(asked["filter"]),
-        "fence": lambda: _check_landlock(folder),
-        "signals": lambda: _check_signals(folder),
-    }
-
-
-def _try_in_child(attempt: Callable[[], None]) -> str | None:
+def _find_reason(
+    attempt: Callable[[dict[str, Any], str], None], asked: dict[str, Any], folder: str
+) -> str | None:
     """Runs *attempt* in a new process; returns why it failed, or None if it succeeded."""
     here, there = os.pipe()
     pid = os.fork()
@@ -76,7 +39,7 @@ def _try_in_child(attempt: Callable[[], None]) -> str | None:
         os.close(here)
         text = ""
         try:
-            attempt()
+            attempt(asked, folder)
         except Exception as error:  # noqa: BLE001
             text = str(error) or type(error).__name__
         with contextlib.suppress(OSError):
@@ -91,28 +54,24 @@ def _try_in_child(attempt: Callable[[], None]) -> str | None:
     return said.decode("utf-8", "replace") or "the process that tested it was killed"
 
 
-def _unshare(flag: int) -> None:
-    if os.geteuid() != 0:
-        enter_user_namespace()
-    syscalls.unshare(flag)
-
-
-def _check_in_child(attempt: Callable[[], None], before: Callable[[], None] = lambda: None) -> None:
-    before()
-    why = _try_in_child(attempt)
+def _try_namespaces(asked: dict[str, Any], folder: str) -> None:
+    enter_namespaces()
+    # Only a child is in the new pid namespace.
+    why = _find_reason(lambda asked, folder: view.enter_view(asked["view"], folder), asked, folder)
     if why is not None:
         raise OSError(why)
 
 
-def _drop_privileges() -> None:
-    syscalls.keep_capabilities()
-    syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
+def _try_user(asked: dict[str, Any], _: str) -> None:
+    switch_user(asked["uid"])
+    for path in asked["needs"]:
+        os.close(os.open(path, os.O_RDONLY))
 
 
-def _check_filter(program: str | None) -> None:
-    if program is None:
+def _try_filter(asked: dict[str, Any], _: str) -> None:
+    if asked["filter"] is None:
         raise OSError("libseccomp is not installed")
-    seccomp.load_filter(base64.b64decode(program))
+    syscalls.load_filter(base64.b64decode(asked["filter"]))
     try:
         syscalls.unshare(syscalls.CLONE_NEWUSER)
     except OSError:
@@ -120,10 +79,8 @@ def _check_filter(program: str | None) -> None:
     raise OSError("the filter was loaded but refuses nothing")
 
 
-def _check_landlock(folder: str) -> None:
-    if landlock.abi_version() == 0:
-        raise OSError("this kernel has no Landlock, or it is not enabled")
-    landlock.restrict(read=[folder], write=[], devices=[], network=False)
+def _try_landlock(_: dict[str, Any], folder: str) -> None:
+    landlock.restrict(read=[folder], write=[])
     try:
         os.close(os.open("/etc/passwd", os.O_RDONLY))
     except OSError:
@@ -131,13 +88,19 @@ def _check_landlock(folder: str) -> None:
     raise OSError("the restriction was accepted but has no effect")
 
 
-def _check_signals(folder: str) -> None:
-    here, there = socket.socketpair()
-    with here, there:
-        done = landlock.restrict(read=[folder], write=[], devices=[], network=False)
-    if "signals" not in done:
+def _try_landlock_signals(_: dict[str, Any], folder: str) -> None:
+    landlock.restrict(read=[folder], write=[])
+    if landlock.abi_version() < landlock.SIGNALS:
         raise OSError("this kernel's Landlock can't restrict signals (that needs Linux 6.12)")
 
+
+_ATTEMPTS: Mapping[str, Callable[[dict[str, Any], str], None]] = {
+    "namespaces": _try_namespaces,
+    "switch": _try_user,
+    "filter": _try_filter,
+    "fence": _try_landlock,
+    "signals": _try_landlock_signals,
+}
 
 if __name__ == "__main__":
     main()

@@ -24,13 +24,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from grader.runtime.worker import ipc, kernel, supervisor, syscalls, view, warm_up
-from grader.runtime.worker.confine import enter_user_namespace, namespace_flags
+from grader.runtime.worker import ipc, kernel, process_tree, supervisor, syscalls, view, warm_up
+from grader.runtime.worker.confine import enter_namespaces
 from grader.runtime.worker.limits import raise_file_limit
 from grader.runtime.worker.plan import KernelStart, SandboxPlan
-from grader.runtime.worker.watch import report
+from grader.runtime.worker.watch import make_child_alarm, report
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _ENDING_SECONDS = 5.0
 _REAPED = 5000
 
@@ -47,8 +46,9 @@ def main() -> None:
     try:
         os.umask(0o077)
         os.chdir("/")
-        if namespace_flags(plan):
-            _enter_namespaces(plan, line)
+        if plan["view"] is not None:
+            enter_namespaces()
+            _continue_in_child(line)
         _serve(plan, settings, line)
     except Exception as error:  # noqa: BLE001  # reported, since nobody sees what is printed here
         with contextlib.suppress(OSError):
@@ -56,14 +56,8 @@ def main() -> None:
         os._exit(1)
 
 
-def _enter_namespaces(plan: SandboxPlan, line: socket.socket) -> None:
-    """Enters new namespaces; returns only in the process that continues."""
-    if "user" in plan["namespaces"] and os.geteuid() != 0:
-        enter_user_namespace()
-    syscalls.unshare(namespace_flags(plan, "user"))
-    if "pid" not in plan["namespaces"]:
-        return
-    # Only a child is in the new pid namespace. When it ends, all processes there end.
+def _continue_in_child(line: socket.socket) -> None:
+    """Returns only in a child, which is in the new pid namespace: all end there when it ends."""
     pid = os.fork()
     if pid:
         line.close()
@@ -73,15 +67,14 @@ def _enter_namespaces(plan: SandboxPlan, line: socket.socket) -> None:
 
 
 def _serve(plan: SandboxPlan, settings: dict[str, Any], line: socket.socket) -> None:
-    # Held open, because there may be no /proc in the view.
-    itself = os.open("/proc/self", _FOLDER)
     if plan["view"] is not None:
         view.enter_view(plan["view"], settings["places"])
     kernel.create_kernel(settings["folder"])
     # Some packages need a folder to write to when they are imported.
     os.environ["HOME"] = os.environ["TMPDIR"] = settings["folder"]
     for name in settings["imports"]:
-        _import_module(name)
+        with contextlib.suppress(BaseException):  # the notebook that needs it raises it again
+            importlib.import_module(name)
     warm_up.defer_dynamo()
     if settings["warm_up"]:
         warm_up.run_operators(settings["device"])
@@ -95,11 +88,9 @@ def _serve(plan: SandboxPlan, settings: dict[str, Any], line: socket.socket) -> 
     gc.collect()
     gc.enable()
     gc.freeze()  # so that a child's collector does not touch, and so copy, what is shared
-    tasks = os.open("task", os.O_RDONLY | os.O_DIRECTORY, dir_fd=itself)
-    threads = len(os.listdir(tasks))  # noqa: PTH208  # by descriptor
-    os.close(tasks)
+    threads = len(process_tree.list_threads(os.getpid()))
     ipc.send_message(line, {"is": "up", "threads": threads, "about": _describe_environment()})
-    _ForkLoop(plan, line, itself, kernel.run_kernel).run()
+    _fork_supervisors(plan, line)
     _remove_folders(view.PLACES if plan["view"] is not None else settings["places"])
     os._exit(0)
 
@@ -116,15 +107,6 @@ def _remove_folders(places: str) -> None:
             shutil.rmtree(entry, ignore_errors=True)
 
 
-def _import_module(name: str) -> None:
-    before = set(sys.modules)
-    try:
-        importlib.import_module(name)
-    except BaseException:  # noqa: BLE001  # the notebook that needs it raises it again
-        for half in set(sys.modules) - before:
-            del sys.modules[half]
-
-
 def _describe_environment() -> dict[str, object]:
     """Returns interpreter, platform and packages, which are the same in every kernel."""
     packages = {}
@@ -138,62 +120,53 @@ def _describe_environment() -> dict[str, object]:
     }
 
 
-class _ForkLoop:
-    """Forks a supervisor, which forks a kernel, for every start that the grader requests."""
+def _fork_supervisors(plan: SandboxPlan, line: socket.socket) -> None:
+    """Forks a supervisor, which forks a kernel, for every start that the grader requests.
 
-    def __init__(
-        self, plan: SandboxPlan, line: socket.socket, itself: int, kernel: supervisor.KernelFunction
-    ):
-        self._plan = plan
-        self._kernel = kernel
-        self._line = line
-        self._own_namespace = -1
-        if "pid" in plan["namespaces"]:
-            self._own_namespace = os.open("ns/pid", os.O_RDONLY | os.O_CLOEXEC, dir_fd=itself)
-        self._proc = os.open("..", _FOLDER, dir_fd=itself)
-        os.close(itself)
-        self._wake, poke = os.pipe()
-        os.set_blocking(poke, False)
-        signal.set_wakeup_fd(poke, warn_on_full_buffer=False)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
-        self._poll = select.poll()
-        for source in (line, self._wake):
-            self._poll.register(source, select.POLLIN)
+    Returns when the grader has closed the line or is gone.
+    """
+    wake, more_children = make_child_alarm(), False
+    poll = select.poll()
+    for source in (line, wake):
+        poll.register(source, select.POLLIN)
+    while True:
+        sources = {source for source, _ in poll.poll(0 if more_children else None)}
+        if wake in sources:
+            os.read(wake, 512)
+        if wake in sources or more_children:
+            more_children = _reap_children()
+        if line.fileno() in sources:
+            message, files = ipc.receive_message(line)
+            if message is None:
+                return
+            _fork_supervisor(plan, message["start"], line, files)
+            for file in files:
+                os.close(file)
 
-    def run(self) -> None:
-        """Returns when the grader has closed the line or is gone."""
-        more_children = False
-        while True:
-            sources = {source for source, _ in self._poll.poll(0 if more_children else None)}
-            if self._wake in sources:
-                os.read(self._wake, 512)
-            if self._wake in sources or more_children:
-                more_children = _reap_children()
-            if self._line.fileno() in sources:
-                message, files = ipc.receive_message(self._line)
-                if message is None:
-                    return
-                self._fork_supervisor(message["start"], files)
-                for file in files:
-                    os.close(file)
 
-    def _fork_supervisor(self, start: KernelStart, files: list[int]) -> None:
-        """Forks a supervisor; an error concerns only this kernel and is reported on its line."""
-        try:
-            if self._own_namespace >= 0:
-                syscalls.unshare(syscalls.CLONE_NEWPID)
-            if os.fork() == 0:
-                signal.set_wakeup_fd(-1)
-                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                self._line.close()
-                line = socket.socket(fileno=files[0])
-                supervisor.serve(self._plan, start, line, files[1:], self._kernel, self._proc)
-        except OSError as error:
-            with socket.socket(fileno=os.dup(files[0])) as line:
-                report(line, {"is": "failed", "what": f"no new process: {error.strerror}"})
-        finally:
-            if self._own_namespace >= 0:
-                syscalls.setns(self._own_namespace, syscalls.CLONE_NEWPID)
+def _fork_supervisor(
+    plan: SandboxPlan, start: KernelStart, grader: socket.socket, files: list[int]
+) -> None:
+    """Forks a supervisor; an error concerns only this kernel and is reported on its line."""
+    line = socket.socket(fileno=os.dup(files[0]))
+    namespace = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        if plan["view"] is not None:
+            syscalls.unshare(syscalls.CLONE_NEWPID)
+        if os.fork() == 0:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            grader.close()
+            os.close(files.pop(0))
+            os.close(namespace)
+            supervisor.serve(plan, start, line, files)
+    except OSError as error:
+        report(line, {"is": "failed", "what": f"no new process: {error.strerror}"})
+    finally:
+        line.close()
+        if plan["view"] is not None:
+            syscalls.setns(namespace, syscalls.CLONE_NEWPID)
+        os.close(namespace)
 
 
 def _reap_children() -> bool:

@@ -6,9 +6,7 @@ process never holds one of these sockets.
 
 from __future__ import annotations
 
-import array
 import json
-import os
 import socket
 import traceback
 from collections.abc import Mapping, Sequence
@@ -29,29 +27,16 @@ def send_message(
     line: socket.socket, message: Mapping[str, Any], files: Sequence[int] = ()
 ) -> None:
     """Sends *message* with open files. Raises OSError if the other end is closed."""
-    data = json.dumps(message).encode()
-    extra = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", files))] if files else []
-    line.sendmsg([data], extra, socket.MSG_NOSIGNAL)
+    socket.send_fds(line, [json.dumps(message).encode()], files, socket.MSG_NOSIGNAL)
 
 
 def receive_message(line: socket.socket) -> tuple[dict[str, Any] | None, list[int]]:
     """Returns the next message and its files; None if the other end is closed."""
-    room = socket.CMSG_SPACE(_MOST_FILES * 4)
     try:
-        data, extra, _, _ = line.recvmsg(_LONGEST, room, socket.MSG_CMSG_CLOEXEC)
+        data, files, _, _ = socket.recv_fds(line, _LONGEST, _MOST_FILES, socket.MSG_CMSG_CLOEXEC)
     except ConnectionError:
         return None, []
-    files: list[int] = []
-    for level, kind, content in extra:
-        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-            found = array.array("i")
-            found.frombytes(content[: len(content) - len(content) % found.itemsize])
-            files += found
-    if not data:
-        for file in files:
-            os.close(file)
-        return None, []
-    return json.loads(data), files
+    return (json.loads(data) if data else None), files
 
 
 def format_failure(error: BaseException) -> str:

@@ -18,7 +18,7 @@ import socket
 import sys
 import threading
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,6 +26,7 @@ from typing import Any
 import traitlets
 from ipykernel.ipkernel import IPythonKernel
 from ipykernel.kernelapp import IPKernelApp
+from IPython.external.pickleshare import PickleShareDB
 from traitlets.config import Config
 
 from grader.runtime.worker.channel import Message, MessageReader
@@ -77,8 +78,7 @@ class GradedKernel(IPythonKernel):
         self.io_loop: Any = SimpleNamespace(
             add_callback=loop.call_soon_threadsafe, call_later=loop.call_later, asyncio_loop=loop
         )
-        requests = _Requests(wire, key, loop)
-        while (request := await requests.receive()) is not None:
+        async for request in _iter_requests(wire, key):
             await self._serve_request(request)
             if os.getpid() != self._pid:
                 os._exit(0)  # a child process of a cell, which must not serve requests
@@ -89,7 +89,7 @@ class GradedKernel(IPythonKernel):
         self.set_parent([], parent, channel="shell")
         content = request.content or {}
         if request.kind == "execute":
-            reply = _interrupted_reply()
+            reply: dict[str, Any] = {"status": "error", "ename": "KeyboardInterrupt", "evalue": ""}
             with self._allow_interrupt():
                 reply = await self._execute(str(content["code"]), silent=bool(content["silent"]))
             ended = ("status", {"execution_state": "idle"})
@@ -168,39 +168,16 @@ class GradedKernel(IPythonKernel):
             return ""
 
 
-class _Requests:
-    """The grader's requests, one after another."""
-
-    def __init__(self, wire: socket.socket, key: bytes, loop: asyncio.AbstractEventLoop):
-        wire.setblocking(False)
-        self._wire = wire
-        self._loop = loop
-        self._unpacking = MessageReader(key, _LONGEST_REQUEST)
-        self._arrived: asyncio.Future[None] = loop.create_future()
-        loop.add_reader(wire, self._mark_arrived)
-
-    def _mark_arrived(self) -> None:
-        self._loop.remove_reader(self._wire)
-        if not self._arrived.done():
-            self._arrived.set_result(None)
-
-    async def receive(self) -> Message | None:
-        """Returns the next request; None when the wire is closed."""
-        while True:
-            for message in self._unpacking.iter_messages():
-                return message
-            await self._arrived
-            self._arrived = self._loop.create_future()
-            try:
-                data = self._wire.recv(_AT_ONCE)
-            except (BlockingIOError, InterruptedError):
-                data = None
-            except OSError:
-                return None
-            if data == b"":
-                return None
-            self._unpacking.add(data or b"")
-            self._loop.add_reader(self._wire, self._mark_arrived)
+async def _iter_requests(wire: socket.socket, key: bytes) -> AsyncIterator[Message]:
+    """Yields the grader's requests, one after another, until the wire is closed."""
+    wire.setblocking(False)
+    reader = MessageReader(key, _LONGEST_REQUEST)
+    loop = asyncio.get_running_loop()
+    with contextlib.suppress(OSError):
+        while data := await loop.sock_recv(wire, _AT_ONCE):
+            reader.add(data)
+            for message in reader.iter_messages():
+                yield message
 
 
 def _error_text(error: BaseException) -> str:
@@ -208,10 +185,6 @@ def _error_text(error: BaseException) -> str:
         return str(error)[:_LONGEST_TEXT]
     except Exception:  # noqa: BLE001  # a student's exception class may raise anything
         return ""
-
-
-def _interrupted_reply() -> dict[str, Any]:
-    return {"status": "error", "ename": "KeyboardInterrupt", "evalue": ""}
 
 
 def create_kernel(folder: str) -> None:
@@ -250,16 +223,15 @@ def _warm_up(shell: Any) -> None:
     shell.user_ns |= dict.fromkeys(("_", "__", "___"), "")
 
 
-def run_kernel(start: KernelStart, tell: int, sockets: Sequence[int]) -> None:
-    """Serves requests on the wire in *sockets* until the process is ended.
+def run_kernel(start: KernelStart, tell: int, wire_file: int) -> None:
+    """Serves requests on the socket *wire_file* until the process is ended.
 
     Writes "+" and the kernel's key to *tell* when it is ready.
     """
     (kernel,) = _made
     shell: Any = kernel.shell
-    if "IPYTHONDIR" in start["environment"]:
-        shell.ipython_dir = start["environment"]["IPYTHONDIR"]
-    shell.db = None
+    shell.ipython_dir = start["environment"].get("IPYTHONDIR", start["root"])
+    shell.db = PickleShareDB(os.path.join(shell.ipython_dir, "db"))  # noqa: PTH118
     # As in every notebook: before the packages and after the standard library.
     places = [n for n, path in enumerate(sys.path) if path.endswith("-packages")]
     sys.path.insert(min(places, default=len(sys.path)), "")
@@ -270,7 +242,7 @@ def run_kernel(start: KernelStart, tell: int, sockets: Sequence[int]) -> None:
     # Created after the fork, so that no kernel finds another's key in inherited memory.
     key = secrets.token_hex(_KEY_BYTES).encode()
     session.key = key
-    wire = socket.socket(fileno=sockets[0])
+    wire = socket.socket(fileno=wire_file)
     publisher = Publisher(os.dup(wire.fileno()), key)
     caught = _redirect_output(start["root"])
     streams = [Stream(n, publisher, caught) for n in ("stdout", "stderr")]

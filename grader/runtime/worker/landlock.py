@@ -32,19 +32,11 @@ _IOCTL_DEV = 1 << 15
 _RESOLVE_UNIX = 1 << 16
 
 # The first ABI that knows of rights, and their bits.
+SIGNALS = 6
+"""The first ABI that refuses signals to processes outside, and abstract sockets."""
 _FILES = {1: (1 << 13) - 1, 2: 1 << 13, 3: _TRUNCATE, 5: _IOCTL_DEV, 9: _RESOLVE_UNIX}
 _NETWORK = {4: 0b11, 10: 0b1100}
-_SCOPES = {6: 0b11}
-
-_NAMES = (
-    (1, "files"),
-    (3, "truncation"),
-    (4, "tcp"),
-    (6, "abstract-sockets"),
-    (6, "signals"),
-    (9, "unix-sockets"),
-    (10, "udp"),
-)
+_SCOPES = {SIGNALS: 0b11}
 
 _READ = _EXECUTE | _READ_FILE | _READ_DIR
 _DEVICE = _READ_FILE | _WRITE_FILE | _READ_DIR | _TRUNCATE | _IOCTL_DEV
@@ -74,27 +66,6 @@ def abi_version() -> int:
         return 0
 
 
-def missing_reason() -> str:
-    """Returns why there is no Landlock; empty if there is."""
-    try:
-        syscalls.syscall(_CREATE_RULESET, None, 0, _ASK_VERSION)
-    except OSError as error:
-        return {
-            errno.ENOSYS: "this kernel was built without Landlock, or is older than 5.13",
-            errno.EOPNOTSUPP: "Landlock is off: add it to lsm= on the kernel command line",
-        }.get(error.errno or 0, "a filter around this process refuses Landlock's system calls")
-    return ""
-
-
-def covered_operations(version: int, *, network: bool = False) -> tuple[str, ...]:
-    """Returns what `restrict` refuses if `abi_version` returns *version*.
-
-    Among files, truncation, tcp, abstract-sockets, signals, unix-sockets and udp.
-    """
-    kept = ("tcp", "udp") if network else ()
-    return tuple(name for first, name in _NAMES if first <= version and name not in kept)
-
-
 def restrict(
     *,
     read: Sequence[str],
@@ -102,28 +73,32 @@ def restrict(
     devices: Sequence[str] = (),
     names: Sequence[str] = (),
     network: bool = False,
-) -> tuple[str, ...]:
+) -> None:
     """Restricts this thread, and all that it starts, to the given paths, for good.
 
     Below *read*, files can be read and executed; below *write* also created, changed, moved and
     removed, except devices; *devices* can be read, written and controlled; below *names*, folders
-    can only be listed. A path can be a single file; missing paths are skipped. Returns what is
-    refused from now on, as in `covered_operations`. Raises OSError.
+    can only be listed. A path can be a single file; missing paths are skipped. *network* allows
+    TCP and UDP. Raises OSError.
     """
     version = abi_version()
     if not version:
-        raise OSError(errno.EOPNOTSUPP, f"landlock: {missing_reason()}")
+        raise OSError(errno.EOPNOTSUPP, "landlock: this kernel has none, or it is not enabled")
+    files, ports, scopes = (
+        sum(bits for first, bits in table.items() if first <= version)
+        for table in (_FILES, {} if network else _NETWORK, _SCOPES)
+    )
+    wanted = _Ruleset(files, ports, scopes)
+    ruleset = _call_landlock(_CREATE_RULESET, ctypes.byref(wanted), ctypes.sizeof(wanted))
     allowed = ((read, _READ), (write, _WRITE), (devices, _DEVICE), (names, _READ_DIR))
-    ruleset, version = _create_ruleset(version, network=network)
     try:
         for paths, rights in allowed:
             for path in paths:
-                _add_rule(ruleset, path, rights & _rights_of_version(_FILES, version))
+                _add_rule(ruleset, path, rights & files)
         syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
-        _call_landlock("entering", _RESTRICT_SELF, ruleset)
+        _call_landlock(_RESTRICT_SELF, ruleset)
     finally:
         os.close(ruleset)
-    return covered_operations(version, network=network)
 
 
 def list_allowed_paths(folder: str, without: Sequence[str]) -> list[str]:
@@ -133,9 +108,7 @@ def list_allowed_paths(folder: str, without: Sequence[str]) -> list[str]:
     listed itself: also pass it to `restrict` as *names*. Links are left out, since their targets
     have their own paths.
     """
-    return list(
-        _iter_allowed_paths(os.path.realpath(folder), {os.path.realpath(path) for path in without})
-    )
+    return list(_iter_allowed_paths(os.path.realpath(folder), set(map(os.path.realpath, without))))
 
 
 def _iter_allowed_paths(path: str, without: set[str]) -> Iterable[str]:
@@ -157,30 +130,6 @@ def _is_within(path: str, folder: str) -> bool:
     return os.path.commonpath((path, folder)) == folder
 
 
-def _rights_of_version(table: dict[int, int], version: int) -> int:
-    return sum(bits for first, bits in table.items() if first <= version)
-
-
-def _create_ruleset(version: int, *, network: bool) -> tuple[int, int]:
-    """Creates a ruleset that refuses all that *version* can; returns it and the version in effect.
-
-    Some distributions report a newer version than they support; then an older one is used.
-    """
-    while True:
-        scopes, ports = (
-            _rights_of_version(_SCOPES, version),
-            0 if network else _rights_of_version(_NETWORK, version),
-        )
-        wanted = _Ruleset(_rights_of_version(_FILES, version), ports, scopes)
-        what = ctypes.byref(wanted), ctypes.sizeof(wanted)
-        try:
-            return _call_landlock("making the rules", _CREATE_RULESET, *what), version
-        except OSError as error:
-            if version == 1 or error.errno not in (errno.EINVAL, errno.E2BIG):
-                raise
-        version -= 1
-
-
 def _add_rule(ruleset: int, path: str, rights: int) -> None:
     try:
         place = os.open(path, os.O_PATH | os.O_CLOEXEC)
@@ -190,17 +139,14 @@ def _add_rule(ruleset: int, path: str, rights: int) -> None:
         if not stat.S_ISDIR(os.fstat(place).st_mode):
             rights &= _ON_A_FILE
         if rights:
-            rule = _PathBeneath(rights, place)
-            _call_landlock(
-                f"allowing {path}", _ADD_RULE, ruleset, _PATH_BENEATH, ctypes.byref(rule)
-            )
+            rule = ctypes.byref(_PathBeneath(rights, place))
+            _call_landlock(_ADD_RULE, ruleset, _PATH_BENEATH, rule)
     finally:
         os.close(place)
 
 
-def _call_landlock(what: str, number: int, *arguments: object) -> int:
+def _call_landlock(number: int, *arguments: object) -> int:
     try:
         return syscalls.syscall(number, *arguments, 0)
     except OSError as error:
-        reason = os.strerror(error.errno or 0)
-        raise OSError(error.errno, f"landlock: {what}: {reason}") from None
+        raise OSError(error.errno, f"landlock: {os.strerror(error.errno or 0)}") from None

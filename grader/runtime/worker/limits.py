@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 if sys.platform != "win32":
     import resource
 
-FILES = "RLIMIT_NOFILE"
 _SLACK_SECONDS = 5
 
 
@@ -47,23 +46,20 @@ def raise_file_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-# Maps a module to the function that seeds it.
-_SEEDED: dict[str, Callable[[Any, int], Any]] = {
-    "random": lambda module, seed: module.seed(seed),
-    "numpy.random": lambda module, seed: module.seed(seed),
-    "torch": lambda module, seed: module.manual_seed(seed),
-}
+# Maps a module to the name of its function that seeds it.
+_SEEDED = {"random": "seed", "numpy.random": "seed", "torch": "manual_seed"}
 
 
 def seed_all(seed: int) -> None:
     """Seeds random, numpy and torch: now if they are loaded, else when they are imported."""
-    waiting = set(_SEEDED)
-    for name, plant in _SEEDED.items():
+    waiting = set()
+    for name, function in _SEEDED.items():
         if name in sys.modules:
-            waiting.discard(name)
-            module = sys.modules[name]
             # Seeding torch's other devices takes milliseconds; the fork server has done it.
-            plant(getattr(module, "default_generator", module), seed % 2**32)
+            module = getattr(sys.modules[name], "default_generator", sys.modules[name])
+            getattr(module, function)(seed % 2**32)
+        else:
+            waiting.add(name)
     if waiting:
         sys.meta_path.insert(0, _SeedOnImport(waiting, seed % 2**32))
 
@@ -80,12 +76,11 @@ class _SeedOnImport:
         if name not in self._waiting:
             return None
         others = (finder for finder in sys.meta_path if finder is not self)
-        for finder in others:
-            spec = finder.find_spec(name, path, target)
-            if spec is not None and spec.loader is not None:
-                self._seed_after_loading(spec.loader, name)
-                return spec
-        return None
+        found = (finder.find_spec(name, path, target) for finder in others)
+        spec = next((spec for spec in found if spec is not None), None)
+        if spec is not None and spec.loader is not None:
+            self._seed_after_loading(spec.loader, name)
+        return spec
 
     def _seed_after_loading(self, loader: Any, name: str) -> None:
         load = loader.exec_module
@@ -94,6 +89,6 @@ class _SeedOnImport:
             load(module)
             if name in self._waiting:  # before this, the module may only have been searched for
                 self._waiting.discard(name)
-                _SEEDED[name](module, self._seed)
+                getattr(module, _SEEDED[name])(self._seed)
 
         loader.exec_module = exec_module

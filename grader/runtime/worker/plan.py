@@ -15,8 +15,6 @@ class FileView(TypedDict):
     devices: list[str]
     texts: dict[str, str]
     """Small generated files, such as /etc/passwd."""
-    proc: bool
-    """Whether to mount a new /proc; otherwise there is none."""
 
 
 class LandlockRules(TypedDict):
@@ -32,9 +30,8 @@ class LandlockRules(TypedDict):
 class SandboxPlan(TypedDict):
     """The layers to apply; None or an empty value applies nothing."""
 
-    namespaces: list[str]
-    """Names among user, mount, pid, net, ipc and uts."""
     view: FileView | None
+    """If set, the fork server and each kernel also enter new namespaces."""
     fence: LandlockRules | None
     filter: str | None
     """The seccomp program, in base64."""

@@ -19,7 +19,8 @@ _UNUSED_UID = 1 << 24
 def end_processes(namespace: bool, uid: int | None = None) -> None:
     """Ends every process of the submission; returns when they are gone, or after 20 seconds.
 
-    *uid* is their user id if it is not this process's.
+    With *namespace*, they are all processes that this one can see. *uid* is their user id if it is
+    not this process's.
     """
     end = time.monotonic() + _ENDING_SECONDS
     if not namespace:
@@ -28,15 +29,12 @@ def end_processes(namespace: bool, uid: int | None = None) -> None:
         _end_descendants(end)
         return
     while time.monotonic() < end:
-        with contextlib.suppress(OSError):
-            os.kill(-1, signal.SIGKILL)  # every process that number 1 can see
+        _kill([-1])
         try:
             while os.waitpid(-1, 0)[0]:
                 pass
         except ChildProcessError:
             return
-        except OSError:
-            time.sleep(0.005)
 
 
 def _end_processes_of_user(uid: int) -> None:
@@ -53,8 +51,7 @@ def _end_processes_of_user(uid: int) -> None:
     try:
         os.kill(1, 0)  # a process that may signal that one would end too many
     except PermissionError:
-        with contextlib.suppress(OSError):
-            os.kill(-1, signal.SIGKILL)
+        _kill([-1])
     finally:
         os.setresuid(*me)
 
@@ -66,13 +63,17 @@ def _end_descendants(end: float) -> None:
     """
     before: list[int] = []
     while time.monotonic() < end:
-        found = _list_children(PROC, os.getpid())[0]
+        found = _list_children(os.getpid())
         _kill(found)
         if found == before:  # they are slow to end, and others below them may go on
-            _kill(list_descendants()[0])
+            _kill(list_descendants())
             time.sleep(_PAUSE_SECONDS)
         before = found
-        if _reap_children(len(found) + 1):
+        try:
+            for _ in range(len(found) + 1):
+                if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                    break
+        except ChildProcessError:
             return
 
 
@@ -82,38 +83,19 @@ def _kill(pids: Iterable[int]) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def _reap_children(most: int) -> bool:
-    """Reaps at most *most* exited children; returns whether no child is left."""
-    try:
-        for _ in range(most):
-            if os.waitpid(-1, os.WNOHANG)[0] == 0:
-                break
-    except ChildProcessError:
-        return True
-    return False
-
-
-def list_descendants(proc: str = PROC) -> tuple[list[int], int]:
-    """Returns all processes below this one, parents first, and their number of threads.
-
-    Processes have the ids that *proc* shows, which differ from ours if it is the machine's.
-    """
-    found: list[int] = []
-    threads = 0
-    with contextlib.suppress(OSError):
-        found.append(int(os.readlink(f"{proc}/self")))  # noqa: PTH115
-    for pid in found:
-        children, more = _list_children(proc, pid)
-        found += children
-        threads += more
-    return found[1:], threads - 1
+def list_descendants() -> list[int]:
+    """Returns all processes below this one, parents first."""
+    return list_tree([os.getpid()])[1:]
 
 
 def list_tree(roots: Iterable[int], proc: str = PROC) -> list[int]:
     """Returns *roots* and all processes below them, by the ids that *proc* shows."""
     found = list(dict.fromkeys(roots))
+    known = set(found)
     for pid in found:
-        found += [child for child in _list_children(proc, pid)[0] if child not in found]
+        new = [child for child in _list_children(pid, proc) if child not in known]
+        found += new
+        known.update(new)
     return found
 
 
@@ -125,14 +107,11 @@ def list_threads(pid: int, proc: str = PROC) -> list[int]:
         return []
 
 
-def _list_children(proc: str, pid: int) -> tuple[list[int], int]:
-    """Returns the children of all threads of a process, and its number of threads."""
+def _list_children(pid: int, proc: str = PROC) -> list[int]:
+    """Returns the children of all threads of a process."""
     found: list[int] = []
-    threads = 0
     with contextlib.suppress(OSError):
-        tasks = os.listdir(f"{proc}/{pid}/task")  # noqa: PTH208
-        threads = len(tasks)
-        for task in tasks:
-            text = Path(f"{proc}/{pid}/task/{task}/children").read_text()
+        for thread in list_threads(pid, proc):
+            text = Path(f"{proc}/{pid}/task/{thread}/children").read_text()
             found += map(int, text.split())
-    return found, threads
+    return found

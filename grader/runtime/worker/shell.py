@@ -99,19 +99,6 @@ class GradedShell(ZMQInteractiveShell):
     def _update_exit_now(self, change: Any) -> None:
         """Does nothing: exit() would end the kernel a moment later, in a later cell."""
 
-    @property
-    def db(self) -> Any:
-        """The storage of magics, in the student's folder, created when it is first needed."""
-        if self._db is None:
-            from IPython.external.pickleshare import PickleShareDB
-
-            self._db = PickleShareDB(os.path.join(self.ipython_dir, "db"))  # noqa: PTH118
-        return self._db
-
-    @db.setter
-    def db(self, value: Any) -> None:
-        self._db = value
-
     def showtraceback(self, *args: Any, **options: Any) -> None:
         """Records where a cell raised, without formatting the traceback, which is slow."""
         if options.get("running_compiled_code"):

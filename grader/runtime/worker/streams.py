@@ -7,7 +7,6 @@ import os
 import select
 import threading
 import time
-from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
@@ -19,12 +18,10 @@ MOST_BYTES = 4_000_000
 """Limit in bytes for one cell; of further output, only a part and its length are sent."""
 RESERVE = 1_000_000
 """Reserved for output that decides marks (values and stderr), and for the end of a stream."""
-MOST_PRINTED = 256_000
-"""Characters that are sent of the start of what a cell prints, and as many of its end."""
+MOST_PRINTED = 128_000
+"""Characters that are sent of the start of what a cell prints, of its end, and of one value."""
 
 _CHUNK = 32_000
-_KEPT = 16_000
-"""Characters kept of a text that is too long to send."""
 _PAUSE_SECONDS = 0.2
 
 
@@ -50,17 +47,19 @@ class Publisher:
     def send_message(self, kind: str, to: str, content: object, *, last: bool = False) -> None:
         """Sends a message, unless this is a child process of the kernel.
 
-        Beyond the cell's limit, the message is shortened; if that does not fit either, it is only
-        counted. The end of a stream (*last*) and output that decides marks may use the reserve.
+        Beyond the cell's limit, only the length of the message is sent, or added to that of later
+        output. The end of a stream (*last*) and output that decides marks may use the reserve.
         """
         if os.getpid() != self._pid:
             return
         message = pack_message(self._key, kind, to, content)
-        if kind != "status" and self._spent + len(message) > MOST_BYTES:
+        name = content.get("name") if isinstance(content, dict) else None
+        decides = last or kind in ("status", "execute_result") or name == "stderr"
+        room = MOST_BYTES + (RESERVE if decides else 0) - self._spent
+        if len(message) > room:
             size = len(message)
-            message = pack_message(self._key, kind, to, _shorten(content, size))
-            room = MOST_BYTES + (RESERVE if last or _affects_marks(kind, content) else 0)
-            if self._spent + len(message) > room:
+            message = pack_message(self._key, kind, to, {"name": name, "cut": size})
+            if len(message) > room:
                 self._dropped += size
                 return
         self._spent += len(message)
@@ -115,29 +114,6 @@ class Publisher:
         return self._wire
 
 
-def _affects_marks(kind: str, content: Any) -> bool:
-    """Returns whether a mark can depend on the message: a value, or text on stderr."""
-    return kind == "execute_result" or (kind == "stream" and content.get("name") == "stderr")
-
-
-def _shorten(content: Any, size: int) -> dict[str, Any]:
-    """Returns a stand-in for *content* of *size* bytes: some of its text, and how much was cut.
-
-    Of printed text the end, since its start has been sent; of a displayed value the start.
-    """
-    content = content if isinstance(content, dict) else {}
-    text, data = content.get("text"), content.get("data")
-    if isinstance(text, str):
-        kept = text[-_KEPT:]
-        cut = content.get("cut", 0) + len(text) - len(kept)
-        return {"name": content.get("name"), "text": kept, "cut": cut}
-    plain = data.get("text/plain") if isinstance(data, dict) else None
-    if isinstance(plain, str):
-        kept = plain[:_KEPT]
-        return {"data": {"text/plain": kept}, "cut": size - len(kept)}
-    return {"cut": size}
-
-
 class WireSession(Session):
     """Sends what libraries display over the wire, however they address it."""
 
@@ -150,7 +126,7 @@ class WireSession(Session):
         *args: Any,
         **kwargs: Any,
     ) -> Any:
-        """Sends a Jupyter message, without the parts that only its protocol uses."""
+        """Sends the text of a Jupyter message; the grader reads neither pictures nor widgets."""
         if not isinstance(stream, Publisher):
             return super().send(stream, msg_or_type, content, parent, *args, **kwargs)
         if isinstance(msg_or_type, dict):
@@ -158,8 +134,15 @@ class WireSession(Session):
         else:
             about = extract_header(parent) if parent else {}
             message = {"msg_type": msg_or_type, "parent_header": about, "content": content}
-        to = message.get("parent_header") or {}
-        stream.send_message(str(message["msg_type"]), str(to.get("msg_id", "")), message["content"])
+        to = str((message.get("parent_header") or {}).get("msg_id", ""))
+        if message["msg_type"] == "error":
+            stream.send_message("error", to, message["content"])
+        elif message["msg_type"] in ("display_data", "execute_result"):
+            text = message["content"]["data"].get("text/plain")
+            if isinstance(text, str):
+                sent: dict[str, Any] = {"data": {"text/plain": text[:MOST_PRINTED]}}
+                cut = {"cut": len(text) - MOST_PRINTED} if len(text) > MOST_PRINTED else {}
+                stream.send_message(message["msg_type"], to, sent | cut)
         return message
 
 
@@ -182,7 +165,7 @@ class Stream(io.TextIOBase):
     def _reset(self) -> None:
         self._parts: list[str] = []
         self._size = 0
-        self._tail: deque[str] = deque()
+        self._tail: list[str] = []
         self._tail_size = 0
         self._left = MOST_PRINTED
         self._cut = 0
@@ -219,15 +202,15 @@ class Stream(io.TextIOBase):
         return len(text)
 
     def _keep_tail(self, text: str) -> None:
-        if len(text) > MOST_PRINTED:
-            self._cut += len(text) - MOST_PRINTED
-            text = text[-MOST_PRINTED:]
         self._tail.append(text)
         self._tail_size += len(text)
-        while self._tail_size - len(self._tail[0]) > MOST_PRINTED:
-            dropped = len(self._tail.popleft())
-            self._tail_size -= dropped
-            self._cut += dropped
+        if self._tail_size > 2 * MOST_PRINTED:
+            self._cut_tail()
+
+    def _cut_tail(self) -> None:
+        kept = "".join(self._tail)[-MOST_PRINTED:]
+        self._cut += self._tail_size - len(kept)
+        self._tail, self._tail_size = [kept], len(kept)
 
     def flush(self) -> None:
         """Sends the buffer."""
@@ -254,9 +237,9 @@ class Stream(io.TextIOBase):
         """Sends the rest, including the end of output that was too long."""
         with self._lock:
             self._collect_c_output()
+            self._cut_tail()
             self._parts += self._tail
-            self._tail.clear()
-            self._tail_size = 0
+            self._tail, self._tail_size = [], 0
             self._send(last=True)
 
     def _send(self, *, last: bool = False) -> None:
@@ -274,10 +257,6 @@ class Stream(io.TextIOBase):
     def fileno(self) -> int:
         """Returns a descriptor whose output is also collected."""
         return 1 if self.name == "stdout" else 2
-
-    def isatty(self) -> bool:
-        """Returns False."""
-        return False
 
     def writable(self) -> bool:
         """Returns True."""

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
+import socket
 import struct
 from functools import cache
 from typing import Any
 
-CLONE_NEWNS = 0x00020000
-CLONE_NEWUTS = 0x04000000
-CLONE_NEWIPC = 0x08000000
 CLONE_NEWUSER = 0x10000000
 CLONE_NEWPID = 0x20000000
-CLONE_NEWNET = 0x40000000
+CLONE_KERNEL = 0x4C020000
+"""CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC and CLONE_NEWNET: namespaces of every kernel."""
 
 MS_RDONLY = 0x1
 MS_NOSUID = 0x2
@@ -23,24 +23,25 @@ MS_REMOUNT = 0x20
 MS_BIND = 0x1000
 MS_REC = 0x4000
 MS_PRIVATE = 0x40000
-MNT_DETACH = 2
+_MNT_DETACH = 2
 
 PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
-PR_SET_SECCOMP = 22
-PR_CAPBSET_DROP = 24
+_PR_SET_SECCOMP = 22
+_PR_CAPBSET_DROP = 24
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
-PR_CAP_AMBIENT = 47
-PR_CAP_AMBIENT_CLEAR_ALL = 4
+_PR_CAP_AMBIENT = 47
+_PR_CAP_AMBIENT_CLEAR_ALL = 4
 
-_SIOCGIFFLAGS = 0x8913
+_SECCOMP_MODE_FILTER = 2
+_SECCOMP_INSTRUCTION = 8
 _SIOCSIFFLAGS = 0x8914
 _IFF_UP = 1
 _CAPABILITY_VERSION_3 = 0x20080522
 _LAST_CAPABILITY = 63
+CAP_DAC_READ_SEARCH = 2
 CAP_KILL = 5
-CAP_SETGID = 6
 CAP_SETUID = 7
 CAP_SYS_PTRACE = 19
 
@@ -93,7 +94,7 @@ def mount(source: str, target: str, kind: str = "", flags: int = 0, data: str = 
 
 def unmount(target: str) -> None:
     """Detaches a mount, even if it is in use."""
-    call_libc("umount2", os.fsencode(target), ctypes.c_int(MNT_DETACH))
+    call_libc("umount2", os.fsencode(target), ctypes.c_int(_MNT_DETACH))
 
 
 def pivot_root(root: str) -> None:
@@ -101,14 +102,14 @@ def pivot_root(root: str) -> None:
     os.chdir(root)
     # Both arguments may be the same folder: the old root then lies on top of the new one.
     call_libc("pivot_root", b".", b".")
-    call_libc("umount2", b".", ctypes.c_int(MNT_DETACH))
+    unmount(".")
     os.chdir("/")
 
 
 def keep_capabilities(kept: int = 0) -> None:
     """Drops all capabilities except those in the mask *kept*, for good."""
     drop_bounding_set(kept)
-    load_libc().prctl(PR_CAP_AMBIENT, ctypes.c_ulong(PR_CAP_AMBIENT_CLEAR_ALL), 0, 0, 0)
+    load_libc().prctl(_PR_CAP_AMBIENT, ctypes.c_ulong(_PR_CAP_AMBIENT_CLEAR_ALL), 0, 0, 0)
     header = struct.pack("Ii", _CAPABILITY_VERSION_3, 0)
     found = ctypes.create_string_buffer(24)
     call_libc("capget", header, found)
@@ -122,17 +123,26 @@ def drop_bounding_set(kept: int = 0) -> None:
     # Unknown capabilities, and dropping without the right to, are refused, which does no harm.
     for number in range(_LAST_CAPABILITY + 1):
         if not kept & (1 << number):
-            load_libc().prctl(PR_CAPBSET_DROP, ctypes.c_ulong(number), 0, 0, 0)
+            load_libc().prctl(_PR_CAPBSET_DROP, ctypes.c_ulong(number), 0, 0, 0)
+
+
+def load_filter(program: bytes) -> None:
+    """Applies a seccomp filter to this thread and all that it starts, for good.
+
+    Sets no_new_privs too. Raises OSError if the kernel refuses the filter.
+    """
+    count, rest = divmod(len(program), _SECCOMP_INSTRUCTION)
+    if rest:
+        raise OSError(errno.EINVAL, f"{len(program)} bytes are not a system-call filter")
+    kept = ctypes.create_string_buffer(program, len(program))
+    whole = ctypes.create_string_buffer(struct.pack("HP", count, ctypes.addressof(kept)))
+    prctl(PR_SET_NO_NEW_PRIVS, 1)
+    prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(whole))
 
 
 def bring_up_loopback() -> None:
     """Brings up the loopback interface of this network namespace."""
-    import fcntl
-    import socket
+    import fcntl  # missing on Windows
 
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
-        request = struct.pack("16sh22x", b"lo", 0)
-        answer = fcntl.ioctl(control, _SIOCGIFFLAGS, request)
-        (flags,) = struct.unpack_from("h", answer, 16)
-        request = struct.pack("16sh22x", b"lo", flags | _IFF_UP)
-        fcntl.ioctl(control, _SIOCSIFFLAGS, request)
+        fcntl.ioctl(control, _SIOCSIFFLAGS, struct.pack("16sh22x", b"lo", _IFF_UP))

@@ -22,7 +22,7 @@ _PARTS = ("home", "work", "tmp", "shm")
 def enter_view(view: FileView, places: str) -> None:
     """Restricts this process, and all that it forks, to *view* and the folder *places*.
 
-    Needs a new mount namespace, and shows /proc only in a new pid namespace. Raises OSError.
+    Needs new mount and pid namespaces. Raises OSError.
     """
     syscalls.mount("none", "/", flags=syscalls.MS_REC | syscalls.MS_PRIVATE)
     os.umask(0o022)  # a kernel that runs as another user must be able to read the view
@@ -38,18 +38,9 @@ def enter_view(view: FileView, places: str) -> None:
     _bind(f"/proc/self/fd/{held}", _NEW + PLACES, read_only=False)
     for descriptor in (held, *sources.values()):
         os.close(descriptor)
-    if view["proc"]:
-        # Now: Linux allows it only while another complete /proc is visible.
-        mount_proc(_NEW)
+    _mount_proc(_NEW)  # now: Linux allows it only while another complete /proc is visible
     syscalls.pivot_root(_NEW)
-    flags = (
-        syscalls.MS_REMOUNT
-        | syscalls.MS_BIND
-        | syscalls.MS_RDONLY
-        | syscalls.MS_NOSUID
-        | syscalls.MS_NODEV
-    )
-    syscalls.mount("", "/", flags=flags)
+    _remount("/", syscalls.MS_RDONLY | syscalls.MS_NODEV)
 
 
 def _create_contents(view: FileView) -> None:
@@ -95,14 +86,14 @@ def _bind(source: str, target: str, *, read_only: bool, device: bool = False) ->
         goal.parent.mkdir(parents=True, exist_ok=True)
         goal.touch()
     syscalls.mount(source, target, flags=syscalls.MS_BIND)
-    flags = syscalls.MS_REMOUNT | syscalls.MS_BIND | syscalls.MS_NOSUID
-    flags |= syscalls.MS_RDONLY if read_only else 0
-    flags |= 0 if device else syscalls.MS_NODEV
-    _remount(target, flags)
+    _remount(
+        target, (syscalls.MS_RDONLY if read_only else 0) | (0 if device else syscalls.MS_NODEV)
+    )
 
 
 def _remount(target: str, flags: int) -> None:
-    """Sets *flags* on a mount, with inherited flags that can't be cleared."""
+    """Sets *flags* and MS_NOSUID on a mount, with inherited flags that can't be cleared."""
+    flags |= syscalls.MS_REMOUNT | syscalls.MS_BIND | syscalls.MS_NOSUID
     inherited = os.statvfs(target).f_flag
     for ours, theirs in (
         (syscalls.MS_NODEV, os.ST_NODEV),
@@ -113,16 +104,17 @@ def _remount(target: str, flags: int) -> None:
     syscalls.mount("", target, flags=flags)
 
 
-def mount_proc(root: str = "") -> None:
+def _mount_proc(root: str = "") -> None:
     """Mounts a /proc of this pid namespace. Raises OSError if a container forbids it."""
     flags = syscalls.MS_NOSUID | syscalls.MS_NODEV | syscalls.MS_NOEXEC
     syscalls.mount("proc", root + "/proc", "proc", flags)
 
 
-def mount_kernel_folder(owner: int | None, size: int, *, proc: bool) -> None:
+def enter_kernel_view(owner: int | None, size: int) -> None:
     """Creates the folder of one kernel, in memory and of at most *size* bytes; hides all others.
 
-    Needs a new mount namespace, copied from that of an enclosed fork server. Raises OSError.
+    Also sets a neutral host name. Needs new namespaces, copied from those of a fork server in its
+    view. Raises OSError.
     """
     who = os.getuid() if owner is None else owner
     options = f"size={size},mode=700,nr_inodes={max(size // 4096, 1000)}"
@@ -136,8 +128,8 @@ def mount_kernel_folder(owner: int | None, size: int, *, proc: bool) -> None:
     for name in ("/tmp", "/var/tmp"):  # noqa: S108
         _mount_temporary_folder(name)
     syscalls.unmount(PLACES)
-    if proc:
-        mount_proc()
+    _mount_proc()
+    syscalls.call_libc("sethostname", HOST.encode(), len(HOST))
 
 
 def _mount_temporary_folder(folder: str) -> None:
@@ -150,8 +142,3 @@ def _mount_temporary_folder(folder: str) -> None:
         os.mkdir(inner, 0o755)  # noqa: PTH102
         syscalls.mount(f"{folder}/{name}", inner, flags=both)
     syscalls.mount(ROOT + "/tmp", folder, flags=both)  # noqa: S108
-
-
-def set_host_name() -> None:
-    """Sets a neutral host name."""
-    syscalls.call_libc("sethostname", HOST.encode(), len(HOST))
