@@ -98,12 +98,11 @@ FORBIDDEN = {"pickle", "dill", "marshal", "shelve"}
 # What runs in the student's process or its fork server: nothing that knows a key. For each place,
 # what it may import of the grader, and which libraries beyond the standard one.
 BEHIND_THE_WALL = {
-    "wire/probe": (set(), set()),
-    "wire/trial": (set(), {"numpy", "torch"}),
-    "wire/inputs": (set(), {"numpy", "torch"}),
+    "wire/encoding": (set(), {"numpy", "torch"}),
+    "wire/calls": ({"wire/encoding"}, {"numpy", "torch"}),
     "wire/watch": (set(), set()),
     "runtime/worker": (
-        {"runtime/worker", "wire/probe", "wire/trial"},
+        {"runtime/worker", "wire/calls", "wire/encoding"},
         {"IPython", "ipykernel", "jupyter_client", "tornado", "traitlets", "zmq"},
     ),
 }
@@ -241,7 +240,7 @@ def test_the_fork_server_loads_nothing_that_knows_a_key() -> None:
     code += "print(json.dumps(list(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     ours = {name for name in json.loads(done.stdout) if name.startswith("grader.")}
-    known = ["runtime/worker", "wire/probe", "wire/trial"]
+    known = ["runtime/worker", "wire/calls", "wire/encoding"]
     packages = {"runtime", "wire"}
     ours = {name.removeprefix("grader.") for name in ours}
     assert {name for name in ours if not is_in(name, known)} == packages
@@ -270,7 +269,7 @@ def test_nothing_is_unpickled_or_evaluated() -> None:
                 wrong.append(f"{path.name}:{node.lineno}: {node.func.id}")
     # Some run inside the student's kernel, where running code is the whole point; and solutions
     # are run by one function alone. The gate pickles for its own processes, which run solutions.
-    known = ("trial.py", "authored.py", "rank_pool.py")
+    known = ("calls.py", "solutions.py", "rank_pool.py")
     assert [w for w in wrong if not w.startswith(known)] == []
 
 

@@ -178,7 +178,7 @@ def _example_trials(sheets: Mapping[str, Sheet | None]) -> Iterator[CallPlan]:
         if kind is None or sheet is None:
             continue
         try:
-            found = kind.trial(name, kind.from_sheet(sheet))
+            found = kind.call_plan(name, kind.from_sheet(sheet))
         except (KeyError, TypeError, ValueError):
             continue  # the notebook's own description of the answer was edited
         if found is not None:

@@ -53,6 +53,11 @@ class Settings:
             limits["processes"] = _FIRST_PROCESSES
         how = [limits, device, sorted(names), self.loopback, self.variables]
         if trials:
-            how.append([[t.name, t.seconds, t.race and asdict(t.race), *t.digests] for t in trials])
+            how.append(
+                [
+                    [t.name, t.seconds, t.benchmark and asdict(t.benchmark), *t.digests]
+                    for t in trials
+                ]
+            )
         text = json.dumps(how, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]

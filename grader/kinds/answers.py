@@ -7,7 +7,7 @@ import json
 from grader.kinds.base import Kind, Unreadable
 from grader.model import Key
 from grader.units.quantity import Value
-from grader.wire import probe
+from grader.wire import encoding
 
 AN_EXPLANATION = "A person reads this and grades it by the rubric."
 """A sample answer to a part that a person grades."""
@@ -22,7 +22,7 @@ def right_value(kind: Kind, key: Key) -> object | None:
     if answer is None or kind.needs_solution:
         return None
     try:
-        value: object = kind.read(kind.ideal_raw(probe.encode(answer), key), key)
+        value: object = kind.read(kind.ideal_raw(encoding.encode_answer(answer), key), key)
     except Unreadable as reason:
         raise ValueError(f"its right answer can't be read: {reason.sentence}") from None
     return value

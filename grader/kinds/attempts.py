@@ -9,13 +9,11 @@ from typing import Any, ClassVar, Literal
 
 from grader.errors import PackageError
 from grader.kinds import student_tools as tools
-from grader.kinds.hidden import pins
-from grader.kinds.hidden.cases import SolutionFunctions, load_solution_functions
-from grader.kinds.hidden.compare import (
-    Closeness,
-)
-from grader.kinds.hidden.form import form_difference
-from grader.kinds.hidden.pins import ExpectedProperties, HiddenCase, Keep
+from grader.kinds.hidden import analysis, kept_cases
+from grader.kinds.hidden.compare import Closeness, form_difference
+from grader.kinds.hidden.kept_cases import HiddenCase, Keep
+from grader.kinds.hidden.review import SourceReview, digest_of_review
+from grader.kinds.hidden.solutions import SolutionFunctions, load_solution_functions
 from grader.model import Call, CallPlan, Draw, Key, Part, Text, packages
 from grader.model.packages import Package
 from grader.model.spec import STRICT, Share
@@ -80,7 +78,7 @@ class CodeKey(Key):
     draw: Draw
     starter: str
     examples: tuple[tuple[str, str], ...]
-    keep: Keep = field(default=pins.make_anew, compare=False, repr=False)
+    keep: Keep = field(default=kept_cases.make_anew, compare=False, repr=False)
     """Where cases and expected results are kept."""
 
     @cached_property
@@ -94,44 +92,49 @@ class CodeKey(Key):
         """The hidden cases in the order of their calls. Raises as `hidden`."""
         data = self.keep(self._cases_digest, lambda: self.solution_functions.draw_cases())  # noqa: PLW0108 - loads the solution
         order = self.draw.order(f"cases/{self.part.id}", len(data))
-        return pins.read_cases(data, self.part.closeness, order)
+        return kept_cases.read_cases(data, self.part.closeness, order)
 
     @cached_property
-    def expected(self) -> tuple[object, ...]:
-        """The expected result of each case, as from `pins.read_expected`. Raises as `hidden`."""
-        known = dict(
-            zip(
-                self._distinct_calls,
-                map(pins.read_expected, self._expected_data["wanted"]),
-                strict=True,
-            )
-        )
+    def expected(self) -> tuple[Mapping[str, Any], ...]:
+        """The expected result of each case as JSON data. Raises as `cases`.
+
+        Either a `value`, the name of the exception that it `raises`, or, if only properties decide,
+        a result of the same `form`; None if the author checks the form, or the reference raised.
+        """
+        known = dict(zip(self._distinct_calls, self._all_expected["wanted"], strict=True))
         return tuple(known[case.call] for case in self.cases)
 
     def find_broken_property(
-        self, case: HiddenCase, raw: Mapping[str, object], want: object
+        self, case: HiddenCase, raw: Mapping[str, object], want: Mapping[str, object]
     ) -> str | None:
         """Returns the first property that does not hold for a result; None if all hold.
 
         The form is checked first, so that the author's code meets only results that it was written
         for.
         """
-        if isinstance(want, ExpectedProperties):
-            faults = (form_difference(decode_result(raw), form, case.near) for form in want.forms)
-            why = next(filter(None, faults), None)
-            if "form" in self._expected_data["asks"]:
-                why = self.solution_functions.ask("form", case.call, raw)
-            if why is not None:
-                return why
-        return (
-            self.solution_functions.ask("holds", case.call, raw)
-            if "holds" in self._expected_data["asks"]
-            else None
-        )
+        asks, why = self._all_expected["asks"], None
+        if "form" in asks and "form" in want:
+            why = self.solution_functions.ask("form", case.call, raw)
+        elif want.get("form") is not None:
+            why = form_difference(decode_result(raw), decode_result(want["form"]), case.near)
+        if why is None and "holds" in asks:
+            why = self.solution_functions.ask("holds", case.call, raw)
+        return why
+
+    def review(self, source: str) -> SourceReview:
+        """Returns what the text of a student's code shows; kept like the hidden cases.
+
+        Raises NotAnalyzedError.
+        """
+        if not self.part.forbid and len(source) > analysis.MOST_HERE:
+            return SourceReview()  # longer than any starter
+        what = (source, self.part.id, self.starter, self.part.forbid)
+        found = self.keep(digest_of_review(*what), lambda: analysis.review_source(*what))
+        return SourceReview(**found)
 
     @cached_property
     def _cases_digest(self) -> str:
-        return pins.digest_of_cases(self.part.id, self.draw)
+        return kept_cases.digest_of_cases(self.part.id, self.draw)
 
     @property
     def _distinct_calls(self) -> tuple[Call, ...]:
@@ -139,19 +142,13 @@ class CodeKey(Key):
         return tuple(dict.fromkeys(case.call for case in self.cases))
 
     @cached_property
-    def _expected_data(self) -> Mapping[str, Any]:
-        digest = pins.digest_of_expected(self._cases_digest, self.part.driver, self.tools)
-        found: Mapping[str, Any] = self.keep(digest, self._make_expected)
+    def _all_expected(self) -> Mapping[str, Any]:
+        """What `SolutionFunctions.expected_results` made."""
+        digest = kept_cases.digest_of_expected(self._cases_digest, self.part.driver, self.tools)
+        found: Mapping[str, Any] = self.keep(
+            digest, lambda: self.solution_functions.expected_results(self._distinct_calls)
+        )
         return found
-
-    def _make_expected(self) -> object:
-        asks = [kind for kind in ("form", "holds") if self.solution_functions.get(kind) is not None]
-        return {
-            "asks": asks,
-            "wanted": [
-                self.solution_functions.expected_result(call) for call in self._distinct_calls
-            ],
-        }
 
     @property
     def tools(self) -> tuple[str, ...]:
@@ -163,7 +160,7 @@ class CodeKey(Key):
         """The packages that a machine needs to run the student's code."""
         return required_packages(self.part, self.draw.solution)
 
-    def trial(self, name: str) -> CallPlan:
+    def call_plan(self, name: str) -> CallPlan:
         """Returns the calls to make, with the visible examples first.
 
         If a package that the solution needs is missing, the hidden cases are left out; the part is
@@ -212,8 +209,12 @@ class CodeAnswer:
     """A student's code and the results of calling it."""
 
     source: str
+    review: SourceReview = field(default_factory=SourceReview)
+    """What the source shows."""
     unseen: str = ""
     """Why the source could not be analyzed; empty if it was analyzed."""
     calls: tuple[Mapping[str, object], ...] = ()
+    measurement: Mapping[str, object] = field(default_factory=dict)
+    """What the measurement of a `measurement` part found; empty if there is none."""
     deferred: str = ""
     """The device or package that the part waits for."""

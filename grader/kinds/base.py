@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 from grader.model import CallPlan, Draw, Judgement, Key, Part, Raw, Verdict
 from grader.registry import Registry
 from grader.units.quantity import Value
-from grader.wire import probe
+from grader.wire import encoding
 
 
 class Unreadable(Exception):  # noqa: N818 - it is an answer, not an error
@@ -110,7 +110,7 @@ class KindOf(ABC, Generic[K, V]):
         answer = self.answer(key)
         if answer is None:
             return "This part is graded manually."
-        value = self.read(self.ideal_raw(probe.encode(answer), key), key)
+        value = self.read(self.ideal_raw(encoding.encode_answer(answer), key), key)
         return f"**{self.format_value(value, key)}**"
 
     def sheet(self, key: K) -> Mapping[str, object]:
@@ -133,7 +133,7 @@ class KindOf(ABC, Generic[K, V]):
         Raises ValueError if it is not an answer of this kind.
         """
         try:
-            return self.read(self.ideal_raw(probe.encode(answer), key), key)
+            return self.read(self.ideal_raw(encoding.encode_answer(answer), key), key)
         except Unreadable as reason:
             raise ValueError(reason.sentence) from None
 
@@ -141,7 +141,7 @@ class KindOf(ABC, Generic[K, V]):
         """Returns the value that later parts compute with; None if it can't be carried forward."""
         return None
 
-    def trial(self, name: str, key: K) -> CallPlan | None:
+    def call_plan(self, name: str, key: K) -> CallPlan | None:
         """Returns what the runner does with the answer *name*; None if it only reads its value."""
         return None
 

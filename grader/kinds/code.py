@@ -7,16 +7,15 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import get_args
 
-from grader.kinds import rules, samples, student_tools
+from grader.kinds import samples, student_tools
 from grader.kinds.attempts import Code, CodeAnswer, CodeExample, CodeKey
 from grader.kinds.base import UNDRAWN, Example, KindOf, Unreadable, kinds
-from grader.kinds.hidden import analysis
 from grader.kinds.hidden.analysis import NotAnalyzedError
-from grader.kinds.hidden.cases import run_here
 from grader.kinds.hidden.compare import Closeness
-from grader.kinds.hidden.judging import CaseResults, example_fault
+from grader.kinds.hidden.judging import CaseResults, broken_rule, example_fault, rule_doubt
+from grader.kinds.hidden.review import SourceReview
+from grader.kinds.hidden.solutions import run_here
 from grader.kinds.hidden.source import definitions
-from grader.kinds.hidden.statements import count_lines
 from grader.kinds.scalars import refusal
 from grader.kinds.texts import fill
 from grader.model import CallPlan, Draw, Judgement, Raw, Verdict, packages
@@ -61,49 +60,47 @@ class CodeKind(KindOf[CodeKey, CodeAnswer]):
         if not isinstance(calls, list):
             raise refusal(value if isinstance(value, dict) else {}, _WANTED)
         source = re.sub(rf"\b{re.escape(name)}\b", key.part.id, source) if name else source
-        unseen = str(raw.get("unseen") or "")
+        review, unseen = SourceReview(), str(raw.get("unseen") or "")
         try:
-            if _is_untouched(source, key):
-                raise Unreadable("The starter code is unchanged.", blank=True)
+            review = key.review(source)
         except NotAnalyzedError as error:
             unseen = unseen or str(error)
+        if review.is_starter:
+            raise Unreadable("The starter code is unchanged.", blank=True)
+        measured = raw.get("race")
         return CodeAnswer(
             source=source,
+            review=review,
             unseen=unseen,
             calls=tuple(c for c in calls if isinstance(c, dict)),
+            measurement=measured if isinstance(measured, dict) else {},
             deferred=next((one for one in _WAITS if one == raw.get("deferred")), ""),
         )
 
     def judge(self, value: CodeAnswer, key: CodeKey) -> Judgement:
-        rule = rules.find_broken_rule(value, key.part)
+        rule = broken_rule(value, key.part)
         if rule is not None:
             note = f"This part must be solved without {rule}."
             return Judgement(share=0.0, verdict=Verdict.INCORRECT, note=note)
         if value.deferred:
             return Judgement(share=None, verdict=Verdict.UNSETTLED, note=_WAITS[value.deferred])
         try:
-            found = CaseResults(value, key)
+            judgement = CaseResults(value, key).judgement()
         except LookupError:
             note = "The code was run on inputs that no longer count; it will be run again."
             return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
-        judgement = found.judgement()
-        doubt = rules.find_doubt(value, key.part, earns=judgement.share != 0)
+        doubt = rule_doubt(value, key.part, earns=judgement.share != 0)
         if doubt is None:
             return judgement
         note = f"This part forbids some functions, and {doubt}; a person will review it."
         return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
 
-    def trial(self, name: str, key: CodeKey) -> CallPlan:
-        return key.trial(name)
+    def call_plan(self, name: str, key: CodeKey) -> CallPlan:
+        return key.call_plan(name)
 
     def format_value(self, value: CodeAnswer, key: CodeKey) -> str:
-        what, said = value.deferred, "code"
-        # All tools, because a sheet does not say which ones the notebook contains.
-        given = [student_tools.source(name) for name in student_tools.known()]
-        lines = count_lines(value.source, given)
-        if lines:
-            said = f"code of {lines} {'line' if lines == 1 else 'lines'}"
-        return f"{said}, not run: {what} is not installed" if what in packages.PACKAGES else said
+        what = value.deferred
+        return f"code, not run: {what} is not installed" if what in packages.PACKAGES else "code"
 
     def example_results(self, value: CodeAnswer, key: CodeKey) -> tuple[ExampleResult, ...]:
         """Returns how the visible examples went; empty if the machine could not run them."""
@@ -129,7 +126,7 @@ class CodeKind(KindOf[CodeKey, CodeAnswer]):
         )
         name = key.part.id
         raised = {"is": "raised", "type": "NoSuchError", "what": ""}
-        fails = [{"call": digest, **raised} for digest in key.trial(name).digests]
+        fails = [{"call": digest, **raised} for digest in key.call_plan(name).digests]
         source = f"def {name}(*arguments, **named):\n    raise NoSuchError"
         wrong = {"t": "code", "source": source, "name": name, "calls": fails}
         return (
@@ -158,7 +155,7 @@ class CodeKind(KindOf[CodeKey, CodeAnswer]):
         if waits:
             raw = {"t": "code", "source": source, "name": name, "value": {"t": "object"}}
             return {**raw, "calls": [], "deferred": waits[0]}
-        return run_here(key.trial(name), source, function)
+        return run_here(key.call_plan(name), source, function)
 
     def instructions(self, key: CodeKey) -> str:
         without = ", ".join(key.part.forbid)
@@ -199,18 +196,6 @@ class CodeKind(KindOf[CodeKey, CodeAnswer]):
 
     def explain(self, key: CodeKey) -> str:
         return f"A solution:\n\n```python\n{self.answer(key)}\n```"
-
-
-def _is_untouched(source: str, key: CodeKey) -> bool:
-    """Returns whether the code is the starter except for comments and layout.
-
-    Raises NotAnalyzedError.
-    """
-    if len(source) > analysis.MOST_HERE:  # longer than any starter
-        return False
-    mine = analysis.definitions([source], key.part.id)
-    given = definitions([key.starter], key.part.id)
-    return bool(mine) and analysis.shape_of(mine) == analysis.shape_of(given)
 
 
 def _starter_defines(starter: str, name: str) -> bool:

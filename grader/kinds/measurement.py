@@ -79,14 +79,14 @@ class MeasurementKey(CodeKey):
 
     part: Measurement
 
-    def trial(self, name: str) -> CallPlan:
-        """Returns the calls, and the race if this key belongs to a release."""
-        calls = CodeKey.trial(self, name)
+    def call_plan(self, name: str) -> CallPlan:
+        """Returns the calls, and the benchmark if this key belongs to a release."""
+        calls = CodeKey.call_plan(self, name)
         if not self.draw.solution:
             return calls
         marks = tuple(step.ratio for step in self.part.speed)
         work = self.part.work
-        race = Benchmark(
+        benchmark = Benchmark(
             setup=self.setup,
             marks=marks,
             rounds=self.part.rounds,
@@ -97,7 +97,7 @@ class MeasurementKey(CodeKey):
             bytes_moved=self._evaluate_amount(work.bytes, "B"),
             dtype=work.dtype,
         )
-        return replace(calls, race=race)
+        return replace(calls, benchmark=benchmark)
 
     def _evaluate_amount(self, expression: Expr, unit: str) -> float:
         found = evaluate(expression, self.draw.scope, self.draw.facts)
@@ -110,13 +110,6 @@ class MeasurementKey(CodeKey):
         return (
             f"{student_tools.source('launches')}\n{setup}" if self.part.by == "launches" else setup
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimedAnswer(CodeAnswer):
-    """The student's code, the results of calling it, and the measurement."""
-
-    race: Mapping[str, object]
 
 
 class MeasurementKind(CodeKind):
@@ -137,31 +130,17 @@ class MeasurementKind(CodeKind):
         known = super().key(part, draw)
         return MeasurementKey(part=part, draw=draw, starter=known.starter, examples=known.examples)
 
-    def read(self, raw: Raw, key: CodeKey) -> TimedAnswer:
-        attempt = super().read(raw, key)
-        race = raw.get("race")
-        return TimedAnswer(
-            source=attempt.source,
-            unseen=attempt.unseen,
-            calls=attempt.calls,
-            deferred=attempt.deferred,
-            race=race if isinstance(race, dict) else {},
-        )
-
     def judge(self, value: CodeAnswer, key: CodeKey) -> Judgement:
-        right = super().judge(value, key)
-        part = key.part
+        right, part = super().judge(value, key), key.part
         if right.share is None or not isinstance(part, Measurement):
             return right
-        kept = part.correct
         if right.share < 1:
-            earned = round(kept * right.share, 6)
             note = f"{right.note} Speed counts only if all groups pass."
-            return replace(right, share=earned, note=note)
-        return _judge_speed(part, value.race if isinstance(value, TimedAnswer) else {}, kept)
+            return replace(right, share=round(part.correct * right.share, 6), note=note)
+        return _judge_speed(part, value.measurement)
 
     def simulate_run(self, key: CodeKey, name: str, source: str, function: str = "") -> Raw:
-        """Returns the raw answer with a race that is clearly won: speed is not measured here."""
+        """Returns the raw answer with a measurement that earns all points, as none is made here."""
         raw = super().simulate_run(key, name, source, function)
         part = key.part
         assert isinstance(part, Measurement)  # noqa: S101 - the key's type
@@ -169,103 +148,71 @@ class MeasurementKind(CodeKind):
         rounds = [[1.0, best] for _ in range(6)]
         if part.by != "time":
             return {**raw, "race": {"counts": rounds, "wrong": 0, "by": part.by}}
-        race = {"overhead": 0.0, "alone": [best] * 3, "rounds": rounds, "wrong": 0}
-        return {**raw, "race": race}
+        measured = {"overhead": 0.0, "alone": [best] * 3, "rounds": rounds, "wrong": 0}
+        return {**raw, "race": measured}
 
 
-def _judge_speed(part: Measurement, race: Mapping[str, object], kept: float) -> Judgement:
-    """Returns the judgment of correct code, given its race."""
+def _judge_speed(part: Measurement, measured: Mapping[str, object]) -> Judgement:
+    """Returns the judgment of correct code; an inconclusive measurement never costs points."""
+    what = _COUNTED.get(part.by)
     try:
-        ratio = ratios.measured_ratio(race)
+        ratio = ratios.measured_ratio(measured)
     except ratios.TooSlowError as error:
-        return _correct_but_slow(kept, f"All hidden cases pass, but {error}.")
+        return _judgement(part.correct, f"All hidden cases pass, but {error}.")
     except ratios.RanWrongError as error:
-        note = f"All hidden cases pass, but {error}."
-        return Judgement(share=0.0, verdict=Verdict.INCORRECT, note=note)
+        return _judgement(0.0, f"All hidden cases pass, but {error}.")
+    except ratios.ElsewhereError as error:
+        note = f"The rest waits for a machine that counts {what}: {error}. No points are deducted."
+    except ratios.DisturbedError as error:
+        note = f"The count is not reliable: {error}. A person will review it."
     except ratios.NotMeasuredError as error:
-        return _judge_unmeasured(part, race, error)
-    if part.by != "time":
-        return _judge_count(part, ratio, race, kept)
-    if ratios.is_too_fast(race):
-        note = "All hidden cases pass. It is faster than this machine should allow"
-        return Judgement(
-            share=None, verdict=Verdict.UNSETTLED, note=f"{note}; a person will review it."
-        )
-    return _judge_time(part, ratio, race, kept)
-
-
-def _judge_unmeasured(
-    part: Measurement, race: Mapping[str, object], error: ratios.NotMeasuredError
-) -> Judgement:
-    """Returns an unsettled judgment: an inconclusive measurement never costs points."""
-    right = "All hidden cases pass."
-    if isinstance(error, ratios.ElsewhereError):
-        what = f"The rest waits for a machine that counts {_WORDS[part.by]}"
-        note = f"{right} {what}: {error}. No points are deducted."
-    elif isinstance(error, ratios.DisturbedError):
-        note = f"{right} The count is not reliable: {error}. A person will review it."
-    elif part.by == "time":
-        return _unsettled(f"{right} The speed could not be measured: {error}.", race)
+        failed = f"{what} could not be counted" if what else "speed could not be measured"
+        note = f"The {failed}: {error}. {ratios.next_step(measured)}"
     else:
-        return _unsettled(f"{right} The {_WORDS[part.by]} could not be counted: {error}.", race)
-    return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
+        return _judge_ratio(part, ratio, measured)
+    return _judgement(None, f"All hidden cases pass. {note}")
 
 
-def _judge_count(
-    part: Measurement, ratio: ratios.Estimate, race: Mapping[str, object], kept: float
+def _judge_ratio(
+    part: Measurement, ratio: ratios.Estimate, measured: Mapping[str, object]
 ) -> Judgement:
-    mine, ours = ratios.median_counts(race)
-    what = _WORDS[part.by]
-    told = f"It uses {mine:,.0f} {what}, and the baseline {ours:,.0f}"
+    """Judges by the highest threshold that *ratio* reaches; open if it is too close to one."""
+    right, between = "All hidden cases pass.", f"{ratio.low:.3g} and {ratio.high:.3g}"
+    if part.by != "time":
+        mine, ours = ratios.median_counts(measured)
+        told = f"It uses {mine:,.0f} {_COUNTED[part.by]}, and the baseline {ours:,.0f}"
+        between = f"a ratio of {between.replace('and', 'to')}"
+    elif ratios.is_too_fast(measured):
+        note = "It is faster than this machine should allow; a person will review it."
+        return _judgement(None, f"{right} {note}")
+    else:
+        told = f"It is {ratio.middle:.3g} times as fast as the baseline"
+        between = f"between {between}"
     if any(ratio.is_at_least(step.ratio) is None for step in part.speed):
-        between = f"a ratio of {ratio.low:.3g} to {ratio.high:.3g}"
-        return _unsettled(
-            f"All hidden cases pass. {told} ({between}): too close to a threshold.", race
-        )
-    return _judge_ratio(part, ratio, kept, told)
-
-
-def _judge_time(
-    part: Measurement, ratio: ratios.Estimate, race: Mapping[str, object], kept: float
-) -> Judgement:
-    told = f"{ratio.middle:.3g} times as fast as the baseline"
-    if any(ratio.is_at_least(step.ratio) is None for step in part.speed):
-        between = f"between {ratio.low:.3g} and {ratio.high:.3g}"
-        busy = ratios.is_busy(race)
+        busy = part.by == "time" and ratios.is_busy(measured)
         why = "the machine was busy" if busy else "too close to a threshold"
-        return _unsettled(f"All hidden cases pass. It is {told} ({between}): {why}.", race)
-    return _judge_ratio(part, ratio, kept, f"It is {told}")
-
-
-def _judge_ratio(part: Measurement, ratio: ratios.Estimate, kept: float, told: str) -> Judgement:
-    """Judges by the highest threshold that *ratio* reaches; it is clearly on one side of each."""
+        return _judgement(None, f"{right} {told} ({between}): {why}. {ratios.next_step(measured)}")
     steps = sorted(part.speed, key=lambda step: step.ratio)
     reached = [step for step in steps if ratio.is_at_least(step.ratio)]
-    earned = reached[-1].share if reached else 0.0
-    total = round(kept + (1 - kept) * earned, 6)
+    total = round(part.correct + (1 - part.correct) * (reached[-1].share if reached else 0.0), 6)
     if total >= 1:
         return Judgement(share=1.0, verdict=Verdict.CORRECT, note=f"{told}.")
     nearest = next(step for step in steps if step not in reached)
-    note = f"All hidden cases pass. {told}. A ratio of {nearest.ratio:g} earns more."
-    return _correct_but_slow(total, note)
+    return _judgement(total, f"{right} {told}. A ratio of {nearest.ratio:g} earns more.")
 
 
-_WORDS = {
+_COUNTED = {
     "launches": "kernel launches",
     "instructions": "instructions",
     "page_faults": "page faults",
 }
 
 
-def _correct_but_slow(earned: float, note: str) -> Judgement:
-    """Returns the judgment of correct code that may be too slow for all points."""
-    verdict = Verdict.PARTIAL if earned else Verdict.INCORRECT
-    return Judgement(share=round(earned, 6), verdict=verdict, note=note)
-
-
-def _unsettled(note: str, race: Mapping[str, object]) -> Judgement:
-    note = f"{note} {ratios.next_step(race)}"
-    return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
+def _judgement(share: float | None, note: str) -> Judgement:
+    """Returns the judgment of correct code that does not earn all points; None if it is open."""
+    verdict = Verdict.PARTIAL if share else Verdict.INCORRECT
+    verdict = Verdict.UNSETTLED if share is None else verdict
+    return Judgement(share=share and round(share, 6), verdict=verdict, note=note)
 
 
 kinds.add("measurement")(MeasurementKind())

@@ -48,7 +48,7 @@ class MeasuredPrediction:
     """A prediction and its measurement."""
 
     value: int | float
-    race: Mapping[str, object]
+    measurement: Mapping[str, object]
     deferred: str = ""
     """The package that the measurement waits for."""
 
@@ -59,18 +59,18 @@ class PredictionKind(NumericKind):
     spec = Prediction
     is_measured = True
 
-    def trial(self, name: str, key: NumericKey) -> CallPlan | None:
+    def call_plan(self, name: str, key: NumericKey) -> CallPlan | None:
         part = key.part
         if not isinstance(part, Prediction) or not part.setup:
             return None
-        race = Benchmark(setup=fill(part.setup, key.draw), alone=True, rounds=part.rounds)
+        benchmark = Benchmark(setup=fill(part.setup, key.draw), alone=True, rounds=part.rounds)
         return CallPlan(
             name=name,
             alias=part.id,
             tools=tuple(tools.source(one) for one in part.tools),
             needs=required_packages(part, ""),
             seconds=part.seconds,
-            race=race,
+            benchmark=benchmark,
         )
 
     def key(self, part: NumberPart, draw: Draw) -> NumericKey:
@@ -82,7 +82,7 @@ class PredictionKind(NumericKind):
         return NumericKind.key(self, part, draw)
 
     def read(self, raw: Raw, key: NumericKey) -> MeasuredPrediction:  # type: ignore[override]
-        value, race, deferred = raw, raw.get("race"), ""
+        value, measured, deferred = raw, raw.get("race"), ""
         if raw.get("t") == "measured":
             deferred = str(raw.get("deferred", ""))
             inner = raw.get("value")
@@ -91,13 +91,12 @@ class PredictionKind(NumericKind):
             raise refusal(raw, self.expected_form(key.unit))
         return MeasuredPrediction(
             value=NumericKind.read(self, value, key),
-            race=race if isinstance(race, dict) else {},
+            measurement=measured if isinstance(measured, dict) else {},
             deferred=deferred if deferred in packages.PACKAGES else "",
         )
 
     def judge(self, value: MeasuredPrediction, key: NumericKey) -> Judgement:  # type: ignore[override]
-        part = key.part
-        assert isinstance(part, Prediction)  # noqa: S101 - the key's type
+        part = _part_of(key)
         by_model, most = judge(value.value, key), part.model
         if by_model.share is None:
             return by_model
@@ -105,12 +104,13 @@ class PredictionKind(NumericKind):
             note = packages.waiting_note(value.deferred)
             return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
         try:
-            found = _measurement_of(part, value.race)
+            found = _measurement_of(part, value.measurement)
         except (ratios.NotMeasuredError, ratios.RanWrongError) as error:
-            note = f"It could not be measured: {error}. {ratios.next_step(value.race)}"
+            note = f"It could not be measured: {error}. {ratios.next_step(value.measurement)}"
             return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
-        close = _is_within_factor(part.factor, value.value, found.middle)
-        told = _closeness_note(part, close=close)
+        close = _is_close(part, value.value, found.middle)
+        side = "within" if close else "not within"
+        told = f"The prediction is {side} a factor of {part.factor:g} of the measured value."
         earned = round(most * by_model.share + (1 - most) * close, 6)
         if earned == 1:
             return Judgement(share=1.0, verdict=CORRECT.verdict, note=told)
@@ -127,10 +127,10 @@ class PredictionKind(NumericKind):
     def format_value(self, value: MeasuredPrediction, key: NumericKey) -> str:  # type: ignore[override]
         said = format_number(value.value, key.unit)
         part = key.part
-        if not isinstance(part, Prediction) or not value.race:
+        if not isinstance(part, Prediction) or not value.measurement:
             return said
         try:
-            found = _measurement_of(part, value.race)
+            found = _measurement_of(part, value.measurement)
         except (ratios.NotMeasuredError, ratios.RanWrongError):
             return said
         low, high = (format_number(end, key.unit, 3) for end in (found.low, found.high))
@@ -144,65 +144,60 @@ class PredictionKind(NumericKind):
         return NumericKind.carry_value(self, value.value, key)
 
     def examples(self, key: NumericKey) -> tuple[Example, ...]:
-        race, part = _ideal_race(key), key.part
-        assert isinstance(part, Prediction)  # noqa: S101 - the key's type
+        measured, part = _ideal_measurement(key), _part_of(key)
         most = part.model
         found = []
         for one in NumericKind.examples(self, key):
             kept = one.share
             if kept is not None:
                 number = NumericKind.read(self, one.raw, key)
-                close = number > 0 and 1 / part.factor <= number / key.value <= part.factor
+                close = _is_close(part, number, key.value)
                 kept = round(most * kept + (1 - most) * close, 6)
-            raw = {"t": "measured", "value": one.raw, "race": race}
+            raw = {"t": "measured", "value": one.raw, "race": measured}
             found.append(Example(raw=raw, share=kept, why=one.why, mistake=one.mistake))
         return tuple(found)
 
     def ideal_raw(self, raw: Raw, key: NumericKey) -> Raw:
-        return {"t": "measured", "value": raw, "race": _ideal_race(key)}
+        return {"t": "measured", "value": raw, "race": _ideal_measurement(key)}
 
     def explain(self, key: NumericKey) -> str:
-        part = key.part
-        assert isinstance(part, Prediction)  # noqa: S101 - the key's type
-        return (
-            f"{NumericKind.explain(self, key)}. The measurement counted within a factor of "
-            f"{part.factor:g}."
-        )
+        part = _part_of(key)
+        counted = f"The measurement counted within a factor of {part.factor:g}."
+        return f"{NumericKind.explain(self, key)}. {counted}"
 
 
-def _measurement_of(part: Prediction, race: Mapping[str, object]) -> ratios.Estimate:
-    """Returns the prediction as a quantity in the part's unit."""
-    if "counted" in race:
-        return ratios.count_estimate(race)
-    found = ratios.time_estimate(race)
+def _part_of(key: NumericKey) -> Prediction:
+    assert isinstance(key.part, Prediction)  # noqa: S101 - the loader saw to it
+    return key.part
+
+
+def _measurement_of(part: Prediction, measured: Mapping[str, object]) -> ratios.Estimate:
+    """Returns the measured number in the part's unit."""
+    if "counted" in measured:
+        return ratios.count_estimate(measured)
+    found = ratios.time_estimate(measured)
     unit = units.magnitude(units.quantity(1.0, part.unit), "s")
     return ratios.Estimate(found.low / unit, found.middle / unit, found.high / unit)
 
 
-def _is_within_factor(factor: float, predicted: float, found: float) -> bool:
-    """Returns whether the prediction is within the factor, in either direction; never close to
-    zero."""
+def _is_close(part: Prediction, predicted: float, found: float) -> bool:
+    """Returns whether the prediction is within the part's factor of *found*, in either direction;
+    next to zero, only if they are equal."""
     if predicted <= 0 or found <= 0:
         return predicted == found
     try:
-        return 1 / factor <= predicted / found <= factor
+        return 1 / part.factor <= predicted / found <= part.factor
     except OverflowError:  # an integer too large for a float
         return False
 
 
-def _ideal_race(key: NumericKey) -> Mapping[str, object]:
+def _ideal_measurement(key: NumericKey) -> Mapping[str, object]:
     """Returns a measurement that equals the model's number."""
-    part = key.part
-    assert isinstance(part, Prediction)  # noqa: S101 - the key's type
+    part = _part_of(key)
     if "def measure(" in part.setup:
         return {"counted": [float(key.value)] * 3}
     unit = units.magnitude(units.quantity(1.0, part.unit), "s")
     return {"overhead": 0.0, "rounds": [[float(key.value * unit)]] * 6}
-
-
-def _closeness_note(part: Prediction, *, close: bool) -> str:
-    side = "within" if close else "not within"
-    return f"The prediction is {side} a factor of {part.factor:g} of the measured value."
 
 
 _BEHIND = " ("

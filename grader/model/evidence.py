@@ -12,7 +12,7 @@ from typing import Any
 
 from grader.errors import visible
 
-# A value in the kernel as encoded by the probe: JSON, tagged by "t" (see grader.wire.probe).
+# A value in the kernel as encoded by the probe: JSON, tagged by "t" (see grader.wire.encoding).
 Raw = Mapping[str, object]
 
 
@@ -170,7 +170,7 @@ class Call:
     """One call of a student's function: its inputs, never the expected result."""
 
     inputs: str = "{}"
-    """Inputs by argument name, as JSON in the form of `grader.wire.trial`."""
+    """Inputs by argument name, as JSON in the form of `grader.wire.calls`."""
     seed: int = 0
     example: tuple[str, ...] = ()
     """Visible expressions to evaluate instead, which call the function by its alias."""
@@ -229,7 +229,7 @@ class CallPlan:
     ensures that the called code is the code that was checked for forbidden constructs."""
     forbid: tuple[str, ...] = ()
     """Names that the function must not use, which is monitored in calls on hidden inputs."""
-    race: Benchmark | None = None
+    benchmark: Benchmark | None = None
 
     @property
     def digests(self) -> tuple[str, ...]:

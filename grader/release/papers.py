@@ -17,7 +17,7 @@ from grader.errors import SetupError
 from grader.files import write_atomic
 from grader.kinds import kinds
 from grader.kinds.attempts import CodeKey
-from grader.kinds.hidden.pins import Keep
+from grader.kinds.hidden.kept_cases import Keep
 from grader.model import CallPlan, Key, Paper, Release, Student
 from grader.registry import nearest
 from grader.release import sealed
@@ -108,10 +108,10 @@ class Papers:
         return {}
 
     def trials(self, student: str) -> tuple[CallPlan, ...]:
-        """The trials of the functions that *student* wrote; raises SetupError."""
+        """The call plans of the functions that *student* wrote; raises SetupError."""
         if not self.has_trials:
             return ()
-        return trials_of(self.of(student))
+        return call_plans_of(self.of(student))
 
     @cached_property
     def has_trials(self) -> bool:
@@ -145,15 +145,15 @@ class Papers:
         return tuple(names)
 
 
-def trials_of(paper: Paper) -> tuple[CallPlan, ...]:
-    """The trials of the functions of *paper*; raises SetupError if a solution can't be used."""
-    found = (_trial_of(name, key) for name, key in paper.named_keys())
-    return tuple(trial for trial in found if trial is not None)
+def call_plans_of(paper: Paper) -> tuple[CallPlan, ...]:
+    """The call plans of the functions of *paper*; raises SetupError if a solution can't be used."""
+    found = (_call_plan_of(name, key) for name, key in paper.named_keys())
+    return tuple(plan for plan in found if plan is not None)
 
 
-def _trial_of(name: str, key: Key) -> CallPlan | None:
+def _call_plan_of(name: str, key: Key) -> CallPlan | None:
     try:
-        return kinds.find(key.part.kind).trial(name, key)
+        return kinds.find(key.part.kind).call_plan(name, key)
     except ValueError as error:
         raise SetupError(
             f"can't create the hidden cases of '{name}': {error}",

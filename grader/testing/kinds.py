@@ -11,7 +11,7 @@ from grader.kinds import Example, Kind, Unreadable
 from grader.kinds.answers import AN_EXPLANATION
 from grader.kinds.code import CodeKey, CodeKind
 from grader.model import Judgement, Key, Raw, Verdict
-from grader.wire import probe
+from grader.wire import encoding
 
 
 def check_kind(kind: Kind, key: Key) -> None:
@@ -129,7 +129,7 @@ def _check_example(kind: Kind, key: Key, sample: Example, *, by_person: bool) ->
 
 def _check_placeholder(kind: Kind, key: Key) -> None:
     try:
-        kind.read(probe.encode(...), key)
+        kind.read(encoding.encode_answer(...), key)
     except Unreadable as reason:
         _require(reason.blank, "the placeholder `...` is refused, but not as blank")
     else:
@@ -142,7 +142,7 @@ def _check_answers(kind: Kind, key: Key, *, by_person: bool) -> None:
     if isinstance(kind, CodeKind) and isinstance(key, CodeKey):
         raw = kind.simulate_run(key, key.part.id, str(answer))
     else:
-        raw = probe.encode(AN_EXPLANATION if by_person else answer)
+        raw = encoding.encode_answer(AN_EXPLANATION if by_person else answer)
     found = _check_read(kind, kind.ideal_raw(raw, key), key)
     if found is None:
         raise AssertionError(f"the right answer {answer!r} is unreadable")

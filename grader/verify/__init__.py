@@ -1,6 +1,6 @@
 """The gate: checks that a problem must pass before students see it."""
 
-from grader.kinds.hidden.given import Given
+from grader.kinds.hidden.solutions import Given
 from grader.verify.case import Finding
 from grader.verify.gate import Verified, verify, verify_problem
 

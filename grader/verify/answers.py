@@ -15,7 +15,7 @@ from grader.kinds import Example, Unreadable, kinds
 from grader.kinds.answers import right_value
 from grader.kinds.attempts import CodeKey, required_packages
 from grader.kinds.code import CodeKind
-from grader.kinds.hidden.given import Given
+from grader.kinds.hidden.solutions import Given
 from grader.kinds.numbers import NumericKey
 from grader.kinds.prediction import MeasuredPrediction, Prediction
 from grader.model import (
@@ -35,7 +35,7 @@ from grader.units.quantity import Value
 from grader.verify.case import Case, Finding
 from grader.verify.code import calls_of, runs
 from grader.verify.solutions import call, failure_line
-from grader.wire import probe
+from grader.wire import encoding
 
 # An independent solution that measures or simulates may differ in the last digits; a formula that
 # is wrong by one term differs by far more than this.
@@ -270,7 +270,7 @@ def _following(key: Key, used: str, wrong: tuple[object, Value]) -> Key | None:
 def _evidence(
     given: Mapping[str, object], called: Mapping[str, Raw], keys: Mapping[str, Key]
 ) -> Evidence:
-    raws = {n: probe.encode(v) for n, v in given.items()} | dict(called)
+    raws = {n: encoding.encode_answer(v) for n, v in given.items()} | dict(called)
     raws = {n: kinds.find(keys[n].part.kind).ideal_raw(raw, keys[n]) for n, raw in raws.items()}
     return Evidence(
         submission_sha256="0" * 64,

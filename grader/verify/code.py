@@ -10,10 +10,8 @@ from typing import Any
 from grader.kinds import Unreadable, kinds
 from grader.kinds.attempts import CodeKey, required_packages
 from grader.kinds.code import CodeKind
-from grader.kinds.hidden.authored import run_solution_code
-from grader.kinds.hidden.cases import perform_first_call, run_here
 from grader.kinds.hidden.compare import difference
-from grader.kinds.hidden.pins import ExpectedError, ExpectedProperties
+from grader.kinds.hidden.solutions import perform_first_call, run_here, run_solution_code
 from grader.model import CallPlan, Judgement, Problem, Raw, Verdict, packages
 from grader.verify.case import Case, Finding
 from grader.wire.values import decode_result
@@ -139,7 +137,7 @@ class _Runs:
     @cached_property
     def trial(self) -> CallPlan:
         """All calls: the visible examples, then the hidden cases."""
-        return self.key.trial(self.key.part.id)
+        return self.key.call_plan(self.key.part.id)
 
     @cached_property
     def right(self) -> Sequence[Mapping[str, object]]:
@@ -220,17 +218,17 @@ def _reference(runs: _Runs) -> Iterator[tuple[str, str]]:
         return
     key, made = runs.key, runs.right[len(runs.key.examples) :]
     for case, want, said in zip(key.cases, key.expected, made, strict=True):
-        if isinstance(want, ExpectedProperties):
+        if "form" in want:
             continue
-        if isinstance(want, ExpectedError):
+        if "raises" in want:
             above = said.get("above", ())
             assert isinstance(above, Sequence)  # noqa: S101 - names of classes
             types = (said.get("type"), *above)
-            why = None if want.type in types else f"{want.type} is not raised"
+            why = None if want["raises"] in types else f"{want['raises']} is not raised"
         elif said["is"] != "returned":
             why = f"{said.get('type')}: {said.get('what')}"
         else:
-            why = difference(decode_result(said["v"]), want, case.near)
+            why = difference(decode_result(said["v"]), decode_result(want["value"]), case.near)
         if why is not None:
             yield (
                 f"the reference and '{key.part.id}_expected' disagree ({case.group}): {why}",
@@ -240,7 +238,7 @@ def _reference(runs: _Runs) -> Iterator[tuple[str, str]]:
 
 
 def _examples(key: CodeKey) -> Iterator[tuple[str, str]]:
-    for call in key.trial(key.part.id).calls[: len(key.examples)]:
+    for call in key.call_plan(key.part.id).calls[: len(key.examples)]:
         one = CallPlan(
             name="it", alias=key.part.id, driver=key.part.driver, tools=key.tools, calls=(call,)
         )

@@ -10,12 +10,12 @@ from itertools import islice
 from typing import Any
 
 from grader.kinds.attempts import CodeKey
-from grader.kinds.hidden import pins
 from grader.kinds.hidden.compare import as_scalar
+from grader.kinds.hidden.kept_cases import HiddenCase
 from grader.model import packages
 from grader.verify.case import Case, Finding
 from grader.verify.code import runs
-from grader.wire import trial
+from grader.wire import encoding
 from grader.wire.values import decode_result
 
 MOST_CASES = 8
@@ -26,7 +26,7 @@ _HUGE = 10**12
 """Larger than any count in a result."""
 
 Raw = Mapping[str, Any]
-"""A result as encoded by `grader.wire.trial`."""
+"""A result as encoded by `grader.wire.calls`."""
 Step = tuple[int, str]
 """The index of an item in a list or dict, and its key in a dict."""
 Place = tuple[Step, ...]
@@ -55,7 +55,7 @@ class _Seen:
     refused: int = 0
 
 
-def _passing(key: CodeKey, cases: Sequence[pins.HiddenCase]) -> Iterator[tuple[str, str]]:
+def _passing(key: CodeKey, cases: Sequence[HiddenCase]) -> Iterator[tuple[str, str]]:
     """Each forgery that passes but should not, and how to fix that."""
     always: dict[tuple[str, str], _Seen] = {}
     once: dict[tuple[str, str], _Seen] = {}
@@ -89,7 +89,7 @@ def _passing(key: CodeKey, cases: Sequence[pins.HiddenCase]) -> Iterator[tuple[s
             )
 
 
-def _passes(key: CodeKey, case: pins.HiddenCase, raw: Raw) -> bool:
+def _passes(key: CodeKey, case: HiddenCase, raw: Raw) -> bool:
     """Whether a student's result *raw* would pass, by properties alone."""
     try:
         decode_result(raw)
@@ -99,15 +99,15 @@ def _passes(key: CodeKey, case: pins.HiddenCase, raw: Raw) -> bool:
     return key.find_broken_property(case, raw, want) is None
 
 
-def _uncompared(key: CodeKey) -> Sequence[pins.HiddenCase]:
+def _uncompared(key: CodeKey) -> Sequence[HiddenCase]:
     """The cases that only properties judge, without repetitions."""
     cases = zip(key.cases, key.expected, strict=True)
-    return [c for c, want in cases if isinstance(want, pins.ExpectedProperties) and not c.again]
+    return [c for c, want in cases if "form" in want and not c.again]
 
 
-def _chosen(cases: Sequence[pins.HiddenCase]) -> Sequence[pins.HiddenCase]:
+def _chosen(cases: Sequence[HiddenCase]) -> Sequence[HiddenCase]:
     """A few cases: the last of each group, which is seldom an edge case, then earlier ones."""
-    groups: dict[str, list[pins.HiddenCase]] = {}
+    groups: dict[str, list[HiddenCase]] = {}
     for one in cases:
         groups.setdefault(one.group, []).append(one)
     rounds = range(max(map(len, groups.values()), default=0))
@@ -162,12 +162,12 @@ def _replaced(raw: Raw, *, alone: bool) -> Iterator[tuple[str, Raw, bool]]:
     number = as_scalar(decode_result(raw))
     if isinstance(number, (int, float)) and not isinstance(number, bool):
         sort = float if raw["t"] == "float" else int
-        yield "NaN", trial.encode(math.nan), True
-        yield "infinite", trial.encode(math.inf), True
-        yield "-1", trial.encode(sort(-1)), alone and number >= 0
+        yield "NaN", encoding.encode_result(math.nan), True
+        yield "infinite", encoding.encode_result(math.inf), True
+        yield "-1", encoding.encode_result(sort(-1)), alone and number >= 0
         # Each may be a valid count, but a check that looks at the count refuses one of the two.
-        yield f"0 or {_HUGE:.0e}", trial.encode(sort(0)), False
-        yield f"0 or {_HUGE:.0e}", trial.encode(sort(_HUGE)), False
+        yield f"0 or {_HUGE:.0e}", encoding.encode_result(sort(0)), False
+        yield f"0 or {_HUGE:.0e}", encoding.encode_result(sort(_HUGE)), False
 
 
 def _replaced_array(raw: Raw) -> Iterator[tuple[str, Raw, bool]]:

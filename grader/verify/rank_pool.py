@@ -26,9 +26,9 @@ from pathlib import Path
 from typing import Any
 
 from grader.kinds.attempts import CodeKey
-from grader.kinds.hidden.authored import run_solution_code
+from grader.kinds.hidden.solutions import run_solution_code
 from grader.model import Key
-from grader.wire import trial
+from grader.wire import calls
 
 _TOOL = "ranks"
 
@@ -43,7 +43,7 @@ def kept_ranks(keys: Iterable[Key]) -> Iterator[None]:
             if isinstance(key, CodeKey) and _TOOL in key.part.tools and hasattr(os, "fork"):
                 with contextlib.suppress(ImportError):
                     texts = {"tools": list(key.tools), "driver": key.part.driver}
-                    stack.enter_context(_pooled(trial._compile_namespace(texts)))
+                    stack.enter_context(_pooled(calls._compile_namespace(texts)))
         yield
 
 

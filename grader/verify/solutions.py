@@ -14,8 +14,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 
 from grader.errors import Location, SetupError
-from grader.kinds.hidden.authored import line_of_error
-from grader.kinds.hidden.given import Given
+from grader.kinds.hidden.solutions import Given, line_of_error
 
 SOLVE_SECONDS = 10.0
 """Time limit for one call, far above what a call should take when fifty variants are checked."""

@@ -30,7 +30,7 @@ def run_reference(bank: Bank, name: str, seed: int = 0) -> tuple[str, ...]:
         trials=tuple(
             found
             for name, key in paper.named_keys()
-            if (found := kinds.find(key.part.kind).trial(name, key)) is not None
+            if (found := kinds.find(key.part.kind).call_plan(name, key)) is not None
         ),
         limits=Limits(),
         loopback="loopback" in problem.needs,

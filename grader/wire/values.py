@@ -1,25 +1,29 @@
-"""Decodes untrusted replies of `grader.wire.trial`: bounded, without pickle and torch."""
+"""Decodes untrusted replies of `grader.wire.calls`: bounded, without pickle and torch."""
 
 from __future__ import annotations
 
 import base64
 import binascii
+import json
 import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from grader.wire import trial
+from grader.wire import encoding
 
 if TYPE_CHECKING:
     import numpy as np
 
-_NUMBER = re.compile(r"-?(\d+(\.\d+)?(e[+-]?\d+)?|inf|nan)", re.ASCII)
-_COMPLEX = re.compile(r"\(?[\d.einfa+-]{0,60}j\)?", re.ASCII)
+_NUMBERS: Mapping[str, tuple[re.Pattern[str], type[complex]]] = {
+    "int": (re.compile(r"-?\d{1,4300}", re.ASCII), int),
+    "float": (re.compile(r"(?=.{0,100}$)-?(\d+(\.\d+)?(e[+-]?\d+)?|inf|nan)", re.ASCII), float),
+    "complex": (re.compile(r"\(?[\d.einfa+-]{0,60}j\)?", re.ASCII), complex),
+}
 _MOST_KEYS = 5_000
 """Limit on the items of a dict or set, so that even forged hash collisions cost little time."""
-_MOST_ITEMS = 2 * trial.MAX_ITEMS
+_MOST_ITEMS = 2 * encoding.RESULT.items
 """Limit on the items of one value, including the keys of dicts."""
 _TEXT = 300
 _MOST_ROOM = 2**20
@@ -69,6 +73,26 @@ def decode_result(raw: object) -> object:
     return _Reader().read(raw)
 
 
+def digest_of_result(raw: Any) -> str:
+    """Returns the digest that the kernel reports before it shows a result, recomputed from the
+    result as `encoding.encode_result` returns it; for anything else, the digest of no result.
+
+    Raises ValueError if bytes are not base64.
+    """
+    return encoding.digest_of_bytes(json.dumps(_with_hashes(raw)).encode())
+
+
+def _with_hashes(raw: Any) -> Any:
+    if isinstance(raw, list):
+        return [_with_hashes(one) for one in raw]
+    if not isinstance(raw, dict):
+        return raw
+    text = raw.get("v")
+    if raw.get("t") in ("array", "tensor", "bytes") and isinstance(text, str):
+        return {**raw, "v": encoding.digest_of_bytes(base64.b64decode(text))}
+    return {name: _with_hashes(one) for name, one in raw.items()}
+
+
 class UnknownError(ValueError):
     """A result that may be right but can't be judged; the message says what it is."""
 
@@ -83,7 +107,7 @@ class _Reader:
     def read(self, raw: object) -> object:
         """The value that *raw* stands for."""
         self._items -= 1
-        if not isinstance(raw, dict) or self._items < 0 or self._depth > trial.MAX_DEPTH + 1:
+        if not isinstance(raw, dict) or self._items < 0 or self._depth > encoding.RESULT.depth + 1:
             raise ValueError("not a value")
         tag = raw.get("t")
         form = _READERS.get(tag) if isinstance(tag, str) else None
@@ -157,39 +181,27 @@ def _read_bool(raw: Mapping[str, Any]) -> bool:
     return bool(raw["v"])
 
 
-def _read_string(value: object, most: int = trial.MAX_BYTES) -> str:
+def _read_string(value: object, most: int = encoding.RESULT.size) -> str:
     if not isinstance(value, str) or len(value) > most:
         raise ValueError("not a text")
     return value
 
 
-def _read_int(raw: Mapping[str, Any]) -> int:
+def _read_number(raw: Mapping[str, Any]) -> complex:
+    """An int, a float, or a complex number, as the tag says."""
+    pattern, cls = _NUMBERS[raw["t"]]
     text = _read_string(raw.get("v"), 5_000)
-    if not re.fullmatch(r"-?\d{1,4300}", text, re.ASCII):
-        raise ValueError("not a whole number")
-    return int(text)
-
-
-def _read_float(raw: Mapping[str, Any]) -> float:
-    text = _read_string(raw.get("v"), 100)
-    if not _NUMBER.fullmatch(text):
+    if not pattern.fullmatch(text):
         raise ValueError("not a number")
-    return float(text)
-
-
-def _read_complex(raw: Mapping[str, Any]) -> complex:
-    text = _read_string(raw.get("v"), 100)
-    if not _COMPLEX.fullmatch(text):
-        raise ValueError("not a number")
-    return complex(text)
+    return cls(text)
 
 
 def _read_bytes(raw: Mapping[str, Any]) -> bytes:
     try:
-        data = base64.b64decode(_read_string(raw.get("v"), 2 * trial.MAX_BYTES), validate=True)
+        data = base64.b64decode(_read_string(raw.get("v"), 2 * encoding.RESULT.size), validate=True)
     except binascii.Error as error:
         raise ValueError("not base64") from error
-    if len(data) > trial.MAX_BYTES:
+    if len(data) > encoding.RESULT.size:
         raise ValueError("too much")
     return data
 
@@ -197,9 +209,9 @@ def _read_bytes(raw: Mapping[str, Any]) -> bytes:
 def _read_array(raw: Mapping[str, Any]) -> Array:
     form, dtype = str(raw["t"]), _read_string(raw.get("dtype"), 40)
     shape = raw.get("shape")
-    if not isinstance(shape, list) or len(shape) > trial.MAX_DIMENSIONS:
+    if not isinstance(shape, list) or len(shape) > encoding.MAX_DIMENSIONS:
         raise ValueError("no shape")
-    if not all(type(n) is int and 0 <= n <= trial.MAX_BYTES for n in shape):
+    if not all(type(n) is int and 0 <= n <= encoding.RESULT.size for n in shape):
         raise ValueError("no shape")
     if 0 in shape and math.prod(n for n in shape if n) > _MOST_ROOM:
         raise ValueError("an array without numbers whose other sizes are too large")
@@ -265,15 +277,12 @@ _READERS: dict[str, Callable[[_Reader, Mapping[str, Any]], object]] = {
     "none": lambda *_: None,
     "bool": lambda _, raw: _read_bool(raw),
     "str": lambda _, raw: _read_string(raw.get("v")),
-    "int": lambda _, raw: _read_int(raw),
-    "float": lambda _, raw: _read_float(raw),
-    "complex": lambda _, raw: _read_complex(raw),
+    **dict.fromkeys(_NUMBERS, lambda _, raw: _read_number(raw)),
     "bytes": lambda _, raw: _read_bytes(raw),
     "list": _Reader.items,
     "tuple": lambda reader, raw: tuple(reader.items(raw)),
     "set": _Reader.set,
     "dict": _Reader.dict,
-    "array": lambda _, raw: _read_array(raw),
-    "tensor": lambda _, raw: _read_array(raw),
+    **dict.fromkeys(("array", "tensor"), lambda _, raw: _read_array(raw)),
     "object": lambda _, raw: Opaque(_read_string(raw.get("type"), _TEXT)),
 }

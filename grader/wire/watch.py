@@ -1,6 +1,6 @@
 """Monitors which forbidden functions a student's code calls while it runs.
 
-Like `grader.wire.trial`, the text of this module is sent to the kernel, so it imports nothing from
+Like `grader.wire.calls`, the text of this module is sent to the kernel, so it imports nothing from
 `grader`, and shares a namespace with a driver. Students' code runs in the same process and can stop
 the monitoring, so a detected call proves more than none.
 """
@@ -66,7 +66,9 @@ class Watch:
         elif event == "call":
             code = frame.f_code
             if _is_own(code, self._libraries):
-                self._count_call(code)
+                self._calls[code] += 1
+                if self._calls[code] == LOOPED and self._counts_loops and LOOPS not in self.used:
+                    self.used.append(LOOPS)
             elif self._is_called_by_own(frame.f_back) and code.co_name != "<module>":
                 self._note_call(f"{frame.f_globals.get('__name__')}.{code.co_qualname}")
         elif event == "c_call" and self._is_called_by_own(frame):
@@ -78,12 +80,6 @@ class Watch:
             frame = frame.f_back
         return frame is not None and _is_own(frame.f_code, self._libraries)
 
-    def _count_call(self, code: Any) -> None:
-        if self._counts_loops:
-            self._calls[code] += 1
-            if self._calls[code] == LOOPED and LOOPS not in self.used:
-                self.used.append(LOOPS)
-
     def _note_call(self, full: str) -> None:
         for end in _MAKING:
             full = full.removesuffix(end)
@@ -92,7 +88,7 @@ class Watch:
 
 def broken_by(full: str, rules: list[str]) -> list[str]:
     """Returns the *rules* that forbid the object with this full name."""
-    return [rule for rule in rules if is_covered(full.removeprefix("builtins."), rule)]
+    return [rule for rule in rules if is_covered(full, rule)]
 
 
 def _libraries() -> tuple[str, ...]:
@@ -210,6 +206,7 @@ def _iter_named_objects(code: Any, space: Any, inside: Any) -> Iterator[tuple[st
 
 def is_covered(full: str, rule: str) -> bool:
     """Whether *full* is what the rule names, is inside it, or has its name in the same package."""
+    full = full.removeprefix("builtins.")
     if full == rule or full.startswith(f"{rule}."):
         return True
     same = full.partition(".")[0] == rule.partition(".")[0]

@@ -28,7 +28,7 @@ from grader.notebook import Notebook
 from grader.runtime.execute import calls
 from grader.runtime.kernels import ask
 from grader.units import MAX_LENGTH
-from grader.wire import probe, trial
+from grader.wire import encoding
 from tests.helpers.code import a_code_key
 from tests.helpers.kinds import a_key, a_short_text, a_table, an_explanation
 from tests.helpers.notebooks import a_notebook
@@ -54,7 +54,7 @@ def test_a_number_of_hundreds_of_digits_is_read_and_of_more_left_open() -> None:
         "1,001 characters or more, and at most 1,000 are read; give a number in GB."
         in beyond.feedback
     )
-    assert is_open(graded(share="1.75".ljust(2 * probe.MAX_TEXT, "0"))["share"])
+    assert is_open(graded(share="1.75".ljust(2 * encoding.MAX_TEXT, "0"))["share"])
 
 
 def test_space_around_and_in_a_number_counts_for_nothing() -> None:
@@ -69,19 +69,19 @@ def test_what_is_no_number_is_unreadable_however_long() -> None:
 
 def test_a_container_is_no_number_and_no_letter_however_large() -> None:
     for part in ("share", "time", "fits"):
-        marks = graded(**{part: [1.75] * (probe.MAX_ITEMS + 1)})
+        marks = graded(**{part: [1.75] * (encoding.ANSWER.items + 1)})
         assert marks[part].verdict is Verdict.UNREADABLE
         assert "too large to be read" in marks[part].feedback
-    assert graded(fits="A" + " " * probe.MAX_TEXT + "B")["fits"].verdict is Verdict.UNREADABLE
+    assert graded(fits="A" + " " * encoding.MAX_TEXT + "B")["fits"].verdict is Verdict.UNREADABLE
 
 
 @pytest.mark.parametrize(("room", "fits"), [(200, True), (60, False)])
 def test_what_other_answers_left_no_room_for_is_left_open(
     monkeypatch: pytest.MonkeyPatch, room: int, *, fits: bool
 ) -> None:
-    monkeypatch.setattr(probe, "MAX_ANSWERS", room)
+    monkeypatch.setattr(encoding, "MAX_ANSWERS", room)
     names = {"q1_first": "x" * 20, "q1_share": 1.75}
-    said = ask.parse_values(tuple(names), {"said": probe.encode_answers(names, names)})
+    said = ask.parse_values(tuple(names), {"said": encoding.encode_answers(names, names)})
     found = replace(
         evidence(), answers={"q1_share": Answer(name="q1_share", raw=said.found["q1_share"])}
     )
@@ -92,9 +92,9 @@ def test_what_other_answers_left_no_room_for_is_left_open(
 def test_a_text_beyond_what_is_compared_is_left_open() -> None:
     key = a_key(a_short_text(accept=("(word ?)+",), match="regex", example="word"))
     kind = kinds.find("short_text")
-    assert kind.read(probe.encode("w" * short_text.MAX_LENGTH), key)
+    assert kind.read(encoding.encode_answer("w" * short_text.MAX_LENGTH), key)
     with pytest.raises(BeyondLimit, match="501 characters or more, and at most 500 are read"):
-        kind.read(probe.encode("w" * (short_text.MAX_LENGTH + 1)), key)
+        kind.read(encoding.encode_answer("w" * (short_text.MAX_LENGTH + 1)), key)
 
 
 def test_one_cell_beyond_a_limit_leaves_the_whole_table_open() -> None:
@@ -102,10 +102,10 @@ def test_one_cell_beyond_a_limit_leaves_the_whole_table_open() -> None:
     kind = kinds.find("table")
     rows = [[cell.value for cell in row] for row in key.cells]
     rows[0][0] = "1." + "0" * (MAX_LENGTH - 2)
-    assert kind.read(probe.encode(rows), key)[0][0] == 1
+    assert kind.read(encoding.encode_answer(rows), key)[0][0] == 1
     rows[0][0] += "0"
     with pytest.raises(BeyondLimit):
-        kind.read(probe.encode(rows), key)
+        kind.read(encoding.encode_answer(rows), key)
 
 
 def test_a_table_as_an_array_too_large_to_be_sent_is_left_open() -> None:
@@ -123,7 +123,7 @@ def test_a_table_as_an_array_too_large_to_be_sent_is_left_open() -> None:
 )
 def test_an_explanation_without_spaces_is_one(written: str) -> None:
     kind, key = kinds.find("explanation"), a_key(an_explanation())
-    assert kind.read(probe.encode(written), key) == written
+    assert kind.read(encoding.encode_answer(written), key) == written
 
 
 def test_an_answer_that_builds_on_one_left_open_is_left_open_if_it_may_earn_more() -> None:
@@ -167,7 +167,7 @@ STOPPED = {
     "late elsewhere": {"is": "unmade", "what": f"{calls.MOST_LATE} calls took too long"},
     "died elsewhere": {"is": "unmade", "what": "the kernel died too many times"},
     "no time": {"is": "unmade", "what": "the time for all calls was used up"},
-    "no room": {"is": "unfit", "type": "", "what": trial.TOO_MUCH},
+    "no room": {"is": "unfit", "type": "", "what": encoding.TOO_MUCH},
     "states": {"is": "raised", "type": "TooManyStatesError", "what": "x"},
     "calls": {"is": "raised", "type": "RankHungError", "what": "rank 0 made more than 1000 calls"},
     "grid": {"is": "raised", "type": "LaunchError", "what": "99999 programs take too long here"},

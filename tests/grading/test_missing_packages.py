@@ -16,7 +16,7 @@ from grader.gradebook import Gradebook
 from grader.grading.run import grade
 from grader.grading.settings import Settings
 from grader.kinds import student_tools
-from grader.kinds.hidden.cases import solution_module
+from grader.kinds.hidden.solutions import solution_module
 from grader.model import CallPlan, Mark, Verdict, packages
 from grader.model.packages import PACKAGES
 from tests.helpers.banks import a_bank, a_roster

@@ -35,7 +35,7 @@ from grader.model import (
 from grader.model.result import Standing
 from grader.notebook.render import given_values
 from grader.report import feedback_page, grade_json
-from grader.wire import probe
+from grader.wire.encoding import encode_answer
 from tests.helpers.report import TEMPLATES, a_mark, a_row
 
 SPEC = """\
@@ -173,7 +173,7 @@ def evidence(answers, **changes):
         "submission_sha256": "a" * 64,
         "outcome": Outcome.FINISHED,
         "answers": {
-            name: Answer(name=name, raw=probe.encode(value)) for name, value in answers.items()
+            name: Answer(name=name, raw=encode_answer(value)) for name, value in answers.items()
         },
         "cells": (CellRun(index=1, outcome=Outcome.FINISHED, seconds=0.5),),
         "seconds": 1.0,

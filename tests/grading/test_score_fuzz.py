@@ -29,7 +29,7 @@ from grader.kinds.choice import ChoiceKind
 from grader.kinds.numbers import NumericKey
 from grader.model import Answer, Evidence, Grade, Key, Mark, Outcome, Paper, Raw, Verdict
 from grader.testing import NONSENSE
-from grader.wire import probe
+from grader.wire.encoding import encode_answer
 
 VARIANTS = 2
 
@@ -113,7 +113,8 @@ def _asked(paper: Paper) -> QuizQuestion:
         },
         right={
             n: kinds.find(k.part.kind).ideal_raw(
-                probe.encode(ast.literal_eval(answer_as_python(kinds.find(k.part.kind), k))), k
+                encode_answer(ast.literal_eval(answer_as_python(kinds.find(k.part.kind), k))),
+                k,
             )
             for n, k in keys.items()
         },
@@ -213,7 +214,7 @@ def spoiled(d: st.DrawFn, samples: tuple[Raw, ...]) -> Raw:
     """An answer that the kind knows, with something else at one place."""
     raw = copy.deepcopy(dict(d(st.sampled_from(samples))))
     holder, at = d(st.sampled_from(list(_places(raw))))
-    holder[at] = d(forged | json_values | values.map(probe.encode))  # type: ignore[index]
+    holder[at] = d(forged | json_values | values.map(encode_answer))  # type: ignore[index]
     return raw
 
 
@@ -231,7 +232,7 @@ def near(one: QuizQuestion, name: str) -> st.SearchStrategy[Raw]:
     if not isinstance(key, NumericKey):
         return st.sampled_from(one.readable[name])
     factors = st.sampled_from((0.1, 0.5, 0.9, 1.5, 2.0, 3, 10, -1, 1e6)) | st.floats(0.1, 10)
-    return factors.map(lambda factor: probe.encode(factor * (key.value or 1)))
+    return factors.map(lambda factor: encode_answer(factor * (key.value or 1)))
 
 
 # Often enough something readable, so that much is judged and carried.
@@ -243,8 +244,8 @@ WAYS: tuple[Callable[[QuizQuestion, str], st.SearchStrategy[Raw | None]], ...] =
     lambda one, name: st.just(one.right[name]),
     lambda one, name: st.sampled_from(one.samples[name]),
     lambda one, name: spoiled(one.samples[name]),
-    lambda *_: st.sampled_from(EXTREMES).map(probe.encode),
-    lambda *_: values.map(probe.encode),
+    lambda *_: st.sampled_from(EXTREMES).map(encode_answer),
+    lambda *_: values.map(encode_answer),
     lambda *_: forged | st.none(),
 )
 
@@ -310,7 +311,7 @@ def test_a_forged_answer_in_every_part_is_scored(raw: Raw) -> None:
     ids=lambda extreme: str(extreme)[:9],
 )
 def test_an_extreme_number_in_every_part_is_scored(extreme: object) -> None:
-    raw = probe.encode(extreme)
+    raw = encode_answer(extreme)
     for one in asked():
         raws = dict.fromkeys(one.keys, raw)
         check(one, score(one.paper, evidence(raws)), raws)
@@ -323,10 +324,16 @@ def test_an_extreme_earlier_answer_earns_nothing_later(extreme: object) -> None:
     """It is not carried, so what follows from it stays wrong."""
     odd = asked()[0]
     marks = by_name(
-        score(odd.paper, evidence({"q1_spare": probe.encode(extreme), "q1_time": {"t": "none"}}))
+        score(
+            odd.paper,
+            evidence({"q1_spare": encode_answer(extreme), "q1_time": {"t": "none"}}),
+        )
     )
     assert marks["q1_spare"].points == (1 if extreme == 5e-324 else 0)
-    follows = {"q1_spare": probe.encode(extreme), "q1_time": probe.encode(1e299)}
+    follows = {
+        "q1_spare": encode_answer(extreme),
+        "q1_time": encode_answer(1e299),
+    }
     assert by_name(score(odd.paper, evidence(follows)))["q1_time"].points == 0
 
 
@@ -337,10 +344,10 @@ def test_a_key_that_overflows_for_an_earlier_answer_is_not_used(
         raise OverflowError("int too large to convert to float")
 
     odd = asked()[0]
-    wrong = {"q1_spare": probe.encode(3), "q1_nearest": probe.encode("A")}
+    wrong = {"q1_spare": encode_answer(3), "q1_nearest": encode_answer("A")}
     right = odd.right["q1_nearest"]
     if right == wrong["q1_nearest"]:
-        wrong["q1_nearest"] = probe.encode("B")
+        wrong["q1_nearest"] = encode_answer("B")
     monkeypatch.setattr(ChoiceKind, "key", overflows)
     mark = by_name(score(odd.paper, evidence(wrong)))["q1_nearest"]
     assert (mark.points, mark.feedback) == (0, "No.")

@@ -71,7 +71,7 @@ def a_race_key(solution: str, setup: str, ratio: float = 5.0, **changes: object)
 
 def ran(*cells: str, keys: Mapping[str, CodeKey], **changes: object) -> Evidence:
     """The evidence of these cells, in which the answers of these names are called."""
-    trials = tuple(kinds.find(k.part.kind).trial(name, k) for name, k in keys.items())
+    trials = tuple(kinds.find(k.part.kind).call_plan(name, k) for name, k in keys.items())
     return run(*cells, asks=" ".join(keys), trials=trials, **changes)
 
 

@@ -24,7 +24,7 @@ from grader.kinds.table import Column, Table
 from grader.kinds.true_false import TrueFalse
 from grader.model import Draw, Judgement, Key, Mistake, Part, Tolerance
 from grader.units.quantity import Value
-from grader.wire import probe
+from grader.wire.encoding import encode_answer
 
 SCOPE: Mapping[str, Value] = {
     "billions": 7,
@@ -78,20 +78,20 @@ def a_key(part: Part, seed: int = 0, **changes: Value) -> Key:
 
 
 def judged(key: Key, answer: object) -> Judgement:
-    """The judgement on a Python value, by the way of the probe."""
+    """The judgement on a Python value, as the kernel would send it."""
     kind = kinds.find(key.part.kind)
-    return kind.judge(kind.read(probe.encode(answer), key), key)
+    return kind.judge(kind.read(encode_answer(answer), key), key)
 
 
 def said(key: Key, answer: object) -> str:
     """What a Python value is read as."""
     kind = kinds.find(key.part.kind)
-    return kind.format_value(kind.read(probe.encode(answer), key), key)
+    return kind.format_value(kind.read(encode_answer(answer), key), key)
 
 
 def refused(key: Key, answer: object) -> str:
     """The sentence that refuses a Python value; fails when it is readable."""
-    return refused_raw(key, probe.encode(answer))
+    return refused_raw(key, encode_answer(answer))
 
 
 def refused_raw(key: Key, raw: Mapping[str, object]) -> str:
@@ -106,7 +106,7 @@ def refused_raw(key: Key, raw: Mapping[str, object]) -> str:
 def is_blank(key: Key, answer: object) -> bool:
     """Whether a Python value counts as no answer at all."""
     try:
-        kinds.find(key.part.kind).read(probe.encode(answer), key)
+        kinds.find(key.part.kind).read(encode_answer(answer), key)
     except Unreadable as reason:
         return reason.blank
     return False

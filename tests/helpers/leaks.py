@@ -391,7 +391,8 @@ def inputs_of_hidden_cases_as_numbers(course: Course, folder: Path) -> None:
 def expected_results(course: Course, folder: Path) -> None:
     from grader.security.leaks.secrets import _iter_plain
 
-    numbers = [str(v) for want in hidden(course).expected for v in _iter_plain(want)]
+    expected = [decode_result(want["value"]) for want in hidden(course).expected]
+    numbers = [str(v) for want in expected for v in _iter_plain(want)]
     write(folder, "expected.txt", " ".join(numbers))
 
 

@@ -17,7 +17,7 @@ from grader.model import (
     Slot,
     Student,
 )
-from grader.wire import probe
+from grader.wire.encoding import encode_answer
 
 CHAIN = """\
 id: chain
@@ -76,7 +76,7 @@ def a_paper(text: str = CHAIN) -> Paper:
 
 
 def evidence(**answers: object) -> Evidence:
-    found = {f"q1_{n}": Answer(name=f"q1_{n}", raw=probe.encode(v)) for n, v in answers.items()}
+    found = {f"q1_{n}": Answer(name=f"q1_{n}", raw=encode_answer(v)) for n, v in answers.items()}
     return Evidence(
         submission_sha256="a" * 64, outcome=Outcome.FINISHED, answers=found, cells=(), seconds=1.0
     )

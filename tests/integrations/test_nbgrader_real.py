@@ -19,7 +19,7 @@ from grader.integrations.quiz_items import quiz_items
 from grader.kinds import kinds
 from grader.kinds.answers import answer_as_python
 from grader.model import Answer, Evidence, Outcome
-from grader.wire import probe
+from grader.wire.encoding import encode_answer
 from tests.helpers.nbgrader import (
     Nbgrader,
     a_cell,
@@ -177,7 +177,7 @@ def test_an_exam_of_ours_earns_in_nbgrader_what_it_earns_here(
 def raw_of(text: str) -> object:
     """What the kernel would say of the value of an expression; of none where it raises."""
     try:
-        return probe.encode(eval(text))
+        return encode_answer(eval(text))
     except TypeError:
         return None
 

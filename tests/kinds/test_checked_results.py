@@ -11,9 +11,8 @@ from grader.bank.folders import Bank
 from grader.errors import SetupError
 from grader.kinds import kinds
 from grader.kinds.code import CodeKind
-from grader.kinds.hidden.compare import Closeness
-from grader.kinds.hidden.form import form_difference
-from grader.kinds.hidden.rules import find_forbidden_use
+from grader.kinds.hidden.compare import Closeness, form_difference
+from grader.kinds.hidden.forbidden_use import find_forbidden_use
 from grader.model import Verdict
 from grader.verify import verify_problem
 from tests.helpers.banks import a_bank

@@ -18,8 +18,8 @@ from grader.kinds import kinds, student_tools
 from grader.kinds.attempts import CodeKey
 from grader.kinds.hidden import analysis
 from grader.kinds.hidden.analysis import NotAnalyzedError
-from grader.kinds.hidden.doubts import find_doubtful_use
-from grader.kinds.hidden.rules import find_forbidden_use
+from grader.kinds.hidden.doubtful_use import find_doubtful_use
+from grader.kinds.hidden.forbidden_use import find_forbidden_use
 from grader.kinds.hidden.source import MOST_CHARACTERS, definitions
 from grader.model import Verdict
 from grader.wire.watch import LOOPED, MOST_EVENTS, Watch
@@ -71,15 +71,6 @@ def test_evidence_from_before_without_a_source_is_left_to_a_person() -> None:
     assert "its code was not found" in judgement.note
 
 
-def test_lines_are_those_of_the_answer_whatever_tools_it_uses() -> None:
-    key = a_code_key()
-    kind = kinds.find("code")
-    tools = "\n".join(student_tools.source(name) for name in ("warps", "cuda"))
-    source = f"{tools}\ndef scaled(x):\n    return x\n"
-    value = kind.read({"t": "code", "source": source, "name": "scaled", "calls": []}, key)
-    assert kind.format_value(value, key) == "code of 2 lines"
-
-
 @pytest.fixture(scope="module")
 def long_lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A rendered lab of 26 code problems, most with forbidden functions, as `solve` fills it in."""
@@ -129,10 +120,11 @@ def test_long_code_is_analyzed_in_another_process_with_the_same_result() -> None
     assert len(source) > analysis.MOST_HERE
     short = source[: analysis.MOST_HERE]
     assert analysis.definitions([source], "f") == analysis.definitions([short], "f")
-    assert analysis.find_forbidden_use(source, ["math.fsum"]) == "`math.fsum`"
-    assert analysis.find_undefined_name(source) is None
+    forbidden = ["math.fsum"]
+    review = analysis.review_source(source, "f", short, forbidden)
+    assert review == analysis.review_source(short, "f", short, forbidden)
+    assert review == {"is_starter": True, "broken_rule": "`math.fsum`", "doubt": None}
     assert analysis.functions_of(source) == analysis.functions_of(short)
-    assert analysis.shape_of(source) == analysis.shape_of(short)
 
 
 def test_code_that_takes_too_long_is_given_up_and_the_next_is_analyzed(

@@ -8,15 +8,17 @@ from __future__ import annotations
 import builtins
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from grader.bank.folders import Bank
 from grader.draw import draw, sample_seed
-from grader.kinds import rules
 from grader.kinds.attempts import Code, CodeAnswer, CodeKey
-from grader.kinds.hidden.doubts import find_doubtful_use
-from grader.kinds.hidden.rules import find_forbidden_use
+from grader.kinds.hidden.doubtful_use import find_doubtful_use
+from grader.kinds.hidden.forbidden_use import find_forbidden_use
+from grader.kinds.hidden.judging import broken_rule, rule_doubt
+from grader.kinds.hidden.review import SourceReview, review_source
 from grader.kinds.hidden.source import definitions, functions_of
 from grader.wire.watch import call_watched, find_reached_rules
 from tests.helpers.code import STARTER, a_code_key, judged, ran
@@ -35,10 +37,11 @@ def verdict(cells: list[str], *forbidden: str) -> tuple[str, object]:
     said: dict[str, object] = {"is": "returned"}
     result = call_watched(space["f"], [*forbidden], said, x=list(VALUES))  # type: ignore[arg-type]
     part = Code(id="f", ask="?", points=1, starter=STARTER, forbid=forbidden)
-    value = CodeAnswer(source=source, calls=(said,))
-    if rules.find_broken_rule(value, part):
+    review: Any = review_source(source, "f", STARTER, forbidden)
+    value = CodeAnswer(source=source, review=SourceReview(**review), calls=(said,))
+    if broken_rule(value, part):
         return "refused", result
-    return ("doubt" if rules.find_doubt(value, part, earns=True) else "full"), result
+    return ("doubt" if rule_doubt(value, part, earns=True) else "full"), result
 
 
 NAME = "n = ''.join(['fs', 'um'])\n"

@@ -14,13 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.kinds.hidden import analysis, raised, source, statements
+from grader.kinds.hidden import analysis, judging, source
 from grader.kinds.hidden.compare import Closeness, difference
-from grader.kinds.hidden.promised import digest_of_result
-from grader.kinds.hidden.rules import find_forbidden_use
+from grader.kinds.hidden.forbidden_use import find_forbidden_use
 from grader.runtime.execute.calls import read_reply
-from grader.wire import trial
-from grader.wire.values import Array, decode_result
+from grader.wire.encoding import _DECODED, RESULT, UnfitError, encode_result
+from grader.wire.values import Array, decode_result, digest_of_result
 from tests.helpers.code import a_code_key
 from tests.helpers.fuzz import in_time
 
@@ -29,7 +28,11 @@ NEAR = Closeness(relative=1e-5, absolute=1e-7)
 
 
 def differs(got: object, want: object, near: Closeness = NEAR) -> str | None:
-    return difference(decode_result(trial.encode(got)), decode_result(trial.encode(want)), near)
+    return difference(
+        decode_result(encode_result(got)),
+        decode_result(encode_result(want)),
+        near,
+    )
 
 
 # -- reading
@@ -39,7 +42,7 @@ leaves = (
     | st.sampled_from(["AAAA", "AAAAAAAAAAA=", "1e999", "nan", "-inf", "9" * 5000, "1+2j", "(1j)",
                        "bool", "float64", "bfloat16", "float8_e4m3fn", "float8_e5m2", "complex64"])
 )  # fmt: skip
-tags = st.sampled_from([*trial._DECODED, "object", "?"])
+tags = st.sampled_from([*_DECODED, "object", "?"])
 fields = st.sampled_from(["t", "v", "shape", "dtype", "type"])
 anything = st.recursive(
     leaves,
@@ -84,16 +87,16 @@ DAMAGED: list[object] = [
     {"t": "int", "v": "1_0"}, {"t": "int", "v": " 1"}, {"t": "int", "v": "1\n"},
     {"t": "float", "v": "1_0.0"}, {"t": "float", "v": "0x1p3"}, {"t": "float", "v": 1.0},
     {"t": "complex", "v": "__import__"}, {"t": "complex", "v": "1e5"}, {"t": "complex", "v": []},
-    {"t": "bool", "v": 1}, {"t": "str", "v": b""}, {"t": "str", "v": "x" * (trial.MAX_BYTES + 1)},
+    {"t": "bool", "v": 1}, {"t": "str", "v": b""}, {"t": "str", "v": "x" * (RESULT.size + 1)},
     {"t": "bytes", "v": "?"}, {"t": "bytes", "v": "A"}, {"t": "bytes", "v": "ä"},
-    {"t": "bytes", "v": base64.b64encode(bytes(trial.MAX_BYTES + 1)).decode()},
+    {"t": "bytes", "v": base64.b64encode(bytes(RESULT.size + 1)).decode()},
     {"t": "list", "v": "ab"}, {"t": "list", "v": {"a": 1}}, {"t": "list"}, {"t": "list", "v": [1]},
     {"t": "dict", "v": 5}, {"t": "dict", "v": "ab"}, {"t": "dict", "v": [[]]},
     {"t": "dict", "v": [[{"t": "list", "v": []}, {"t": "none"}]]},
     {"t": "dict", "v": [[{"t": "tuple", "v": [{"t": "list", "v": []}]}, {"t": "none"}]]},
     {"t": "dict", "v": [[{"t": "none"}, {"t": "none"}, {"t": "none"}]]},
     {"t": "object", "type": "x" * 301}, {"t": "object"},
-    {"t": "list", "v": [{"t": "none"}] * (2 * trial.MAX_ITEMS)},
+    {"t": "list", "v": [{"t": "none"}] * (2 * RESULT.items)},
     a_raw(shape=None), a_raw(shape=[6, "1"]), a_raw(shape=[-2, -3]), a_raw(shape=[True, 6]),
     a_raw(shape=[7]), a_raw(shape=[10**7, 10**7]), a_raw(shape=[10**30]), a_raw(shape=[1.0, 6]),
     a_raw(shape=[1] * 40), a_raw(shape=[0, 10**6, 10**6, 10**6, 10**6]), a_raw(shape=[]),
@@ -122,11 +125,11 @@ def test_a_shape_without_numbers_takes_no_memory() -> None:
 
 def test_reading_takes_memory_in_proportion_to_what_was_said() -> None:
     small = base64.b64encode(bytes(10)).decode()
-    wide = base64.b64encode(bytes(trial.MAX_BYTES)).decode()
+    wide = base64.b64encode(bytes(RESULT.size)).decode()
     for raw, most in (
         (a_raw(shape=[10**7], v=small), 1e5),
-        (a_raw(dtype="float8_e4m3fn", shape=[trial.MAX_BYTES], v=wide), 60e6),
-        (a_raw(dtype="bfloat16", shape=[trial.MAX_BYTES // 2], v=wide), 60e6),
+        (a_raw(dtype="float8_e4m3fn", shape=[RESULT.size], v=wide), 60e6),
+        (a_raw(dtype="bfloat16", shape=[RESULT.size // 2], v=wide), 60e6),
     ):
         tracemalloc.start()
         try:
@@ -214,7 +217,7 @@ def test_whatever_is_said_can_be_kept_and_judged(said: dict[str, Any]) -> None:
     assert found["is"] in ("returned", "raised", "unfit", "late", "garbled")
     assert not {"seconds", "call"} & {*found}
     kind, key = KIND, KEY
-    digests = key.trial("scaled").digests
+    digests = key.call_plan("scaled").digests
     calls = [{"call": digest, **found} for digest in digests]
     raw = {"t": "code", "source": "def scaled(): pass", "name": "scaled", "calls": calls}
     judgement = kind.judge(kind.read(raw, key), key)
@@ -224,7 +227,7 @@ def test_whatever_is_said_can_be_kept_and_judged(said: dict[str, Any]) -> None:
 
 
 def says_a_limit_cut_it(found: Mapping[str, Any]) -> bool:
-    return found["is"] == "unfit" and found["type"] != trial.UnfitError.__name__
+    return found["is"] == "unfit" and found["type"] != UnfitError.__name__
 
 
 KEY = a_code_key()
@@ -363,7 +366,7 @@ def check(i, j):
 def test_of_an_exception_what_our_own_sources_say(
     kind: object, what: object, told: tuple[str, str]
 ) -> None:
-    assert raised.describe_exception(kind, what, (TOOL, "")) == told
+    assert judging.describe_exception(kind, what, (TOOL, "")) == told
 
 
 # -- rules
@@ -571,18 +574,7 @@ _QUICK = ("lines", "spaces", "names", "brackets", "sums", "digits")
 def test_no_text_makes_the_parser_hang_or_raise(text: str) -> None:
     for ask in (
         lambda: analysis.definitions([text], "a"),
-        lambda: analysis.shape_of(text[:40_000]),
-        lambda: analysis.find_forbidden_use(text[:40_000], ("torch.softmax", "loops")),
-        lambda: analysis.find_doubtful_use(text[:40_000], ("torch.softmax", "loops")),
-        lambda: analysis.find_undefined_name(text[:40_000]),
+        lambda: analysis.review_source(text[:40_000], "a", "", ("torch.softmax", "loops")),
     ):
         with in_time(), contextlib.suppress(analysis.NotAnalyzedError):
             ask()
-
-
-def test_lines_are_counted_without_those_of_the_tools() -> None:
-    tool = "import os\n\n\ndef launch(f):\n    return f()\n"
-    mine = f"{tool}\ndef kernel(x):\n    # twice\n\n    return 2 * x\n"
-    assert statements.count_lines(mine, [tool]) == 3
-    assert statements.count_lines("def f(:\n    pass\n", []) == 2
-    assert statements.count_lines("x = 1\n" * 200_000, [tool]) == 200_000

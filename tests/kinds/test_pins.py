@@ -16,7 +16,7 @@ from grader.gradebook import Gradebook
 from grader.grading.kept_marks import regrade, score_safely
 from grader.kinds import kinds
 from grader.kinds.attempts import CodeKey
-from grader.kinds.hidden import cases
+from grader.kinds.hidden import solutions
 from grader.model import Answer, Evidence, Grade, Outcome, Paper, Release, Student, Submission
 from grader.release.file import new_release, release_bytes
 from grader.release.papers import Papers, papers_of
@@ -83,9 +83,9 @@ def no_authored_code(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("scoring ran a solution or drew random numbers")
 
-    monkeypatch.setattr(cases, "run_solution_code", refuse)
+    monkeypatch.setattr(solutions, "run_solution_code", refuse)
     monkeypatch.setattr(np.random, "default_rng", refuse)
-    cases.solution_module.cache_clear()
+    solutions.solution_module.cache_clear()
 
 
 def test_all_marks_are_right(book: Gradebook, evidence: Evidence, release: Release) -> None:
@@ -103,7 +103,7 @@ def test_scoring_again_runs_no_authored_code(
     keys = [key for _, key in papers_of(book).of("ada").named_keys() if isinstance(key, CodeKey)]
     assert keys
     for key in keys:
-        assert key.trial("q1_x").digests
+        assert key.call_plan("q1_x").digests
         assert key.expected
 
 

@@ -13,7 +13,7 @@ from grader.kinds import kinds
 from grader.kinds.attempts import CodeExample
 from grader.kinds.hidden.compare import Closeness, difference, format_result
 from grader.model import Verdict
-from grader.wire import trial
+from grader.wire.encoding import RESULT, decode_input, encode_result
 from grader.wire.values import Array, decode_result
 from tests.helpers.code import a_code_key, defined, judged, ran
 from tests.helpers.fuzz import in_time
@@ -81,7 +81,7 @@ def test_an_empty_result_of_a_student_costs_its_points_and_no_memory(
 
 
 def test_large_arrays_are_compared_in_little_memory() -> None:
-    codes = np.zeros(trial.MAX_BYTES, np.uint8)
+    codes = np.zeros(RESULT.size, np.uint8)
     raw = {"t": "tensor", "dtype": "float8_e4m3fn", "shape": [2, len(codes) // 2]}
     want = decode_result({**raw, "v": in_base64(codes)})
     codes[::1000] = 0x40
@@ -102,12 +102,14 @@ def test_places_are_looked_at_in_all_blocks() -> None:
         got = want.copy()
         assert (
             difference(
-                decode_result(trial.encode(got)), decode_result(trial.encode(want)), Closeness()
+                decode_result(encode_result(got)),
+                decode_result(encode_result(want)),
+                Closeness(),
             )
             is None
         )
         got[3, 49_999] = 0
-        both = (decode_result(trial.encode(one)) for one in (got, want))
+        both = (decode_result(encode_result(one)) for one in (got, want))
         assert difference(*both, Closeness()) == "the result has wrong values"
 
 
@@ -120,9 +122,9 @@ def test_of_a_large_result_no_more_is_written_out_than_is_shown() -> None:
             {"t": "dict", "v": [[{"t": "int", "v": str(n)}, small] for n in range(4_000)]}
         ),
         decode_result({"t": "tuple", "v": [{"t": "int", "v": "9" * 4300}] * 1_500}),
-        "\x7f" * trial.MAX_BYTES,
-        b"\0" * trial.MAX_BYTES,
-        " " * trial.MAX_BYTES,
+        "\x7f" * RESULT.size,
+        b"\0" * RESULT.size,
+        " " * RESULT.size,
     ]
     for value in values:
         told: list[str] = []
@@ -142,7 +144,7 @@ def test_of_a_large_result_no_more_is_written_out_than_is_shown() -> None:
     ],
 )  # fmt: skip
 def test_small_results_are_shown_whole(value: object, text: str) -> None:
-    assert format_result(decode_result(trial.encode(value))) == text
+    assert format_result(decode_result(encode_result(value))) == text
 
 
 def test_sets_of_what_collides_take_no_time() -> None:
@@ -151,5 +153,5 @@ def test_sets_of_what_collides_take_no_time() -> None:
     with in_time():
         with pytest.raises(ValueError, match="items of a set"):
             decode_result({"t": "set", "v": items})
-        assert len(trial.decode({"t": "set", "v": items[:5_000]})) == 5_000
+        assert len(decode_input({"t": "set", "v": items[:5_000]})) == 5_000
     assert decode_result({"t": "set", "v": items[:2]}) == {"a set of": [0, modulus]}

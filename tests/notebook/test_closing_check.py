@@ -33,7 +33,7 @@ from grader.notebook.render import check, closing, how_to_answer, render
 from grader.notebook.render.answer_cells import code_cell, modules_needed, placeholder
 from grader.notebook.render.closing import brief
 from grader.release import rendering
-from grader.wire import probe
+from grader.wire.encoding import encode_answer
 from tests.helpers.answers import JOINED, NUMBERS, UNITS, VALUES, WORDS, Sized, function, made_up
 from tests.helpers.kinds import PARTS, a_key
 from tests.helpers.roundtrip import NAMES, a_course
@@ -110,7 +110,7 @@ def by_grader(key: Key, value: object) -> str:
     """The same from `read` of the answer's kind, which is what grading goes by."""
     kind = kinds.find(key.part.kind)
     try:
-        found = kind.read(probe.encode(value), key)
+        found = kind.read(encode_answer(value), key)
     except Unreadable as reason:
         return "EMPTY" if reason.blank else "UNCLEAR"
     return "PARTLY" if missing_parts(found) else "ok"

@@ -18,8 +18,8 @@ from grader.kinds import kinds
 from grader.kinds.attempts import CodeAnswer, CodeKey
 from grader.kinds.choice import ChoiceKey
 from grader.kinds.code import CodeKind
-from grader.kinds.hidden.cases import run_here
 from grader.kinds.hidden.judging import CaseResults
+from grader.kinds.hidden.solutions import run_here
 from grader.model import packages
 from tests.helpers.real_bank import a_key
 
@@ -125,7 +125,7 @@ def test_what_does_nothing_earns_nothing(name: str) -> None:
             continue
         for body in BODIES:
             source = EMPTY.format(name=part, body=body)
-            calls: Any = run_here(key.trial(part), source)["calls"]
+            calls: Any = run_here(key.call_plan(part), source)["calls"]
             judgement = CaseResults(CodeAnswer(source=source, calls=tuple(calls)), key).judgement()
             assert judgement.share == 0, (part, body, judgement.cells)
 

@@ -21,11 +21,10 @@ from grader.draw import draw, sample_seed
 from grader.kinds import kinds
 from grader.kinds.attempts import CodeKey
 from grader.kinds.code import CodeKind
-from grader.kinds.hidden.cases import SolutionFunctions
-from grader.kinds.hidden.pins import ExpectedProperties
+from grader.kinds.hidden.solutions import SolutionFunctions
 from grader.model import Limits, packages
 from grader.notebook.render.answer_cells import tool_cells
-from grader.wire import trial
+from grader.wire.encoding import decode_input, encode_result
 from tests.helpers.code import judged
 from tests.helpers.notebooks import run
 from tests.helpers.real_bank import a_key
@@ -170,7 +169,9 @@ def test_what_only_looks_right_earns_less(where: tuple[str, str], code: str, mos
     key = a_key(*where)
     kind = kinds.find(key.part.kind)
     assert isinstance(kind, CodeKind)
-    calls = replace(kind.trial("q1", key), race=None)  # what is wrong earns nothing by speed
+    calls = replace(
+        kind.call_plan("q1", key), benchmark=None
+    )  # what is wrong earns nothing by speed
     cells = (*tool_cells(key).values(), code)
     judgement = judged(run(*cells, asks="q1", trials=(calls,), limits=LONG), "q1", key)
     if judgement.share is None:
@@ -190,9 +191,9 @@ def decided_by_properties() -> Iterator[str]:
 
 def told(hidden: SolutionFunctions, inputs: str, raw: Mapping[str, Any]) -> str | None:
     """What the author's properties, alone, say of a result; also when they can't be asked."""
-    given = {name: trial.decode(one) for name, one in json.loads(inputs).items()}
+    given = {name: decode_input(one) for name, one in json.loads(inputs).items()}
     try:
-        return next(iter(hidden.get("holds")(given, trial.decode(raw))), None)
+        return next(iter(hidden.get("holds")(given, decode_input(raw))), None)
     except Exception as error:  # which is judged as not held
         return type(error).__name__
 
@@ -204,16 +205,16 @@ def forged(raw: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """An encoded result, a number or an array of which is what can't have come of it."""
     tag, value = raw["t"], raw.get("v")
     if tag in ("int", "float"):
-        yield from (trial.encode(one) for one in IMPOSSIBLE)
+        yield from (encode_result(one) for one in IMPOSSIBLE)
     elif tag in ("array", "tensor"):
         yield {**raw, "shape": [0, *raw["shape"]], "v": ""}
         yield {**raw, "shape": [0, 1], "v": ""}
         if value:
             yield {**raw, "shape": [1, *raw["shape"]]}
             yield {**raw, "shape": [*raw["shape"], 1]}
-            array = np.asarray(trial.decode(raw))
+            array = np.asarray(decode_input(raw))
             if array.dtype.kind == "f":
-                hollow = trial.encode(np.full_like(array, np.nan))
+                hollow = encode_result(np.full_like(array, np.nan))
                 yield {**raw, "v": hollow["v"]}
     elif tag in ("list", "tuple"):
         for place, item in enumerate(raw["v"][:2]):
@@ -237,7 +238,7 @@ def test_properties_refuse_what_is_impossible(name: str) -> None:
             pytest.skip("it needs what is not installed")
         hidden = key.solution_functions
         for case, want in zip(key.cases, key.expected, strict=True):
-            if not isinstance(want, ExpectedProperties) or case.again:
+            if "form" not in want or case.again:
                 continue
             said = hidden.call_reference(case.call)
             assert told(hidden, case.call.inputs, said["v"]) is None

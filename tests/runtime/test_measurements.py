@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from grader.kinds import kinds, ratios
-from grader.kinds.hidden.promised import digest_of_result
 from grader.kinds.prediction import Prediction
 from grader.model import Judgement, Raw, Verdict
 from grader.runtime.execute import agreement, measure
 from grader.runtime.kernels import USUAL, KernelOptions, Session, kernels
+from grader.wire.values import digest_of_result
 from tests.helpers.code import a_draw, a_race_key, judged, ran
 from tests.helpers.kernels import EVERY_WAY
 
@@ -525,10 +525,10 @@ def test_what_came_to_nothing_says_so(race: Mapping[str, object], error: type[Ex
 
 
 def test_results_are_as_near_as_their_type_allows() -> None:
-    from grader.wire import trial
+    from grader.wire import encoding
 
     def agree(mine: Any, right: Any) -> bool:
-        theirs, ours = trial.encode(mine), trial.encode(right)
+        theirs, ours = encoding.encode_result(mine), encoding.encode_result(right)
         return agreement.results_match({"t": "str", "v": digest_of_result(theirs)}, theirs, ours)
 
     rng = np.random.default_rng(0)
@@ -543,7 +543,7 @@ def test_results_are_as_near_as_their_type_allows() -> None:
     right = [1, "x", None, np.zeros(3, int)]
     assert agree(right, right)
     assert not agree([1, "x", None, np.array([0, 0, 1])], right)
-    ours = trial.encode(right)
+    ours = encoding.encode_result(right)
     assert not agreement.results_match({"t": "str", "v": "0" * 64}, ours, ours)
     assert not agreement.results_match(None, ours, ours)
 

@@ -24,7 +24,8 @@ from grader.runtime.execute.calls import read_reply
 from grader.runtime.kernels import AskReply, ask
 from grader.runtime.kernels.client import CellClient, Transcript, unpack_part
 from grader.runtime.worker.channel import MOST_MARKS, Message, is_crowded
-from grader.wire import probe, trial
+from grader.wire import encoding
+from grader.wire.calls import answer_request
 from tests.helpers.code import a_race_key, ran
 from tests.helpers.kernels import EVERY_WAY, on_linux
 from tests.helpers.notebooks import run
@@ -302,7 +303,7 @@ LARGEST = {
 def test_the_largest_answers_are_read() -> None:
     space = {f"{name}{n}": value for name, value in LARGEST.items() for n in range(12)}
     for names in (*((name,) for name in space), tuple(space)):
-        said = ask.parse_values(names, {"said": probe.encode_answers(names, space)})
+        said = ask.parse_values(names, {"said": encoding.encode_answers(names, space)})
         assert not said.garbled
         assert set(said.found) == set(names)
         assert len(names) > 1 or said.found[names[0]]["t"] != "object"
@@ -323,7 +324,7 @@ RETURNED = {
 def test_the_largest_results_are_read(value: object) -> None:
     space = {"f": lambda: value}
     asked = {"name": "f", "driver": "", "tools": [], "seed": 1, "inputs": {}}
-    said = trial.answer_request(in_base64(asked), space)
+    said = answer_request(in_base64(asked), space)
     assert not is_crowded(json.dumps({"said": said}).encode(), MOST_MARKS)
     assert read_reply(said)["is"] == "returned"
 

@@ -22,7 +22,7 @@ from grader.kinds.student_tools.cuda import (
     launch,
 )
 from grader.kinds.student_tools.warps import Warps
-from grader.wire import trial
+from grader.wire import calls, encoding
 from tests.helpers.notebooks import run
 
 SOLUTIONS = Path(__file__).parents[2] / "solutions" / "cuda-threading"
@@ -491,13 +491,13 @@ def test_the_texts_run_as_a_driver_beside_a_students_kernel() -> None:
         "driver": "def drive(answer, x):\n    out, w = np.zeros_like(x), Warps(branches=True)\n"
         "    launch(answer, 1, 32, x, out, recorder=w)\n"
         "    return [out, w.cost().sectors, w.branches]",
-        "inputs": {"x": trial.encode(floats(32))},
+        "inputs": {"x": encoding.encode_result(floats(32))},
     }
     space: dict[str, Any] = {}
     exec("def q1_k(x, out):\n    i = cuda.grid(1)\n    if i < 20:\n        out[i] = x[i]", space)
-    said = trial.perform_safely(asked, space)
+    said = calls.perform_safely(asked, space)
     assert said["is"] == "returned", said
-    assert trial.decode(said["v"])[1:] == [6, 1]
+    assert encoding.decode_input(said["v"])[1:] == [6, 1]
 
 
 def test_a_kernel_runs_behind_the_wall_from_the_notebooks_own_cells() -> None:

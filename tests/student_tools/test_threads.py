@@ -10,7 +10,7 @@ import pytest
 
 from grader.kinds import student_tools
 from grader.kinds.student_tools.threads import Lock, Shared, TooManyStatesError, explore
-from grader.wire import trial
+from grader.wire import calls, encoding
 
 
 def adds(counter: Shared, times: int) -> None:
@@ -171,9 +171,9 @@ def test_the_text_runs_as_a_driver_beside_a_students_function() -> None:
     def outcomes(body: str) -> Iterator[Any]:
         space: dict[str, Any] = {}
         exec(f"def q1_f(c, lock):\n    {body}", space)
-        said = trial.perform_safely(asked, space)
+        said = calls.perform_safely(asked, space)
         assert said["is"] == "returned", said
-        yield from trial.decode(said["v"])
+        yield from encoding.decode_input(said["v"])
 
     assert list(outcomes("c.value += 1")) == [[1, 2], False]
     assert list(outcomes("lock.acquire()\n    c.value += 1\n    lock.release()")) == [[2], False]

@@ -16,7 +16,7 @@ import pytest
 
 from grader.grading.run import has_cuda
 from grader.kinds import student_tools
-from grader.kinds.hidden.cases import solution_module
+from grader.kinds.hidden.solutions import solution_module
 from grader.verify import verify_problem
 from tests.helpers.notebooks import run
 
@@ -294,7 +294,7 @@ import torch, triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.runtime.jit import JITFunction
-from grader.kinds.hidden.cases import solution_module
+from grader.kinds.hidden.solutions import solution_module
 
 kernels = {KERNELS}
 for problem, (part, types, block) in kernels.items():

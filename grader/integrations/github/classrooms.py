@@ -43,7 +43,7 @@ from grader.integrations.github.student_files import (
 from grader.integrations.install import Source, chosen_source
 from grader.model import Release
 from grader.release.file import load_release, release_bytes
-from grader.release.papers import trials_of
+from grader.release.papers import call_plans_of
 from grader.release.rendering import Notebooks
 from grader.release.roster import load_roster
 from grader.release.versions import of_version, sample_student, shared_version, versions_of
@@ -226,7 +226,7 @@ def _needs_cuda(release: Release) -> bool:
     student = next(iter(release.students.values()), None)
     if student is None or not any(p.solution for p in release.problems.values()):
         return False
-    return any(trial.device == "cuda" for trial in trials_of(paper(release, student)))
+    return any(trial.device == "cuda" for trial in call_plans_of(paper(release, student)))
 
 
 def _roster_csv(release: Release) -> bytes:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import selectors
 import subprocess
 import sys
 import threading
@@ -18,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from grader.files import PACKAGE
-from grader.kinds.hidden import doubts, rules, source, statements
+from grader.kinds.hidden import review, source
 
 MOST_HERE = 20_000
 """Maximum number of characters to analyze in this process."""
@@ -29,15 +28,12 @@ _MOST_SAID = 4_000_000
 """Maximum size of one result, in bytes."""
 _PROGRAM = "from grader.kinds.hidden.analysis import serve; serve()"
 
-FUNCTIONS: Mapping[str, Callable[..., str | None]] = {
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "definitions": source.definitions,
     "functions_of": source.functions_of,
-    "find_undefined_name": source.find_undefined_name,
-    "shape_of": statements.shape_of,
-    "find_forbidden_use": rules.find_forbidden_use,
-    "find_doubtful_use": doubts.find_doubtful_use,
+    "review": review.review_source,
 }
-"""The analyses by name; all arguments are texts or lists of texts."""
+"""The analyses by name; arguments and results are JSON data."""
 
 
 class NotAnalyzedError(Exception):
@@ -54,45 +50,30 @@ def functions_of(code: str) -> str:
     return str(_analyze("functions_of", code))
 
 
-def shape_of(code: str) -> str:
-    """Calls `statements.shape_of`. Raises NotAnalyzedError."""
-    return str(_analyze("shape_of", code))
+def review_source(code: str, name: str, starter: str, forbidden: Sequence[str]) -> Any:
+    """Calls `review.review_source`. Raises NotAnalyzedError."""
+    return _analyze("review", code, name, starter, list(forbidden))
 
 
-def find_undefined_name(code: str) -> str | None:
-    """Calls `source.find_undefined_name`. Raises NotAnalyzedError."""
-    return _optional_text(_analyze("find_undefined_name", code))
-
-
-def find_forbidden_use(code: str, forbidden: Sequence[str]) -> str | None:
-    """Calls `rules.find_forbidden_use`. Raises NotAnalyzedError."""
-    return (
-        _optional_text(_analyze("find_forbidden_use", code, list(forbidden))) if forbidden else None
-    )
-
-
-def find_doubtful_use(code: str, forbidden: Sequence[str]) -> str | None:
-    """Calls `doubts.find_doubtful_use`. Raises NotAnalyzedError."""
-    return (
-        _optional_text(_analyze("find_doubtful_use", code, list(forbidden))) if forbidden else None
-    )
-
-
-def _optional_text(found: object) -> str | None:
-    return None if found is None else str(found)
-
-
-def _analyze(function: str, code: Any, *more: Any) -> object:
+def _analyze(function: str, code: Any, *more: Any) -> Any:
     """Returns the result of *function* for *code*, a text or a list of texts."""
     texts = [code] if isinstance(code, str) else code
     if sum(map(len, texts)) > MOST_HERE:
         return _process_of_thread().ask(function, code, *more)
+    result, why = _call_analysis(function, code, *more)
+    if why is not None:
+        raise NotAnalyzedError(why)
+    return result
+
+
+def _call_analysis(function: str, *arguments: Any) -> tuple[Any, str | None]:
+    """Returns the result of *function*; or None, and why the code can't be analyzed."""
     try:
-        return FUNCTIONS[function](code, *more)
+        return FUNCTIONS[function](*arguments), None
     except source.TooLongError as error:
-        raise NotAnalyzedError(str(error)) from None
+        return None, str(error)
     except (RecursionError, MemoryError):
-        raise NotAnalyzedError("it is nested too deeply to be analyzed") from None
+        return None, "it is too large or nested too deeply to be analyzed"
 
 
 class _AnalysisProcess:
@@ -103,21 +84,18 @@ class _AnalysisProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._given_up: tuple[object, str] | None = None
 
-    def ask(self, function: str, code: Any, *more: Any) -> object:
+    def ask(self, function: str, code: Any, *more: Any) -> Any:
         """Returns the result of *function* for the code. Raises NotAnalyzedError."""
         if self._given_up is not None and self._given_up[0] == code:
-            raise NotAnalyzedError(
-                self._given_up[1]
-            )  # the same notebook is analyzed for many names
+            # The same notebook is analyzed for many names.
+            raise NotAnalyzedError(self._given_up[1])
+        began = time.monotonic()
         try:
-            said = json.loads(
-                self._read_reply(json.dumps([function, code, *more]).encode() + b"\n")
-            )
-            result, why = said["result"], said["why"]
-        except TimeoutError:
-            why = f"its analysis took more than {SECONDS:g} s"
-        except (OSError, ValueError, KeyError, TypeError):
-            why = "its analysis ended without a result"
+            result, why = json.loads(self._reply_to(json.dumps([function, code, *more])))
+        except (OSError, ValueError, TypeError):
+            late = time.monotonic() - began >= SECONDS
+            ended = f"took more than {SECONDS:g} s" if late else "ended without a result"
+            why = f"its analysis {ended}"
         else:
             if why is None:
                 return result
@@ -126,26 +104,20 @@ class _AnalysisProcess:
         self._given_up = (code, why)
         raise NotAnalyzedError(why)
 
-    def _read_reply(self, request: bytes) -> bytes:
-        """Returns the process's reply line. Raises OSError, and TimeoutError if it is late."""
+    def _reply_to(self, request: str) -> bytes:
+        """Returns the process's reply, incomplete if it is late or too long. Raises OSError."""
         if self._process is None or self._process.poll() is not None:
             self._process = _start_process()
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None and stdout is not None  # noqa: S101,PT018 - both are pipes
-        stdin.write(request)  # never blocks: the process reads the whole request first
-        stdin.flush()
-        said, end = bytearray(), time.monotonic() + SECONDS
-        with selectors.DefaultSelector() as waiting:
-            waiting.register(stdout, selectors.EVENT_READ)
-            while not said.endswith(b"\n"):
-                left = end - time.monotonic()
-                if left <= 0 or not waiting.select(left):
-                    raise TimeoutError
-                piece = os.read(stdout.fileno(), 2**16)
-                said += piece
-                if not piece or len(said) > _MOST_SAID:
-                    raise OSError
-        return bytes(said)
+        watchdog = threading.Timer(SECONDS, self._process.kill)
+        watchdog.start()
+        try:
+            stdin.write(request.encode() + b"\n")  # the process reads it as a whole
+            stdin.flush()
+            return stdout.readline(_MOST_SAID)
+        finally:
+            watchdog.cancel()
 
     def end(self) -> None:
         """Kills the process, if there is one."""
@@ -190,14 +162,4 @@ def serve() -> None:
 
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
     for line in sys.stdin.buffer:
-        function, *arguments = json.loads(line)
-        result, why = None, None
-        try:
-            result = FUNCTIONS[function](*arguments)
-        except source.TooLongError as error:
-            why = str(error)
-        except MemoryError:
-            why = "its analysis took too much memory"
-        except RecursionError:
-            why = "it is nested too deeply to be analyzed"
-        print(json.dumps({"result": result, "why": why}), flush=True)
+        print(json.dumps(_call_analysis(*json.loads(line))), flush=True)

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from grader.model.spec import STRICT
@@ -35,32 +36,133 @@ class Closeness:
 
 
 def difference(got: object, want: object, near: Closeness, what: str = "the result") -> str | None:
-    """Returns how *got* differs from *want*, as returned by `values.read`; None if it does not.
+    """Returns how *got* differs from *want*, as returned by `values.decode_result`; None if it does
+    not.
 
     Lists and tuples are equal, and so are numbers and 0-dimensional arrays.
     """
-    got, want = as_scalar(got), as_scalar(want)
-    for kinds, compare in _COMPARED:
-        if isinstance(want, kinds):
-            return compare(got, want, near, what)
-    return None if type(got) is type(want) and got == want else type_difference(got, want, what)
+    return _Comparison(near, form_only=False).fault(got, want, what)
 
 
-def _bool_difference(got: object, want: bool, _near: Closeness, what: str) -> str | None:
-    if isinstance(got, bool) and got is not want:
-        return f"{what} has a wrong value"
-    return None if got is want else type_difference(got, want, what)
+def form_difference(
+    got: object, want: object, near: Closeness, what: str = "the result"
+) -> str | None:
+    """Returns how the form of *got* differs from that of *want*.
+
+    If only properties decide, the author's code computes with the student's result. A wrong shape
+    may broadcast to many times its size in memory, and empty or NaN values pass many comparisons.
+    The form is the nesting, lengths, keys, shapes, and kinds of numbers (within arrays, only with
+    `near.dtype`). If *want* has no NaN or infinity, *got* must not have any. A number that is not
+    in a list must not be negative if that of *want* is not: a count of -1 would be below any limit.
+    Values and texts are not compared. An array is accepted for a list, because code that reads
+    items can't tell them apart.
+    """
+    return _Comparison(near, form_only=True).fault(got, want, what)
 
 
-def _number_difference(got: object, want: complex, near: Closeness, what: str) -> str | None:
-    if isinstance(got, bool) or not isinstance(got, (int, float, complex)):
-        return type_difference(got, want, what)
-    return None if _is_close(got, want, near) else f"{what} has a wrong value"
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """Compares two results, by their values or only by their form."""
+
+    near: Closeness
+    form_only: bool
+
+    def fault(self, got: object, want: object, what: str, *, alone: bool = True) -> str | None:
+        """Returns how *got* differs; *alone* if it is not in a list."""
+        got, want = as_scalar(got), as_scalar(want)
+        of_class: dict[type, Callable[[Any, Any, str], str | None]] = {
+            Array: self._array_fault, list: self._items_fault, tuple: self._items_fault,
+            dict: self._dict_fault,
+        }  # fmt: skip
+        if type(want) in of_class:
+            return of_class[type(want)](got, want, what)
+        if isinstance(want, (int, float, complex)) and not isinstance(want, bool):
+            return self._number_fault(got, want, what, alone=alone)
+        if type(got) is not type(want):
+            return type_difference(got, want, what)
+        if self.form_only or (got == want and not isinstance(want, Opaque)):
+            return None
+        wrong = f"{what} has a wrong value"
+        return wrong if isinstance(want, bool) else type_difference(got, want, what)
+
+    def _array_fault(self, got: object, want: Array, what: str) -> str | None:
+        if not isinstance(got, Array) or got.form != want.form:
+            return type_difference(got, want, what)
+        if got.shape != want.shape:
+            return f"{what} has a wrong shape"
+        dtypes = (_number_class(got), _number_class(want)) if self.form_only else (
+            got.dtype, want.dtype
+        )  # fmt: skip
+        if self.near.dtype and dtypes[0] != dtypes[1]:
+            return f"{what} has a wrong dtype"
+        if self.form_only:
+            return _special_number_fault(got, want, what)
+        differs = _any_differs(got.numbers, want.numbers, self.near)
+        return f"{what} has wrong values" if differs else None
+
+    def _items_fault(self, got: object, want: Sequence[object], what: str) -> str | None:
+        if not isinstance(got, (list, tuple, Array) if self.form_only else (list, tuple)):
+            return type_difference(got, want, what)
+        if (got.shape[0] if isinstance(got, Array) else len(got)) != len(want):
+            return f"{what} has a wrong number of items"
+        rows = map(partial(_row_of, got), range(len(want))) if isinstance(got, Array) else got
+        item, pairs = f"an item of {what}", zip(rows, want, strict=True)
+        faults = (self.fault(one, right, item, alone=False) for one, right in pairs)
+        return next((why for why in faults if why is not None), None)
+
+    def _dict_fault(self, got: object, want: dict[object, object], what: str) -> str | None:
+        if not isinstance(got, dict):
+            return type_difference(got, want, what)
+        missing = [key for key in want if key not in got]
+        if missing:
+            return f"{what} has no {_key_name(missing[0])}"
+        if len(got) > len(want):
+            return f"{what} has an unexpected key"
+        faults = (self.fault(got[k], want[k], f"{_key_name(k)} of {what}") for k in want)
+        return next((why for why in faults if why is not None), None)
+
+    def _number_fault(self, got: object, want: complex, what: str, *, alone: bool) -> str | None:
+        if isinstance(got, bool) or not isinstance(got, (int, float, complex)):
+            return type_difference(got, want, what)
+        if not self.form_only:
+            return None if _is_close(got, want, self.near) else f"{what} has a wrong value"
+        if isinstance(got, complex) and not isinstance(want, complex):
+            return type_difference(got, want, what)
+        if _is_finite(want) and not _is_finite(got):
+            return f"{what} is not finite"
+        if not alone or isinstance(got, complex) or isinstance(want, complex):
+            return None
+        # A rounding error may turn 0 into a negative number.
+        room = self.near.absolute + (0 if isinstance(want, int) else self.near.relative * abs(want))
+        return f"{what} is negative" if got < -room and want >= 0 else None
 
 
 def as_scalar(value: object) -> object:
     """Returns a single number for a 0-dimensional array; anything else unchanged."""
     return value.number if isinstance(value, Array) and not value.shape else value
+
+
+def _row_of(array: Array, row: int) -> Array:
+    return Array(array.form, array.dtype, array.shape[1:], array.numbers[row, ...])
+
+
+def _number_class(array: Array) -> str:
+    """Returns whether its numbers are Boolean, integer, real, or complex, of any width."""
+    kind = str(array.numbers.dtype.kind)
+    return "i" if kind == "u" else kind
+
+
+def _special_number_fault(got: Array, want: Array, what: str) -> str | None:
+    import numpy as np
+
+    for test, words in ((np.isnan, "NaN"), (np.isinf, "infinity")):
+        if test(got.numbers).any() and not test(want.numbers).any():
+            return f"{what} contains {words}"
+    return None
+
+
+def _is_finite(value: complex) -> bool:
+    return isinstance(value, int) or (math.isfinite(value.real) and math.isfinite(value.imag))
 
 
 def _is_close(got: complex, want: complex, near: Closeness) -> bool:
@@ -80,16 +182,6 @@ def _is_close(got: complex, want: complex, near: Closeness) -> bool:
 
 def _is_nan(value: complex) -> bool:
     return not isinstance(value, int) and (math.isnan(value.real) or math.isnan(value.imag))
-
-
-def _array_difference(got: object, want: Array, near: Closeness, what: str) -> str | None:
-    if not isinstance(got, Array) or got.form != want.form:
-        return type_difference(got, want, what)
-    if got.shape != want.shape:
-        return f"{what} has a wrong shape"
-    if near.dtype and got.dtype != want.dtype:
-        return f"{what} has a wrong dtype"
-    return f"{what} has wrong values" if _any_differs(got.numbers, want.numbers, near) else None
 
 
 def _any_differs(got: Any, want: Any, near: Closeness) -> bool:
@@ -117,43 +209,7 @@ def _differs_in_block(got: Any, want: Any, near: Closeness) -> bool:
     return not bool(np.all(same))
 
 
-def _items_difference(
-    got: object, want: list[object] | tuple[object, ...], near: Closeness, what: str
-) -> str | None:
-    if not isinstance(got, (list, tuple)):
-        return type_difference(got, want, what)
-    if len(got) != len(want):
-        return f"{what} has a wrong number of items"
-    found = (difference(*both, near, f"an item of {what}") for both in zip(got, want, strict=True))
-    return next((why for why in found if why is not None), None)
-
-
-def mapping_difference(
-    got: object,
-    want: dict[object, object],
-    near: Closeness,
-    what: str,
-    differs: Callable[[object, object, Closeness, str], str | None],
-) -> str | None:
-    """Returns how the keys of *got* differ from those of *want*, or, by *differs*, the values."""
-    if not isinstance(got, dict):
-        return type_difference(got, want, what)
-    missing = [key for key in want if key not in got]
-    if missing:
-        return f"{what} has no {key_name(missing[0])}"
-    if len(got) > len(want):
-        return f"{what} has an unexpected key"
-    found = (differs(got[key], want[key], near, f"{key_name(key)} of {what}") for key in want)
-    return next((why for why in found if why is not None), None)
-
-
-def _dict_difference(
-    got: object, want: dict[object, object], near: Closeness, what: str
-) -> str | None:
-    return mapping_difference(got, want, near, what, difference)
-
-
-def key_name(key: object) -> str:
+def _key_name(key: object) -> str:
     """Returns an expected key if it is part of the question rather than of a hidden input."""
     return repr(key) if isinstance(key, str) and key.isidentifier() else A_KEY
 
@@ -188,26 +244,20 @@ A_KEY = "one of the keys"
 
 # Types that students often return by mistake, by their names in the kernel.
 _OPAQUE = {
-    "builtins.function": "a function",
-    "builtins.method": "a method",
-    "builtins.builtin_function_or_method": "a function",
-    "builtins.generator": "a generator",
-    "builtins.coroutine": "a coroutine",
-    "builtins.range": "a range",
-    "builtins.map": "a map object",
-    "builtins.filter": "a filter object",
-    "builtins.zip": "a zip object",
+    **dict.fromkeys(
+        ("builtins.function", "builtins.builtin_function_or_method"), "a function"
+    ),
+    **{f"builtins.{name}": f"a {name}" for name in ("method", "generator", "coroutine", "range",
+                                                    "module")},
+    **{f"builtins.{name}": f"a {name} object" for name in ("map", "filter", "zip")},
     "builtins.enumerate": "an enumerate object",
-    "builtins.dict_keys": "the keys of a dict",
-    "builtins.dict_values": "the values of a dict",
-    "builtins.dict_items": "the items of a dict",
+    **{f"builtins.dict_{name}": f"the {name} of a dict" for name in ("keys", "values", "items")},
     "builtins.ellipsis": "...",
     "builtins.type": "a class",
-    "builtins.module": "a module",
     "an array of object": "an array of objects",
     "pandas.core.series.Series": "a pandas Series",
     "pandas.core.frame.DataFrame": "a pandas DataFrame",
-}
+}  # fmt: skip
 
 _KINDS: tuple[tuple[type, str], ...] = (
     (bool, "True or False"),
@@ -231,15 +281,6 @@ def type_in_words(value: object) -> str:
     return next((words for kind, words in _KINDS if isinstance(value, kind)), "None")
 
 
-_COMPARED: tuple[tuple[tuple[type, ...], Callable[[Any, Any, Closeness, str], str | None]], ...] = (
-    ((Array,), _array_difference),
-    ((list, tuple), _items_difference),
-    ((dict,), _dict_difference),
-    ((bool,), _bool_difference),
-    ((int, float, complex), _number_difference),
-    ((Opaque,), lambda got, want, _near, what: type_difference(got, want, what)),
-)
-
 _LONGEST = 80
 _READ = 4 * _LONGEST
 """Maximum number of characters to examine, including whitespace that is not shown."""
@@ -261,20 +302,16 @@ def _iter_pieces(value: object) -> Iterator[str]:
     """Yields its text in pieces of bounded length."""
     if isinstance(value, Array):
         yield _format_array(value)
-    elif isinstance(value, (list, tuple)):
-        yield "("
+    elif isinstance(value, (list, tuple, dict)):
+        begin, end = "{}" if isinstance(value, dict) else "()"
+        yield begin
         for number, item in enumerate(value):
             yield ", " if number else ""
             yield from _iter_pieces(item)
-        yield ")"
-    elif isinstance(value, dict):
-        yield "{"
-        for number, (key, item) in enumerate(value.items()):
-            yield ", " if number else ""
-            yield from _iter_pieces(key)
-            yield ": "
-            yield from _iter_pieces(item)
-        yield "}"
+            if isinstance(value, dict):
+                yield ": "
+                yield from _iter_pieces(value[item])
+        yield end
     else:
         cut = value[:_READ] if isinstance(value, (str, bytes)) else value
         yield type_in_words(value) if isinstance(value, Opaque) else repr(cut)

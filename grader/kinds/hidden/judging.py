@@ -1,11 +1,20 @@
-"""Compares the results of a student's calls with the expected ones."""
+"""Compares the results of a student's calls with the expected ones.
+
+What a student may read about a call is little: the code knows hidden inputs and could put them into
+an exception's name or text. So only well-known names and names in our own sources are shown, and
+of a message only the words from our sources.
+"""
 
 from __future__ import annotations
 
+import ast
+import builtins
+import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 
 from grader.kinds.attempts import Code, CodeAnswer, CodeKey
-from grader.kinds.hidden import pins, raised
 from grader.kinds.hidden.compare import (
     WIDEST,
     count_numbers,
@@ -13,11 +22,53 @@ from grader.kinds.hidden.compare import (
     format_result,
     hide_unknown_keys,
 )
-from grader.kinds.hidden.pins import ExpectedError, ExpectedProperties, HiddenCase
-from grader.kinds.hidden.source import FAILED_BEFORE
+from grader.kinds.hidden.kept_cases import HiddenCase, names_in
+from grader.kinds.hidden.source import FAILED_BEFORE, UNDEFINED
 from grader.model import Call, CallPlan, Judgement, Verdict
-from grader.wire import trial
+from grader.wire.encoding import REASONS, RESULT, TOO_MUCH, UnfitError
 from grader.wire.values import UnknownError, decode_result
+from grader.wire.watch import LOOPS
+
+
+def broken_rule(value: CodeAnswer, part: Code) -> str | None:
+    """Returns the forbidden name that the code certainly uses, and the evidence; None if there is
+    none."""
+    if value.review.broken_rule is not None:
+        return f"{value.review.broken_rule}, but the code uses it"
+    used = _observed_names(value, "used")
+    seen = [rule for rule in part.forbid if rule != LOOPS and rule in used]
+    return f"`{seen[0]}`, but the code used it at run time" if seen else None
+
+
+def rule_doubt(value: CodeAnswer, part: Code, *, earns: bool) -> str | None:
+    """Returns why it is unclear whether the code uses what the part forbids; None if it is clear.
+
+    Python code can hide what it calls. If its text is inconclusive and it *earns* points, a person
+    reads it.
+    """
+    if not part.forbid:
+        return None
+    if any(call["is"] == "unmade" and call.get("what") == UNDEFINED for call in value.calls):
+        return UNDEFINED
+    return next(_doubts(value, part), None) if earns else None
+
+
+def _doubts(value: CodeAnswer, part: Code) -> Iterator[str]:
+    if value.unseen:
+        yield f"its code could not be analyzed: {value.unseen}"
+    if value.review.doubt is not None:
+        yield value.review.doubt
+    if LOOPS in part.forbid and LOOPS in _observed_names(value, "used"):
+        yield "one of its functions was called many times in a single call, as in a loop"
+    held = _observed_names(value, "reached")
+    yield from (f"one of its names refers to `{one}`" for one in part.forbid if one in held)
+
+
+def _observed_names(value: CodeAnswer, what: str) -> set[str]:
+    """Returns the names that the calls report under *what*; untrusted, as they come from the
+    student's process."""
+    said = (call.get(what) for call in value.calls)
+    return {one for each in said if isinstance(each, list) for one in each if isinstance(one, str)}
 
 
 class _UndecidedError(Exception):
@@ -33,8 +84,8 @@ class CaseResults:
         said: dict[object, list[Mapping[str, object]]] = {}
         for call in value.calls:
             said.setdefault(call.get("call"), []).append(call)
-        trial = key.trial(key.part.id)
-        made = [said[digest].pop(0) for digest in trial.digests]  # IndexError if missing
+        plan = key.call_plan(key.part.id)
+        made = [said[digest].pop(0) for digest in plan.digests]  # IndexError if missing
         self._examples = made[: len(key.examples)]
         self._why: dict[str, str | None] = {}
         self._open: dict[str, str] = {}
@@ -84,10 +135,12 @@ class CaseResults:
             if why is not None:
                 yield f"{group.capitalize()} cases: {why}."
 
-    def _case_fault(self, case: HiddenCase, call: Mapping[str, object], want: object) -> str | None:
+    def _case_fault(
+        self, case: HiddenCase, call: Mapping[str, object], want: Mapping[str, object]
+    ) -> str | None:
         """Returns why the case fails, without revealing its inputs; None if it passes."""
         if call["is"] != "returned":
-            right = isinstance(want, ExpectedError) and _is_raised(call, want.type)
+            right = "raises" in want and _is_raised(call, str(want["raises"]))
             trouble = _failure_in_words(call, self._key)
             if _may_hide_right_result(call, want):
                 raise _UndecidedError(trouble)
@@ -96,28 +149,31 @@ class CaseResults:
         return why and (f"when called again with the same inputs, {why}" if case.again else why)
 
     def _result_fault(
-        self, case: HiddenCase, call: Mapping[str, object], want: object
+        self, case: HiddenCase, call: Mapping[str, object], want: Mapping[str, object]
     ) -> str | None:
         """Returns how the returned value differs from the expected one; None if it does not."""
-        if isinstance(want, ExpectedError):
-            return f"{want.type} should have been raised"
+        if "raises" in want:
+            return f"{want['raises']} should have been raised"
         if call.get("changed") and not self._key.part.mutates:
             return "an input was changed in place"
-        raw = call.get("v")
-        try:
-            got = decode_result(raw)
-        except UnknownError as error:
-            raise _UndecidedError(f"the result can't be read: {error}") from None
-        except ValueError:
-            return "the result could not be read"
-        why = None if isinstance(want, ExpectedProperties) else difference(got, want, case.near)
+        raw, why = call.get("v"), None
+        # A result that is encoded like the expected one need not be decoded.
+        if "value" not in want or raw != want["value"]:
+            try:
+                got = decode_result(raw)
+            except UnknownError as error:
+                raise _UndecidedError(f"the result can't be read: {error}") from None
+            except ValueError:
+                return "the result could not be read"
+            if "value" in want:
+                why = difference(got, decode_result(want["value"]), case.near)
         if why is None and isinstance(raw, dict):
             why = self._key.find_broken_property(case, raw, want)
         texts = (self._key.part.driver, *self._key.tools, self._key.draw.solution)
-        return why and hide_unknown_keys(why, pins.names_in(texts))
+        return why and hide_unknown_keys(why, names_in(texts))
 
 
-def _may_hide_right_result(call: Mapping[str, object], want: object) -> bool:
+def _may_hide_right_result(call: Mapping[str, object], want: Mapping[str, object]) -> bool:
     """Returns whether a limit of the grader is the only reason why a call has no result.
 
     Expected results stay within all limits, so a correct result has the same nesting and number of
@@ -127,12 +183,12 @@ def _may_hide_right_result(call: Mapping[str, object], want: object) -> bool:
         return call.get("what") != FAILED_BEFORE
     if call["is"] == "raised":
         return _is_tool_limit(call)
-    if call["is"] != "unfit" or isinstance(want, ExpectedError):
+    if call["is"] != "unfit" or "raises" in want:
         return False
-    if isinstance(want, ExpectedProperties) or call.get("type") != trial.UnfitError.__name__:
+    if "form" in want or call.get("type") != UnfitError.__name__:
         return True
-    most = WIDEST * count_numbers(want)
-    return call.get("what") == trial.TOO_MUCH and most > trial.MAX_BYTES
+    most = WIDEST * count_numbers(decode_result(want["value"]))
+    return call.get("what") == TOO_MUCH and most > RESULT.size
 
 
 def _is_tool_limit(call: Mapping[str, object]) -> bool:
@@ -167,13 +223,13 @@ def _failure_in_words(call: Mapping[str, object], key: CodeKey) -> str:
     match call["is"]:
         case "raised":
             # Not the line: code that knows a hidden input could reveal it by where it raises.
-            kind, said = raised.describe_exception(
+            kind, said = describe_exception(
                 call.get("type"), call.get("what"), (*key.tools, key.part.driver)
             )
             return f"{kind} was raised" + (f": {said}" if said else "")
         case "unfit":
             why = call.get("what")
-            return f"the result can't be read: {why if why in trial.REASONS else trial.TOO_MUCH}"
+            return f"the result can't be read: {why if why in REASONS else TOO_MUCH}"
         case "late":
             return f"a call took longer than {key.part.seconds:g} s"
         case "died":
@@ -198,10 +254,64 @@ def example_fault(call: Mapping[str, object], key: CodeKey) -> str | None:
     if call["is"] != "returned":
         return f"{named}: {_failure_in_words(call, key)}"
     try:
-        both = decode_result(call.get("v"))
+        match decode_result(call.get("v")):
+            case [got, want]:
+                why = difference(got, want, key.part.closeness)
+                return why and f"{named} gives {format_result(got)}: {why}"
     except ValueError:
-        return f"{named}: the result could not be read"
-    if not isinstance(both, list) or len(both) != 2:
-        return f"{named}: the result could not be read"
-    why = difference(both[0], both[1], key.part.closeness)
-    return None if why is None else f"{named} gives {format_result(both[0])}: {why}"
+        pass
+    return f"{named}: the result could not be read"
+
+
+_ANOTHER = "an exception of another type"
+_LIBRARIES = ("LinAlgError", "AxisError", "OutOfMemoryError", "JSONDecodeError", "CancelledError")
+_USUAL = frozenset(
+    [
+        *(n for n, one in vars(builtins).items() if isinstance(one, type) and "Error" in n),
+        *("StopIteration", "StopAsyncIteration", "SystemExit", "Exception", *_LIBRARIES),
+    ]
+)
+_LONGEST = 300
+
+
+def describe_exception(kind: object, what: object, sources: tuple[str, ...]) -> tuple[str, str]:
+    """Returns the exception's type and the safe part of its message; an empty text if there is
+    none.
+
+    *sources* are those of the driver and its tools.
+    """
+    ours = _known_errors_in(sources)
+    if not isinstance(kind, str) or kind not in _USUAL | ours.names:
+        return _ANOTHER, ""
+    if not isinstance(what, str) or len(what) > _LONGEST:
+        return kind, ""
+    said = (words for name, form, words in ours.messages if name == kind and form.fullmatch(what))
+    return kind, next(said, "")
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownErrors:
+    names: frozenset[str]
+    messages: tuple[tuple[str, re.Pattern[str], str], ...]
+    """By exception name: the pattern of a message, and its words without the values."""
+
+
+@lru_cache(maxsize=64)
+def _known_errors_in(sources: tuple[str, ...]) -> _KnownErrors:
+    nodes = [node for text in sources for node in ast.walk(ast.parse(text))]
+    return _KnownErrors(
+        names=frozenset(n.name for n in nodes if isinstance(n, ast.ClassDef)),
+        messages=tuple(found for node in nodes for found in _iter_messages(node)),
+    )
+
+
+def _iter_messages(node: ast.AST) -> Iterator[tuple[str, re.Pattern[str], str]]:
+    if not (isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args):
+        return
+    function, said = node.exc.func, node.exc.args[0]
+    pieces = said.values if isinstance(said, ast.JoinedStr) else [said]
+    texts = [p.value if isinstance(p, ast.Constant) else None for p in pieces]
+    if isinstance(function, ast.Name) and any(isinstance(text, str) for text in texts):
+        form = "".join(".*" if text is None else re.escape(str(text)) for text in texts)
+        words = "".join("…" if text is None else str(text) for text in texts)
+        yield function.id, re.compile(form, re.S), words

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeGuard
 
 from grader.kinds.hidden.statements import NO_CODE, group_by_lines, parse_cell
 
@@ -20,6 +19,7 @@ MOST_CHARACTERS = 100_000
 """Maximum length of the code that one name needs; longer code is graded manually."""
 
 _DEFINES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_IMPORTS = (ast.Import, ast.ImportFrom)
 _CAPTURES = (ast.MatchAs, ast.MatchStar)
 _STAR = "*"
 _PACKAGE = "import "
@@ -135,22 +135,27 @@ def functions_of(source: str) -> str:
     hand. Other statements may have effects, such as appending to a list of another statement; a
     class that these use is left as it is, because they hold instances of it.
     """
-    text, body = parse_cell(source)
-    lines = text.split("\n")
-    again = _statements_to_rerun(body)
+    groups = list(group_by_lines(source))
+    again = _statements_to_rerun([one for _, together in groups for one in together])
     return "\n".join(
-        "\n".join(lines[first - 1 : last])
+        text
         if all(one in again for one in together)
         else "\n".join(_unparse(one) for one in together if one in again)
-        for first, last, together in group_by_lines(body)
+        for text, together in groups
     )
 
 
 def _statements_to_rerun(body: list[ast.stmt]) -> set[ast.stmt]:
     """Returns the statements to run again, examining each only once."""
     again = {one for one in body if _is_definition(one)}
-    made = Counter(name for one in again if not _is_import(one) for name in _assigned_names(one))
-    touched = {one: _names_changed_by(one) for one in body if one not in again}
+    made = Counter(
+        name for one in again if not isinstance(one, _IMPORTS) for name in _assigned_names(one)
+    )
+    touched = {
+        one: {*_assigned_names(one), *_partly_changed_names(one)}
+        for one in body
+        if one not in again
+    }
     classes = _group_by_name((one.name, one) for one in again if isinstance(one, ast.ClassDef))
     touching = _group_by_name((name, one) for one, names in touched.items() for name in names)
     more = {one for one, names in touched.items() if any(made[name] for name in names)}
@@ -177,15 +182,6 @@ def _group_by_name(pairs: Iterable[tuple[str, ast.stmt]]) -> dict[str, list[ast.
     return found
 
 
-def _names_changed_by(one: ast.stmt) -> set[str]:
-    """Returns the names whose value, or a part of it, the statement changes."""
-    return {*_assigned_names(one), *_partly_changed_names(one)}
-
-
-def _is_import(one: ast.stmt) -> bool:
-    return isinstance(one, (ast.Import, ast.ImportFrom))
-
-
 def _unparse(one: ast.stmt) -> str:
     """Returns the text of a statement that shares a line; empty if it can't be unparsed."""
     try:
@@ -196,16 +192,11 @@ def _unparse(one: ast.stmt) -> str:
 
 def _is_definition(one: ast.stmt) -> bool:
     if isinstance(one, (ast.If, ast.Try, ast.With)):
-        return all(
-            _is_definition(inner) for inner in ast.iter_child_nodes(one) if _is_statement(inner)
-        )
+        inside = ast.iter_child_nodes(one)
+        return all(_is_definition(inner) for inner in inside if isinstance(inner, ast.stmt))
     if isinstance(one, ast.Assign):
         return isinstance(one.value, ast.Lambda)
-    return isinstance(one, (*_DEFINES, ast.Import, ast.ImportFrom, ast.Pass))
-
-
-def _is_statement(node: ast.AST) -> TypeGuard[ast.stmt]:
-    return isinstance(node, ast.stmt)
+    return isinstance(one, (*_DEFINES, *_IMPORTS, ast.Pass))
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,21 +215,16 @@ class _Statement:
 
 @lru_cache(maxsize=512)  # a notebook's cells are analyzed for each of its functions
 def _statements_of_cell(cell: str) -> tuple[_Statement, ...]:
-    return tuple(_statements(cell))
-
-
-def _statements(cell: str) -> Iterator[_Statement]:
-    text, body = parse_cell(cell)
-    lines = text.split("\n")
-    for first, last, together in group_by_lines(body):
-        segment = "\n".join(lines[first - 1 : last])
-        yield _Statement(
-            text=segment,
+    return tuple(
+        _Statement(
+            text=text,
             gives=frozenset(name for one in together for name in _assigned_names(one)),
-            mentions=_mentioned_names(together, segment),
+            mentions=_mentioned_names(together, text),
             changes=frozenset(name for one in together for name in _partly_changed_names(one)),
             names=frozenset(pair for one in together for pair in _iter_aliases(one)),
         )
+        for text, together in group_by_lines(cell)
+    )
 
 
 def _assigned_names(statement: ast.stmt) -> Iterator[str]:
@@ -247,7 +233,7 @@ def _assigned_names(statement: ast.stmt) -> Iterator[str]:
         if isinstance(node, _DEFINES):
             yield node.name
             yield from (n for g in ast.walk(node) if isinstance(g, ast.Global) for n in g.names)
-        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+        elif isinstance(node, _IMPORTS):
             yield from ((a.asname or a.name).split(".")[0] for a in node.names)
         elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             yield node.id

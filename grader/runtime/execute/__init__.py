@@ -149,7 +149,7 @@ def _add_measurements(
     profile = from_json(job.machine) if job.machine else None
     found = dict(answers)
     for trial in job.trials:
-        if trial.race is None or trial.name not in found:
+        if trial.benchmark is None or trial.name not in found:
             continue
         answer = found[trial.name]
         found[trial.name] = (
@@ -175,7 +175,7 @@ def _find_disturbances(
     if whole is not None:
         found |= dict.fromkeys(answers, whole)
     if not job.rerun:
-        measured = (t for t in job.trials if t.race is not None and t.name in answers)
+        measured = (t for t in job.trials if t.benchmark is not None and t.name in answers)
         for trial in measured:
             why = reason_to_repeat(trial, answers[trial.name])
             if why is not None:
@@ -218,11 +218,11 @@ _PRELOADED: Mapping[str, tuple[frozenset[str], str]] = {
 def _modules_to_preload(cells: Sequence[Cell], trials: Sequence[CallPlan]) -> tuple[str, ...]:
     texts = [cell.source for cell in cells if cell.type == "code"]
     for trial in trials:
-        texts += [trial.driver, *trial.tools, trial.race.setup if trial.race else ""]
+        texts += [trial.driver, *trial.tools, trial.benchmark.setup if trial.benchmark else ""]
     code = "\n".join(texts)
     imported = {word for names in _IMPORTED.findall(code) for word in re.findall(r"\w+", names)}
     if trials:
-        imported.add("numpy")  # `grader.wire.trial` builds inputs with it
+        imported.add("numpy")  # `grader.wire.calls` builds inputs with it
     return tuple(
         name
         for name, (words, pattern) in _PRELOADED.items()

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 
 from grader.kinds.hidden.compare import WIDEST, Closeness, count_numbers, difference
-from grader.kinds.hidden.promised import digest_of_result
-from grader.wire.trial import MAX_BYTES, digest_of_bytes
-from grader.wire.values import Array, decode_result
+from grader.wire.encoding import RESULT, digest_of_bytes
+from grader.wire.values import Array, decode_result, digest_of_result
 
 _DIGEST = len(digest_of_bytes(b""))
 
@@ -19,7 +18,7 @@ class UnreadableError(Exception):
 def may_exceed_limit(ours: object) -> bool:
     """Returns whether *ours*, in wider numbers, would exceed the size limit of a result."""
     try:
-        return WIDEST * count_numbers(decode_result(ours)) > MAX_BYTES
+        return WIDEST * count_numbers(decode_result(ours)) > RESULT.size
     except ValueError:
         return True
 

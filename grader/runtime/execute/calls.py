@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from grader.kinds.hidden.analysis import NotAnalyzedError, definitions, functions_of
-from grader.kinds.hidden.cases import watch_request
+from grader.kinds.hidden.solutions import call_request
 from grader.kinds.hidden.source import FAILED_BEFORE, UNDEFINED
 from grader.model import Answer, Call, CallPlan, Outcome, Raw
 from grader.runtime.kernels import CallResult, Session
 from grader.runtime.kernels.ask import UNREADABLE, check_string, decode_json
-from grader.wire.trial import MAX_DEPTH, MAX_ITEMS, TOO_MUCH
+from grader.wire.encoding import RESULT, TOO_MUCH
 
 MOST_DEATHS = 8
 """Kernels that the calls of one function may end; the marks of those not made stay open."""
@@ -25,8 +25,8 @@ MOST_SAID = 8_000_000
 _OVERHEAD_SECONDS = 2.0
 _WHAT = 300
 # Depth of the JSON of a value: each level is an object in a list, or in a pair in a dict.
-_DEEPEST = 4 * MAX_DEPTH
-_MOST_PIECES = 12 * MAX_ITEMS
+_DEEPEST = 4 * RESULT.depth
+_MOST_PIECES = 12 * RESULT.items
 # A piece follows at most a bracket, a comma and a colon; JSON with more is not decoded.
 _MOST_MARKS = 3 * _MOST_PIECES
 _LARGEST = 2**53
@@ -166,18 +166,8 @@ class _Calls:
         return {**found, **seconds}
 
 
-def _encode_request(trial: CallPlan, call: Call) -> str:
-    asked: dict[str, object] = {
-        "name": trial.name,
-        "driver": trial.driver,
-        "tools": trial.tools,
-        "seed": call.seed,
-    }
-    if call.example:
-        asked |= {"example": call.example, "alias": trial.alias}
-    else:
-        asked |= {"inputs": json.loads(call.inputs), **watch_request(trial)}
-    return base64.b64encode(json.dumps(asked).encode()).decode()
+def _encode_request(plan: CallPlan, call: Call) -> str:
+    return base64.b64encode(json.dumps(call_request(plan, call)).encode()).decode()
 
 
 def read_reply(said: str | None) -> dict[str, object]:

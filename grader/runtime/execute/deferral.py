@@ -46,7 +46,7 @@ def defer_missing(answers: Mapping[str, Answer], cells: Iterable[CellRun]) -> di
 def defer_measurement(trial: CallPlan, answer: Answer, device: str) -> Answer:
     """Returns *answer*, marked as deferred if its measurement needs something missing here."""
     package = missing_requirement(trial, device)
-    if not package or answer.raw is None or trial.race is None or not trial.race.alone:
+    if not package or answer.raw is None or trial.benchmark is None or not trial.benchmark.alone:
         return answer
     raw = {"t": "measured", "value": answer.raw, "race": {}, "deferred": package}
     return Answer(name=answer.name, raw=raw)

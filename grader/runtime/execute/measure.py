@@ -7,7 +7,6 @@ that notebooks can use too.
 from __future__ import annotations
 
 import base64
-import inspect
 import json
 import math
 import secrets
@@ -25,7 +24,6 @@ from grader.runtime.execute.sessions import Start, open_session
 from grader.runtime.kernels import CallResult, KernelOptions, NotStartedError, Session
 from grader.runtime.machine import MachineProfile, roofline_seconds
 from grader.runtime.sandbox import THREADS
-from grader.wire import inputs
 from grader.wire.values import decode_result
 
 ATTEMPTS = 3
@@ -40,7 +38,6 @@ FAR = 2.0
 NEAR = 0.04
 """A time is known well enough if both ends of its interval are within this share of it."""
 _IDLE_ROUNDS = 9
-_INPUTS = inspect.getsource(inputs)  # of `checksum_of`
 _OVERTIME_SECONDS = 5.0
 _NOTEBOOK_SECONDS = 60.0
 """For all cells of a notebook, if the definitions alone are not enough."""
@@ -78,7 +75,7 @@ def measure_answer(
     no other notebook of the batch runs at the same time: a person decides if the result is still
     unclear.
     """
-    race = trial.race
+    race = trial.benchmark
     if race is None or answer.raw is None or not (race.alone or _has_returned(answer.raw)):
         return answer
     found: Raw = {}
@@ -100,7 +97,7 @@ def measure_answer(
 
 def reason_to_repeat(trial: CallPlan, answer: Answer) -> str | None:
     """Returns why to measure again with nothing else running; None if that would not help."""
-    race, found = trial.race, (answer.raw or {}).get("race")
+    race, found = trial.benchmark, (answer.raw or {}).get("race")
     if race is None or not isinstance(found, dict) or "disturbed" in found:
         return None
     if _is_clear(race, found):
@@ -279,12 +276,12 @@ class _Measurement:
     def _ask(
         self, session: Session, step: str, name: str = "", seed: int | None = None
     ) -> tuple[object, float]:
-        """Returns the reply to *step* of `grader.wire.trial`, and how many seconds it took."""
+        """Returns the reply to *step* of `grader.wire.calls`, and how many seconds it took."""
         asked = {
             "name": name,
             "round": step,
             "driver": self._race.setup,
-            "tools": [*self._trial.tools, _INPUTS],
+            "tools": list(self._trial.tools),
             "seed": _new_seed() if seed is None else seed,
             "backward": self._race.backward,
         }

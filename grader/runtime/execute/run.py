@@ -287,7 +287,7 @@ class NotebookRun:
         self._more = (MOST_TIMES - 1) * self._job.limits.notebook_seconds
         code = [each.source for each in self._code]
         for trial in self._job.trials:
-            if trial.name in self._answers and not (trial.race and trial.race.alone):
+            if trial.name in self._answers and not (trial.benchmark and trial.benchmark.alone):
                 self._deaths = 0  # deaths caused by one function must not affect another
                 answer = self._answers[trial.name]
                 late = missing_requirement(trial, self._job.device)

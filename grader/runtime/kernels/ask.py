@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import inspect
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -11,7 +12,7 @@ from functools import cache
 from grader.model import Raw
 from grader.runtime.kernels.base import AskReply
 from grader.runtime.worker.channel import is_crowded
-from grader.wire import probe, trial
+from grader.wire import calls, encoding
 
 EXPRESSIONS = {"said": "_grader_()"}
 """The user expressions to send with `question_code`."""
@@ -58,32 +59,32 @@ UNREADABLE = (ValueError, OverflowError, RecursionError, MemoryError)
 
 
 class GarbledError(ValueError):
-    """A reply that does not have the form that the probe produces."""
+    """A reply that does not have the form that the kernel's encoder produces."""
+
+
+_HEADER = re.compile(r"^from (?:__future__|grader)[^(\n]*(?:\([^)]*\))?$", re.M)
 
 
 @cache
-def _probe_source() -> str:
-    import inspect
+def _encoding_source() -> str:
+    return inspect.getsource(encoding)
 
-    return inspect.getsource(probe)
+
+@cache
+def _calls_source() -> str:
+    """Returns the code of `calls` with that of `encoding`, on which it builds."""
+    return _encoding_source() + _HEADER.sub("", inspect.getsource(calls))
 
 
 def question_code(names: Iterable[str]) -> str:
     """Returns code that makes the kernel report the values of *names*."""
-    source = _probe_source() + _FINISH.format(call="encode_answers(given, space)")
+    source = _encoding_source() + _FINISH.format(call="encode_answers(given, space)")
     return _FRAME.format(source=source, given=list(names))
-
-
-@cache
-def _trial_source() -> str:
-    import inspect
-
-    return inspect.getsource(trial)
 
 
 def call_code(request: str) -> str:
     """Returns code that makes the kernel answer *request*."""
-    source = _trial_source() + _FINISH.format(call="answer_request(given, space)")
+    source = _calls_source() + _FINISH.format(call="answer_request(given, space)")
     return _FRAME.format(source=source, given=request)
 
 
@@ -152,11 +153,11 @@ def _find_text(reply: object) -> str:
 
 
 def check_raw(raw: object, depth: int = 0) -> Raw:
-    """Returns a copy of *raw* reduced to the fields that the probe can produce.
+    """Returns a copy of *raw* reduced to the fields that `encoding.encode_answer` can produce.
 
     Raises GarbledError if *raw* has another form.
     """
-    if not isinstance(raw, dict) or depth > probe.MAX_DEPTH + 1:
+    if not isinstance(raw, dict) or depth > encoding.ANSWER.depth + 1:
         raise GarbledError
     tag = raw.get("t")
     if not isinstance(tag, str) or tag not in _CHECKS:
@@ -214,11 +215,11 @@ def _check_flag(value: object) -> bool:
 
 
 def _check_str(raw: Mapping[str, object], _depth: int) -> dict[str, object]:
-    return {"v": check_string(raw.get("v"), probe.MAX_TEXT), "cut": _check_flag(raw.get("cut"))}
+    return {"v": check_string(raw.get("v"), encoding.MAX_TEXT), "cut": _check_flag(raw.get("cut"))}
 
 
 def _check_items(value: object) -> list[object]:
-    if not isinstance(value, list) or len(value) > probe.MAX_ITEMS:
+    if not isinstance(value, list) or len(value) > encoding.ANSWER.items:
         raise GarbledError
     return value
 
@@ -248,7 +249,7 @@ def _check_elements(value: object, shape: list[int], depth: int) -> object:
     if not shape:
         return check_raw(value, depth + 1)
     items = _check_items(value)
-    if len(items) != shape[0] or len(shape) > probe.MAX_DEPTH:
+    if len(items) != shape[0] or len(shape) > encoding.ANSWER.depth:
         raise GarbledError
     return [_check_elements(item, shape[1:], depth) for item in items]
 

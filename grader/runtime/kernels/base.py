@@ -120,7 +120,7 @@ class Session(Protocol):
         """Returns the values of *names*, read without leaving a trace in the notebook."""
 
     def call(self, request: str, *, seconds: float) -> CallResult:
-        """Returns the reply of `wire.trial.answer_request` to *request*, within *seconds*."""
+        """Returns the reply of `wire.calls.answer_request` to *request*, within *seconds*."""
 
     def restart(self) -> None:
         """Replaces the kernel with a new one in a new folder. Raises NotStartedError."""

@@ -139,7 +139,7 @@ class CellClient(NotebookClient):
         return await self.receive_reply(names)
 
     async def call(self, request: str) -> str | None:
-        """Returns the reply to *request* of a kernel that has loaded `grader.wire.trial`."""
+        """Returns the reply to *request* of a kernel that has loaded `grader.wire.calls`."""
         return ask.reply_text(await self.reply_to(self.kc.call(request), "said"))
 
     async def reply_to(self, sent: str, kind: str) -> object:

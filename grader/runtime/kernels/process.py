@@ -36,7 +36,7 @@ class KernelProcess(Protocol):
         """Returns the kernel's reply about *names*; may never return."""
 
     async def call(self, request: str) -> str | None:
-        """Returns the reply of `wire.trial.answer_request` to *request*; None if not text."""
+        """Returns the reply of `wire.calls.answer_request` to *request*; None if not text."""
 
     def exit_future(self) -> asyncio.Future[None] | None:
         """Returns a future that is done when the process may have ended; None: poll `status`."""

@@ -34,7 +34,7 @@ from grader.runtime.worker.limits import seed_all
 from grader.runtime.worker.plan import KernelStart
 from grader.runtime.worker.shell import GradedShell
 from grader.runtime.worker.streams import Publisher, Stream, WireSession
-from grader.wire import probe, trial
+from grader.wire import calls, encoding
 
 _KEY_BYTES = 32
 _AT_ONCE = 1_000_000
@@ -162,8 +162,8 @@ class GradedKernel(IPythonKernel):
         shell: Any = self.shell
         try:
             if content.get("call"):
-                return trial.answer_request(content["call"], shell.user_ns)
-            return probe.encode_answers(content["asked"], shell.user_ns)
+                return calls.answer_request(content["call"], shell.user_ns)
+            return encoding.encode_answers(content["asked"], shell.user_ns)
         except BaseException:  # noqa: BLE001  # a student's objects may raise anything
             return ""
 
@@ -217,7 +217,7 @@ def _warm_up(shell: Any) -> None:
             shell.run_cell(code, store_history=False, silent=True)
     shell._showtraceback = shown
     for value in (1, 2.5, "text", True, [1.5], {"a": (1, 2)}, None):
-        probe.encode(value)
+        encoding.encode_answer(value)
         shell.display_formatter.format(value)
     shell.reset(new_session=True)
     shell.user_ns |= dict.fromkeys(("_", "__", "___"), "")

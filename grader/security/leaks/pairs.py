@@ -12,7 +12,7 @@ from functools import lru_cache
 from grader.kinds import kinds
 from grader.model import Key, Raw
 from grader.security.leaks.numbers import FEWEST_DIGITS, significant_digits, surprise_bits
-from grader.wire import probe
+from grader.wire import encoding
 
 _NAME = re.compile(r"q\d+_[a-z][a-z0-9_]*")
 _SAYS = r"(?:value|answer|key|correct|right|expected|solution|literal|result|truth)s?"
@@ -192,7 +192,7 @@ def _possible_raws(value: str) -> tuple[Raw, ...]:
     for one in list(meant):
         if isinstance(one, str) and one[:1].isdigit():
             meant += _parse_number(one)
-    return tuple(probe.encode(one) for one in meant)
+    return tuple(encoding.encode_answer(one) for one in meant)
 
 
 def _parse_number(written: str) -> list[object]:

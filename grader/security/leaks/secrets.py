@@ -172,8 +172,9 @@ class _Collector:
                 except ValueError:
                     continue
         if len(self.secrets.students) <= EXPECTED_STUDENTS:
-            for value in key.expected:
-                self._add_value(value, what)
+            for want in key.expected:
+                if "value" in want:
+                    self._add_value(decode_result(want["value"]), what)
 
     def _add_value(self, value: object, what: SecretLabel) -> None:
         plain = list(_iter_plain(value))

@@ -11,14 +11,14 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from grader.kinds.hidden.own import literal_text
-from grader.kinds.hidden.rules import (
-    LOOPS,
+from grader.kinds.hidden.forbidden_use import (
     ModuleNames,
     full_name_of,
     is_name_or_member,
     read_names,
 )
+from grader.kinds.hidden.own_definitions import literal_text
+from grader.wire.watch import LOOPS
 
 _BY_NAME = {
     "getattr": slice(1, 2), "__getattribute__": slice(None), "attrgetter": slice(None),
@@ -69,7 +69,7 @@ def find_doubtful_use(source: str, forbidden: Sequence[str]) -> str | None:
     """Returns why it is unclear whether the code uses what is *forbidden*; None if it is clear.
 
     The text continues "it uses". Code that clearly breaks a rule is found by
-    `rules.find_forbidden_use`.
+    `forbidden_use.find_forbidden_use`.
     """
     read = read_names(source) if forbidden else None
     if read is None:

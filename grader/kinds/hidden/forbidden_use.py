@@ -7,11 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from grader.kinds.hidden.own import OwnDefinitions
+from grader.kinds.hidden.own_definitions import OwnDefinitions
 from grader.kinds.hidden.statements import syntax_tree
-
-LOOPS = "loops"
-"""Forbids `for`, `while`, comprehensions, and functions that call another for each item."""
+from grader.wire.watch import LOOPS, is_covered
 
 _LOOPS = (ast.For, ast.While, ast.AsyncFor, ast.comprehension)
 _LOOKED_AT = (
@@ -125,31 +123,37 @@ class ModuleNames:
 
     def uses(self, node: ast.AST, rule: str) -> bool:
         """Returns whether *node* uses what *rule* forbids."""
-        last, root = rule.rpartition(".")[2], rule.partition(".")[0]
-        if isinstance(node, ast.Import):
-            return any(is_name_or_member(full, rule) for full in _iter_full_names(node))
-        if isinstance(node, ast.ImportFrom):
-            return any(_is_like(full, rule) for full in _iter_full_names(node))
+        last = rule.rpartition(".")[2]
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            covers = is_name_or_member if isinstance(node, ast.Import) else is_covered
+            return any(covers(full, rule) for full in _iter_full_names(node))
         if isinstance(node, ast.Name):
-            starred = node.id == last and root in self.whole
-            return _is_like(self._resolve(node), rule) or (starred and node.id not in self.defined)
+            return self._is_named_so(node, rule)
         if isinstance(node, ast.Attribute):
             return self._uses_attribute(node, rule)
         if isinstance(node, ast.MatchClass):  # a pattern such as `object(optim=o)`
             return self.reads_unknown_object(node) and last != rule and last in node.kwd_attrs
-        texts = [text for one in self._looked_up_names(node) for text in self.own.readings(one)]
-        return any(
-            t and (is_name_or_member(t, rule) or t.rpartition(".")[2] == last) for t in texts
-        )
+        texts = filter(None, self._looked_up_texts(node))
+        return any(is_name_or_member(t, rule) or t.rpartition(".")[2] == last for t in texts)
+
+    def _is_named_so(self, node: ast.Name, rule: str) -> bool:
+        """Returns whether the name refers to what the rule names, or may by an import with a
+        star."""
+        starred = node.id == rule.rpartition(".")[2] and rule.partition(".")[0] in self.whole
+        return is_covered(self._resolve(node), rule) or (starred and node.id not in self.defined)
 
     def _uses_attribute(self, node: ast.Attribute, rule: str) -> bool:
         full, last = full_name_of(node, self.known), rule.rpartition(".")[2]
         if full is not None:
-            return _is_like(full, rule)
+            return is_covered(full, rule)
         # On an unknown object it may be the method of that name. If the code defines an attribute
-        # of that name itself, `doubts` and the observed calls decide.
+        # of that name itself, `doubtful_use` and the observed calls decide.
         named = node.attr == last != rule and node.attr not in self.own.fields
-        return named and self.reads_unknown_object(node) and not _is_named(node.value, _ITSELF)
+        return (
+            named
+            and self.reads_unknown_object(node)
+            and getattr(node.value, "id", "") not in _ITSELF
+        )
 
     def reads_unknown_object(self, node: ast.Attribute | ast.MatchClass) -> bool:
         """Returns whether *node* reads an attribute of an object that may be anything."""
@@ -163,34 +167,33 @@ class ModuleNames:
         if isinstance(node, ast.Name):
             if node.id != last and node.id not in self.known:
                 return False
-            starred = node.id == last != rule and root in self.whole
-            return _is_like(self._resolve(node), rule) or (starred and node.id not in self.defined)
+            return self._is_named_so(node, rule)
         if isinstance(node, ast.Attribute):
-            return _is_like(full_name_of(node, self.known) or "", rule)
+            return is_covered(full_name_of(node, self.known) or "", rule)
         if self._owning_package(node) != (root if last != rule else "builtins"):
             return False
-        return any(last in self.own.readings(one) for one in self._looked_up_names(node))
+        return last in self._looked_up_texts(node)
 
     def iter_escapes(self, node: ast.AST) -> Iterator[str]:
         """Returns how *node* accesses other parts of the notebook, which are not analyzed; None if
         it does not."""
         if isinstance(node, (ast.Import, ast.ImportFrom)):
-            yield from (
-                one
-                for one in _ELSEWHERE
-                if any(is_name_or_member(n, one) for n in _iter_full_names(node))
-            )
+            full = list(_iter_full_names(node))
+            yield from (w for w in _ELSEWHERE if any(is_name_or_member(n, w) for n in full))
         elif isinstance(node, ast.Attribute):
-            yield from (one for one in _ELSEWHERE if node.attr == one)
+            yield from (way for way in _ELSEWHERE if node.attr == way)
         else:
-            texts = list(self._looked_up_names(node))
-            read = [text for one in texts for text in self.own.readings(one)]
-            yield from (one for one in _ELSEWHERE if one in read)
+            read = self._looked_up_texts(node)
+            yield from (way for way in _ELSEWHERE if way in read)
             if self._is_modules(_looked_up_object(node)) and None in read:
                 yield "sys.modules"
 
-    def _looked_up_names(self, node: ast.AST) -> Iterator[ast.AST]:
-        """Returns the node that gives the name in a call or an index that looks something up."""
+    def _looked_up_texts(self, node: ast.AST) -> list[str | None]:
+        """Returns the names that *node* may look something up by; None for one that is unknown."""
+        return [text for one in self._name_nodes(node) for text in self.own.readings(one)]
+
+    def _name_nodes(self, node: ast.AST) -> Iterator[ast.AST]:
+        """Yields the nodes that give the name in a call or an index that looks something up."""
         of = _looked_up_object(node)
         if isinstance(node, ast.Call) and _called_name(node) in _BY_NAME:
             # For getattr the second argument: the first is the object.
@@ -246,14 +249,6 @@ def is_name_or_member(full: str, rule: str) -> bool:
     return full == rule or full.startswith(f"{rule}.")
 
 
-def _is_like(full: str, rule: str) -> bool:
-    """Returns whether it is the rule's name, a member, or has the same last name in the package."""
-    if is_name_or_member(full, rule):
-        return True
-    same = full.partition(".")[0] == rule.partition(".")[0]
-    return same and "." in rule and full.rpartition(".")[2] == rule.rpartition(".")[2]
-
-
 def _iter_imported_names(node: ast.AST) -> Iterator[tuple[str, str]]:
     """Yields the local names of an import, with their full names."""
     if isinstance(node, ast.Import):
@@ -290,10 +285,6 @@ def _called_name(node: ast.AST) -> str:
         return ""
     function = node.func
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-
-
-def _is_named(node: ast.AST, names: Sequence[str]) -> bool:
-    return isinstance(node, ast.Name) and node.id in names
 
 
 def _looked_up_object(node: ast.AST) -> ast.AST | None:

@@ -1,7 +1,8 @@
 """Runs the author's functions in a solution file: they make hidden cases and expected results.
 
-Scoring compares with what `grader.kinds.hidden.pins` kept of this, and runs nothing here except
-the functions that check properties of a student's result.
+Solutions are trusted like the grader's code. Scoring compares with what
+`grader.kinds.hidden.kept_cases` keeps of this, and runs nothing here except the functions that
+check properties of a student's result.
 """
 
 from __future__ import annotations
@@ -9,22 +10,25 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
+import linecache
 import re
 import sys
 import types
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections import UserDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+from grader import units
 from grader.errors import PackageError
-from grader.kinds.hidden.authored import line_of_error, run_solution_code
 from grader.kinds.hidden.compare import Closeness
-from grader.kinds.hidden.given import Given
 from grader.kinds.hidden.source import definitions
-from grader.model import Call, CallPlan, Draw, packages
-from grader.wire import trial, watch
+from grader.model import Call, CallPlan, Draw, Facts, packages
+from grader.units.quantity import Quantity, Value
+from grader.wire import calls, watch
+from grader.wire.encoding import decode_input, encode_result
 
 MOST_CASES = 200
 
@@ -34,6 +38,22 @@ code."""
 
 _OPAQUE = '{"t": "object"'
 """How `encode` marks a value that `decode` can't restore; inside a text, the quotes are escaped."""
+
+
+class Given(UserDict[str, object]):
+    """The parameters for a solution: plain numbers in their declared units, or texts."""
+
+    def __init__(self, parameters: Mapping[str, Value], facts: Facts):
+        super().__init__({
+            name: units.magnitude(one, one.unit or "") if isinstance(one, Quantity) else one
+            for name, one in parameters.items()
+        })  # fmt: skip
+        self._facts = facts
+
+    def fact(self, item: str, name: str, unit: str = "") -> float | int | str:
+        """Returns a fact as a plain number in *unit*, or as text."""
+        value = self._facts[item][name]
+        return value if isinstance(value, str) else units.magnitude(value, unit)
 
 
 class SolutionFunctions:
@@ -106,7 +126,7 @@ class SolutionFunctions:
         for number, (group, inputs, *more) in enumerate(cases):
             if number >= MOST_CASES:
                 raise ValueError(f"'{self.part}_cases' yields more than {MOST_CASES} cases")
-            text = json.dumps({name: trial.encode(value) for name, value in inputs.items()})
+            text = json.dumps({name: encode_result(value) for name, value in inputs.items()})
             if _OPAQUE in text:
                 raise ValueError(f"'{self.part}_cases' yields an input that can't be serialized")
             Closeness(**(more[0] if more else {}))  # raises TypeError for an unknown field
@@ -118,29 +138,32 @@ class SolutionFunctions:
                 "closeness": near,
             }
 
-    def expected_result(self, call: Call) -> dict[str, Any]:
-        """Returns the expected result of a call as JSON data, for `pins.read_expected`.
+    def expected_results(self, calls: Sequence[Call]) -> dict[str, Any]:
+        """Returns which functions must be asked about results, and the expected result of each of
+        *calls*, as JSON data.
 
         Raises PackageError if the reference needs a package that is missing.
         """
+        asks = [kind for kind in ("form", "holds") if self.get(kind) is not None]
+        return {"asks": asks, "wanted": [self._expected_result(call) for call in calls]}
+
+    def _expected_result(self, call: Call) -> dict[str, Any]:
         function = self.get("expected")
         if function is None:
             said = self._call_reference_with_packages(call)
             if said["is"] == "raised":
                 return {"raises": str(said["type"])}
-            if said["is"] != "returned":
-                raise ValueError(
-                    f"the reference's result can't be serialized: {said.get('what', '')}"
-                )
+            what = str(said.get("what", ""))
+            if said["is"] != "returned" or _OPAQUE in json.dumps(said["v"]):
+                raise ValueError(f"the reference's result can't be serialized: {what}")
             return {"value": said["v"]}
-        inputs = decode_inputs(call)
         try:
-            value = function(**inputs)
+            value = function(**decode_inputs(call))
         except (Exception, SystemExit) as error:  # noqa: BLE001  # what it raises is what is right
             _require_packages(self.part, error)
             return {"raises": type(error).__name__}
         if value is not ...:
-            return {"value": trial.encode(value)}
+            return {"value": encode_result(value)}
         if self.get("form") is not None:
             return {"form": None}
         said = self._call_reference_with_packages(call)
@@ -168,7 +191,7 @@ class SolutionFunctions:
         if function is None:
             return None
         try:
-            found = next(iter(function(decode_inputs(call), trial.decode(raw))), None)
+            found = next(iter(function(decode_inputs(call), decode_input(raw))), None)
         except (Exception, SystemExit):  # noqa: BLE001  # the result is not what it can be asked of
             return "the result does not have the expected type"
         return None if found is None else _NUMBER.sub("…", str(found))
@@ -176,33 +199,51 @@ class SolutionFunctions:
 
 def decode_inputs(call: Call) -> dict[str, Any]:
     """Returns new objects for the inputs of a call, by argument name."""
-    return {name: trial.decode(raw) for name, raw in json.loads(call.inputs).items()}
+    return {name: decode_input(raw) for name, raw in json.loads(call.inputs).items()}
 
 
-def watch_request(trial: CallPlan) -> Mapping[str, object]:
-    """Returns the request that makes `grader.wire.trial` watch for forbidden names."""
-    if not trial.forbid:
-        return {}
-    return {"watch": inspect.getsource(watch), "forbid": list(trial.forbid)}
+def call_request(plan: CallPlan, call: Call) -> dict[str, Any]:
+    """Returns the request for `grader.wire.calls` to make *call*, watching for forbidden names."""
+    asked: dict[str, Any] = {
+        "name": plan.name, "driver": plan.driver, "tools": list(plan.tools), "seed": call.seed,
+    }  # fmt: skip
+    if call.example:
+        return {**asked, "example": list(call.example), "alias": plan.alias}
+    asked["inputs"] = json.loads(call.inputs)
+    if plan.forbid:
+        asked |= {"watch": inspect.getsource(watch), "forbid": list(plan.forbid)}
+    return asked
 
 
 def perform_first_call(one: CallPlan, space: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns the result of the first call of *one* by `grader.wire.trial`, run in this process;
+    """Returns the result of the first call of *one* by `grader.wire.calls`, run in this process;
     for trusted code only."""
-    (call,) = one.calls[:1]
-    asked: dict[str, Any] = {
-        "name": one.name,
-        "driver": one.driver,
-        "tools": list(one.tools),
-        "seed": call.seed,
-    }
-    if call.example:
-        asked |= {"example": list(call.example), "alias": one.alias}
-    else:
-        asked |= {"inputs": json.loads(call.inputs), **watch_request(one)}
+    asked = call_request(one, one.calls[0])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # wrong implementations are expected to overflow
-        return trial.perform_safely(asked, space)
+        return calls.perform_safely(asked, space)
+
+
+def run_solution_code(text: str, space: dict[str, Any], where: str = "") -> None:
+    """Runs *text*, from a solution file or made from one, in the namespace *space*.
+
+    `inspect` can find the source of its functions, as for a notebook's cells, because Triton reads
+    it.
+    """
+    where = where or f"<solution {hashlib.sha256(text.encode()).hexdigest()[:12]}>"
+    linecache.cache[where] = (len(text), None, text.splitlines(keepends=True), where)
+    exec(compile(text, where, "exec"), space)  # noqa: S102
+
+
+def line_of_error(error: BaseException, file: str) -> int | None:
+    """Returns the last line of *file* in the traceback of *error*; None if there is none."""
+    line = error.lineno if isinstance(error, SyntaxError) and error.filename == file else None
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == file:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line
 
 
 @lru_cache(maxsize=256)
@@ -258,8 +299,8 @@ def _binding_code(name: str, function: str) -> str:
 def run_here(one: CallPlan, source: str, function: str = "") -> Mapping[str, object]:
     """Returns the data that running *source* and every call of *one* leaves; for trusted code only.
 
-    *source* is code that `Hidden.source` made from *function*. Functions of the file keep their own
-    namespace, where the part's name means the reference, as in the solution file.
+    *source* is code that `SolutionFunctions.source` made from *function*. Functions of the file
+    keep their own namespace, where the part's name means the reference, as in the solution file.
     """
     space: dict[str, Any] = {"__name__": "solution"}
     if function:
@@ -273,5 +314,5 @@ def run_here(one: CallPlan, source: str, function: str = "") -> Mapping[str, obj
     for digest, call in zip(one.digests, one.calls, strict=True):
         single = replace(one, calls=(call,))
         calls.append({"call": digest, **perform_first_call(single, space)})
-    value = trial.encode(space[one.name])
+    value = encode_result(space[one.name])
     return {"t": "code", "source": source, "name": one.name, "value": value, "calls": calls}

@@ -16,7 +16,6 @@ from typing import Any
 
 from grader.kinds.hidden.compare import Closeness
 from grader.model import Call, Draw
-from grader.wire.values import decode_result
 
 FORMAT = 1
 """Part of each digest; increase it if the same solution must make other cases."""
@@ -41,21 +40,6 @@ class HiddenCase:
     near: Closeness
     again: bool = False
     """Whether it repeats another case."""
-
-
-@dataclass(frozen=True, slots=True)
-class ExpectedError:
-    """The expected result of a case that must raise an exception."""
-
-    type: str
-
-
-@dataclass(frozen=True, slots=True)
-class ExpectedProperties:
-    """The expected result of a case that only properties judge."""
-
-    forms: tuple[object, ...] = ()
-    """A result of the same form; empty if the author checks the form, or the reference raised."""
 
 
 def digest_of_cases(part: str, draw: Draw) -> str:
@@ -93,15 +77,6 @@ def read_cases(
     again = (found[i] for i in sorted(order[:REPEATED]))
     repeated = (HiddenCase(group=c.group, call=c.call, near=c.near, again=True) for c in again)
     return (*found, *repeated)
-
-
-def read_expected(data: Mapping[str, Any]) -> object:
-    """Returns an expected result as `values.read` returns it, or Raises, or Properties."""
-    if "raises" in data:
-        return ExpectedError(data["raises"])
-    if "form" in data:
-        return ExpectedProperties(() if data["form"] is None else (decode_result(data["form"]),))
-    return decode_result(data["value"])
 
 
 @lru_cache(maxsize=64)

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from grader.runtime.kernels import ask
 from grader.runtime.kernels.ask import GarbledError, check_raw
-from grader.wire import probe
-from grader.wire.probe import encode
+from grader.wire import encoding
+from grader.wire.encoding import encode_answer as encode
 
 INT_1 = {"t": "int", "v": "1"}
 
@@ -131,7 +131,7 @@ def test_the_name_of_a_class_is_not_computed_by_its_own_code() -> None:
 
 def test_one_huge_answer_does_not_crowd_out_the_others() -> None:
     space = {f"n{i}": ["x" * 9_000] * 11 for i in range(40)} | {"last": 1}
-    said = ask.parse_values((*space,), reply(probe.encode_answers(space, space)))
+    said = ask.parse_values((*space,), reply(encoding.encode_answers(space, space)))
     assert said.found["n0"]["t"] == "list"
     crowded = {"t": "object", "type": "builtins.list", "large": True, "crowded": True}
     assert said.found["n39"] == crowded
@@ -149,7 +149,7 @@ def packed(data: object) -> dict[str, object]:
 
 def test_names_that_are_not_defined_are_told_from_those_that_are_none() -> None:
     said = ask.parse_values(
-        ("x", "y", "z"), reply(probe.encode_answers(("x", "y", "z"), {"x": 1, "y": None}))
+        ("x", "y", "z"), reply(encoding.encode_answers(("x", "y", "z"), {"x": 1, "y": None}))
     )
     assert dict(said.found) == {"x": INT_1, "y": {"t": "none"}}
     assert not said.garbled

@@ -1,0 +1,197 @@
+"""Runs in the kernel: calls a student's function on given inputs and encodes the result.
+
+Like that of `grader.wire.encoding`, on which it builds, its text may be sent to the kernel (see
+`grader.runtime.kernels.ask`). It knows inputs but never expected results, and the grader judges its
+replies.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import json
+import random
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from grader.wire.encoding import (
+    Raw,
+    UnfitError,
+    decode_input,
+    digest_of_bytes,
+    encode_result,
+)
+
+_MAX_WORDS = 300
+"""Limit on the characters of an exception's message."""
+
+_compiled: dict[str, dict[str, Any]] = {}
+
+
+def answer_request(request: str, space: Mapping[str, Any]) -> str:
+    """Performs *request* (JSON in base64) on a name in *space*; the reply has the same form."""
+    text = json.dumps(perform_safely(json.loads(base64.b64decode(request)), space))
+    return base64.b64encode(text.encode()).decode()
+
+
+def perform_safely(asked: Mapping[str, Any], space: Mapping[str, Any]) -> dict[str, Any]:
+    """The result of *asked*, or the exception that it raised."""
+    try:
+        return perform(asked, space)
+    except BaseException as error:  # noqa: BLE001  # whatever the student's code raises or is
+        return _describe_exception(error)
+
+
+def perform(asked: Mapping[str, Any], space: Mapping[str, Any]) -> dict[str, Any]:
+    """Calls the student's `asked["name"]` through `asked["driver"]`, and returns the result.
+
+    With `asked["example"]`, evaluates those expressions, in which `asked["alias"]` is the student's
+    function; with `asked["watch"]`, adds the findings of `grader.wire.watch`.
+    """
+    around = _compile_namespace(asked)
+    _seed_generators(int(asked["seed"]))
+    if "round" in asked:
+        return _perform_round(asked, space, around)
+    if asked["name"] not in space:
+        raise NameError(asked["name"])
+    student = space[asked["name"]]
+    if "example" in asked:
+        names = {**around, **space, asked["alias"]: student}
+        names.setdefault("__builtins__", __builtins__)
+        values = [eval(text, names) for text in asked["example"]]  # noqa: S307  # our own text
+        return {"is": "returned", "v": encode_result(values)}
+    inputs = {name: decode_input(raw) for name, raw in asked["inputs"].items()}
+    drive = around.get("drive")
+    call = student if drive is None else functools.partial(drive, student)
+    said: dict[str, Any] = {"is": "returned"}
+    if "watch" in asked:
+        watched = _compile_namespace({"tools": [], "driver": asked["watch"]})["call_watched"]
+        call = functools.partial(watched, call, asked["forbid"], said)
+    said["v"] = encode_result(call(**inputs))
+    # After the result, which may be the input itself.
+    changed = [
+        name for name, raw in asked["inputs"].items() if not _is_unchanged(inputs[name], raw)
+    ]
+    return {**said, "changed": changed} if changed else said
+
+
+def _is_unchanged(value: Any, raw: Raw) -> bool:
+    """Whether an input is unchanged since before the call."""
+    try:
+        return encode_result(value) == raw
+    except UnfitError:
+        return False
+
+
+_KEPT = "_grader_kept_"
+
+
+def _perform_round(
+    asked: Mapping[str, Any], space: Any, around: Mapping[str, Any]
+) -> dict[str, Any]:
+    """One step of a measurement.
+
+    `run` creates inputs from the seed, calls the student's function or the baseline on them, and
+    returns a digest of the whole result and a mark of the inputs. The grader takes the time from
+    the request to the reply, so that no work can be done before the seed is known or deferred until
+    the clock has stopped, and the mark proves that all inputs were created. `show` returns that
+    result. `idle` does the same as `run`, with the last result instead of the call. `count` returns
+    the result of `measure`; `launches` is a `run` that also returns the number of launches.
+    """
+    step = asked["round"]
+    if step == "show":
+        return {"is": "returned", "v": encode_result(space[_KEPT])}
+    inputs = around["prepare"](int(asked["seed"]))
+    if step == "count":
+        return {"is": "returned", "v": encode_result(float(around["measure"](*inputs)))}
+    mark = checksum_of(inputs)  # before the call, which may modify them
+    function = space[asked["name"]] if asked["name"] else around["baseline"]
+    if step == "launches":
+        space[_KEPT], number = around["counted"](function, *inputs, backward=asked["backward"])
+    elif step != "idle":
+        space[_KEPT] = function(*inputs)
+    digest = digest_of_bytes(json.dumps(encode_result(space[_KEPT], digest_of_bytes)).encode())
+    said: Raw = {"t": "str", "v": digest + mark}
+    pair = [said, encode_result(number)] if step == "launches" else None
+    return {"is": "returned", "v": {"t": "list", "v": pair} if pair else said}
+
+
+def checksum_of(inputs: Any) -> str:
+    """A checksum of *inputs*, which takes little time compared to creating them."""
+    try:
+        text = json.dumps(inputs, default=_summary_of_input, skipkeys=True)
+    except (TypeError, ValueError, RecursionError):
+        text = "inputs that are no data"
+    return digest_of_bytes(text.encode())
+
+
+def _summary_of_input(value: Any) -> Any:
+    """A stand-in for values that `json` can't encode: for arrays, the sum of their bits."""
+    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        flat = value.detach().contiguous().reshape(-1)
+        bits = (flat.clone() if flat.numel() < 2 else flat).view(torch.uint8)
+        whole = bits.numel() % 8 == 0 == bits.storage_offset() % 8
+        bits = bits.view(torch.int64) if whole and bits.numel() else bits
+        return [str(value.dtype), list(value.shape), int(bits.sum())]
+    if numpy is not None and isinstance(value, numpy.ndarray) and value.dtype.kind != "O":
+        bits = numpy.ascontiguousarray(value).reshape(-1).view(numpy.uint8)
+        bits = bits.view(numpy.uint64) if bits.size % 8 == 0 else bits
+        return [str(value.dtype), list(value.shape), int(bits.sum(dtype=numpy.uint64))]
+    if numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)):
+        return value.tolist()
+    if isinstance(value, (complex, bytes, set, frozenset)):
+        return repr(sorted(value, key=repr) if isinstance(value, (set, frozenset)) else value)
+    parts = getattr(value, "state_dict", None)
+    return parts() if callable(parts) else type(value).__qualname__
+
+
+def _compile_namespace(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The names that the tools and the driver define; cached per text in a kernel."""
+    texts = [*asked["tools"], asked["driver"]]
+    whole = json.dumps(texts)
+    if whole not in _compiled:
+        found: dict[str, Any] = {"__name__": "driver", "__builtins__": __builtins__}
+        for text in texts:
+            exec(compile(text, "<driver>", "exec"), found)  # noqa: S102  # our own text
+        _compiled[whole] = found
+    return _compiled[whole]
+
+
+def _seed_generators(seed: int) -> None:
+    random.seed(seed)
+    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+    if numpy is not None:
+        numpy.random.seed(seed % 2**32)
+    if torch is not None:
+        # Like torch.manual_seed, without the milliseconds that it takes for other devices.
+        torch.default_generator.manual_seed(seed)
+        if torch.cuda.is_initialized():
+            torch.cuda.manual_seed_all(seed)
+
+
+def _describe_exception(error: BaseException) -> dict[str, Any]:
+    # From the interpreter's own data, whatever a student's class claims about itself.
+    line, trace = None, BaseException.__dict__["__traceback__"].__get__(error)
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename.startswith("<ipython-input-"):
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    try:
+        message = str.__str__(str(error))[:_MAX_WORDS].encode("utf-8", "replace").decode()
+    except BaseException:  # noqa: BLE001  # a message of the student's own making
+        message = ""
+    said: dict[str, Any] = {"type": _class_name(type(error)), "what": message}
+    if isinstance(error, KeyboardInterrupt):
+        return {"is": "late"}
+    found = {"is": "unfit" if isinstance(error, UnfitError) else "raised", **said}
+    above = [_class_name(one) for one in type.__dict__["__mro__"].__get__(type(error))[1:]]
+    if found["is"] == "raised" and above[:-2]:  # all have BaseException and object
+        found["above"] = above[:-2][:20]
+    return found if line is None else {**found, "line": line}
+
+
+def _class_name(one: type) -> str:
+    name = type.__dict__["__name__"].__get__(one)[:80]
+    return str(name.encode("utf-8", "replace").decode())
