@@ -549,6 +549,6 @@ def test_results_are_as_near_as_their_type_allows() -> None:
 
 
 def test_seeds_are_new_every_time() -> None:
-    assert len({measure.counts.new_seed() for _ in range(100)}) == 100
+    assert len({measure._new_seed() for _ in range(100)}) == 100
     assert secrets.randbelow(2) in (0, 1)
     assert Path(measure.__file__).read_text().count("randbelow") == 1
