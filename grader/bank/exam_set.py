@@ -25,12 +25,9 @@ def load_exam(path: Path, known: Collection[str], searched: str = "") -> ExamSet
     source = read_yaml(path)
     exam = exam_from(source, known, searched)
     if exam.id != path.stem:
-        error = SpecError(
-            f"the id '{exam.id}' is not the file name '{path.stem}'",
-            where=source.at(("id",)),
-            fix="make them the same, since sets are found by file name",
-        )
-        raise SpecErrors((error,))
+        what = f"the id '{exam.id}' is not the file name '{path.stem}'"
+        fix = "make them the same, since sets are found by file name"
+        raise SpecErrors((source.error(("id",), what, fix),))
     return exam
 
 
@@ -47,46 +44,26 @@ def exam_from(source: Located, known: Collection[str], searched: str = "") -> Ex
 
 def _check(
     exam: ExamSet, source: Located, known: Collection[str], searched: str
-) -> list[SpecError]:
-    errors: list[SpecError] = []
+) -> Iterator[SpecError]:
     if not _ID.match(exam.id):
-        errors.append(
-            SpecError(
-                f"'{exam.id}' is not a valid id",
-                where=source.at(("id",)),
-                fix="use letters, digits and single hyphens",
-            )
-        )
+        what, fix = f"'{exam.id}' is not a valid id", "use letters, digits and single hyphens"
+        yield source.error(("id",), what, fix)
     if not exam.problems:
-        errors.append(
-            SpecError(
-                "the set has no problems",
-                where=source.at(("problems",)),
-                fix="list at least one problem",
-            )
-        )
+        fix = "list at least one problem"
+        yield source.error(("problems",), "the set has no problems", fix)
     if exam.processes is not None and not 1 <= exam.processes <= _MOST_PROCESSES:
-        errors.append(
-            SpecError(
-                f"a notebook can't have {exam.processes} processes",
-                where=source.at(("processes",)),
-                fix=f"write a number from 1 to {_MOST_PROCESSES}, or omit 'processes:'",
-            )
-        )
-    errors += [
-        SpecError(
-            f"'{name}' is not a valid name of an environment variable",
-            where=source.at(("variables", name)),
-            fix="use letters, digits and underscores, such as MY_SETTING",
-        )
-        for name in exam.variables
-        if not _VARIABLE.match(name)
-    ]
+        what = f"a notebook can't have {exam.processes} processes"
+        fix = f"write a number from 1 to {_MOST_PROCESSES}, or omit 'processes:'"
+        yield source.error(("processes",), what, fix)
+    for name in exam.variables:
+        if not _VARIABLE.match(name):
+            what = f"'{name}' is not a valid name of an environment variable"
+            fix = "use letters, digits and underscores, such as MY_SETTING"
+            yield source.error(("variables", name), what, fix)
     seen: set[str] = set()
     for index, slot in enumerate(exam.slots):
-        errors += _check_slot(slot, source, ("problems", index), seen)
-        errors += _unknown(slot, source, ("problems", index), known, searched)
-    return errors
+        yield from _check_slot(slot, source, ("problems", index), seen)
+        yield from _unknown(slot, source, ("problems", index), known, searched)
 
 
 def _unknown(
@@ -95,56 +72,29 @@ def _unknown(
     for name in slot.pool or (slot.problem,):
         if name is not None and name not in known:
             close = nearest(name, known)
+            what = f"there is no problem '{name}'" + (f" in {searched}" if searched else "")
             fix = "see `grader list`, or name another bank with --bank DIR or GRADER_BANK"
-            yield SpecError(
-                f"there is no problem '{name}'" + (f" in {searched}" if searched else ""),
-                where=source.at(at),
-                fix=f"did you mean '{close}'?" if close else fix,
-            )
+            yield source.error(at, what, f"did you mean '{close}'?" if close else fix)
 
 
-def _check_slot(slot: Slot, source: Located, at: Path_, seen: set[str]) -> list[SpecError]:
+def _check_slot(slot: Slot, source: Located, at: Path_, seen: set[str]) -> Iterator[SpecError]:
     if bool(slot.problem) == bool(slot.pool):
-        return [
-            SpecError(
-                "an entry must have either a problem or a pool",
-                where=source.at(at),
-                fix="write {problem: ID} or {pool: [ID, …], choose: 1}",
-            )
-        ]
-    errors = []
+        fix = "write {problem: ID} or {pool: [ID, …], choose: 1}"
+        yield source.error(at, "an entry must have either a problem or a pool", fix)
+        return
     if slot.pool and slot.parts:
-        errors.append(
-            SpecError(
-                "'parts' works only with a problem, not with a pool",
-                where=source.at((*at, "parts")),
-                fix="use 'problem:' instead of 'pool:', or omit 'parts:'",
-            )
-        )
+        what = "'parts' works only with a problem, not with a pool"
+        fix = "use 'problem:' instead of 'pool:', or omit 'parts:'"
+        yield source.error((*at, "parts"), what, fix)
     for name in (slot.problem,) if slot.problem else slot.pool:
         if name in seen:
-            errors.append(
-                SpecError(
-                    f"the problem '{name}' is in this set twice",
-                    where=source.at(at),
-                    fix="keep one of them, so that no student gets it twice",
-                )
-            )
+            fix = "keep one of them, so that no student gets it twice"
+            yield source.error(at, f"the problem '{name}' is in this set twice", fix)
         seen.add(str(name))
     if slot.pool and not 1 <= slot.choose <= len(slot.pool):
-        errors.append(
-            SpecError(
-                f"can't choose {slot.choose} from a pool of {len(slot.pool)}",
-                where=source.at((*at, "choose")),
-                fix=f"choose 1 to {len(slot.pool)}",
-            )
-        )
+        what = f"can't choose {slot.choose} from a pool of {len(slot.pool)}"
+        yield source.error((*at, "choose"), what, f"choose 1 to {len(slot.pool)}")
     if slot.points is not None and slot.points <= 0:
-        errors.append(
-            SpecError(
-                f"an entry can't be worth {slot.points:g} points",
-                where=source.at((*at, "points")),
-                fix="use more than 0, or omit 'points:' to use those of the problem",
-            )
-        )
-    return errors
+        what = f"an entry can't be worth {slot.points:g} points"
+        fix = "use more than 0, or omit 'points:' to use those of the problem"
+        yield source.error((*at, "points"), what, fix)

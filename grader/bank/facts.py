@@ -82,12 +82,12 @@ def read_facts(folder: Path) -> tuple[dict[str, Mapping[str, Value]], tuple[Spec
             continue
         if not isinstance(source.data, dict):
             what = f"expected items, saw {describe(source.data)}"
-            errors.append(SpecError(what, where=source.at(()), fix="write 'h100-sxm:' and fields"))
+            errors.append(source.error((), what, "write 'h100-sxm:' and fields"))
             continue
         for item, fields in source.data.items():
             if item in facts:
                 what = f"the item '{item}' is already in another file"
-                errors.append(SpecError(what, where=source.at((item,), key=True), fix="rename it"))
+                errors.append(source.error((item,), what, "rename it", key=True))
             wrong = list(_item_errors(item, fields, source))
             errors += wrong
             if not wrong:
@@ -124,15 +124,12 @@ def _plain(value: Value) -> object:
 def _item_errors(item: str, fields: object, source: Located) -> Iterator[SpecError]:
     if not isinstance(fields, dict):
         what = f"'{item}' should have fields, saw {describe(fields)}"
-        yield SpecError(what, where=source.at((item,)), fix="add name, source, checked and numbers")
+        yield source.error((item,), what, "add name, source, checked and numbers")
         return
     for name in _ABOUT:
         if not isinstance(fields.get(name), str):
-            yield SpecError(
-                f"'{item}' has no {name}",
-                where=source.at((item,)),
-                fix="add it; numbers can't be checked without a name, source and date",
-            )
+            fix = "add it; numbers can't be checked without a name, source and date"
+            yield source.error((item,), f"'{item}' has no {name}", fix)
     for name, field in fields.items():
         if name not in _ABOUT:
             yield from _field_errors(field, source, (item, name))
@@ -142,12 +139,12 @@ def _field_errors(field: object, source: Located, at: Path_) -> Iterator[SpecErr
     fix = "write {value: 3.35, unit: TB/s}"
     if not isinstance(field, dict) or set(field) - {"value", "unit", "note"}:
         what = f"'{at[-1]}' should be a value with a unit, saw {describe(field)}"
-        yield SpecError(what, where=source.at(at), fix=fix)
+        yield source.error(at, what, fix)
         return
     value = field.get("value")
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        yield SpecError(f"'{at[-1]}' has no number", where=source.at(at), fix=fix)
+        yield source.error(at, f"'{at[-1]}' has no number", fix)
     try:
         units.parse_unit(str(field.get("unit", "")))
     except units.UnitError as error:
-        yield SpecError(str(error), where=source.at((*at, "unit")), fix="see the units reference")
+        yield source.error((*at, "unit"), str(error), "see the units reference")

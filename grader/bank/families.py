@@ -36,11 +36,12 @@ def declared_families(bank: Path) -> tuple[dict[str, str], tuple[SpecError, ...]
 
 
 def _wrong_families(source: Located, at: tuple[str, ...]) -> SpecError:
-    return SpecError(
+    return source.error(
+        at,
         "expected names of families, each with a title",
-        where=source.at(at, key=True),
-        fix="write lines such as 'serving: Serving models', with lowercase letters, digits and "
+        "write lines such as 'serving: Serving models', with lowercase letters, digits and "
         "hyphens in the name, and text in the title",
+        key=True,
     )
 
 

@@ -41,15 +41,9 @@ class Bank(BankIndex):
             problem, source = load_problem(path, self._families_at(path))
             folder = path.resolve().parent.name
             if wanted in self.paths and folder != problem.family:
-                raise SpecErrors(
-                    (
-                        SpecError(
-                            f"the family '{problem.family}' is not the folder name '{folder}'",
-                            where=source.at(("family",)),
-                            fix="move the file, or change the family",
-                        ),
-                    )
-                )
+                what = f"the family '{problem.family}' is not the folder name '{folder}'"
+                fix = "move the file, or change the family"
+                raise SpecErrors((source.error(("family",), what, fix),))
             self._loaded[wanted] = self._with_solution(wanted, problem, source)
         return self._loaded[wanted]
 
@@ -65,15 +59,9 @@ class Bank(BankIndex):
             return problem, source
         path = self.solution(wanted)
         if path is None:
-            raise SpecErrors(
-                (
-                    SpecError(
-                        "a part needs hidden cases, but there is no solution file",
-                        where=source.at(("parts",)),
-                        fix=f"write solutions/{problem.family}/{problem.id}.py",
-                    ),
-                )
-            )
+            what = "a part needs hidden cases, but there is no solution file"
+            fix = f"write solutions/{problem.family}/{problem.id}.py"
+            raise SpecErrors((source.error(("parts",), what, fix),))
         return replace(problem, solution=_text_of(path)), source
 
     def problems(self) -> Iterator[Problem]:

@@ -251,9 +251,9 @@ def _check_concepts(source: Located) -> None:
     """Raises SpecError unless every concept has a family."""
     fix = "write lines such as 'mem-01: {family: memory-math, topic: kv-cache, sentence: ...}'"
     if not isinstance(source.data, dict):
-        raise SpecError("expected concepts by id", where=source.at(()), fix=fix)
+        raise source.error((), "expected concepts by id", fix)
     wrong = [
-        SpecError(f"the concept '{name}' has no family", where=source.at((name,)), fix=fix)
+        source.error((name,), f"the concept '{name}' has no family", fix)
         for name, concept in source.data.items()
         if not (isinstance(concept, dict) and isinstance(concept.get("family"), str))
     ]

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from grader import units
-from grader.bank.shape import marked
+from grader.bank.shape import iter_marked
 from grader.bank.yaml12 import Located, Path_
 from grader.errors import SpecError
 from grader.expressions import FUNCTIONS, ExpressionError, TextError, names_in, text_names
@@ -27,11 +27,8 @@ def check_parameters(problem: Problem, source: Located) -> Iterator[SpecError]:
         at: Path_ = ("parameters", name)
         given = [k for k in ("choice", "integer", "real", "rows") if getattr(parameter, k)]
         if len(given) != 1:
-            yield SpecError(
-                f"'{name}' needs exactly one of choice, integer, real and rows",
-                where=source.at(at),
-                fix="for example {choice: [1, 2, 4]} or {integer: [1, 10]}",
-            )
+            what = f"'{name}' needs exactly one of choice, integer, real and rows"
+            yield source.error(at, what, "for example {choice: [1, 2, 4]} or {integer: [1, 10]}")
         yield from _check_range(name, parameter, source, at)
         for where, unit in (
             ((*at, "unit"), parameter.unit),
@@ -41,33 +38,21 @@ def check_parameters(problem: Problem, source: Located) -> Iterator[SpecError]:
                 yield from check_unit(unit, source, where)
         columns = {tuple(sorted(row)) for row in parameter.rows or ()}
         if len(columns) > 1:
-            yield SpecError(
-                f"the rows of '{name}' have different columns",
-                where=source.at((*at, "rows")),
-                fix="give every row the same keys",
-            )
+            what = f"the rows of '{name}' have different columns"
+            yield source.error((*at, "rows"), what, "give every row the same keys")
 
 
 def _check_range(name: str, parameter: Any, source: Located, at: Path_) -> Iterator[SpecError]:
     bounds = parameter.integer or parameter.real
     if bounds and bounds[0] > bounds[1]:
-        yield SpecError(
-            f"the range of '{name}' is reversed: {bounds[0]:g} to {bounds[1]:g}",
-            where=source.at(at),
-            fix="write the smaller number first",
-        )
+        what = f"the range of '{name}' is reversed: {bounds[0]:g} to {bounds[1]:g}"
+        yield source.error(at, what, "write the smaller number first")
     if parameter.real and parameter.step is None:
-        yield SpecError(
-            f"'{name}' has no step",
-            where=source.at(at),
-            fix="add 'step:', so that values are round numbers",
-        )
+        fix = "add 'step:', so that values are round numbers"
+        yield source.error(at, f"'{name}' has no step", fix)
     if parameter.step is not None and parameter.step <= 0:
-        yield SpecError(
-            f"the step of '{name}' is not positive",
-            where=source.at((*at, "step")),
-            fix="use a number greater than 0",
-        )
+        what = f"the step of '{name}' is not positive"
+        yield source.error((*at, "step"), what, "use a number greater than 0")
 
 
 def check_unit(unit: str, source: Located, at: Path_) -> Iterator[SpecError]:
@@ -75,7 +60,7 @@ def check_unit(unit: str, source: Located, at: Path_) -> Iterator[SpecError]:
     try:
         units.parse_unit(unit)
     except units.UnitError as error:
-        yield SpecError(str(error), where=source.at(at), fix="see the units reference")
+        yield source.error(at, str(error), "see the units reference")
 
 
 def parameter_names(problem: Problem) -> dict[str, Path_]:
@@ -111,7 +96,7 @@ def check_names(problem: Problem, source: Located) -> Iterator[SpecError]:
         at = ("parts", index)
         yield from _check_name(part.id, bound, source, (*at, "id"))
         yield from _check_part(part, known, answers, source, at)
-    for path, marker, text in marked(problem):
+    for path, marker, text in iter_marked(problem):
         if marker == "text" and path[0] != "parts":
             after = answers if path[0] == "explanation" else set()
             yield from _check_text(text, known | after, source, path)
@@ -130,9 +115,7 @@ def _check_name(
     elif name in bound:
         what = f"the name '{name}' is already used"
     if what:
-        yield SpecError(
-            what, where=source.at(at, key=True), fix="choose another name, such as a longer one"
-        )
+        yield source.error(at, what, "choose another name, such as a longer one", key=True)
 
 
 # Students read feedback before the answers are released, so it must not contain any. Only staff
@@ -147,7 +130,7 @@ def _check_part(
     expressions = known | (set(part.uses) & answers) | set(part.local_names())
     if set(part.uses) - answers:
         expressions |= answers
-    for path, marker, written in marked(part, at):
+    for path, marker, written in iter_marked(part, at):
         if marker == "expression":
             yield from _check_expression(written, expressions, source, path)
         elif marker == "text":
@@ -164,11 +147,10 @@ def _check_expression(
     try:
         names = names_in(written)
     except ExpressionError as error:
-        yield SpecError(
-            f"in the expression '{_short(written)}'{_at(error.column)}: {error.what}",
-            where=source.at(at),
-            fix="multiply a number by its unit: 3 * GB" if _SIZE.match(written) else error.fix,
-        )
+        column = f", character {error.column}" if error.column is not None else ""
+        what = f"in the expression '{_short(written)}'{column}: {error.what}"
+        fix = "multiply a number by its unit: 3 * GB" if _SIZE.match(written) else error.fix
+        yield source.error(at, what, fix)
         return
     for name in sorted(names - known - set(units.named_units())):
         yield _unknown(name, known | set(units.named_units()), f"'{_short(written)}'", source, at)
@@ -181,38 +163,34 @@ def _check_text(text: str, known: set[str], source: Located, at: Path_) -> Itera
         where = source.at(at)
         line = (where.line or 1) + (error.line or 1)
         yield SpecError(
-            f"in the text of {called(at)}: {error.what}",
+            f"in the text of {describe_path(at)}: {error.what}",
             where=dataclasses.replace(where, line=line, column=None) if "\n" in text else where,
             fix=error.fix or "check the braces: {{ name }}",
         )
         return
     for name in sorted(names - known - set(units.named_units())):
-        yield _unknown(name, known, f"the text of {called(at)}", source, at)
+        yield _unknown(name, known, f"the text of {describe_path(at)}", source, at)
 
 
 def _unknown(name: str, known: set[str], inside: str, source: Located, at: Path_) -> SpecError:
     close = nearest(name, known)
-    return SpecError(
+    return source.error(
+        at,
         f"unknown name '{name}' in {inside}",
-        where=source.at(at),
-        fix=f"did you mean '{close}'?"
+        f"did you mean '{close}'?"
         if close
         else "define it under parameters or values; to use another part's answer, add 'uses'",
     )
 
 
-def called(path: Path_) -> str:
+def describe_path(path: Path_) -> str:
     """A description of a place in a spec.
 
-    >>> called(("assumptions", 1)), called(("prompt",))
+    >>> describe_path(("assumptions", 1)), describe_path(("prompt",))
     ("item 2 of 'assumptions'", "'prompt'")
     """
     last = path[-1]
     return f"item {last + 1} of '{path[-2]}'" if isinstance(last, int) else f"'{last}'"
-
-
-def _at(column: int | None) -> str:
-    return f", character {column}" if column is not None else ""
 
 
 def _short(text: str) -> str:

@@ -27,11 +27,8 @@ def check_part(part: Part, source: Located, at: Path_) -> Iterator[SpecError]:
     for field in _CHOICES:
         things = getattr(part, field, None)
         if things is not None and len(things) < 2:
-            yield SpecError(
-                f"'{field}' has {len(things)} of the at least 2 entries it needs",
-                where=source.at((*at, field)),
-                fix="add more entries",
-            )
+            what = f"'{field}' has {len(things)} of the at least 2 entries it needs"
+            yield source.error((*at, field), what, "add more entries")
 
 
 def _records(record: Any, at: Path_) -> Iterator[tuple[Any, Path_]]:
@@ -55,25 +52,18 @@ def _check_ids(record: Any, source: Located, at: Path_) -> Iterator[SpecError]:
         for index, item in enumerate(value if isinstance(value, tuple) else ()):
             name = getattr(item, "id", None)
             if name is not None and name in seen:
-                yield SpecError(
-                    f"two entries of '{field.name}' have the id '{name}'",
-                    where=source.at((*at, field.name, index, "id")),
-                    fix="rename one of them; marks and statistics identify entries by id",
-                )
+                what = f"two entries of '{field.name}' have the id '{name}'"
+                fix = "rename one of them; marks and statistics identify entries by id"
+                yield source.error((*at, field.name, index, "id"), what, fix)
             seen.add(str(name))
 
 
 def _check_tolerance(tolerance: Tolerance, source: Located, at: Path_) -> Iterator[SpecError]:
     if tolerance.factor is not None and tolerance.factor <= 1:
-        yield SpecError(
-            f"a factor of {tolerance.factor:g} accepts only the key",
-            where=source.at((*at, "factor")),
-            fix="use a factor greater than 1, such as 2 for half to double the key",
-        )
+        what = f"a factor of {tolerance.factor:g} accepts only the key"
+        fix = "use a factor greater than 1, such as 2 for half to double the key"
+        yield source.error((*at, "factor"), what, fix)
     figures = tolerance.significant_figures
     if figures is not None and not 1 <= figures <= _MOST_FIGURES:
-        yield SpecError(
-            f"{figures} is not a valid number of significant figures",
-            where=source.at((*at, "significant_figures")),
-            fix=f"use 1 to {_MOST_FIGURES}",
-        )
+        what = f"{figures} is not a valid number of significant figures"
+        yield source.error((*at, "significant_figures"), what, f"use 1 to {_MOST_FIGURES}")

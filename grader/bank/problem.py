@@ -54,15 +54,8 @@ def problem_from(
     shaped = [*_parts(source)]
     data = source.data
     if isinstance(data, dict) and "solution" in data:
-        raise SpecErrors(
-            (
-                SpecError(
-                    "unknown key 'solution'",
-                    where=source.at(("solution",), key=True),
-                    fix="put the solution into the file solutions/FAMILY/ID.py",
-                ),
-            )
-        )
+        fix = "put the solution into the file solutions/FAMILY/ID.py"
+        raise SpecErrors((source.error(("solution",), "unknown key 'solution'", fix, key=True),))
     if isinstance(data, dict) and "parts" in data:
         data = {**data, "parts": ()}
     whole = shape(Problem, data, source, (), _FILL)
@@ -72,7 +65,9 @@ def problem_from(
         parts = tuple(one.record or _unread(source, n) for n, one in enumerate(shaped))
         problem = dataclasses.replace(problem, parts=parts, solution=solution)
         if not checked:
-            errors += _elsewhere(_check(problem, source, families), source, (whole, *shaped))
+            errors += _independent_errors(
+                _check(problem, source, families), source, (whole, *shaped)
+            )
     if errors or not isinstance(problem, Problem):
         raise SpecErrors(tuple(sorted(errors, key=_by_line)))
     return problem
@@ -96,7 +91,7 @@ def _unread(source: Located, index: int) -> Part:
     return Part(id=name if isinstance(name, str) else f"unread_{index}", kind="", ask="")
 
 
-def _elsewhere(
+def _independent_errors(
     errors: list[SpecError], source: Located, shaped: tuple[Shaped, ...]
 ) -> Iterator[SpecError]:
     """The *errors* that do not just follow from unreadable pieces."""
@@ -130,11 +125,9 @@ def _by_line(error: SpecError) -> tuple[int, int]:
 
 def _home(problem: Problem, path: Path, source: Located) -> Iterator[SpecError]:
     if path.stem != problem.id:
-        yield SpecError(
-            f"the id '{problem.id}' is not the file name '{path.stem}'",
-            where=source.at(("id",)),
-            fix="make them the same, since problems are found by file name",
-        )
+        what = f"the id '{problem.id}' is not the file name '{path.stem}'"
+        fix = "make them the same, since problems are found by file name"
+        yield source.error(("id",), what, fix)
 
 
 def _parts(source: Located) -> Iterator[Shaped]:
@@ -144,7 +137,7 @@ def _parts(source: Located) -> Iterator[Shaped]:
         return  # the missing key is reported with the problem's keys
     if not isinstance(listed, tuple) or not listed:
         what = f"'parts' should be a list of parts, saw {describe(listed)}"
-        error = SpecError(what, where=source.at(("parts",)), fix="add '- id: …' lines")
+        error = source.error(("parts",), what, "add '- id: …' lines")
         yield Shaped(None, (error,), (("parts",),))
         return
     for index, data in enumerate(listed):
@@ -159,23 +152,15 @@ def _parts(source: Located) -> Iterator[Shaped]:
 
 def _spec_of(data: object, source: Located, at: Path_) -> type[Part]:
     if not isinstance(data, dict):
-        raise SpecError(
-            f"a part should be keys and values, saw {describe(data)}",
-            where=source.at(at),
-            fix="start it with '- id: name'",
-        )
+        what = f"a part should be keys and values, saw {describe(data)}"
+        raise source.error(at, what, "start it with '- id: name'")
+    known = "one of: " + ", ".join(sorted(kinds))
     if "kind" not in data:
-        raise SpecError("'kind' is missing", where=source.at(at), fix="one of: " + _kind_names())
+        raise source.error(at, "'kind' is missing", known)
     try:
         return kinds.find(str(data["kind"])).spec
     except SetupError as error:
-        raise SpecError(
-            error.what, where=source.at((*at, "kind")), fix=error.fix or "one of: " + _kind_names()
-        ) from None
-
-
-def _kind_names() -> str:
-    return ", ".join(sorted(kinds))
+        raise source.error((*at, "kind"), error.what, error.fix or known) from None
 
 
 def _check(problem: Problem, source: Located, families: Collection[str]) -> list[SpecError]:
@@ -192,42 +177,25 @@ def _check(problem: Problem, source: Located, families: Collection[str]) -> list
 
 def _check_ids(problem: Problem, source: Located) -> Iterator[SpecError]:
     if not _PROBLEM_ID.match(problem.id):
-        yield SpecError(
-            f"'{problem.id}' is not a valid id",
-            where=source.at(("id",)),
-            fix="use lowercase letters, digits and single hyphens, such as 'kv-cache-size'",
-        )
+        fix = "use lowercase letters, digits and single hyphens, such as 'kv-cache-size'"
+        yield source.error(("id",), f"'{problem.id}' is not a valid id", fix)
     if problem.minutes <= 0:
-        yield SpecError(
-            f"a problem can't take {problem.minutes:g} minutes",
-            where=source.at(("minutes",)),
-            fix="give the time that a student needs, in minutes",
-        )
+        what = f"a problem can't take {problem.minutes:g} minutes"
+        yield source.error(("minutes",), what, "give the time that a student needs, in minutes")
     seen: set[str] = set()
     for index, part in enumerate(problem.parts):
         at = ("parts", index, "id")
         if not _PART_ID.match(part.id) or keyword.iskeyword(part.id):
-            yield SpecError(
-                f"'{part.id}' is not a valid id of a part",
-                where=source.at(at),
-                fix="use lowercase letters, digits and underscores: it becomes a variable's name",
-            )
+            fix = "use lowercase letters, digits and underscores: it becomes a variable's name"
+            yield source.error(at, f"'{part.id}' is not a valid id of a part", fix)
         if part.id in seen:
-            yield SpecError(
-                f"two parts have the id '{part.id}'", where=source.at(at), fix="rename one of them"
-            )
+            yield source.error(at, f"two parts have the id '{part.id}'", "rename one of them")
         if part.points <= 0:
-            yield SpecError(
-                f"a part can't be worth {part.points:g} points",
-                where=source.at((*at[:-1], "points")),
-                fix="use more than 0",
-            )
+            what = f"a part can't be worth {part.points:g} points"
+            yield source.error((*at[:-1], "points"), what, "use more than 0")
         for used in part.uses:
             if used not in seen:
                 close = nearest(used, seen)
-                yield SpecError(
-                    f"'{used}' is not an earlier part",
-                    where=source.at((*at[:-1], "uses")),
-                    fix=f"did you mean '{close}'?" if close else "use only parts above this one",
-                )
+                fix = f"did you mean '{close}'?" if close else "use only parts above this one"
+                yield source.error((*at[:-1], "uses"), f"'{used}' is not an earlier part", fix)
         seen.add(part.id)

@@ -35,11 +35,7 @@ class Shaped:
 
 
 def shape(
-    record: type,
-    data: object,
-    source: Located,
-    at: Path_,
-    fill: Mapping[str, object] | None = None,
+    record: type, data: object, source: Located, at: Path_, fill: Mapping[str, object] | None = None
 ) -> Shaped:
     """The record that *data* describes, and all errors in it.
 
@@ -48,20 +44,20 @@ def shape(
     if not isinstance(data, dict):
         what = f"expected keys and values, saw {describe(data)}"
         fix = "known keys: " + ", ".join(_names(record))
-        return Shaped(None, (SpecError(what, where=source.at(at), fix=fix),), (at,))
+        return Shaped(None, (source.error(at, what, fix),), (at,))
     try:
-        return Shaped(_validated(record, data))
+        return Shaped(_validate(record, data))
     except ValidationError as error:
         found = dict(_errors(error, record, source, at))
     left = _without(data, [path[len(at) :] for path in found])
     try:
-        rest = _validated(record, {**(fill or {}), **left})
+        rest = _validate(record, {**(fill or {}), **left})
     except ValidationError:
         rest = None  # a required field is missing
     return Shaped(rest, tuple(found.values()), tuple(found))
 
 
-def _validated(record: type, data: object) -> Any:
+def _validate(record: type, data: object) -> Any:
     # Strict mode for Python objects would not accept a dict in place of a record, so use JSON.
     return adapter(record).validate_json(json.dumps(data), strict=True)
 
@@ -131,23 +127,19 @@ def _sentence(detail: Any, path: Path_, record: type, source: Located, at: Path_
         known = _names(holder) if holder else []
         close = nearest(str(name), known)
         fix = f"did you mean '{close}'?" if close else "known keys: " + ", ".join(known)
-        return SpecError(f"unknown key '{name}'", where=source.at(path, key=True), fix=fix)
+        return source.error(path, f"unknown key '{name}'", fix, key=True)
     if kind == "missing":
-        return SpecError(
-            f"'{name}' is missing", where=source.at(path[:-1]), fix=f"add '{name}:' here"
-        )
+        return source.error(path[:-1], f"'{name}' is missing", f"add '{name}:' here")
     if kind == "literal_error":
         wanted = detail["ctx"]["expected"].replace("'", "").replace(" or ", ", ").split(", ")
         close = nearest(str(detail["input"]), wanted)
         fix = f"did you mean '{close}'?" if close else "one of: " + ", ".join(wanted)
-        return SpecError(
-            f"'{name}' can't be {describe(detail['input'])}", where=source.at(path), fix=fix
-        )
+        return source.error(path, f"'{name}' can't be {describe(detail['input'])}", fix)
     subject = f"item {name + 1} of '{path[-2]}'" if isinstance(name, int) else f"'{name}'"
-    return SpecError(
-        f"{subject} should be {_wanted(detail)}, saw {describe(detail['input'])}",
-        where=source.at(path),
-        fix=_fix(detail, name),
+    return source.error(
+        path,
+        f"{subject} should be {_describe_expected(detail)}, saw {describe(detail['input'])}",
+        _fix(detail, name),
     )
 
 
@@ -169,7 +161,7 @@ _WANTED = {
 }
 
 
-def _wanted(detail: Any) -> str:
+def _describe_expected(detail: Any) -> str:
     message = str(detail["msg"])
     return _WANTED.get(detail["type"], message[:1].lower() + message[1:])
 
@@ -242,7 +234,7 @@ def _flatten(hint: Any) -> Iterator[Any]:
         yield hint
 
 
-def marked(record: Any, at: Path_ = ()) -> Iterator[tuple[Path_, str, Any]]:
+def iter_marked(record: Any, at: Path_ = ()) -> Iterator[tuple[Path_, str, Any]]:
     """Yields path, marker and source of every expression and text in a record."""
     for field in dataclasses.fields(record):
         value = getattr(record, field.name)
@@ -253,7 +245,7 @@ def _marked_value(value: Any, hint: Any, at: Path_) -> Iterator[tuple[Path_, str
     if value is None:
         return
     if dataclasses.is_dataclass(value):
-        yield from marked(value, at)
+        yield from iter_marked(value, at)
     elif isinstance(value, tuple):
         for index, item in enumerate(value):
             yield from _marked_value(item, hint, (*at, index))

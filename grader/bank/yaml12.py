@@ -54,6 +54,10 @@ class Located:
             wanted = wanted[:-1]
         return Location(self.file, *self.values.get((), (1, 1)))
 
+    def error(self, path: Path_, what: str, fix: str | None, *, key: bool = False) -> SpecError:
+        """The error for the piece at *path*; *fix* says what to do."""
+        return SpecError(what, where=self.at(path, key=key), fix=fix)
+
 
 def scalar(text: str) -> object:
     """The value of a plain scalar in YAML 1.2.

@@ -15,10 +15,7 @@ from grader.units.quantity import Value
 
 
 def draw(
-    problem: Problem,
-    seed: bytes,
-    facts: Facts,
-    numbers_of: Mapping[str, Value] | None = None,
+    problem: Problem, seed: bytes, facts: Facts, numbers_of: Mapping[str, Value] | None = None
 ) -> Variant:
     """The variant of *problem* for *seed*, with its keys.
 

@@ -23,6 +23,7 @@ from grader.model import (
     Evidence,
     Judgement,
     Key,
+    Mark,
     Mistake,
     Outcome,
     Raw,
@@ -47,7 +48,11 @@ def second_computation(case: Case) -> Iterator[Finding]:
     if case.solve is None:
         return
     try:
-        solved = call(case.solve, Given(case.variant.draw.parameters, case.facts))
+        numbers = repr(case.variant.draw.parameters)
+        if numbers not in case.solved:
+            given = Given(case.variant.draw.parameters, case.facts)
+            case.solved[numbers] = call(case.solve, given)
+        solved = case.solved[numbers]
     except (Exception, SystemExit) as error:  # noqa: BLE001 - an author's code may raise anything
         where = failure_line(error, Path(case.solve.__code__.co_filename))
         yield replace(
@@ -63,12 +68,9 @@ def second_computation(case: Case) -> Iterator[Finding]:
     for part_id, key in case.variant.keys.items():
         yield from _agreement(case, part_id, key, solved)
     for extra in sorted(set(solved) - set(case.variant.keys)):
-        yield case.finding(
-            "second-computation",
-            ("parts",),
-            f"the solution answers part '{extra}', which does not exist",
-            "rename it in the solution or in the spec",
-        )
+        what = f"the solution answers part '{extra}', which does not exist"
+        fix = "rename it in the solution or in the spec"
+        yield case.finding("second-computation", ("parts",), what, fix)
 
 
 def _agreement(
@@ -78,12 +80,9 @@ def _agreement(
     if kind.needs_solution or kind.answer(key) is None:
         return  # a person grades it, or hidden cases do
     if part_id not in solved:
-        yield case.finding(
-            "second-computation",
-            at,
-            f"the solution does not answer part '{part_id}'",
-            f"add '{part_id}' to what solve() returns",
-        )
+        what = f"the solution does not answer part '{part_id}'"
+        fix = f"add '{part_id}' to what solve() returns"
+        yield case.finding("second-computation", at, what, fix)
         return
     try:
         value = kind.read_solution(solved[part_id], key)
@@ -92,13 +91,12 @@ def _agreement(
     except (ValueError, TypeError, KeyError) as error:
         right, shown = False, f"{solved[part_id]!r} ({error})"
     if not right:
-        yield case.finding(
-            "second-computation",
-            at,
+        what = (
             f"part '{part_id}': the key is {kind.format_value(right_value(kind, key), key)}, "
-            f"but the solution computes {shown}",
-            "find out which one is wrong before grading anyone",
+            f"but the solution computes {shown}"
         )
+        fix = "find out which one is wrong before grading anyone"
+        yield case.finding("second-computation", at, what, fix)
 
 
 def _same_numbers(mine: object, key: object) -> bool:
@@ -118,23 +116,19 @@ def full_marks(case: Case) -> Iterator[Finding]:
     cells = render(case.paper, case.templates, solution(case.paper))
     grade = score(case.paper, evidence_of(cells, case))
     for mark in grade.marks:
-        waits = mark.verdict is Verdict.UNSETTLED and (
-            mark.kind == "explanation" or _lacks(case, mark.part)
-        )
-        if mark.points != mark.max_points and not waits:
-            yield case.finding(
-                "full-marks",
-                case.part_path(mark.part),
+        if mark.points != mark.max_points and not is_deferred(mark, case.variant.keys[mark.part]):
+            what = (
                 f"the right answer to '{mark.part}' ({mark.answer}) earns {mark.points} of "
-                f"{mark.max_points:g}: {mark.feedback}",
-                "make the key, its tolerance and its unit agree",
+                f"{mark.max_points:g}: {mark.feedback}"
             )
+            fix = "make the key, its tolerance and its unit agree"
+            yield case.finding("full-marks", case.part_path(mark.part), what, fix)
 
 
-def _lacks(case: Case, part_id: str) -> bool:
-    """Whether a part needs a package that is not installed on this machine."""
-    part = case.variant.keys[part_id].part
-    return bool(packages.missing_packages(required_packages(part, case.problem.solution)))
+def is_deferred(mark: Mark, key: Key) -> bool:
+    """Whether a right answer stays open: a person reads it, or a package is missing here."""
+    lacking = packages.missing_packages(required_packages(key.part, key.draw.solution))
+    return mark.verdict is Verdict.UNSETTLED and (mark.kind == "explanation" or bool(lacking))
 
 
 def _skips(case: Case) -> bool:
@@ -150,13 +144,12 @@ def zero_marks(case: Case) -> Iterator[Finding]:
     grade = score(case.paper, evidence_of(cells, case, run=False))
     for mark in grade.marks:
         if mark.points != 0 or mark.verdict is not Verdict.ABSENT:
-            yield case.finding(
-                "zero-marks",
-                case.part_path(mark.part),
+            what = (
                 f"the untouched notebook gets '{mark.verdict}' and {mark.points} points for "
-                f"'{mark.part}'",
-                "an empty answer must earn 0",
+                f"'{mark.part}'"
             )
+            fix = "an empty answer must earn 0"
+            yield case.finding("zero-marks", case.part_path(mark.part), what, fix)
 
 
 def evidence_of(cells: tuple[Cell, ...], case: Case, *, run: bool = True) -> Evidence:
@@ -178,7 +171,7 @@ def evidence_of(cells: tuple[Cell, ...], case: Case, *, run: bool = True) -> Evi
             called[name] = _raw_of(wanted[name], name, cell.source, case, run=run)
             continue
         for statement in ast.parse(cell.source).body if assigns.search(cell.source) else ():
-            if isinstance(statement, ast.Assign) and (name := _assigned(statement)) in wanted:
+            if isinstance(statement, ast.Assign) and (name := _target_name(statement)) in wanted:
                 given[name] = ast.literal_eval(statement.value)
     return _evidence(given, called, wanted)
 
@@ -200,7 +193,7 @@ def _is_code(key: Key) -> bool:
     return kinds.find(key.part.kind).needs_solution
 
 
-def _assigned(statement: ast.Assign) -> str:
+def _target_name(statement: ast.Assign) -> str:
     target = statement.targets[0]
     return target.id if isinstance(target, ast.Name) else ""
 
@@ -213,7 +206,7 @@ def carried_forward(case: Case) -> Iterator[Finding]:
     right = {n: ast.literal_eval(source) for n, source in found if n in plain}
     for part_id, key in case.variant.keys.items():
         for used in key.part.uses:
-            wrong = _moved(case.variant.keys[used])
+            wrong = _wrong_answer(case.variant.keys[used])
             if wrong is None or key.part.carry.within < _OFF:
                 continue
             follows = _following(key, used, wrong)
@@ -230,20 +223,19 @@ def carried_forward(case: Case) -> Iterator[Finding]:
             least = (1 - key.part.carry.discount) * marks[part_id].max_points
             points = marks[part_id].points
             if points is None or points < least - 1e-6:
-                yield case.finding(
-                    "carried-forward",
-                    case.part_path(part_id),
+                what = (
                     f"part '{part_id}': {marks[part_id].answer} follows from a wrong '{used}' of "
-                    f"{marks[used].answer} and earns {points} of {marks[part_id].max_points:g}",
-                    "check whether a mistake matches this answer or 'carry' excludes it",
+                    f"{marks[used].answer} and earns {points} of {marks[part_id].max_points:g}"
                 )
+                fix = "check whether a mistake matches this answer or 'carry' excludes it"
+                yield case.finding("carried-forward", case.part_path(part_id), what, fix)
 
 
 # Far enough to be wrong, and close enough to be carried.
 _OFF = 1.13
 
 
-def _moved(key: Key) -> tuple[object, Value] | None:
+def _wrong_answer(key: Key) -> tuple[object, Value] | None:
     """A wrong answer to *key*: as a student may give it, and as later parts use it."""
     if not isinstance(key, NumericKey) or not key.value or isinstance(key.part, Prediction):
         return None

@@ -50,12 +50,9 @@ def implementations(case: Case) -> Iterator[Finding]:
             for what, fix in _faults(_Runs(kind, key, case)):
                 yield case.finding("implementations", at, f"part '{part_id}': {what}", fix)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - an author's code may raise anything
-            yield case.finding(
-                "implementations",
-                at,
-                f"part '{part_id}': the solution raised {type(error).__name__}: {error}",
-                "call the solution file's functions in Python to see the traceback",
-            )
+            what = f"part '{part_id}': the solution raised {type(error).__name__}: {error}"
+            fix = "call the solution file's functions in Python to see the traceback"
+            yield case.finding("implementations", at, what, fix)
 
 
 def _faults(runs: _Runs) -> Iterator[tuple[str, str]]:
@@ -142,10 +139,7 @@ class _Runs:
     @cached_property
     def right(self) -> Sequence[Mapping[str, object]]:
         """The result of each call by the reference."""
-        part = self.key.part.id
-        if part not in self.case.right:
-            self.case.right[part] = calls_of(self.kind.raw(self.key, part))
-        return self.case.right[part]
+        return right_calls(self.kind, self.key, self.case)
 
     def fail(self, function: str, recursion: bool) -> Judgement | None:
         """Calls a function of the solution file with one hidden case after the other until one
@@ -157,34 +151,33 @@ class _Runs:
         if self.kind.is_measured:
             return None
         source = self.key.solution_functions.source(function, self.trial.name)
-        hidden = range(len(self.key.examples), len(self.trial.calls))
-        first = self.case.revealing.get(function, hidden.start)
-        for index in dict.fromkeys((*hidden[first - hidden.start :][:1], *hidden)):
-            one = replace(self.trial, calls=self.trial.calls[index : index + 1])
+        hidden = range(len(self.key.cases))
+        right = self.right[len(self.key.examples) :]
+        first = self.case.revealing.get(function, 0)
+        for index in dict.fromkeys((*hidden[first : first + 1], *hidden)):
+            # Without monitoring: a function that only calls what is forbidden is run as a whole.
+            one = replace(self.trial, calls=(self.key.cases[index].call,), forbid=())
             raw = run_here(one, source, function)
             (call,) = calls_of(raw)
-            if call == self.right[index] or (_too_deep(call) and not recursion):
+            if call == right[index] or (_too_deep(call) and not recursion):
                 continue
-            judged = self.judge({**raw, "calls": self._with(call, index)})
+            judged = self._judge_case(raw, index)
             if judged.share is not None and judged.share != 1:
                 self.case.revealing[function] = index
                 return judged
         return None
 
-    def _with(self, call: Mapping[str, object], index: int) -> list[Mapping[str, object]]:
-        return [*self.right[:index], call, *self.right[index + 1 :]]
+    def _judge_case(self, raw: Raw, index: int) -> Judgement:
+        """The judgement of a raw answer to one hidden case alone."""
+        cases, expected = self.key.cases[index : index + 1], self.key.expected[index : index + 1]
+        key = replace(self.key, part=replace(self.key.part, groups={}), examples=())
+        vars(key).update({**vars(self.key), **vars(key), "cases": cases, "expected": expected})
+        return _judge(self.kind, key, raw)
 
     def run(self, function: str) -> tuple[Raw, Judgement]:
         """Calls a function of the solution file with all cases."""
         raw = self.kind.raw(self.key, function)
-        return raw, self.judge(raw)
-
-    def judge(self, raw: Raw) -> Judgement:
-        """The judgement of a raw answer."""
-        try:
-            return self.kind.judge(self.kind.read(raw, self.key), self.key)
-        except Unreadable:
-            return Judgement(share=0.0, verdict=Verdict.INCORRECT, note="unreadable")
+        return raw, _judge(self.kind, self.key, raw)
 
     def recurses_alone(self, raw: Raw) -> bool:
         """Whether it would pass if every call that raised RecursionError had been right."""
@@ -193,7 +186,21 @@ class _Runs:
             return False
         pairs = zip(calls, self.right, strict=True)
         mended = [right if _too_deep(call) else call for call, right in pairs]
-        return self.judge({**raw, "calls": mended}).share == 1
+        return _judge(self.kind, self.key, {**raw, "calls": mended}).share == 1
+
+
+def _judge(kind: CodeKind, key: CodeKey, raw: Raw) -> Judgement:
+    try:
+        return kind.judge(kind.read(raw, key), key)
+    except Unreadable:
+        return Judgement(share=0.0, verdict=Verdict.INCORRECT, note="unreadable")
+
+
+def right_calls(kind: CodeKind, key: CodeKey, case: Case) -> Sequence[Mapping[str, object]]:
+    """The result of each call by the reference, which runs once for each case."""
+    if key.part.id not in case.right:
+        case.right[key.part.id] = calls_of(kind.raw(key, key.part.id))
+    return case.right[key.part.id]
 
 
 def _declares_recursion(name: str, function: object) -> bool:

@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from grader.kinds import kinds
 from grader.kinds.attempts import CodeKey
+from grader.kinds.code import CodeKind
 from grader.kinds.hidden.compare import as_scalar
 from grader.kinds.hidden.kept_cases import HiddenCase
 from grader.model import packages
 from grader.verify.case import Case, Finding
-from grader.verify.code import runs
+from grader.verify.code import right_calls, runs
 from grader.wire import encoding
 from grader.wire.values import decode_result
 
@@ -35,13 +37,18 @@ Place = tuple[Step, ...]
 def properties(case: Case) -> Iterator[Finding]:
     """Where properties alone decide, they refuse forged versions of the reference's results."""
     for part_id, key in case.variant.keys.items():
-        if not isinstance(key, CodeKey) or not runs(case) or packages.missing_packages(key.needs):
+        kind = kinds.find(key.part.kind)
+        if not isinstance(key, CodeKey) or not isinstance(kind, CodeKind) or not runs(case):
+            continue
+        if packages.missing_packages(key.needs):
             continue
         try:
-            cases = _chosen(_uncompared(key)) if key.solution_functions.get() else ()
+            cases = _choose_cases(_cases_of_properties(key)) if key.solution_functions.get() else ()
+            calls = right_calls(kind, key, case)[len(key.examples) :] if cases else ()
         except (Exception, SystemExit):  # noqa: BLE001, S112 - which the check of implementations tells
             continue
-        for what, fix in _passing(key, cases):
+        results = dict(zip((one.call for one in key.cases), calls, strict=False))
+        for what, fix in _passing(key, [(one, results[one.call]) for one in cases]):
             at = case.part_path(part_id)
             yield case.finding("properties", at, f"part '{part_id}': {what}", fix)
 
@@ -55,12 +62,14 @@ class _Seen:
     refused: int = 0
 
 
-def _passing(key: CodeKey, cases: Sequence[HiddenCase]) -> Iterator[tuple[str, str]]:
-    """Each forgery that passes but should not, and how to fix that."""
+def _passing(
+    key: CodeKey, results: Sequence[tuple[HiddenCase, Mapping[str, Any]]]
+) -> Iterator[tuple[str, str]]:
+    """Each forgery of the reference's results that passes but should not, and how to fix that."""
     always: dict[tuple[str, str], _Seen] = {}
     once: dict[tuple[str, str], _Seen] = {}
-    for one in cases:
-        said = key.solution_functions.call_reference(one.call)
+    wanted = dict(zip(key.cases, key.expected, strict=True))
+    for one, said in results:
         if said["is"] != "returned":
             raised = said.get("type")
             yield (
@@ -70,7 +79,7 @@ def _passing(key: CodeKey, cases: Sequence[HiddenCase]) -> Iterator[tuple[str, s
             return
         for forged in _forgeries(said["v"]):
             seen = (always if forged.always else once).setdefault(forged.name, _Seen())
-            if _passes(key, one, forged.raw):
+            if _passes(key, one, forged.raw, wanted[one]):
                 seen.accepted.append(one.group)
             else:
                 seen.refused += 1
@@ -89,23 +98,22 @@ def _passing(key: CodeKey, cases: Sequence[HiddenCase]) -> Iterator[tuple[str, s
             )
 
 
-def _passes(key: CodeKey, case: HiddenCase, raw: Raw) -> bool:
+def _passes(key: CodeKey, case: HiddenCase, raw: Raw, want: Mapping[str, object]) -> bool:
     """Whether a student's result *raw* would pass, by properties alone."""
     try:
         decode_result(raw)
     except ValueError:
         return False
-    want = dict(zip(key.cases, key.expected, strict=True))[case]
     return key.find_broken_property(case, raw, want) is None
 
 
-def _uncompared(key: CodeKey) -> Sequence[HiddenCase]:
+def _cases_of_properties(key: CodeKey) -> Sequence[HiddenCase]:
     """The cases that only properties judge, without repetitions."""
     cases = zip(key.cases, key.expected, strict=True)
     return [c for c, want in cases if "form" in want and not c.again]
 
 
-def _chosen(cases: Sequence[HiddenCase]) -> Sequence[HiddenCase]:
+def _choose_cases(cases: Sequence[HiddenCase]) -> Sequence[HiddenCase]:
     """A few cases: the last of each group, which is seldom an edge case, then earlier ones."""
     groups: dict[str, list[HiddenCase]] = {}
     for one in cases:
@@ -128,9 +136,9 @@ class _Forged:
 
 def _forgeries(raw: Raw) -> Iterator[_Forged]:
     for place, one in islice(_places((), raw), MOST_PLACES):
-        for how, another, always in _replaced(one, alone=not any(map(_is_item, place))):
+        for how, another, always in _replacements(one, alone=not any(map(_is_item, place))):
             if another != one:
-                yield _Forged((_named(place), how), _with(raw, place, another), always)
+                yield _Forged((_describe_place(place), how), _with(raw, place, another), always)
 
 
 def _places(place: Place, raw: Raw) -> Iterator[tuple[Place, Raw]]:
@@ -151,13 +159,13 @@ def _is_item(step: Step) -> bool:
     return not step[1]
 
 
-def _replaced(raw: Raw, *, alone: bool) -> Iterator[tuple[str, Raw, bool]]:
+def _replacements(raw: Raw, *, alone: bool) -> Iterator[tuple[str, Raw, bool]]:
     """Replacements for *raw*: in words, the value, and whether it is wrong in every case."""
     if raw["t"] in ("list", "tuple"):
         yield "empty", {**raw, "v": []}, False
         return
     if raw.get("shape"):
-        yield from _replaced_array(raw)
+        yield from _array_replacements(raw)
         return
     number = as_scalar(decode_result(raw))
     if isinstance(number, (int, float)) and not isinstance(number, bool):
@@ -170,7 +178,7 @@ def _replaced(raw: Raw, *, alone: bool) -> Iterator[tuple[str, Raw, bool]]:
         yield f"0 or {_HUGE:.0e}", encoding.encode_result(sort(_HUGE)), False
 
 
-def _replaced_array(raw: Raw) -> Iterator[tuple[str, Raw, bool]]:
+def _array_replacements(raw: Raw) -> Iterator[tuple[str, Raw, bool]]:
     import numpy as np
 
     shape, data = raw["shape"], base64.b64decode(raw["v"])
@@ -198,7 +206,7 @@ def _with(raw: Raw, place: Place, another: Raw) -> Raw:
     return {**raw, "v": values}
 
 
-def _named(place: Place) -> str:
+def _describe_place(place: Place) -> str:
     """The name of a place, the same for all items of a list."""
     name = "the result"
     for _, key in place:

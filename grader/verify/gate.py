@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import time
@@ -25,10 +26,9 @@ from grader.verify.cache import Cache
 from grader.verify.case import CODE_SEEDS, Case, Finding
 from grader.verify.checks import CHECKS, drawable
 from grader.verify.code import unrun
-from grader.verify.grouping import grouped
 from grader.verify.rank_pool import kept_ranks
 from grader.verify.solutions import Solve, load_file, load_solve
-from grader.verify.variants import across
+from grader.verify.variants import across, group_findings
 from grader.verify.whole import run_reference
 
 OF_VARIANTS = frozenset(["variants-differ", "hit-rate"])
@@ -122,7 +122,7 @@ def _broken_files(bank: Bank) -> Iterator[Verified]:
     """A result for each folder, facts file and set that can't be read; problems, which make up the
     rest of a bank, have separate results."""
     for error in (*bank.faults(), *bank.facts.errors):
-        yield _broken(str(getattr(error.where, "file", error.where)), error)
+        yield _error_result(str(getattr(error.where, "file", error.where)), error)
     for name in bank.listed_sets:
         path = str(bank.set_paths[name])
         try:
@@ -132,7 +132,7 @@ def _broken_files(bank: Bank) -> Iterator[Verified]:
             # A broken problem of the set has a separate result.
             own = tuple(e for e in errors if getattr(e.where, "file", None) == path)
             if own:
-                yield _broken(path, SpecErrors(own))
+                yield _error_result(path, SpecErrors(own))
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,22 +198,22 @@ def verify_problem(
     If an author's code makes a check raise, only that problem gets an error.
     """
     try:
-        return _verified(bank, name, seeds, code_seeds)
+        return _check_problem(bank, name, seeds, code_seeds)
     except GraderError as wrong:
-        return _broken(name, wrong)
+        return _error_result(name, wrong)
     except (Exception, SystemExit) as error:  # noqa: BLE001
         frame = traceback.extract_tb(error.__traceback__)[-1]
         said = f"a check raised {type(error).__name__}: {error} ({frame.filename}:{frame.lineno})"
-        return _broken(name, GraderError(said, where=Location(str(bank.path(name)))))
+        return _error_result(name, GraderError(said, where=Location(str(bank.path(name)))))
 
 
-def _broken(name: str, wrong: GraderError) -> Verified:
+def _error_result(name: str, wrong: GraderError) -> Verified:
     """The result for a problem that can't be loaded, drawn, or listed."""
     errors = wrong.errors if isinstance(wrong, SpecErrors) else (wrong,)
     return Verified(problem=name, seeds=0, findings=(), seconds=0.0, errors=tuple(map(str, errors)))
 
 
-def _verified(bank: Bank, name: str, seeds: int, code_seeds: int) -> Verified:
+def _check_problem(bank: Bank, name: str, seeds: int, code_seeds: int) -> Verified:
     started = time.perf_counter()
     problem, source = bank.located(name)
     path = bank.solution(name)
@@ -225,11 +225,9 @@ def _verified(bank: Bank, name: str, seeds: int, code_seeds: int) -> Verified:
     if path is not None and (broken := _unloadable(problem, path)):
         # The checks of code look into the solution file.
         return Verified(problem=problem.id, seeds=0, findings=(broken,), seconds=0.0)
-    revealing: dict[str, int] = {}
-    cases = [
-        Case(problem, source, bank.facts, number, solve, bank.templates, code_seeds, revealing)
-        for number in range(seeds)
-    ]
+    first = Case(problem, source, bank.facts, 0, solve, bank.templates, code_seeds)
+    cases = [replace(first, number=number, right={}) for number in range(seeds)]
+    gc.freeze()  # solutions that measure memory collect garbage, which would look at all libraries
     variants: list[Variant] = []
     checked = 0
     with ExitStack() as stack:
@@ -254,7 +252,7 @@ def _verified(bank: Bank, name: str, seeds: int, code_seeds: int) -> Verified:
     return Verified(
         problem=problem.id,
         seeds=seeds,
-        findings=grouped(findings, checked, code_seeds),
+        findings=group_findings(findings, checked, code_seeds),
         seconds=time.perf_counter() - started,
         distinct=distinct,
         hit_rate=hit_rate,

@@ -40,13 +40,12 @@ def trivial_guesses(case: Case) -> Iterator[Finding]:
         guesses = {0.0, 1.0, *_numbers(printed), *_numbers(ask)}
         for guess in sorted(guesses):
             if key.low <= guess <= key.high:
-                yield case.finding(
-                    "trivial-guess",
-                    case.part_path(part_id),
+                what = (
                     f"part '{part_id}': the guess {units.format_number(guess)} is accepted "
-                    f"({units.format_number(key.low)} to {units.format_number(key.high)})",
-                    "exclude such variants with 'where:', or ask in another unit",
+                    f"({units.format_number(key.low)} to {units.format_number(key.high)})"
                 )
+                fix = "exclude such variants with 'where:', or ask in another unit"
+                yield case.finding("trivial-guess", case.part_path(part_id), what, fix)
 
 
 def _numbers(text: str) -> set[float]:
@@ -71,21 +70,19 @@ def readable_numbers(case: Case) -> Iterator[Finding]:
         at = case.part_path(part_id)
         size = abs(key.value)
         if size and not SMALLEST <= size <= LARGEST:
-            yield case.finding(
-                "readable-numbers",
-                at,
+            what = (
                 f"part '{part_id}': the key {units.format_number(key.value)} "
-                "is hard to read and type",
-                "choose a larger or smaller unit, or other parameters",
+                "is hard to read and type"
             )
+            fix = "choose a larger or smaller unit, or other parameters"
+            yield case.finding("readable-numbers", at, what, fix)
         if not isinstance(key.value, int) and not key.low < key.high:
-            yield case.finding(
-                "tolerance",
-                at,
+            what = (
                 f"part '{part_id}': only exactly {units.format_number(key.value)} is accepted; "
-                "a relative tolerance has no width at zero",
-                "give an absolute tolerance, or exclude zero with 'where:'",
+                "a relative tolerance has no width at zero"
             )
+            fix = "give an absolute tolerance, or exclude zero with 'where:'"
+            yield case.finding("tolerance", at, what, fix)
 
 
 def mistakes_apart(case: Case) -> Iterator[Finding]:
@@ -96,13 +93,12 @@ def mistakes_apart(case: Case) -> Iterator[Finding]:
         for (one, value), (other, near) in combinations(_mistakes(key), 2):
             accepted = Interval(key.low, key.high, "")
             if is_within(value, *scale_interval(accepted, key.value, near)):
-                yield case.finding(
-                    "mistakes",
-                    case.mistake_path(part_id, other),
+                what = (
                     f"part '{part_id}': the mistakes '{one}' ({units.format_number(value)}) and "
-                    f"'{other}' ({units.format_number(near)}) are closer than the tolerance",
-                    "separate them with 'where:', or with 'when:' of one of them",
+                    f"'{other}' ({units.format_number(near)}) are closer than the tolerance"
                 )
+                fix = "separate them with 'where:', or with 'when:' of one of them"
+                yield case.finding("mistakes", case.mistake_path(part_id, other), what, fix)
 
 
 def _mistakes(key: NumericKey) -> Iterator[tuple[str, float]]:
@@ -123,22 +119,21 @@ _SHOWN = re.compile(r"\{\{\s*([A-Za-z_]\w*)\s*(\|[^{}]*)?\}\}")
 def printed_rounding(case: Case) -> Iterator[Finding]:
     """Computing with the numbers as printed still gives an accepted answer."""
     for name, value in _printed_values(case):
-        scope = _recomputed(case, name, value)
+        scope = _recompute_scope(case, name, value)
         if scope is None:
             continue
         for part_id, key in case.variant.keys.items():
             again = _key_in(scope, key)
             for cell, moved in zip(cells_of(key), cells_of(again) if again else (), strict=False):
                 if not cell.low <= moved.value <= cell.high:
-                    yield case.finding(
-                        "printed-rounding",
-                        case.part_path(part_id),
+                    what = (
                         f"part '{part_id}': with {name} as printed "
                         f"({units.format_quantity(value)}) the answer is "
                         f"{units.format_number(moved.value)}, outside "
-                        f"{units.format_number(cell.low)} to {units.format_number(cell.high)}",
-                        "print more digits, round the value itself, or widen the tolerance",
+                        f"{units.format_number(cell.low)} to {units.format_number(cell.high)}"
                     )
+                    fix = "print more digits, round the value itself, or widen the tolerance"
+                    yield case.finding("printed-rounding", case.part_path(part_id), what, fix)
 
 
 def _printed_values(case: Case) -> Iterator[tuple[str, Value]]:
@@ -175,7 +170,7 @@ def _close(a: Value, b: Value) -> bool:
     return math.isclose(float(x), float(y), rel_tol=1e-12)
 
 
-def _recomputed(case: Case, name: str, value: Value) -> dict[str, Value] | None:
+def _recompute_scope(case: Case, name: str, value: Value) -> dict[str, Value] | None:
     try:
         return scope_with(case.variant.draw, {name: value})
     except ExpressionError:

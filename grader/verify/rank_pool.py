@@ -43,12 +43,12 @@ def kept_ranks(keys: Iterable[Key]) -> Iterator[None]:
             if isinstance(key, CodeKey) and _TOOL in key.part.tools and hasattr(os, "fork"):
                 with contextlib.suppress(ImportError):
                     texts = {"tools": list(key.tools), "driver": key.part.driver}
-                    stack.enter_context(_pooled(calls._compile_namespace(texts)))
+                    stack.enter_context(_reuse_processes(calls._compile_namespace(texts)))
         yield
 
 
 @contextlib.contextmanager
-def _pooled(space: Space) -> Iterator[None]:
+def _reuse_processes(space: Space) -> Iterator[None]:
     real, pool = space["run_ranks"], _Pool(space)
 
     def run_ranks(

@@ -46,7 +46,7 @@ def load_file(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     _import_what_takes_long(path)
     try:
-        with _bounded():
+        with _limit_time():
             spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - an author's file may raise anything
         raise SetupError(
@@ -73,7 +73,7 @@ def _import_what_takes_long(path: Path) -> None:
 
 def call(solve: Solve, given: Given) -> Mapping[str, object]:
     """Calls *solve* and returns its result. Raises TimeoutError if it takes too long."""
-    with _bounded():
+    with _limit_time():
         solved = solve(given)
     if not isinstance(solved, Mapping):
         raise TypeError(
@@ -83,7 +83,7 @@ def call(solve: Solve, given: Given) -> Mapping[str, object]:
 
 
 @contextlib.contextmanager
-def _bounded() -> Iterator[None]:
+def _limit_time() -> Iterator[None]:
     """Interrupts an author's code that never returns, and redirects its output to stderr."""
 
     def ring(_signal: int, _frame: FrameType | None) -> None:

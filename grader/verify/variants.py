@@ -1,9 +1,12 @@
-"""Findings that only many variants of a problem together can show."""
+"""Findings of many variants together: those that only all can show, and groups of alike ones."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
+from grader.errors import Location
 from grader.model import Variant
 from grader.verify.case import Case, Finding
 from grader.verify.numbers import cells_of
@@ -12,6 +15,11 @@ from grader.verify.plans import check_plans
 # With fewer different variants, neighbors in a room would share their numbers.
 FEWEST_VARIANTS = 8
 LOWEST_HIT_RATE = 0.02
+MOST_AT_A_PLACE = 3
+"""Different findings kept per check and place in the YAML."""
+RUN_CODE = frozenset({"implementations", "properties"})
+"""Checks that run code, and therefore use fewer seeds."""
+_NUMBER = re.compile(r"[-+]?\d[\d.,]*(?:e[-+]?\d+)?")
 
 
 def across(
@@ -20,39 +28,22 @@ def across(
     """Findings that only many variants together can show."""
     fewest = min(FEWEST_VARIANTS, len(variants))
     if case.problem.parameters and distinct < fewest:
-        yield _general(
-            case,
-            "variants-differ",
-            ("parameters",),
-            f"{len(variants)} seeds gave {distinct} different sets of numbers",
-            f"give the parameters more values: at least {FEWEST_VARIANTS} sets",
-        )
+        what = f"{len(variants)} seeds gave {distinct} different sets of numbers"
+        fix = f"give the parameters more values: at least {FEWEST_VARIANTS} sets"
+        yield _general(case, "variants-differ", ("parameters",), what, fix)
     numbers = [tuple(_key_numbers(v)) for v in variants]
     if len(variants) >= FEWEST_VARIANTS and numbers[0] and len(set(numbers)) == 1:
-        yield _general(
-            case,
-            "variants-differ",
-            ("parts",),
-            "every student has the same answers: no parameter changes any key",
-            "make at least one answer depend on the parameters",
-        )
+        what = "every student has the same answers: no parameter changes any key"
+        fix = "make at least one answer depend on the parameters"
+        yield _general(case, "variants-differ", ("parts",), what, fix)
     if not case.problem.parameters and len(variants) > 1 and not case.problem.solution:
-        yield _general(
-            case,
-            "variants-differ",
-            (),
-            "the problem has no parameters, so all students have the same numbers",
-            "add at least one parameter",
-        )
+        what = "the problem has no parameters, so all students have the same numbers"
+        yield _general(case, "variants-differ", (), what, "add at least one parameter")
     yield from check_plans(case, variants)
     if hit_rate < LOWEST_HIT_RATE:
-        yield _general(
-            case,
-            "hit-rate",
-            ("where",),
-            f"only {hit_rate:.1%} of the draws satisfy 'where'",
-            "choose parameters that fit together more often, or use rows",
-        )
+        what = f"only {hit_rate:.1%} of the draws satisfy 'where'"
+        fix = "choose parameters that fit together more often, or use rows"
+        yield _general(case, "hit-rate", ("where",), what, fix)
 
 
 def _key_numbers(variant: Variant) -> Iterator[float]:
@@ -64,3 +55,23 @@ def _general(case: Case, check: str, at: tuple[str, ...], what: str, fix: str) -
     return Finding(
         problem=case.problem.id, check=check, where=case.source.at(at), what=what, fix=fix
     )
+
+
+def group_findings(findings: Sequence[Finding], seeds: int, code_seeds: int) -> tuple[Finding, ...]:
+    """Merges *findings* that differ only in their numbers; keeps the first, with its seed count.
+
+    *seeds* variants were checked, *code_seeds* of them by the checks that run code.
+    """
+    groups: dict[tuple[str, Location, str], list[Finding]] = {}
+    for finding in findings:
+        alike = _NUMBER.sub("0", finding.what)
+        groups.setdefault((finding.check, finding.where, alike), []).append(finding)
+    kept: list[Finding] = []
+    places: dict[tuple[str, Location], int] = {}
+    for (check, where, _), group in groups.items():
+        places[check, where] = places.get((check, where), 0) + 1
+        if places[check, where] <= MOST_AT_A_PLACE:
+            of = min(seeds, code_seeds) if check in RUN_CODE else seeds
+            hit = len({finding.seed for finding in group})
+            kept.append(replace(group[0], seeds=hit, of=max(of, hit)))
+    return tuple(kept)

@@ -6,11 +6,11 @@ from grader.bank.folders import Bank
 from grader.draw import draw, sample_seed, standalone_paper
 from grader.grading.score import score
 from grader.kinds import kinds
-from grader.kinds.attempts import required_packages
-from grader.model import Job, Limits, Mark, Submission, Verdict, packages
+from grader.model import Job, Limits, Mark, Submission
 from grader.notebook import write
 from grader.notebook.render import metadata, render, solution
 from grader.runtime.execute import execute
+from grader.verify.answers import is_deferred
 
 
 def run_reference(bank: Bank, name: str, seed: int = 0) -> tuple[str, ...]:
@@ -38,14 +38,8 @@ def run_reference(bank: Bank, name: str, seed: int = 0) -> tuple[str, ...]:
     grade = score(paper, execute(job, data))
     keys = dict(paper.named_keys())
 
-    def lacks(mark: Mark) -> bool:
-        part = keys[mark.name].part
-        return bool(
-            packages.missing_packages(required_packages(part, keys[mark.name].draw.solution))
-        )
-
     def waits(mark: Mark) -> bool:
-        return mark.verdict is Verdict.UNSETTLED and (mark.kind == "explanation" or lacks(mark))
+        return is_deferred(mark, keys[mark.name])
 
     return tuple(
         f"{mark.problem}: '{mark.part}' earns {mark.points} of {mark.max_points:g} when a "

@@ -26,7 +26,7 @@ from grader.wire.encoding import (
 _MAX_WORDS = 300
 """Limit on the characters of an exception's message."""
 
-_compiled: dict[str, dict[str, Any]] = {}
+_compiled: dict[tuple[str, ...], dict[str, Any]] = {}
 
 
 def answer_request(request: str, space: Mapping[str, Any]) -> str:
@@ -149,14 +149,13 @@ def _summary_of_input(value: Any) -> Any:
 
 def _compile_namespace(asked: Mapping[str, Any]) -> dict[str, Any]:
     """The names that the tools and the driver define; cached per text in a kernel."""
-    texts = [*asked["tools"], asked["driver"]]
-    whole = json.dumps(texts)
-    if whole not in _compiled:
+    texts = (*asked["tools"], asked["driver"])
+    if texts not in _compiled:
         found: dict[str, Any] = {"__name__": "driver", "__builtins__": __builtins__}
         for text in texts:
             exec(compile(text, "<driver>", "exec"), found)  # noqa: S102  # our own text
-        _compiled[whole] = found
-    return _compiled[whole]
+        _compiled[texts] = found
+    return _compiled[texts]
 
 
 def _seed_generators(seed: int) -> None:

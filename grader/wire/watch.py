@@ -45,9 +45,12 @@ class Watch:
         """The broken rules, without duplicates."""
         self._rules = [rule for rule in forbidden if rule != LOOPS]
         self._counts_loops = LOOPS in forbidden
-        self._wrappers = {code for rule in self._rules for code in _codes_of_wrappers(rule)}
+        wrappers = (code for rule in self._rules for code in _codes_of_wrappers(rule))
+        self._wrappers = {id(code): code for code in wrappers}
         self._calls: Counter[Any] = Counter()
         self._libraries = _libraries()
+        self._origins: dict[str, tuple[bool, bool]] = {}
+        """By file name, whether its code is the student's, and whether a library generated it."""
         self._left = MOST_EVENTS
 
     def __enter__(self) -> Self:
@@ -65,7 +68,7 @@ class Watch:
             sys.setprofile(None)
         elif event == "call":
             code = frame.f_code
-            if _is_own(code, self._libraries):
+            if self._origin_of(code)[0]:
                 self._calls[code] += 1
                 if self._calls[code] == LOOPED and self._counts_loops and LOOPS not in self.used:
                     self.used.append(LOOPS)
@@ -76,9 +79,19 @@ class Watch:
 
     def _is_called_by_own(self, frame: Any) -> bool:
         """Whether the frame is the student's code, or wrapping or generated code that it called."""
-        while frame is not None and (frame.f_code in self._wrappers or _is_generated(frame.f_code)):
+        while frame is not None:
+            is_own, is_generated = self._origin_of(frame.f_code)
+            if not is_generated and id(frame.f_code) not in self._wrappers:
+                return is_own
             frame = frame.f_back
-        return frame is not None and _is_own(frame.f_code, self._libraries)
+        return False
+
+    def _origin_of(self, code: Any) -> tuple[bool, bool]:
+        found = self._origins.get(code.co_filename)
+        if found is None:
+            found = _is_own(code, self._libraries), _is_generated(code)
+            self._origins[code.co_filename] = found
+        return found
 
     def _note_call(self, full: str) -> None:
         for end in _MAKING:

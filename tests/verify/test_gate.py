@@ -16,8 +16,8 @@ from grader.kinds.attempts import CodeKey
 from grader.kinds.code import CodeKind
 from grader.verify import Finding, Verified, verify, verify_problem
 from grader.verify.cache import cache_file
-from grader.verify.grouping import grouped
 from grader.verify.rank_pool import kept_ranks
+from grader.verify.variants import group_findings
 from tests.helpers.banks import SOLUTION, SPEC, a_bank
 
 
@@ -238,14 +238,14 @@ def test_findings_that_differ_only_in_numbers_are_one_and_others_are_not() -> No
     same = [finding(f"earns {s}.5 of 2 points, not 1e-{s}", s) for s in range(4)]
     other = [finding("is not read", 1), finding("is not read", 3)]
     code = [finding("raised", 0, "implementations")]
-    groups = grouped([*same, *other, *code], seeds=10, code_seeds=3)
+    groups = group_findings([*same, *other, *code], seeds=10, code_seeds=3)
     assert [(g.what, g.seed, g.seeds, g.of) for g in groups] == [
         ("earns 0.5 of 2 points, not 1e-0", 0, 4, 10),
         ("is not read", 1, 2, 10),
         ("raised", 0, 1, 3),
     ]
     many = [finding(word, 0) for word in ("one", "two", "three", "four")]
-    assert len(grouped(many, 1, 1)) == 3
+    assert len(group_findings(many, 1, 1)) == 3
 
 
 def test_a_sound_problem_is_remembered_until_something_changes(tmp_path: Path) -> None:

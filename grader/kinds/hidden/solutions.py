@@ -18,7 +18,7 @@ import warnings
 from collections import UserDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from grader import units
@@ -211,8 +211,13 @@ def call_request(plan: CallPlan, call: Call) -> dict[str, Any]:
         return {**asked, "example": list(call.example), "alias": plan.alias}
     asked["inputs"] = json.loads(call.inputs)
     if plan.forbid:
-        asked |= {"watch": inspect.getsource(watch), "forbid": list(plan.forbid)}
+        asked |= {"watch": _watch_source(), "forbid": list(plan.forbid)}
     return asked
+
+
+@cache
+def _watch_source() -> str:
+    return inspect.getsource(watch)
 
 
 def perform_first_call(one: CallPlan, space: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -230,9 +235,14 @@ def run_solution_code(text: str, space: dict[str, Any], where: str = "") -> None
     `inspect` can find the source of its functions, as for a notebook's cells, because Triton reads
     it.
     """
+    exec(_compile(text, where), space)  # noqa: S102
+
+
+@lru_cache(maxsize=64)
+def _compile(text: str, where: str) -> types.CodeType:
     where = where or f"<solution {hashlib.sha256(text.encode()).hexdigest()[:12]}>"
     linecache.cache[where] = (len(text), None, text.splitlines(keepends=True), where)
-    exec(compile(text, where, "exec"), space)  # noqa: S102
+    return compile(text, where, "exec")
 
 
 def line_of_error(error: BaseException, file: str) -> int | None:

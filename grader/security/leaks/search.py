@@ -99,10 +99,7 @@ def prepare_search(release: Release, bank: Bank, students: tuple[str, ...] = ())
     add_public(paper(release, sample_student()))  # which a template may contain
     visible.remove_from(secrets)
     return LeakSearch(
-        release=release.id,
-        secrets=secrets,
-        visible=visible,
-        judge=KeyJudge(secrets.keys),
+        release=release.id, secrets=secrets, visible=visible, judge=KeyJudge(secrets.keys)
     )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from grader.draw import paper
 from grader.kinds import kinds
 from grader.kinds.answers import answer_as_python as literal_of
+from grader.kinds.attempts import CodeKey
 from grader.model import Key, Paper, Question, Release
 from grader.security.leaks.numbers import RoundedNumbers, digits_of, iter_numbers
 from grader.security.leaks.pairs import NamedKey, iter_pairs
@@ -146,9 +147,8 @@ class _Collector:
             name, kind = question.name(part), kinds.find(key.part.kind)
             same = (name, literal_of(kind, key))
             self._same.setdefault(same, (key, question.points[part], set()))[2].add(student)
-            self._numbers += [
-                (number, name, student) for number in _nonzero_numbers(kind.answer(key))
-            ]
+            listed = (v for v in _iter_plain(kind.answer(key)) if isinstance(v, int | float))
+            self._numbers += [(abs(float(number)), name, student) for number in listed if number]
             if kind.needs_solution and key.draw.solution:
                 try:
                     self._add_cases(name, key)
@@ -156,8 +156,6 @@ class _Collector:
                     self.secrets.failed.setdefault(name, f"for {student}: {error}")
 
     def _add_cases(self, name: str, key: Key) -> None:
-        from grader.kinds.attempts import CodeKey
-
         if not isinstance(key, CodeKey):
             return
         what = ("hidden case", f"of {name}")
@@ -207,12 +205,6 @@ def _iter_texts(
     elif isinstance(tree, list | tuple):
         for one in tree:
             yield from _iter_texts(one, path)
-
-
-def _nonzero_numbers(answer: object) -> list[float]:
-    """Returns every number in an answer, except for zeros."""
-    listed = (v for v in _iter_plain(answer) if isinstance(v, int | float))
-    return [abs(float(number)) for number in listed if number]
 
 
 def _iter_plain(value: object) -> Iterator[str | int | float]:

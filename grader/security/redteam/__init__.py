@@ -7,11 +7,12 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
 from grader.bank.folders import Bank
+from grader.bank.index import own_bank
 from grader.errors import SetupError
 from grader.runtime.sandbox import choose
 from grader.security.redteam import watch
@@ -104,7 +105,7 @@ def _run_attacks(
     root: Path, attacks: Sequence[Attack], terms: AttackSettings, layers: frozenset[str]
 ) -> list[AttackResult]:
     with watch.DecoySockets(root) as outside:
-        course = make_course(root, Bank.open([_package_bank()]), attacks, outside.words)
+        course = make_course(root, Bank.open([own_bank()]), attacks, outside.words)
         copy_honest_submissions(course, root / "alone")
         alone = grade_course(course, root / "alone", root / "results-alone", terms)
         if alone.code != 0:
@@ -117,12 +118,13 @@ def _run_attacks(
         shared = watch.shared_memory_ids()
         with watch.OrphanReaper() as orphans:
             batches = list(_grade_all(course, terms))
-            left = [
-                *orphans.wait_for_remaining(),
-                *_remove_planted_files(course),
-                *_remove_shared_memory(shared),
-            ]
-        changed = _changed_files(before, watch.snapshot(course.folder, course.folder / "results"))
+            left = [*orphans.wait_for_remaining(), *_remove_planted_files(course)]
+            for number in watch.shared_memory_ids() - shared:
+                watch.remove_shared_memory(number)
+                left.append(watch.Leftover("", f"System V shared memory {number} was left"))
+        after = watch.snapshot(course.folder, course.folder / "results")
+        names = sorted(before.keys() | after.keys())
+        changed = [f"{n} has changed" for n in names if before.get(n) != after.get(n)]
     known = {s.token for s in course.takers}
     traces = Traces(
         left={t: [found.what for found in left if found.token == t] for t in known},
@@ -145,12 +147,6 @@ def _first_open_reason(batch: GradedBatch) -> str:
     return next((mark.feedback for mark in marks), f"exit status {batch.code}")
 
 
-def _package_bank() -> Path:
-    from grader.bank.index import own_bank
-
-    return own_bank()
-
-
 def _grade_all(course: Course, terms: AttackSettings) -> Iterator[GradedBatch]:
     """Grades the folder of submissions, and the zip if any attack uses it."""
     results = course.folder / "results"
@@ -171,17 +167,6 @@ def _remove_planted_files(course: Course) -> Iterator[watch.Leftover]:
             yield left
     for path in course.scratch.iterdir():
         yield watch.Leftover("", f"{path.name} was left in the temporary folder")
-
-
-def _remove_shared_memory(before: set[str]) -> Iterator[watch.Leftover]:
-    for number in watch.shared_memory_ids() - before:
-        watch.remove_shared_memory(number)
-        yield watch.Leftover("", f"System V shared memory {number} was left")
-
-
-def _changed_files(before: dict[str, str], after: dict[str, str]) -> list[str]:
-    names = sorted(before.keys() | after.keys())
-    return [f"{name} has changed" for name in names if before.get(name) != after.get(name)]
 
 
 def _judge_all(
@@ -233,22 +218,8 @@ def _batch_result(name: str, tries: str, faults: Sequence[str]) -> AttackResult:
 
 def report_data(report: Report) -> dict[str, object]:
     """Returns the report as plain data."""
-    rows = [
-        {
-            "attack": row.name,
-            "class": row.group,
-            "tries": row.tries,
-            "held": row.held,
-            "seen": row.seen,
-            "missing": list(row.missing),
-        }
-        for row in report.rows
-    ]
-    data = {
-        "holds": report.holds,
-        "layers": list(report.layers),
-        "missing": list(report.missing),
-        "seconds": report.seconds,
-        "attacks": rows,
-    }
+    data: dict[str, object] = {"holds": report.holds, **asdict(report)}
+    rows = [asdict(row) for row in report.rows]
+    data["attacks"] = [{"attack": r.pop("name"), "class": r.pop("group"), **r} for r in rows]
+    del data["rows"]
     return dict(json.loads(json.dumps(data)))

@@ -138,10 +138,7 @@ def _exam_takers(attacks: Sequence[Attack], honest: Attack, run: str) -> Iterato
     order += [honest, *others[:middle], honest, *others[middle:], honest]
     for number, attack in enumerate(order):
         yield ExamTaker(
-            id=f"s{number:03d}",
-            attack=attack,
-            honest=attack is honest,
-            token=f"{run}n{number:03d}",
+            id=f"s{number:03d}", attack=attack, honest=attack is honest, token=f"{run}n{number:03d}"
         )
 
 

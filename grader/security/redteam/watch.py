@@ -18,7 +18,6 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from grader.runtime.worker.syscalls import prctl
@@ -71,22 +70,13 @@ class DecoySockets:
     @property
     def words(self) -> Mapping[str, object]:
         """The variables that tell an attack's cells how to reach it."""
-        return {
-            "PORT": self.port,
-            "ABSTRACT": f"\0{self._abstract}",
-            "SOCKET": str(self._path),
-        }
+        return {"PORT": self.port, "ABSTRACT": f"\0{self._abstract}", "SOCKET": str(self._path)}
 
     def __enter__(self) -> Self:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join()
         for key in list(self._selector.get_map().values()):
@@ -132,12 +122,7 @@ class OrphanReaper:
             prctl(_PR_SET_CHILD_SUBREAPER, 1)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.kill_all()
         if sys.platform == "linux":
             prctl(_PR_SET_CHILD_SUBREAPER, 0)
