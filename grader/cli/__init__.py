@@ -81,9 +81,9 @@ def main(arguments: list[str] | None = None) -> None:
     given = sys.argv[1:] if arguments is None else arguments
     watch_threads(given)
     if "GRADER_PACK_KEY" in os.environ:  # no child process of any command needs the key
-        from grader.release.sealed import take
+        from grader.release.sealed import take_from_environment
 
-        take()
+        take_from_environment()
     try:
         sys.exit(_run_command(arguments))
     except click.ClickException as error:

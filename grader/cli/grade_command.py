@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,7 +19,7 @@ from grader.cli.options import (
     release_or_pack,
     sandbox_option,
 )
-from grader.cli.progress import Tracker, progress
+from grader.cli.progress import progress
 from grader.words import counted
 
 if TYPE_CHECKING:
@@ -201,7 +202,7 @@ def command(
     )
     with ExitStack() as stack:
 
-        def started(total: int) -> Tracker:
+        def started(total: int) -> Callable[[str], None]:
             return stack.enter_context(progress("executing", total))
 
         if foreign is None:

@@ -141,7 +141,7 @@ def release_or_pack(release: Path | None, pack: Path | None, key_file: Path | No
             fix="give the release.json that `grader render` wrote, or a sealed pack of it",
         )
     if key_file is not None:
-        sealed.hold(sealed.read_key_file(key_file))
+        sealed.hold_key(sealed.read_key_file(key_file))
     if pack is not None and pack.exists() and not sealed.is_pack_file(pack):
         raise SetupError(
             "this is not a sealed pack",

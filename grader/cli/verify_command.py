@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
 import click
 
 from grader.cli.options import bank_option, examples, jobs_option, json_option, print_json
 from grader.cli.progress import progress
-from grader.cli.verify_screen import all_hold, finding_data, lines_of, said_of_skipped
+from grader.model.packages import install_command
+from grader.words import counted
+
+if TYPE_CHECKING:
+    from grader.verify import Finding, Verified
 
 
 @click.command(
@@ -65,7 +72,7 @@ def command(
     with progress("verifying", total) as done:
         results = verify(
             banks, problems, seeds=seeds, jobs=jobs, kernel=kernel, cached=cache,
-            done=done, running=done.running,
+            done=done,
         )  # fmt: skip
     ran = tuple(line for r in results for line in r.kernel)
     checked = [r for r in results if not r.skipped]
@@ -76,7 +83,7 @@ def command(
         print_json(_data(results, ran, holds))
         return status
     for result in results:
-        for line in lines_of(result):
+        for line in _result_lines(result):
             click.echo(line)
     for line in ran:
         click.echo(f"FAIL {line}")
@@ -85,15 +92,15 @@ def command(
     click.echo(
         f"\n{len(checked) - failed} of {len(checked)} hold."
         if failed
-        else f"\n{all_hold(len(checked), seeds)}"
+        else f"\n{_success_line(len(checked), seeds)}"
         + (f" Some code of {unrun} was not run; see above." if unrun else "")
     )
     if len(checked) < len(results):
-        click.echo(said_of_skipped(results))
+        click.echo(_skipped_line(results))
     return status
 
 
-def _data(results, ran, holds: bool) -> dict[str, object]:  # type: ignore[no-untyped-def]
+def _data(results: Sequence[Verified], ran: Sequence[str], holds: bool) -> dict[str, object]:
     return {
         "holds": holds,
         "kernel": list(ran),
@@ -109,8 +116,70 @@ def _data(results, ran, holds: bool) -> dict[str, object]:  # type: ignore[no-un
                 "cached": r.cached,
                 "errors": list(r.errors),
                 "unrun": list(r.unrun),
-                "findings": [finding_data(f) for f in r.findings],
+                "findings": [_finding_data(f) for f in r.findings],
             }
             for r in results
         ],
+    }
+
+
+def _result_lines(result: Verified) -> Iterator[str]:
+    """Yields a line with the verdict of one problem, followed by its findings."""
+    if result.skipped:
+        yield f"skip {result.problem}  needs {' and '.join(result.skipped)}"
+        return
+    mark = "ok  " if result.holds else "FAIL"
+    yield f"{mark} {result.problem}  {_summary(result)}".rstrip()
+    for line in (*result.unrun, *result.errors, *map(str, result.findings)):
+        yield "     " + line.replace("\n", "\n     ")
+
+
+def _summary(result: Verified) -> str:
+    if result.errors:
+        return ""
+    seeds = counted(result.seeds, "seed")
+    if not result.distinct:
+        return f"({seeds}, no variant could be drawn, {result.seconds:.1f} s)"
+    when = "unchanged since it passed" if result.cached else f"{result.seconds:.1f} s"
+    return (
+        f"({seeds}, {counted(result.distinct, 'different variant')}, "
+        f"hit rate {result.hit_rate:.0%}, {when})"
+    )
+
+
+def _success_line(problems: int, seeds: int) -> str:
+    """Returns the last line if there are no findings.
+
+    >>> _success_line(1, 50), _success_line(121, 1)
+    ('The problem holds over 50 seeds.', 'All 121 problems hold over 1 seed.')
+    """
+    if not problems:
+        return "No problem was verified."
+    who = "The problem holds" if problems == 1 else f"All {problems} problems hold"
+    return f"{who} over {counted(seeds, 'seed')}."
+
+
+def _skipped_line(results: Sequence[Verified]) -> str:
+    """Returns the line that counts skipped problems and says how to verify them."""
+
+    skipped = [r for r in results if r.skipped]
+    lacking = dict.fromkeys(name for r in skipped for name in r.skipped)
+    were = "was" if len(skipped) == 1 else "were"
+    number = counted(len(skipped), "problem")
+    return f"{number} {were} skipped. To verify all: {install_command(lacking)}"
+
+
+def _finding_data(finding: Finding) -> dict[str, object]:
+    """Returns a finding in the JSON output."""
+    return {
+        "check": finding.check,
+        "file": finding.where.file,
+        "line": finding.where.line,
+        "column": finding.where.column,
+        "seed": finding.seed,
+        "seeds": finding.seeds,
+        "of": finding.of,
+        "values": finding.values,
+        "what": finding.what,
+        "fix": finding.fix,
     }

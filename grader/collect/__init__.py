@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from grader import notebook
-from grader.collect.found import FIX, FileQuota, NotebookFile, error_sentence
+from grader.collect.entries import FIX, FileQuota, NotebookFile, error_sentence
 from grader.collect.names import Notice, Remark, display_name, make_notice
 from grader.collect.notices import Notices
 from grader.collect.platforms import check_platform

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from grader import notebook
-from grader.collect.found import (
+from grader.collect.entries import (
     Entry,
     FileQuota,
     NotebookFile,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from grader.collect.names import Notice, display_name
 from grader.words import counted
@@ -17,69 +16,48 @@ _NAMED = 5
 """Maximum students named in the notice about omitted notices."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _StoredNotice:
-    turn: int
-    """Number of earlier notices of the same level about the same student's files."""
-    number: int
-    """Number of all earlier notices."""
-    owner: str | None
-    notice: Notice
-
-    @property
-    def rank(self) -> tuple[bool, int, int]:
-        """The sort key: warnings first, and every student's first before anyone's second."""
-        return self.notice.level != "warning", self.turn, self.number
-
-
 class Notices:
     """Notices by student; beyond the limits, they are only counted."""
 
     def __init__(self) -> None:
-        self._said: dict[str | None, dict[str, list[_StoredNotice]]] = {}
-        self._counts: Counter[str | None] = Counter()
-        self._number = 0
-        self._warnings = 0
+        self._notices: list[Notice] = []
 
     def add(self, owner: str | None, one: Notice) -> None:
         """Adds a notice about a file of the student *owner*, or of an unknown one if None."""
-        one = replace(one, student=owner or "")
-        mine = self._said.setdefault(owner, {}).setdefault(one.level, [])
-        if len(mine) < _limit_for(owner):
-            mine.append(_StoredNotice(turn=len(mine), number=self._number, owner=owner, notice=one))
-        self._counts[owner] += 1
-        self._number += 1
-        self._warnings += one.level == "warning"
+        self._notices.append(replace(one, student=owner or ""))
 
     def all(self) -> tuple[Notice, ...]:
         """Returns the notices in order. If there are too many, warnings come first, and the last
         notice counts those omitted."""
-        kept = list(self._candidates())
-        if len(kept) < self._number or self._number > MOST:
-            kept.sort(key=lambda one: one.rank)
-            first = sum(one.rank[:2] == (False, 0) for one in kept)
-            kept = kept[: max(first, MOST - 1)]
-            kept.sort(key=lambda one: (one.rank[0], one.number))
-            return (*(one.notice for one in kept), self._omitted_notice(kept))
-        return tuple(one.notice for one in sorted(kept, key=lambda one: one.number))
+        # Sorted, warnings come first, and every student's first one before anyone's second.
+        ranked: list[tuple[bool, int, int, Notice]] = []
+        turns: Counter[tuple[str, bool]] = Counter()
+        for number, one in enumerate(self._notices):
+            minor = one.level != "warning"
+            ranked.append((minor, turns[one.student, minor], number, one))
+            turns[one.student, minor] += 1
+        kept = [
+            (minor, turn, number, one)
+            for minor, turn, number, one in ranked
+            if turn + minor * turns[one.student, False] < (EACH if one.student else MOST)
+        ]
+        if len(kept) == len(ranked) <= MOST:
+            return tuple(self._notices)
+        kept.sort()
+        first = sum(rank[:2] == (False, 0) for rank in kept)
+        kept = sorted(kept[: max(first, MOST - 1)], key=lambda rank: (rank[0], rank[2]))
+        shown = [one for *_, one in kept]
+        return (*shown, self._omitted_notice(shown))
 
-    def _candidates(self) -> Iterator[_StoredNotice]:
-        for owner, levels in self._said.items():
-            both = [*levels.get("warning", ()), *levels.get("info", ())]
-            yield from both[: _limit_for(owner)]
-
-    def _omitted_notice(self, kept: Iterable[_StoredNotice]) -> Notice:
-        """Returns the notice that counts those not in *kept*."""
-        left = self._counts - Counter(one.owner for one in kept)
+    def _omitted_notice(self, shown: list[Notice]) -> Notice:
+        """Returns the notice that counts those that are not *shown*."""
+        left = Counter(one.student for one in self._notices)
+        left -= Counter(one.student for one in shown)
         text = f"and {counted(left.total(), 'more notice')}"
         named = [
             f"{n} about '{display_name(owner)}'" for owner, n in left.most_common(_NAMED) if owner
         ]
         if named:
             text += f", of these {', '.join(named)}"
-        shown = sum(one.notice.level == "warning" for one in kept)
-        return Notice(level="warning" if shown < self._warnings else "info", path="…", text=text)
-
-
-def _limit_for(owner: str | None) -> int:
-    return MOST if owner is None else EACH
+        lost = Counter(one.level for one in self._notices) - Counter(one.level for one in shown)
+        return Notice(level="warning" if lost["warning"] else "info", path="…", text=text)

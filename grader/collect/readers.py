@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from grader.collect.archive import MEMBER, iter_members, read_member
+from grader.collect.entries import Entry, FileQuota, NotebookFile, empty_folder_remarks
 from grader.collect.folder import iter_folder, read_file
-from grader.collect.found import Entry, FileQuota, NotebookFile, empty_folder_remarks
 from grader.collect.names import Remark
 from grader.errors import SetupError
 

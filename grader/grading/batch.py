@@ -35,13 +35,11 @@ def execute_all(
     settings: Settings,
     trials: Callable[[str], tuple[CallPlan, ...]] = lambda _: (),
     stopped: Callable[[], bool] = bool,
-    running: Callable[[Sequence[str]], None] = lambda _: None,
 ) -> Generator[tuple[Submission, Evidence]]:
     """Yields each submission with its evidence as it finishes; only a few are kept in memory.
 
-    *trials* are those of a student, by ID. *running* is called several times per second with the
-    students whose notebooks are being executed. Raises KeyboardInterrupt once *stopped* returns
-    True and no notebook runs any more.
+    *trials* are those of a student, by ID. Raises KeyboardInterrupt once *stopped* returns True and
+    no notebook runs any more.
 
     Never raises for a single submission; raises SetupError for errors that affect all of them. If
     a worker process dies, its submissions are tried once more, one at a time, so that a notebook
@@ -50,7 +48,7 @@ def execute_all(
     """
     if not todo:
         return
-    batch = _Batch(names, settings, trials, stopped, running)
+    batch = _Batch(names, settings, trials, stopped)
     lost: list[Submission] = []
     disturbed: dict[Submission, Evidence] = {}
     for submission, evidence in batch.execute_together(todo):
@@ -91,7 +89,6 @@ class _Batch:
         settings: Settings,
         trials: Callable[[str], tuple[CallPlan, ...]],
         stopped: Callable[[], bool],
-        running: Callable[[Sequence[str]], None],
     ):
         self.reruns: dict[Submission, str] = {}
         """For submissions that run a second time: how other work disturbed the first run."""
@@ -101,7 +98,6 @@ class _Batch:
         self._trials = trials
         self._stop = threading.Event()
         self._stopped = stopped
-        self._running = running
 
     def execute_together(self, todo: Sequence[Submission]) -> Iterator[_Result]:
         """Yields the results of *todo*, with a new pool whenever one breaks."""
@@ -150,7 +146,6 @@ class _Batch:
                     finished, _ = wait(pending, _LOOK_SECONDS, return_when=FIRST_COMPLETED)
                     if self._stopped():
                         raise KeyboardInterrupt
-                    self._running([s.student for f, s in pending.items() if f.running()])
                     for future in [f for f in pending if f in finished]:  # in the queue's order
                         submission = pending.pop(future)
                         evidence = _evidence_of(future, submission)

@@ -81,7 +81,11 @@ def write_results(out: Path, bank: Bank) -> WrittenResults:
             rows = list(rows_of(book, graded))
         for row in rows:
             if row.student.id in stale or row.student.id not in stamps.students:
-                _write_student(out, row, graded, bank, published)
+                write_grade_json(
+                    out, row, exam=graded.exam, engine=__version__, release=graded.release
+                )
+                shown = graded.shown(row, published=published)
+                write_feedback(out, shown, bank.templates, engine=__version__)
         with _pause_gc():
             write_csv(out, rows, pooled=graded.pooled)
             summary = _summarize(book, graded, rows, published)
@@ -139,12 +143,6 @@ def _file_names(folder: Path) -> frozenset[str]:
         return frozenset(path.name for path in folder.iterdir())
     except OSError:
         return frozenset()
-
-
-def _write_student(out: Path, row: Row, graded: ResultSource, bank: Bank, published: bool) -> None:
-    write_grade_json(out, row, exam=graded.exam, engine=__version__, release=graded.release)
-    shown = graded.shown(row, published=published)
-    write_feedback(out, shown, bank.templates, engine=__version__)
 
 
 def _summarize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -27,11 +27,10 @@ from grader.grading.deferred import (
 )
 from grader.grading.kept_marks import keep_marks, unscored_evidence
 from grader.grading.ownership import exam_fit, owner_check
-from grader.grading.progress import StartProgress, no_progress
 from grader.grading.score import has_fault, is_disturbed, score, score_refused
-from grader.grading.settings import Settings
+from grader.grading.settings import Settings, StartProgress, no_progress
 from grader.grading.sources import NOTICES
-from grader.model import CallPlan, Evidence, Grade, Limits, Outcome, Release, Submission
+from grader.model import CallPlan, Evidence, Grade, Outcome, Release, Submission
 from grader.release.file import load_release
 from grader.release.papers import SEATS, Papers, bind, papers_of
 from grader.release.people import load_numbers
@@ -107,20 +106,22 @@ def grade(
             settings,
             loopback=papers.needs("loopback"),
             variables=tuple(sorted(release.exam.variables.items())),
-            limits=_limits_of(release, settings.limits),
+            limits=replace(
+                settings.limits, processes=release.exam.processes or settings.limits.processes
+            ),
         )
         filing = _GradeFiler(book, papers, settings, f"grade {submissions.name}")
         todo = filing.score_known(latest)
         if settings.deferred and not todo:
-            _require_fillable(release, settings.device)
+            nothing = blocking_reason(release.problems.values(), settings.device)
+            if nothing is not None:
+                raise SetupError(nothing[0], fix=nothing[1])
         for note in missing_package_notes(release.problems):
             warn(note)
         done = started(len(todo))
         with (
             signals.delay_interrupts() as stopped,
-            closing(
-                execute_all(todo, filing.names, settings, filing.trials, stopped, done.running)
-            ) as results,
+            closing(execute_all(todo, filing.names, settings, filing.trials, stopped)) as results,
         ):
             for submission, evidence in results:
                 filing.store_new(submission, evidence)
@@ -133,18 +134,6 @@ def grade(
         unsettled=filing.unsettled,
         notices=tuple(n for n in collected.notices if not only or n.student in only),
     )
-
-
-def _limits_of(release: Release, limits: Limits) -> Limits:
-    """Returns *limits* with the number of processes that the set asks for."""
-    return replace(limits, processes=release.exam.processes or limits.processes)
-
-
-def _require_fillable(release: Release, device: str) -> None:
-    """Raises SetupError if nothing can ever be filled in on this machine."""
-    nothing = blocking_reason(release.problems.values(), device)
-    if nothing is not None:
-        raise SetupError(nothing[0], fix=nothing[1])
 
 
 class _GradeFiler:
@@ -165,7 +154,14 @@ class _GradeFiler:
         grades = {g.student: g for g in self._book.grades()}
         if self._deferred:
             stored = ((s, self._find_stored(s)) for s in latest if s.refusal is None)
-            return [s for s, found in stored if found and self._can_fill_in(s, found, grades)]
+            return [
+                s
+                for s, found in stored
+                if found
+                and can_fill_in(
+                    deferred_names(found, grades.get(s.student)), found, self.trials(s.student)
+                )
+            ]
         # A grade with all marks open is due to an internal error; there may be evidence by now.
         current = {
             g.student: (g.submission_sha256, g.release, g.engine)
@@ -189,12 +185,6 @@ class _GradeFiler:
             ):
                 todo.append(submission)
         return todo
-
-    def _can_fill_in(
-        self, submission: Submission, evidence: Evidence, grades: Mapping[str, Grade]
-    ) -> bool:
-        waiting = deferred_names(evidence, grades.get(submission.student))
-        return can_fill_in(waiting, evidence, self.trials(submission.student))
 
     def store_new(self, submission: Submission, evidence: Evidence) -> None:
         """Stores the evidence of an execution and the grade that it earns."""

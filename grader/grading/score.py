@@ -136,15 +136,10 @@ def _question_marks(question: Question, evidence: Evidence) -> Iterator[Mark]:
         if unknown.intersection(key.part.uses) and _can_earn_more(mark):
             # The carried value is unknown, and this part may be worth more with it.
             mark = _as_open(mark, f"{BUILDS}. The mark is open, and no points are deducted.")
-        if mark.points is None and part_id not in own and _can_carry(key):
+        can_carry = carried_answer(kinds.find(key.part.kind), key) is not None
+        if mark.points is None and part_id not in own and can_carry:
             unknown.add(part_id)
         yield mark
-
-
-def _can_carry(key: Key) -> bool:
-    """Returns whether later parts may compute with an answer of this kind."""
-    kind = kinds.find(key.part.kind)
-    return carried_answer(kind, key) is not None
 
 
 def _first_mark(
@@ -208,14 +203,10 @@ def _judged_mark(question: Question, key: Key, shown: str, judgement: Judgement)
         verdict=judgement.verdict,
         mistake=judgement.mistake,
         answer=shown,
-        feedback=_feedback(judgement),
+        feedback=f"{judgement.note} {_cells_sentence(judgement.cells)}".strip()
+        if judgement.cells
+        else judgement.note,
     )
-
-
-def _feedback(judgement: Judgement) -> str:
-    if not judgement.cells:
-        return judgement.note
-    return " ".join(filter(None, (judgement.note, _cells_sentence(judgement.cells))))
 
 
 def _cells_sentence(cells: Mapping[str, str]) -> str:
@@ -280,12 +271,10 @@ def _best_judgement(
         again,
         share=kept,
         verdict=Verdict.CORRECT if kept == 1 else Verdict.PARTIAL,
-        note=_carried_note(names, _right_text(kind, carried), again, kept),
+        note=_carried_note(
+            names, kind.format_value(right_value(kind, carried), carried), again, kept
+        ),
     )
-
-
-def _right_text(kind: Kind, key: Key) -> str:
-    return kind.format_value(right_value(kind, key), key)
 
 
 def _carried_note(names: str, followed: str, again: Judgement, kept: float) -> str:

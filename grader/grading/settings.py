@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from grader.model import CallPlan, Limits
 from grader.model.evidence import Overlay
+
+StartProgress = Callable[[int], Callable[[str], None]]
+"""Called with the number of items; returns a function to call with each finished one."""
+
+
+def no_progress(_total: int) -> Callable[[str], None]:
+    """Returns a function that reports nothing."""
+    return lambda _: None
+
 
 _FIRST_PROCESSES = 256
 """The default process limit in the first releases. Fingerprints use it for the default limit, so

@@ -8,10 +8,11 @@ from typing import Protocol
 
 from grader.errors import SetupError
 from grader.gradebook import Gradebook
+from grader.grading.reveal import reveal
 from grader.grading.tally import pooled_numbers, tally
-from grader.grading.visible import student_feedback
-from grader.model import Evidence, Student, Submission
+from grader.model import Audience, Evidence, Student, Submission
 from grader.model.result import Feedback, Row
+from grader.notebook.render import given_values
 from grader.registry import Registry
 from grader.release.papers import RELEASE, Papers, absent, papers_of
 
@@ -87,7 +88,26 @@ class ReleaseSource:
 
     def shown(self, row: Row, *, published: bool, evidence: Evidence | None = None) -> Feedback:
         """Returns what `reveal` lets through."""
-        return student_feedback(row, self.book, self.papers, published=published, evidence=evidence)
+        papers, grade = self.papers, row.grade
+        if grade is not None and grade.release != papers.counts.id:
+            # Scored before the specs were corrected, and without evidence to score again: the page
+            # must show the specs that it was scored with.
+            papers = replace(papers, corrected=None)
+        return reveal(
+            row,
+            papers.of(row.student.id),
+            audience=Audience.STUDENT,
+            published=published,
+            given=given_values,
+            evidence=evidence or evidence_of(self.book, row),
+        )
+
+
+def evidence_of(book: Gradebook, row: Row) -> Evidence | None:
+    """Returns the evidence of the execution that was graded."""
+    if row.grade is None or row.grade.submission_sha256 is None:
+        return None
+    return book.find_evidence(row.grade.submission_sha256)
 
 
 sources: Registry[Callable[[Gradebook], ResultSource]] = Registry(

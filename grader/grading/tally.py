@@ -93,10 +93,8 @@ def _graded_row(
 
 def _with_override(mark: Mark, overrides: Mapping[str, Override]) -> Mark:
     override = overrides.get(mark.name)
-    return mark if override is None else _apply_override(mark, override)
-
-
-def _apply_override(mark: Mark, override: Override) -> Mark:
+    if override is None:
+        return mark
     said = f"Manually graded: {override.reason}"
     return replace(
         mark,

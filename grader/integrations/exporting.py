@@ -12,8 +12,7 @@ from grader.errors import SetupError
 from grader.files import write_atomic, write_error
 from grader.gradebook import Gradebook
 from grader.grading.results import PUBLISHED
-from grader.grading.sources import rows_of, source_of
-from grader.grading.visible import evidence_of
+from grader.grading.sources import evidence_of, rows_of, source_of
 from grader.integrations.base import StudentExporter
 from grader.integrations.results import join_names
 from grader.model.exported import ClassResults, Exported, Result

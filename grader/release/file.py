@@ -28,7 +28,7 @@ SCHEMA = "systems-grader/release/v1"
 def new_release(
     bank: Bank, exam: ExamSet, students: tuple[Student, ...], private_key: bytes
 ) -> Release:
-    """A release of *exam* for *students*, with the current specs and facts of the bank."""
+    """Returns a release of *exam* for *students*, with the current specs and facts of the bank."""
     sources = {name: bank.located(name)[1].data for name in exam.problem_ids}
     solutions = {name: text for name in exam.problem_ids if (text := bank.problem(name).solution)}
     return _release(
@@ -43,12 +43,14 @@ def new_release(
 
 
 def _asks_for_facts(sources: Mapping[str, Any]) -> bool:
-    """Whether any spec may use facts. Which ones it uses may depend on the drawn numbers."""
+    """Returns whether any spec may use facts. Which ones it uses may depend on the drawn
+    numbers."""
     return "fact(" in json.dumps(sources)
 
 
-def extended(release: Release, students: tuple[Student, ...]) -> Release:
-    """The release with *students* added, or updated with `Student.updated` if they are in it.
+def add_students_to(release: Release, students: tuple[Student, ...]) -> Release:
+    """Returns the release with *students* added, or updated with `Student.updated` if they are
+    in it.
 
     The numbers of students already in the release never change. Raises SetupError if a student
     would get different numbers, or if two ids or versions are too similar.
@@ -83,7 +85,7 @@ def _numbers_of(student: Student) -> str:
 
 
 def release_bytes(release: Release) -> bytes:
-    """The contents of `release.json`; the same release always gives the same bytes."""
+    """Returns the contents of `release.json`; the same release always gives the same bytes."""
     data = {
         "schema": SCHEMA,
         "private": "This file holds the answers. Keep it away from students.",
@@ -103,20 +105,21 @@ def release_bytes(release: Release) -> bytes:
 
 
 def _line(student: Student) -> dict[str, str]:
-    """A student as plain data. Without a version, the key is omitted, as in older releases."""
+    """Returns a student as plain data. Without a version, the key is omitted, as in older
+    releases."""
     line = dataclasses.asdict(student)
     return line if student.version else {k: v for k, v in line.items() if k != "version"}
 
 
 def load_release(path: Path) -> Release:
-    """The release at *path*: its file, its folder, or a sealed pack.
+    """Returns the release at *path*: its file, its folder, or a sealed pack.
 
     A pack is opened in memory with the key that this process holds. Raises SetupError.
     """
     file = path / "release.json" if path.is_dir() else path
     fix = "give the release.json that `grader render` wrote"
     try:
-        packed = _opened(file)
+        packed = _read_unsealed(file)
     except OSError as error:
         raise SetupError(
             f"can't read the release: {error.strerror}", where=Location(str(file)), fix=fix
@@ -140,20 +143,20 @@ def _read(packed: bytes, file: Path, fix: str) -> Release:
     return _parse(data, file)
 
 
-def _opened(file: Path) -> bytes:
+def _read_unsealed(file: Path) -> bytes:
     with file.open("rb") as stream:
         data = stream.read(len(sealed.MAGIC))
         if not sealed.is_pack(data):
             return data + stream.read()
         data += stream.read(2 * sealed.MOST_BYTES)
-    return sealed.unseal(data, sealed.held(), Location(str(file)))
+    return sealed.unseal(data, sealed.current_key(), Location(str(file)))
 
 
 def _parse(data: Mapping[str, Any], file: Path) -> Release:
     try:
         exam_data = {k: v for k, v in data["set"].items() if v is not None}
         sources = _tuples(data["problems"])
-        exam = exam_from(_located(_tuples(_drop_none(exam_data)), file), set(sources))
+        exam = exam_from(_without_places(_tuples(_drop_none(exam_data)), file), set(sources))
         release = _release(
             exam,
             sources,
@@ -186,7 +189,7 @@ def _parse(data: Mapping[str, Any], file: Path) -> Release:
 _SINCE_FIRST = ("variables", "processes")
 
 
-def _pinned(exam: ExamSet) -> Any:
+def _identity_data(exam: ExamSet) -> Any:
     plain = _plain(dataclasses.asdict(exam))
     return {name: v for name, v in plain.items() if v or name not in _SINCE_FIRST}
 
@@ -201,12 +204,12 @@ def _release(
     engine: str,
 ) -> Release:
     problems = {
-        name: problem_from(_located(source, name), solutions.get(name, ""), checked=True)
+        name: problem_from(_without_places(source, name), solutions.get(name, ""), checked=True)
         for name, source in sources.items()
     }
     digests = {name: digest_of(source, solutions.get(name, "")) for name, source in sources.items()}
     # Students are not part of the id: adding one must not change it.
-    pinned = digest([_pinned(exam), digests, facts, private_key.hex()])
+    pinned = digest([_identity_data(exam), digests, facts, private_key.hex()])
     return Release(
         id=hashlib.sha256(pinned.encode()).hexdigest()[:16],
         exam=exam,
@@ -220,8 +223,8 @@ def _release(
     )
 
 
-def _located(data: object, file: Path | str) -> Located:
-    """Data without locations, for specs that were checked when the release was made."""
+def _without_places(data: object, file: Path | str) -> Located:
+    """Returns data without locations, for specs that were checked when the release was made."""
     return Located(str(file), data, {(): (1, 1)}, {})
 
 
@@ -236,7 +239,7 @@ def _drop_none(data: Any) -> Any:
 
 
 def _tuples(data: Any) -> Any:
-    """*data* with lists as tuples, as the YAML reader returns them."""
+    """Returns *data* with lists as tuples, as the YAML reader returns them."""
     if isinstance(data, dict):
         return {key: _tuples(value) for key, value in data.items()}
     return tuple(_tuples(item) for item in data) if isinstance(data, list) else data

@@ -46,7 +46,8 @@ class Papers:
     """Where hidden cases and expected results are kept; nowhere if None."""
 
     def of(self, student: str) -> Paper:
-        """The paper of *student*; corrected specs keep the numbers that the student was given.
+        """Returns the paper of *student*; corrected specs keep the numbers that the student was
+        given.
 
         Raises SetupError if the student is not in the release, or if a correction would change the
         meaning of answers.
@@ -59,15 +60,15 @@ class Papers:
         return self._recent[student]
 
     def some(self, student: str, only: Collection[int] | None) -> Paper:
-        """The paper of *student* with only the questions of some numbers; all if None.
+        """Returns the paper of *student* with only the questions of some numbers; all if None.
 
         Raises SetupError as `of` does.
         """
         whose = self._seat(student)
         given = paper(self.release, whose, only=only)
-        drawn = given if self.corrected is None else _corrected(given, self.corrected, only)
+        drawn = given if self.corrected is None else _correct_paper(given, self.corrected, only)
         drawn = replace(drawn, student=self.release.students[student])
-        return drawn if self.keep is None else _kept(drawn, self.keep)
+        return drawn if self.keep is None else _with_keep(drawn, self.keep)
 
     def questions(self, student: str) -> Iterator[tuple[int, str]]:
         """Yields the number of each question of *student* and a digest of all that determines it:
@@ -87,7 +88,7 @@ class Papers:
         return digest(facts_data(self.counts.facts))
 
     def _seat(self, student: str) -> Student:
-        """The student, or the version on paper, whose numbers *student* was given."""
+        """Returns the student, or the version on paper, whose numbers *student* was given."""
         if student not in self.release.students:
             close = nearest(student, self.release.students)
             raise SetupError(
@@ -108,7 +109,7 @@ class Papers:
         return {}
 
     def trials(self, student: str) -> tuple[CallPlan, ...]:
-        """The call plans of the functions that *student* wrote; raises SetupError."""
+        """Returns the call plans of the functions that *student* wrote; raises SetupError."""
         if not self.has_trials:
             return ()
         return call_plans_of(self.of(student))
@@ -124,11 +125,11 @@ class Papers:
         return self.corrected or self.release
 
     def needs(self, what: str) -> bool:
-        """Whether a problem of the release needs *what*, such as a GPU."""
+        """Returns whether a problem of the release needs *what*, such as a GPU."""
         return any(what in problem.needs for problem in self.release.problems.values())
 
     def names(self) -> tuple[str, ...]:
-        """The names of all answers that any student of the release may be asked for.
+        """Returns the names of all answers that any student of the release may be asked for.
 
         They are the same for all students, so that the evidence of a file does not depend on who
         handed it in.
@@ -146,7 +147,8 @@ class Papers:
 
 
 def call_plans_of(paper: Paper) -> tuple[CallPlan, ...]:
-    """The call plans of the functions of *paper*; raises SetupError if a solution can't be used."""
+    """Returns the call plans of the functions of *paper*; raises SetupError if a solution can't be
+    used."""
     found = (_call_plan_of(name, key) for name, key in paper.named_keys())
     return tuple(plan for plan in found if plan is not None)
 
@@ -161,23 +163,22 @@ def _call_plan_of(name: str, key: Key) -> CallPlan | None:
         ) from error
 
 
-def _kept(mine: Paper, keep: Keep) -> Paper:
-    """The paper with keys that keep their hidden cases and expected results."""
-
-    def kept(key: Key) -> Key:
-        return replace(key, keep=keep) if isinstance(key, CodeKey) else key
-
+def _with_keep(mine: Paper, keep: Keep) -> Paper:
+    """Returns the paper with keys that keep their hidden cases and expected results."""
     questions = []
     for question in mine.questions:
         variant = question.variant
-        keys = {name: kept(key) for name, key in variant.keys.items()}
+        keys = {
+            name: replace(key, keep=keep) if isinstance(key, CodeKey) else key
+            for name, key in variant.keys.items()
+        }
         questions.append(replace(question, variant=replace(variant, keys=keys)))
     return replace(mine, questions=tuple(questions))
 
 
-def _corrected(given: Paper, current: Release, only: Collection[int] | None) -> Paper:
-    """The paper by the specs of *current*; raises SetupError if the notebook that was handed out
-    does not allow it."""
+def _correct_paper(given: Paper, current: Release, only: Collection[int] | None) -> Paper:
+    """Returns the paper by the specs of *current*; raises SetupError if the notebook that was
+    handed out does not allow it."""
     corrected = paper(current, given.student, given, only)
     before = dict(given.named_keys())
     for name, key in corrected.named_keys():
@@ -186,18 +187,18 @@ def _corrected(given: Paper, current: Release, only: Collection[int] | None) -> 
                 f"the corrected specs ask for '{name}', which the released notebooks do not",
                 fix="keep the problems and the ids of their parts as released",
             )
-        _same_meaning(name, before[name], key)
+        _require_same_meaning(name, before[name], key)
     return corrected
 
 
-def _same_meaning(name: str, old: Key, new: Key) -> None:
+def _require_same_meaning(name: str, old: Key, new: Key) -> None:
     """Raises SetupError if a correction would change the meaning of students' answers."""
     if old.part.kind != new.part.kind:
         raise SetupError(
             f"the kind of '{name}' has changed from {old.part.kind} to {new.part.kind}",
             fix="keep the kind of each part as released",
         )
-    shown, meant = _things(old), _things(new)
+    shown, meant = _meanings(old), _meanings(new)
     if len(shown) != len(meant):
         raise SetupError(
             f"the number of choices of '{name}' has changed",
@@ -213,8 +214,8 @@ def _same_meaning(name: str, old: Key, new: Key) -> None:
             )
 
 
-def _things(key: Key) -> tuple[tuple[str, str], ...]:
-    """The meaning of letters, numbers and rows in this student's notebook."""
+def _meanings(key: Key) -> tuple[tuple[str, str], ...]:
+    """Returns the meaning of letters, numbers and rows in this student's notebook."""
     letters = tuple((thing.letter, thing.id) for thing in getattr(key, "choices", ()))
     numbers = tuple((str(i), item.id) for i, item in enumerate(getattr(key.part, "items", ()), 1))
     if letters:
@@ -224,7 +225,7 @@ def _things(key: Key) -> tuple[tuple[str, str], ...]:
 
 
 def current_specs(release: Release, bank: Bank) -> Release:
-    """The release with the current specs of *bank*."""
+    """Returns the release with the current specs of *bank*."""
     fresh = new_release(bank, release.exam, tuple(release.students.values()), release.private_key)
     return replace(fresh, students=release.students)
 
@@ -247,7 +248,7 @@ def bind(book: Gradebook, release: Release, file: Path) -> None:
 
 
 def papers_of(book: Gradebook, release: Release | None = None) -> Papers:
-    """The papers for the results in *book*; pass *release* if it is already loaded."""
+    """Returns the papers for the results in *book*; pass *release* if it is already loaded."""
     if release is None:
         source = book.setting(SOURCE)
         if not isinstance(source, str):
@@ -260,31 +261,33 @@ def papers_of(book: Gradebook, release: Release | None = None) -> Papers:
     keep = Pins(book, release.id, _key_of(book))
     seats = book.setting(SEATS)
     if not isinstance(seats, dict):
-        return Papers(release=release, corrected=_stored(book, release), keep=keep)
+        return Papers(release=release, corrected=_load_correction(book, release), keep=keep)
     # The release has only versions; the gradebook has the students.
     people = {name: one for name, one in book.students().items() if name in seats}
     release = replace(release, students=people)
-    return Papers(release=release, corrected=_stored(book, release), seats=seats, keep=keep)
+    return Papers(
+        release=release, corrected=_load_correction(book, release), seats=seats, keep=keep
+    )
 
 
 def absent(book: Gradebook) -> frozenset[str]:
-    """The ids of students who were absent, according to the sheet of paper answers."""
+    """Returns the ids of students who were absent, according to the sheet of paper answers."""
     seats = book.setting(SEATS)
     found = seats if isinstance(seats, dict) else {}
     return frozenset(student for student, version in found.items() if version is None)
 
 
-def _stored(book: Gradebook, release: Release) -> Release | None:
+def _load_correction(book: Gradebook, release: Release) -> Release | None:
     named = book.setting(CORRECTED)
     if not isinstance(named, str):
         return None
-    file = _file(book, named, ".json")
-    file = file if file.exists() else _file(book, named, ".pack")
+    file = _correction_path(book, named, ".json")
+    file = file if file.exists() else _correction_path(book, named, ".pack")
     # Students may have been added to the release since the correction.
     return replace(load_release(file), students=release.students)
 
 
-def _file(book: Gradebook, release_id: str, ending: str) -> Path:
+def _correction_path(book: Gradebook, release_id: str, ending: str) -> Path:
     # Named by its id, so that an unfinished correction never replaces another one.
     return book.folder / "corrected" / f"{release_id}{ending}"
 
@@ -296,14 +299,14 @@ def keep_correction(book: Gradebook, corrected: Release | None, why: str) -> Non
         key = _key_of(book)
         if key is not None:  # a correction of a sealed release must be sealed as well
             data, ending = sealed.seal(data, corrected.id, key), ".pack"
-        write_atomic(_file(book, corrected.id, ending), data, durable=True, private=True)
+        write_atomic(_correction_path(book, corrected.id, ending), data, durable=True, private=True)
     value = corrected.id if corrected else None
     if book.setting(CORRECTED) != value:
         book.set_setting(CORRECTED, value, why=why)
 
 
 def _key_of(book: Gradebook) -> sealed.PackKey | None:
-    """The key of the pack that the results in *book* use; None without a pack."""
+    """Returns the key of the pack that the results in *book* use; None without a pack."""
     source = book.setting(SOURCE)
     is_sealed = isinstance(source, str) and sealed.is_pack_file(book.folder / source)
-    return sealed.held() if is_sealed else None
+    return sealed.current_key() if is_sealed else None

@@ -20,7 +20,7 @@ _PARTICIPANT = re.compile(r"^(?:Participant )?(\d+)$")
 
 
 def load_numbers(path: Path, known: Mapping[str, Student]) -> UserNumbers:
-    """The mapping from user numbers to student ids in the CSV file at *path*.
+    """Returns the mapping from user numbers to student ids in the CSV file at *path*.
 
     The file may be the gradebook that Canvas exports, Moodle's offline grading worksheet, or any
     table with a column `number` and one with the students' ids, e-mail addresses or names; its
@@ -42,7 +42,7 @@ def load_numbers(path: Path, known: Mapping[str, Student]) -> UserNumbers:
 
 
 def _platform(header: list[str], number: int, rows: list[list[str]]) -> str:
-    """The platform that wrote the table; empty for any other table."""
+    """Returns the platform that wrote the table; empty for any other table."""
     if header[number] == "id" and not {"sis login id", "sis user id", "section"}.isdisjoint(header):
         return "Canvas"
     if header[number] == "identifier":

@@ -20,9 +20,9 @@ from grader.kinds.texts import fill
 from grader.model import ExamSet, Key, Paper, Question, Release, Student, Variant
 from grader.notebook import Cell, write
 from grader.notebook.render import metadata, render, solution
-from grader.release.file import extended, load_release, new_release, release_bytes
+from grader.release.file import add_students_to, load_release, new_release, release_bytes
 from grader.release.papers import Papers
-from grader.release.versions import of_version, seated, versions_of
+from grader.release.versions import assign_versions, of_version, versions_of
 from grader.words import counted
 
 _UNGUESSABLE = 22
@@ -36,7 +36,7 @@ _GUESSABLE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
+class MadeRelease:
     """A release on disk, and notes for the instructor."""
 
     release: Release
@@ -51,7 +51,7 @@ def make_release(
     private_key: str | None = None,
     *,
     versions: int | None = None,
-) -> Made:
+) -> MadeRelease:
     """Makes a release in *out*, or adds students to the one that is there; raises SetupError.
 
     If *versions* is given, students share that many versions; see `versions.seated`.
@@ -62,26 +62,26 @@ def make_release(
     file = out / "release.json"
     key = private_key_of(private_key)
     if not file.exists():
-        students = seated(students, versions, {})
+        students = assign_versions(students, versions, {})
         release = new_release(bank, exam, students, key or secrets.token_bytes(32))
         short = private_key is not None and len(private_key) < _UNGUESSABLE
         notes: tuple[str, ...] = (_GUESSABLE,) if short else ()
     else:
         old = load_release(file)
-        students = seated(students, versions, old.students)
-        release, notes = _grown(old, bank, exam, students, key, file)
+        students = assign_versions(students, versions, old.students)
+        release, notes = _extend_release(old, bank, exam, students, key, file)
     make_private_folder(out)
     # It contains the answers, and the only copy of the private key.
     write_atomic(file, release_bytes(release), durable=True, private=True)
-    return Made(release=release, notes=notes)
+    return MadeRelease(release=release, notes=notes)
 
 
 def private_key_of(text: str | None) -> bytes | None:
-    """The private key made from *text*; None if *text* is None."""
+    """Returns the private key made from *text*; None if *text* is None."""
     return hashlib.sha256(text.encode()).digest() if text is not None else None
 
 
-def _grown(
+def _extend_release(
     old: Release,
     bank: Bank,
     exam: ExamSet,
@@ -89,7 +89,7 @@ def _grown(
     key: bytes | None,
     file: Path,
 ) -> tuple[Release, tuple[str, ...]]:
-    """The existing release with more students, and notes; its problems stay as released."""
+    """Returns the existing release with more students, and notes; its problems stay as released."""
     if old.exam.id != exam.id:
         raise SetupError(
             f"'{file.parent}' contains a release of the set '{old.exam.id}', not of '{exam.id}'",
@@ -114,12 +114,13 @@ def _grown(
             f"changed in the bank since this release was made: {what}; the release is unchanged; "
             "to use the change, render into another folder"
         )
-    grown = extended(old, students)
+    grown = add_students_to(old, students)
     return grown, (*notes, *_changes_note(old, grown))
 
 
 def _changes_note(old: Release, grown: Release) -> list[str]:
-    """A note about students whose name, e-mail or section changed, with the first few changes."""
+    """Returns a note about students whose name, e-mail or section changed, with the first few
+    changes."""
     changed = [
         f"{name} ({', '.join(_differences(before, grown.students[name]))})"
         for name, before in old.students.items()
@@ -141,7 +142,7 @@ def _differences(before: Student, after: Student) -> list[str]:
 
 
 def _versions_note(old: Release, new: Sequence[Student]) -> str:
-    """How many new students have each version; empty if the release has no versions."""
+    """Returns how many new students have each version; empty if the release has no versions."""
     if not any(student.version for student in (*old.students.values(), *new)):
         return ""
     counts = Counter(f"version {s.version}" if s.version else "individual numbers" for s in new)
@@ -180,7 +181,7 @@ class Notebooks:
         self._shared: dict[str, bytes] = {}
 
     def of(self, student: Student) -> bytes:
-        """The student's notebook; that of a shared version does not name the student."""
+        """Returns the student's notebook; that of a shared version does not name the student."""
         known = self._shared.get(student.version)
         if known is not None:
             return known
@@ -207,7 +208,7 @@ def solve(release: Release, student: str, out: Path, bank: Bank) -> None:
 
 
 def key_data(release: Release, student: str) -> dict[str, dict[str, object]]:
-    """The student's key as plain data: maps each answer to value, unit, points and kind."""
+    """Returns the student's key as plain data: maps each answer to value, unit, points and kind."""
     mine = Papers(release=release).of(student)
     return {
         question.name(part_id): key_entry(question, part_id, key)
@@ -217,7 +218,7 @@ def key_data(release: Release, student: str) -> dict[str, dict[str, object]]:
 
 
 def key_entry(question: Question, part_id: str, key: Key) -> dict[str, object]:
-    """One part's key as plain data."""
+    """Returns one part's key as plain data."""
     kind = kinds.find(key.part.kind)
     entry: dict[str, object] = {
         "value": kind.answer(key),
@@ -243,7 +244,7 @@ class Preview:
     seed: int
 
     def as_data(self, *, key: bool) -> dict[str, object]:
-        """The preview as plain data, with the key and the worked solution if *key*."""
+        """Returns the preview as plain data, with the key and the worked solution if *key*."""
         question = self.paper.questions[0]
         data: dict[str, object] = {
             "id": question.variant.problem.id,
@@ -261,7 +262,7 @@ class Preview:
         return data
 
     def as_markdown(self, *, key: bool) -> str:
-        """The preview as Markdown, with the key and the worked solution if *key*."""
+        """Returns the preview as Markdown, with the key and the worked solution if *key*."""
         blocks = [
             cell.source if cell.type == "markdown" else f"```python\n{cell.source}\n```"
             for cell in self.cells
@@ -279,7 +280,7 @@ class Preview:
 
 
 def sample(bank: Bank, wanted: str, number: int = 0) -> Variant:
-    """Variant *number* of the problem; raises SpecError with the place in the YAML."""
+    """Returns variant *number* of the problem; raises SpecError with the place in the YAML."""
     problem, source = bank.located(wanted)
     try:
         return draw(problem, sample_seed(problem.id, number), bank.facts)
@@ -288,7 +289,7 @@ def sample(bank: Bank, wanted: str, number: int = 0) -> Variant:
 
 
 def preview(bank: Bank, wanted: str, seed: int) -> Preview:
-    """The problem for the seed that `grader verify` counts as *seed*; raises SpecError."""
+    """Returns the problem for the seed that `grader verify` counts as *seed*; raises SpecError."""
     variant = sample(bank, wanted, seed)
     mine = standalone_paper([variant], "preview")
     cells = tuple(c for c in render(mine, bank.templates) if c.id not in _FRAME)

@@ -31,7 +31,7 @@ MAX_ID = 100
 
 
 def load_roster(path: Path, skipped: Callable[[str], None] = lambda _: None) -> tuple[Student, ...]:
-    """The students in the CSV file at *path*, in its order; raises SpecError or SpecErrors.
+    """Returns the students in the CSV file at *path*, in its order; raises SpecError or SpecErrors.
 
     Commas, semicolons, or tabs separate the columns. The first row names them; only `id` is
     required. Students with the same `version` share their numbers. Rows whose `role` is staff are
@@ -44,7 +44,7 @@ def load_roster(path: Path, skipped: Callable[[str], None] = lambda _: None) -> 
 def parse_roster(
     text: str, file: str, skipped: Callable[[str], None] = lambda _: None
 ) -> tuple[Student, ...]:
-    """The students in the CSV *text* of *file*, as `load_roster` returns them."""
+    """Returns the students in the CSV *text* of *file*, as `load_roster` returns them."""
     return _read(parse_rows(text, file), file, skipped)
 
 
@@ -86,7 +86,7 @@ def _read(
 
 
 def _is_staff(role: str) -> bool:
-    """Whether *role* is one of staff.
+    """Returns whether *role* is one of staff.
 
     >>> _is_staff("head-ta"), _is_staff("TaEnrollment"), _is_staff("StudentEnrollment")
     (True, True, False)
@@ -96,7 +96,8 @@ def _is_staff(role: str) -> bool:
 
 
 def id_problem(name: str, folded: Container[str]) -> str | None:
-    """Why *name* can't be a student's id next to those in *folded* (casefolded); None if it can."""
+    """Returns why *name* can't be a student's id next to those in *folded* (casefolded); None if
+    it can."""
     if not name:
         return "this row has no id"
     if _is_no_name(name):
@@ -107,7 +108,7 @@ def id_problem(name: str, folded: Container[str]) -> str | None:
 
 
 def _is_no_name(name: str) -> bool:
-    """Whether *name* is not a valid file name on every platform."""
+    """Returns whether *name* is not a valid file name on every platform."""
     return (
         len(name) > MAX_ID
         or not name.isprintable()
@@ -117,7 +118,7 @@ def _is_no_name(name: str) -> bool:
 
 
 def version_problem(name: str) -> str | None:
-    """Why *name* can't be a version that students share; None if it can, or is empty."""
+    """Returns why *name* can't be a version that students share; None if it can, or is empty."""
     if name.casefold() == SAMPLE:
         return f"the version '{name}' is reserved for practice, which is not graded"
     if name and _is_no_name(name):
@@ -126,8 +127,8 @@ def version_problem(name: str) -> str | None:
 
 
 def seats_problem(students: Iterable[Student]) -> str | None:
-    """Why these students can't be in one release, because versions are ambiguous; None if they
-    can."""
+    """Returns why these students can't be in one release, because versions are ambiguous; None
+    if they can."""
     listed = tuple(students)
     versions: dict[str, str] = {}
     for student in listed:

@@ -18,10 +18,10 @@ from grader.release.roster import seats_problem, version_problem
 LETTERS = string.ascii_uppercase
 
 
-def seated(
+def assign_versions(
     students: Sequence[Student], versions: int | None, known: Mapping[str, Student]
 ) -> tuple[Student, ...]:
-    """*students* with the version that each one gets, in order.
+    """Returns *students* with the version that each one gets, in order.
 
     Students in *known*, those of an existing release, keep theirs, as do students with a version in
     the roster. If *versions* is given (1 to 26), each of the others gets the least used letter, the
@@ -33,7 +33,7 @@ def seated(
         problem = version_problem(student.version)
         if problem:
             raise SetupError(problem, fix="name versions A, B, C, ...")
-    kept = [_kept(student, known.get(student.id)) for student in students]
+    kept = [_with_known_version(student, known.get(student.id)) for student in students]
     letters = _letters(versions, known)
     taken = Counter(s.version for s in {**known, **{s.id: s for s in kept}}.values())
     done: list[Student] = []
@@ -49,7 +49,7 @@ def seated(
     return tuple(done)
 
 
-def _kept(student: Student, before: Student | None) -> Student:
+def _with_known_version(student: Student, before: Student | None) -> Student:
     if before is None or student.version:
         return student
     return replace(student, version=before.version)
@@ -64,21 +64,21 @@ def _letters(versions: int | None, known: Mapping[str, Student]) -> tuple[str, .
 
 
 def versions_of(release: Release) -> tuple[str, ...]:
-    """The versions that students of *release* share, sorted."""
+    """Returns the versions that students of *release* share, sorted."""
     return tuple(sorted({s.version for s in release.students.values() if s.version}))
 
 
 def shared_version(release: Release) -> str:
-    """The version that all students of *release* share; empty if there is none."""
+    """Returns the version that all students of *release* share; empty if there is none."""
     found = {student.version for student in release.students.values()}
     return next(iter(found)) if len(found) == 1 else ""
 
 
 def of_version(version: str) -> Student:
-    """A student that represents *version*, without anyone's name."""
+    """Returns a student that represents *version*, without anyone's name."""
     return Student(id=version, version=version)
 
 
 def sample_student() -> Student:
-    """The student that represents the sample for practice."""
+    """Returns the student that represents the sample for practice."""
     return of_version(SAMPLE)

@@ -74,13 +74,12 @@ def verify(
     kernel: bool = False,
     cached: bool = False,
     done: Callable[[str], None] = lambda _: None,
-    running: Callable[[Sequence[str]], None] = lambda _: None,
 ) -> tuple[Verified, ...]:
     """Runs the gate on the *wanted* problems, or on all problems of the banks.
 
     With *kernel*, the right answers of sound problems also run in a kernel. With *cached*, problems
     that passed before and have not changed since are not checked again. Calls *done* with the id of
-    each checked problem, and *running* with the ids of those that are being checked.
+    each checked problem.
     """
     bank = Bank.open(folders)
     names = tuple(wanted) or bank.listed
@@ -97,7 +96,7 @@ def verify(
     jobs = min(jobs or os.cpu_count() or 1, len(left) or 1)
     job = _Job(tuple(str(f) for f in folders), seeds, kernel)
     try:
-        for name, result in _results(job, left, jobs, running):
+        for name, result in _results(job, left, jobs):
             results[name] = result
             if cache and result.holds and not result.kernel:
                 cache.add(name, result)
@@ -155,14 +154,11 @@ class _Job:
         return replace(result, kernel=wrong, seconds=seconds)
 
 
-def _results(
-    job: _Job, names: Sequence[str], jobs: int, running: Callable[[Sequence[str]], None]
-) -> Iterator[tuple[str, Verified]]:
+def _results(job: _Job, names: Sequence[str], jobs: int) -> Iterator[tuple[str, Verified]]:
     """Yields each result as soon as it is available."""
     if jobs == 1:
         bank = Bank.open(job.folders)
         for name in names:
-            running([name])
             yield name, job.check(name, bank)
         return
     try:
@@ -173,7 +169,6 @@ def _results(
                     finished, _ = wait(waiting, _LOOK_SECONDS, return_when=FIRST_COMPLETED)
                     for future in finished:
                         yield waiting.pop(future), future.result()
-                    running([name for future, name in waiting.items() if future.running()])
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise

@@ -15,7 +15,7 @@ from grader.bank.schema import json_schema
 from grader.bank.yaml12 import parse_yaml, scalar
 from grader.errors import GraderError, Location, SetupError, SpecError, SpecErrors
 from grader.model import Student
-from grader.release.file import extended, load_release, new_release, release_bytes
+from grader.release.file import add_students_to, load_release, new_release, release_bytes
 from grader.release.roster import load_roster, parse_roster
 from tests.helpers.banks import SET, SPEC, a_bank
 
@@ -305,7 +305,7 @@ def test_a_release_survives_its_file(tmp_path: Path) -> None:
 
 def test_adding_a_student_keeps_the_release(tmp_path: Path) -> None:
     release = a_release(tmp_path)
-    assert extended(release, (Student(id="bo"),)).id == release.id
+    assert add_students_to(release, (Student(id="bo"),)).id == release.id
 
 
 def test_a_release_that_was_edited_is_refused(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ import pytest
 
 from grader import notebook
 from grader.collect import Collected, collect, load_submission
-from grader.collect import found as found_files
+from grader.collect import entries as found_files
 from grader.errors import SetupError, SubmissionError
 from grader.model import Student
 from tests.helpers.folders import as_nobody, open_to_all

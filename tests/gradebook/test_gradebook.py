@@ -27,7 +27,7 @@ from grader.gradebook import (
     evidence_from_json,
     evidence_to_json,
 )
-from grader.gradebook.bounds import limit_size
+from grader.gradebook.evidence_files import limit_size
 from grader.gradebook.opening import open_gradebook
 from grader.model import (
     Answer,

@@ -13,8 +13,8 @@ import pytest
 
 from grader.collect import BEST, collect
 from grader.errors import SubmissionError
-from grader.gradebook.bounds import limit_size
 from grader.gradebook.evidence import evidence_from_json, evidence_to_json
+from grader.gradebook.evidence_files import limit_size
 from grader.grading.score import has_fault, score
 from grader.integrations.gradescope import notebooks
 from grader.integrations.nbgrader import marks
@@ -240,7 +240,7 @@ def graded_of(folder: Path, exam: str) -> Submission:
 def test_files_that_are_not_looked_at_may_hold_the_exam(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, homework: bool
 ) -> None:
-    monkeypatch.setattr("grader.collect.found.MAX_EACH", 20)
+    monkeypatch.setattr("grader.collect.entries.MAX_EACH", 20)
     for name in ("data", "work"):
         (tmp_path / "ada" / name).mkdir(parents=True)
     if homework:

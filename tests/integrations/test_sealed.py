@@ -33,9 +33,9 @@ RELEASE = "0123456789abcdef"
 @pytest.fixture(autouse=True)
 def no_key() -> Iterator[None]:
     """No test holds a key that another one has left."""
-    sealed.forget()
+    sealed.forget_key()
     yield
-    sealed.forget()
+    sealed.forget_key()
     os.environ.pop(sealed.VARIABLE, None)
 
 
@@ -201,11 +201,11 @@ def test_the_key_is_taken_out_of_the_environment(
     key: sealed.PackKey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(sealed.VARIABLE, key.text)
-    sealed.take()
+    sealed.take_from_environment()
     assert sealed.VARIABLE not in os.environ
     child = subprocess.run(["env"], capture_output=True, text=True, check=True)
     assert key.text not in child.stdout
-    assert sealed.held() == key
+    assert sealed.current_key() == key
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="there is no /proc elsewhere")
@@ -213,10 +213,10 @@ def test_the_key_is_wiped_from_where_the_kernel_shows_it(key: sealed.PackKey) ->
     code = (
         "import os, pathlib\nfrom grader.release import sealed\n"
         "before = pathlib.Path('/proc/self/environ').read_bytes()\n"
-        "sealed.take()\n"
+        "sealed.take_from_environment()\n"
         "after = pathlib.Path('/proc/self/environ').read_bytes()\n"
         "print(b'gpk1_' in before, b'gpk1_' in after, len(before) == len(after), "
-        "b'HOME=/x' in after, os.environ['HOME'], sealed.held() is not None)"
+        "b'HOME=/x' in after, os.environ['HOME'], sealed.current_key() is not None)"
     )
     environment = {**os.environ, sealed.VARIABLE: key.text, "HOME": "/x"}
     done = subprocess.run(
@@ -355,7 +355,7 @@ def test_a_pack_grades_as_the_release_does(
         code, out, err = run(capsys, *grade(course, course.home / name, *source, "--json"))
         assert code == 0, err
         results.append([{**t} for t in json.loads(out)["grades"]])
-        sealed.forget()
+        sealed.forget_key()
     assert results[0] == results[1]
     assert [t["score"] for t in results[0]] == [0.0, 3.0]
 
@@ -366,7 +366,7 @@ def test_results_of_a_pack_need_it_again(
     out = course.home / "results"
     source = ("--pack", course.pack, "--pack-key-file", course.key_file)
     assert run(capsys, *grade(course, out, *source))[0] == 0
-    sealed.forget()
+    sealed.forget_key()
     for command in (("score", out), ("report", out)):
         code, _, err = run(capsys, *command, *course.arguments)
         assert code == 2
@@ -392,7 +392,7 @@ def test_a_correction_of_a_sealed_release_is_sealed_as_well(
     (kept,) = (out / "corrected").iterdir()
     assert sealed.is_pack_file(kept)
     assert run(capsys, *grade(course, out, "--pack", course.pack))[0] == 0
-    sealed.forget()
+    sealed.forget_key()
     assert run(capsys, "score", out, *course.arguments)[0] == 2
 
 
@@ -402,7 +402,7 @@ def test_results_go_on_with_the_release_and_back(
     out = course.home / "results"
     monkeypatch.setenv(sealed.VARIABLE, course.key)
     assert run(capsys, *grade(course, out, "--pack", course.pack))[0] == 0
-    sealed.forget()
+    sealed.forget_key()
     code, told, _ = run(capsys, *grade(course, out, "--release", course.home / "release", "--json"))
     assert (code, json.loads(told)["executed"]) == (0, 0)
     assert run(capsys, "score", out, *course.arguments)[0] == 0

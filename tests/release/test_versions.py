@@ -25,7 +25,7 @@ from grader.notebook.self_description import read_description, read_owner
 from grader.release.file import load_release
 from grader.release.rendering import Notebooks, make_release
 from grader.release.roster import parse_roster
-from grader.release.versions import of_version, sample_student, seated
+from grader.release.versions import assign_versions, of_version, sample_student
 from tests.helpers.banks import a_bank, a_roster
 from tests.helpers.commands import fails, ok, run
 from tests.helpers.notebooks import SENTENCE, without_metadata
@@ -106,22 +106,25 @@ def test_a_shared_notebook_names_nobody(bank: Path, tmp_path: Path) -> None:
 
 def test_versions_are_dealt_evenly_and_the_same_every_time() -> None:
     students = sits(*"abcdefg")
-    assert versions(seated(students, 3, {})) == "ABCABCA"
-    assert seated(students, 3, {}) == seated(students, 3, {})
-    assert versions(seated(students, 1, {})) == "AAAAAAA"
-    assert versions(seated(students, None, {})) == "-------"
+    assert versions(assign_versions(students, 3, {})) == "ABCABCA"
+    assert assign_versions(students, 3, {}) == assign_versions(students, 3, {})
+    assert versions(assign_versions(students, 1, {})) == "AAAAAAA"
+    assert versions(assign_versions(students, None, {})) == "-------"
     named = (Student(id="x", version="B"), Student(id="y", version="B"), *sits(*"abcd"))
-    assert versions(seated(named, 2, {})) == "BBAAAB"
+    assert versions(assign_versions(named, 2, {})) == "BBAAAB"
 
 
 def test_who_comes_later_joins_and_nobody_moves() -> None:
-    before = {s.id: s for s in seated(sits("a", "b", "c"), 2, {})}
-    later = seated(sits("d", "c", "b", "e", "a"), None, before)
+    before = {s.id: s for s in assign_versions(sits("a", "b", "c"), 2, {})}
+    later = assign_versions(sits("d", "c", "b", "e", "a"), None, before)
     assert {s.id: s.version for s in later} == {"a": "A", "b": "B", "c": "A", "d": "B", "e": "A"}
-    assert {s.id: s.version for s in seated(sits("a", "z"), 3, before)} == {"a": "A", "z": "C"}
+    assert {s.id: s.version for s in assign_versions(sits("a", "z"), 3, before)} == {
+        "a": "A",
+        "z": "C",
+    }
     some = {**before, "own": Student(id="own")}
-    assert versions(seated(sits("d", "own"), 2, some)) == "B-"
-    assert versions(seated(sits("d"), None, some)) == "-"
+    assert versions(assign_versions(sits("d", "own"), 2, some)) == "B-"
+    assert versions(assign_versions(sits("d"), None, some)) == "-"
 
 
 def test_render_again_keeps_what_was_handed_out(
@@ -183,10 +186,10 @@ def test_versions_that_mean_two_things_are_refused(text: str, said: str) -> None
 def test_an_id_and_a_version_are_kept_apart_without_a_roster_too() -> None:
     students = (Student(id="A"), Student(id="x", version="A"))
     with pytest.raises(SetupError, match="'A' is both a version and the id of a student"):
-        seated(students, None, {})
+        assign_versions(students, None, {})
     with pytest.raises(SetupError, match="'A' is both a version"):
-        seated(students[:1], None, {"x": students[1], "o": Student(id="o")})
-    assert versions(seated(students, 1, {})) == "AA"
+        assign_versions(students[:1], None, {"x": students[1], "o": Student(id="o")})
+    assert versions(assign_versions(students, 1, {})) == "AA"
 
 
 def test_a_version_on_paper_has_the_numbers_of_the_notebook(bank: Path, tmp_path: Path) -> None:

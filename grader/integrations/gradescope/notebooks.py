@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from grader import notebook
+from grader.collect.entries import FileQuota, NotebookFile
 from grader.collect.folder import iter_folder, read_file
-from grader.collect.found import FileQuota, NotebookFile
 from grader.collect.names import display_name
 from grader.errors import SubmissionError
 from grader.model import SAMPLE

@@ -16,9 +16,8 @@ from grader.files import exclusive_lock, remove_partial_files
 from grader.gradebook import Gradebook
 from grader.grading import signals
 from grader.grading.batch import execute_all
-from grader.grading.progress import Progress, StartProgress, no_progress
 from grader.grading.run import WRITTEN_INTO, store_evidence, would_lose_marks
-from grader.grading.settings import Settings
+from grader.grading.settings import Settings, StartProgress, no_progress
 from grader.grading.sources import NOTICES, assignment_of
 from grader.integrations.nbgrader.assignment import Assignment, SourceNotebook
 from grader.integrations.nbgrader.collecting import CollectedAssignment, collect_assignment
@@ -206,7 +205,7 @@ class _AssignmentGrader:
         for student in [s for s, awaited in waiting.items() if not awaited]:
             self._store_grade(student)
         done = started(self.executed)
-        for notebook, submission, evidence in self._execute_remaining(done):
+        for notebook, submission, evidence in self._execute_remaining():
             student = submission.student
             self._evidence[student][notebook] = evidence
             waiting[student].discard(notebook)
@@ -217,15 +216,13 @@ class _AssignmentGrader:
     def _remaining_notebooks(self, student: str) -> set[str]:
         return {n for n, todo in self._todo.items() if any(s.student == student for s in todo)}
 
-    def _execute_remaining(self, done: Progress) -> Iterator[tuple[str, Submission, Evidence]]:
+    def _execute_remaining(self) -> Iterator[tuple[str, Submission, Evidence]]:
         for notebook in self._assignment.notebooks:
             settings = replace(self._settings, overlay=NotebookOverlay(notebook))
             todo = self._todo[notebook.name]
             with (
                 signals.delay_interrupts() as stopped,
-                closing(
-                    execute_all(todo, (), settings, stopped=stopped, running=done.running)
-                ) as results,
+                closing(execute_all(todo, (), settings, stopped=stopped)) as results,
             ):
                 for submission, evidence in results:
                     yield notebook.name, submission, self._store_evidence(notebook, evidence)
