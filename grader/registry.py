@@ -24,10 +24,10 @@ BUILT_IN = {
         "worksheet": "grader.integrations.lms.gradebooks.worksheet:Worksheet",
         "moodle": "grader.integrations.lms.quizzes.moodle:Moodle",
         "qti": "grader.integrations.lms.quizzes.qti:Qti",
-        "nbgrader": "grader.integrations.nbgrader.making:Nbgrader",
+        "nbgrader": "grader.integrations.nbgrader.export:Nbgrader",
         "actions": "grader.integrations.github.actions:Actions",
     },
-    "grader.sources": {"nbgrader": "grader.integrations.nbgrader.shown:graded_assignment"},
+    "grader.sources": {"nbgrader": "grader.integrations.nbgrader.feedback:graded_assignment"},
 }
 """Implementations in this package by entry-point group, loaded on first use.
 
@@ -47,6 +47,12 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
         return folded[name.casefold()]
     close = difflib.get_close_matches(name.casefold(), list(folded), n=1, cutoff=0.6)
     return folded[close[0]] if close else None
+
+
+def suggest(name: str, known: Iterable[str], otherwise: str) -> str:
+    """Returns the question whether the most similar known name was meant, or else *otherwise*."""
+    close = nearest(name, known)
+    return f"did you mean '{close}'?" if close else otherwise
 
 
 class Registry(Generic[T]):
@@ -77,8 +83,7 @@ class Registry(Generic[T]):
         if name in self._plugins:
             self._things[name] = self._load(self._plugins[name])
         if name not in self._things:
-            close = nearest(name, self)
-            fix = f"did you mean '{close}'?" if close else "known: " + ", ".join(sorted(self))
+            fix = suggest(name, self, "known: " + ", ".join(sorted(self)))
             raise SetupError(f"{self.noun} '{name}' does not exist", fix=fix)
         return self._things[name]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from grader.check.run import AnswerLine, CheckResult
 from grader.cli.check_screen import NOT_RIGHT, answer_sentence, outcome_sentence, status_word
 from grader.integrations.github.actions import Annotation, Level, markdown_summary
-from grader.integrations.places import notebook_lines
+from grader.integrations.line_numbers import notebook_lines
 
 
 def annotations_of_check(checked: CheckResult, notebook: Path) -> Iterator[Annotation]:

@@ -107,8 +107,7 @@ def _make_command(name: str, exporter: type[Exporter[Any]]) -> click.Command:
             if single
             else click.Option(["--student", "students"], multiple=True, metavar="ID", help=text)
         )
-    hints = get_type_hints(exporter)
-    made.params += [_option(one, hints[one.name]) for one in fields(exporter)]
+    made.params += field_options(exporter)
     if exporter.out is not None:
         made.params.append(_out_option(name, exporter.out))
     if issubclass(exporter, QuizExporter):
@@ -116,29 +115,52 @@ def _make_command(name: str, exporter: type[Exporter[Any]]) -> click.Command:
     return json_option(made) if exporter.out is not None else made
 
 
-def _option(field: Field[Any], hint: Any) -> click.Option:
-    """Returns the command-line option of an exporter's field."""
-    about = field.metadata["option"]
-    if get_origin(hint) is types.UnionType:  # such as Path | None
-        hint = next(one for one in get_args(hint) if one is not type(None))
+def field_options(record: type, *, keeps: bool = False) -> list[click.Option]:
+    """Returns an option for each field that `grader.integrations.base.option` made.
+
+    With *keeps*, the value of an option that is not given is None, and only the help shows the
+    default.
+    """
+    hints = get_type_hints(record)
+    found = [field for field in fields(record) if "option" in field.metadata]
+    return [_field_option(field, hints[field.name], keeps=keeps) for field in found]
+
+
+def _field_option(field: Field[Any], hint: Any, *, keeps: bool) -> click.Option:
+    about, hint = field.metadata["option"], _without_none(hint)
     required = field.default is MISSING
     flags = [f"--{field.name.replace('_', '-')}", *([about.also] if about.also else []), field.name]
+    default = field.default.value if isinstance(field.default, StrEnum) else field.default
     if hint is bool:
-        return click.Option(flags, is_flag=True, help=about.help)
-    shown = not required and field.default is not None
+        if default:
+            flags[0] += f"/--no-{flags[0][2:]}"
+        return click.Option(
+            flags, is_flag=True, default=None if keeps else default, help=about.help
+        )
+    shown = not required and default not in (None, "")
     return click.Option(
         flags,
         type=_parameter_type(hint, about),
         required=required,
-        default=None if required else _option_default(field.default),
-        show_default=shown,
+        default=None if required or keeps else default,
+        show_default=shown and not keeps,
         metavar=about.metavar,
-        help=about.help,
+        help=about.help + (f"  [default: {default}]" if keeps and default else ""),
     )
 
 
-def _option_default(value: Any) -> Any:
-    return value.value if isinstance(value, StrEnum) else value
+def _without_none(hint: Any) -> Any:
+    """Returns the type Path of the hint `Path | None`, and other hints as they are."""
+    if get_origin(hint) is types.UnionType:
+        return next(one for one in get_args(hint) if one is not type(None))
+    return hint
+
+
+def pop_fields(record: type, values: dict[str, Any]) -> dict[str, Any]:
+    """Removes the options made from the fields of *record* from *values*; returns their values."""
+    hints = get_type_hints(record)
+    names = [field.name for field in fields(record) if "option" in field.metadata]
+    return {name: _to_enum(values.pop(name), _without_none(hints[name])) for name in names}
 
 
 def _parameter_type(hint: type, about: Any) -> click.ParamType[Any]:
@@ -177,10 +199,7 @@ def _export(
     """Runs the command of *exporter*."""
     from grader.integrations.exporting import append_text, write_exported
 
-    names = [one.name for one in fields(exporter)]
-    hints = get_type_hints(exporter)
-    given = {n: _to_enum(values.pop(n), hints[n]) for n in names}
-    one = exporter(**given)
+    one = exporter(**pop_fields(exporter, values))
     if exporter.out is not None:
         out = out or Path(exporter.out.format(results=values.get("results"), name=name))
     exported = _run_exporter(one, out, **values)
@@ -195,7 +214,8 @@ def _export(
 
 
 def _to_enum(value: Any, hint: Any) -> Any:
-    return hint(value) if isinstance(hint, type) and issubclass(hint, StrEnum) else value
+    enum = isinstance(hint, type) and issubclass(hint, StrEnum)
+    return hint(value) if enum and value is not None else value
 
 
 def _run_exporter(

@@ -16,7 +16,7 @@ from grader.grading.sources import evidence_of, rows_of, source_of
 from grader.integrations.base import StudentExporter
 from grader.integrations.results import join_names
 from grader.model.exported import ClassResults, Exported, Result
-from grader.registry import nearest
+from grader.registry import suggest
 from grader.report import file_name
 
 
@@ -31,11 +31,8 @@ def class_results(folder: Path, students: Iterable[str] = ()) -> ClassResults:
         published = bool(book.setting(PUBLISHED))
         wanted = set(students) or set(graded.students)
         for student in sorted(wanted - set(graded.students)):
-            close = nearest(student, graded.students)
-            raise SetupError(
-                f"the results contain no student '{student}'",
-                fix=f"did you mean '{close}'?" if close else "see the ids in grades.csv",
-            )
+            fix = suggest(student, graded.students, "see the ids in grades.csv")
+            raise SetupError(f"the results contain no student '{student}'", fix=fix)
         times = {(s.student, s.sha256): s.received for s in book.submissions()}
         found = []
         for row in sorted(rows_of(book, graded), key=lambda row: row.student.id):

@@ -18,8 +18,9 @@ from grader.bank.folders import Bank
 from grader.check import receipts
 from grader.check.run import AnswerLine, AnswerStatus, CheckResult, check
 from grader.cli import check_screen
-from grader.integrations.github import student_files
+from grader.integrations.github.class_files import student_files
 from grader.model import Limits
+from tests.helpers import classroom
 from tests.helpers.commands import fails, ok, run
 from tests.helpers.notebooks import a_notebook
 from tests.helpers.roundtrip import NAMES, a_course, jupyterlab
@@ -326,8 +327,8 @@ class TestPytest:
     """`test_exam.py` beside a notebook, as a student's repository has it."""
 
     def run(self, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-        text = student_files.test_exam_source(Bank.open().templates)
-        (folder / "test_exam.py").write_text(text, encoding="utf-8")
+        made = student_files(classroom.a_course(), Bank.open().templates)
+        (folder / "test_exam.py").write_bytes(made["test_exam.py"])
         return subprocess.run(
             [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments],
             capture_output=True, text=True, cwd=folder,
@@ -417,7 +418,8 @@ class TestPytest:
         folder = tmp_path / "classroom"
         folder.mkdir()
         (folder / "test_exam.py").write_text("# ours\n")
-        assert student_files.test_exam_source((tmp_path, *Bank.open().templates)) == "# ours\n"
+        made = student_files(classroom.a_course(), (tmp_path, *Bank.open().templates))
+        assert made["test_exam.py"] == b"# ours\n"
 
 
 def test_a_notebook_without_answers_is_refused(

@@ -26,7 +26,7 @@ from grader.integrations.base import (
 )
 from grader.integrations.lms.quizzes.moodle import Moodle
 from grader.integrations.lms.quizzes.qti import Qti
-from grader.integrations.nbgrader.making import Nbgrader
+from grader.integrations.nbgrader.export import Nbgrader
 from grader.model.exported import ClassResults, Exported, Result
 from grader.model.quiz import Quiz
 from grader.testing import STUDENTS, Points, Read, check_exporter, quizzes

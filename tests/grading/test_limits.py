@@ -12,13 +12,10 @@ from pathlib import Path
 import pytest
 
 from grader.collect import BEST, collect
-from grader.errors import SubmissionError
 from grader.gradebook.evidence import evidence_from_json, evidence_to_json
 from grader.gradebook.evidence_files import limit_size
 from grader.grading.score import has_fault, score
-from grader.integrations.gradescope import notebooks
 from grader.integrations.nbgrader import marks
-from grader.integrations.nbgrader.assignment import SourceCell
 from grader.integrations.nbgrader.collecting import collect_assignment
 from grader.kinds import BeyondLimit, Unreadable, kinds, short_text
 from grader.kinds.hidden.source import FAILED_BEFORE
@@ -258,22 +255,13 @@ def test_files_that_are_not_looked_at_may_hold_the_exam(
     assert {one.refusal for one in found.submissions["ada"].values()} >= {unseen.refusal}
 
 
-def test_gradescope_gives_no_score_where_not_all_notebooks_are_looked_at(tmp_path: Path) -> None:
-    for number in range(notebooks.MOST):
-        (tmp_path / f"{number:02}.ipynb").write_bytes(a_notebook("loss = 1"))
-    assert notebooks.choose_notebook(tmp_path, "r1", ["ada"]) is not None
-    (tmp_path / "z.ipynb").write_bytes(a_notebook("loss = 1"))
-    with pytest.raises(SubmissionError, match="too many files to look at all of them"):
-        notebooks.choose_notebook(tmp_path, "r1", ["ada"])
-
-
 def test_a_written_answer_is_shown_as_cut() -> None:
     def said(text: str) -> str:
-        cell = SourceCell(
-            grade_id="essay", type="markdown", source="", points=3.0,
-            grade=True, solution=True, locked=False, task=False,
+        mark = Mark(
+            problem="p1", part="essay", name="essay", kind=marks.MANUAL, points=None,
+            max_points=3.0, verdict=Verdict.UNSETTLED, mistake=None, answer=None, feedback="",
         )  # fmt: skip
-        return str(marks._judge_written(cell, {"t": "written", "v": text}).answer)
+        return str(marks._judge_written(mark, {"t": "written", "v": text}).answer)
 
     assert said("x" * marks._SHOWN) == "x" * marks._SHOWN
     assert said("x" * (marks._SHOWN + 1)).endswith("see the notebook for the rest)")

@@ -12,7 +12,8 @@ from typing import Any
 
 import yaml
 
-from grader.integrations.github.classroom import Course, instructor_files, student_files
+from grader.integrations.github.class_files import instructor_files, student_files
+from grader.integrations.github.options import Course
 from grader.integrations.install import Source
 
 ROOT = Path(__file__).parents[2]
@@ -28,7 +29,7 @@ def a_course(**changes: Any) -> Course:
         "url": "https://github.com/org/midterm-{id}.git",
         "source": SOURCE,
         "deadline": "2026-12-01T23:59:00+01:00",
-        "cron": "5 23 * * *",
+        "schedule": "5 23 * * *",
         "torch": True,
         "cuda": True,
         **changes,
@@ -40,7 +41,7 @@ def workflow_texts() -> Iterator[tuple[str, str]]:
     """Every workflow of the project and of its templates: name and text."""
     for path in sorted((ROOT / ".github" / "workflows").glob("*.yml")):
         yield f"project/{path.name}", path.read_text(encoding="utf-8")
-    plain = {"cuda": False, "torch": False, "cron": "", "deadline": ""}
+    plain = {"cuda": False, "torch": False, "schedule": "", "deadline": ""}
     for kind, course in (("full", a_course()), ("plain", a_course(**plain))):
         made = {
             **{f"student/{n}": d for n, d in student_files(course, TEMPLATES).items()},

@@ -23,7 +23,7 @@ from grader.integrations.github.actions import (
     stop_commands,
     summary_of,
 )
-from grader.integrations.places import notebook_lines
+from grader.integrations.line_numbers import notebook_lines
 from grader.model import Outcome, Verdict
 from grader.model.result import CellTrouble, RunSummary
 from grader.notebook import Cell, write

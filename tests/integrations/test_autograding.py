@@ -7,10 +7,10 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from grader.check.run import AnswerLine, AnswerStatus, CheckResult
+from grader.check.run import AnswerLine, AnswerStatus
 from grader.errors import SetupError
 from grader.grading.settings import Settings
-from grader.integrations.github.autograding import grade_notebook, public_result
+from grader.integrations.github.autograding import answer_test, grade_submission
 from grader.integrations.nbgrader.collecting import _CourseLayout
 
 
@@ -19,17 +19,17 @@ def test_a_name_that_leads_elsewhere_is_nobody_s(tmp_path: Path) -> None:
     target = tmp_path / "elsewhere"
     back = "../" * (len(Path(tempfile.gettempdir()).parts) + 2)
     with pytest.raises(SetupError, match="has no student"):
-        grade_notebook(b"{}", f"{back}{target}/x", tmp_path / "release.json", Settings())
+        grade_submission(tmp_path, f"{back}{target}/x", tmp_path / "release.json", Settings())
     assert not target.exists()
 
 
 def test_a_number_of_a_question_that_no_exam_has() -> None:
     """A student may call a cell's answer whatever they like."""
     names = ("q" + "1" * 5000 + "_a", "q2_b")
-    lines = tuple(AnswerLine(name=name, found=AnswerStatus.READ, text="read") for name in names)
-    made = public_result(CheckResult(lines=lines, trouble=(), sha256="", seconds=0.0), "ada", "")
-    assert [problem.number for problem in made.feedback.problems] == [0, 2]
-    assert made.feedback.score == 2.0
+    lines = [AnswerLine(name=name, found=AnswerStatus.READ, text="read") for name in names]
+    tests = [answer_test(line, 100) for line in lines]
+    assert tests[1]["test-name"] == "q2_b: exists and can be read (public check only)"
+    assert [test["score"] for test in tests] == [100, 100]
 
 
 def test_the_folder_itself_belongs_to_no_assignment() -> None:

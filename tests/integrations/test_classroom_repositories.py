@@ -443,9 +443,9 @@ def test_a_folder_of_clones(tmp_path: Path) -> None:
     Remote(tmp_path, "ada").push({"exam.ipynb": OLD}, JANUARY)
     roster = tmp_path / "roster.csv"
     roster.write_text("id\nada\n")
-    clones, out = str(tmp_path / "work"), tmp_path / "out"
+    clones, out = str(tmp_path / "work" / "{id}"), tmp_path / "out"
     with pytest.raises(SystemExit) as stop:
-        main(["classroom", "collect", str(roster), "--out", str(out), "--clones", clones])
+        main(["classroom", "collect", str(roster), "--out", str(out), "--url", clones])
     assert stop.value.code == 0
     assert (out / "ada.ipynb").read_text() == OLD
 

@@ -295,12 +295,6 @@ def test_what_was_told_is_for_the_instructor_alone(own: Class) -> None:
     assert [p.parent.name for p in own.made.rglob("classroom.json")] == ["instructor"]
 
 
-def test_a_run_of_which_nothing_is_kept_is_said(own: Class) -> None:
-    (own.made / "instructor" / "classroom.json").unlink()
-    assert any("--deadline and --schedule, pass them again" in note for note in own.init())
-    assert not any("are gone" in note for note in own.init())
-
-
 @pytest.mark.parametrize(
     "text",
     [

@@ -313,11 +313,8 @@ def test_problems_that_students_can_look_up_are_counted(course: Path, tmp_path: 
     from dataclasses import replace
 
     from grader.bank.folders import Bank
-    from grader.integrations.github.classrooms import (
-        ClassroomOptions,
-        init_classroom,
-        own_bank_notes,
-    )
+    from grader.integrations.github.class_folders import init_classroom, own_bank_notes
+    from grader.integrations.github.options import ClassroomOptions
     from grader.release.file import load_release
 
     release = load_release(course / "release")
@@ -325,7 +322,7 @@ def test_problems_that_students_can_look_up_are_counted(course: Path, tmp_path: 
         course / "release", tmp_path / "a", ClassroomOptions(owner="o"), Bank.open()
     )
     count = len(release.digests)
-    assert any(note.startswith(f"{count} of {count} problems come") for note in made.notes)
+    assert any(note.startswith(f"{count} of {count} problems come") for note in made)
     others = replace(release, digests=dict.fromkeys(release.digests, "0" * 64))
     assert not [*own_bank_notes(others)]
 

@@ -9,7 +9,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 import time
 import zipfile
@@ -20,19 +19,17 @@ from typing import Any
 import pytest
 
 from grader.cli import main
-from grader.errors import GraderError
-from grader.integrations.gradescope.grading import autograde
-from grader.integrations.gradescope.image import PYTHONS, Autograder, autograder_zip
+from grader.integrations.gradescope.autograder import RunSettings, autograder_zip
+from grader.integrations.gradescope.grading import autograde, find_submitters
 from grader.integrations.gradescope.network import leave_open, network_problems
-from grader.integrations.gradescope.notebooks import choose_notebook
-from grader.integrations.gradescope.people import SubmitterFinder
-from grader.integrations.gradescope.results import Tiers
+from grader.integrations.install import Source, source_of
 from grader.model import Audience, Student, Verdict
 from grader.model.exported import Result
 from grader.model.result import Feedback, ShownPart, ShownProblem, Standing
 from grader.notebook import Cell, read, write
 from grader.release.file import load_release
 from grader.runtime.sandbox import choose as sandbox_of
+from tests.helpers.classroom import SOURCE
 from tests.helpers.gradescope import CONTAINER, ROSTER, checked, command, metadata
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="Gradescope's images are Linux")
@@ -160,45 +157,27 @@ def test_the_zip_has_its_scripts_at_the_root_with_unix_line_ends(course: Path) -
         assert (course / "autograder.zip").stat().st_mode & 0o077 == 0
 
 
-def an_autograder(**changes: Any) -> Autograder:
-    fields: dict[str, Any] = {
-        "title": "Midterm",
-        "install": "./wheels/systems_grader-0.1.0-py3-none-any.whl",
-        "torch": False,
-        "tiers": Tiers(),
-        "solutions": False,
-        "rate": None,
-        **changes,
-    }
-    return Autograder(**fields)
-
-
-def files_of(one: Autograder) -> dict[str, bytes]:
-    data = autograder_zip(one, b"{}", (ROOT / "templates",))
-    assert data == autograder_zip(one, b"{}", (ROOT / "templates",))
+def files_of(source: Source = SOURCE, **changes: Any) -> dict[str, bytes]:
+    arguments = (RunSettings(**changes), b"{}", "Midterm", source, (ROOT / "templates",))
+    data = autograder_zip(*arguments)
+    assert data == autograder_zip(*arguments)
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def test_packages_come_from_the_zip_alone_when_it_has_them_all() -> None:
-    usual = files_of(an_autograder())
-    assert b"--no-index" not in usual["setup.sh"]
+def a_wheel(folder: Path) -> Source:
+    path = folder / "systems_grader-0.1.0-py3-none-any.whl"
+    path.write_bytes(b"x")
+    return source_of(str(path))
+
+
+def test_a_wheel_on_this_machine_goes_into_the_zip(tmp_path: Path) -> None:
+    usual = files_of(a_wheel(tmp_path))
+    assert usual["wheels/systems_grader-0.1.0-py3-none-any.whl"] == b"x"
     assert usual["requirements.txt"] == b"./wheels/systems_grader-0.1.0-py3-none-any.whl\n"
-    offline = files_of(
-        an_autograder(offline=True, torch=True, wheels={"a-1-py3-none-any.whl": b"x"})
-    )
-    assert offline["wheels/a-1-py3-none-any.whl"] == b"x"
-    assert b"--no-index" in offline["setup.sh"]
-    # Wheels are for one version of Python, so no other may be taken.
-    assert b"!= (3, 12)" in offline["setup.sh"]
-    assert b"VERSIONS=(3.12)" in offline["setup.sh"]
-    assert f"VERSIONS=({' '.join(PYTHONS)})".encode() in usual["setup.sh"]
-    eleven = files_of(an_autograder(offline=True, python="3.11"))["setup.sh"]
-    assert b"VERSIONS=(3.11)" in eleven
-    assert b"!= (3, 11)" in eleven
-    assert b"download.pytorch.org" not in offline["setup.sh"]
-    # Online it is installed on its own, so that its index is asked for nothing else.
-    torch = files_of(an_autograder(torch=True))
+    assert files_of()["requirements.txt"] == f"systems-grader @ {SOURCE.url}\n".encode()
+    # torch is installed on its own, so that its index is asked for nothing else.
+    torch = files_of(a_wheel(tmp_path), torch=True)
     assert torch["requirements.txt"] == usual["requirements.txt"]
     line = next(x for x in torch["setup.sh"].splitlines() if b"download.pytorch.org" in x)
     assert line.strip().startswith(b"fetch --extra-index-url")
@@ -209,18 +188,18 @@ def test_packages_come_from_the_zip_alone_when_it_has_them_all() -> None:
 
 
 def test_the_memory_is_that_of_the_smallest_container_that_will_do() -> None:
-    plain, torch, own = (
-        json.loads(files_of(an_autograder(**changes))["settings.json"])
+    found = [
+        RunSettings(**json.loads(files_of(**changes)["settings.json"]))
         for changes in ({}, {"torch": True}, {"torch": True, "memory_mb": 3072})
-    )
-    assert [one["memory_mb"] for one in (plain, torch, own)] == [768, 1536, 3072]
-    assert [one["torch"] for one in (plain, torch, own)] == [False, True, True]
+    ]
+    assert [one.container_mb for one in found] == [768, 1536, 3072]
+    assert [one.torch for one in found] == [False, True, True]
 
 
 @linux
-@pytest.mark.parametrize("offline", [False, True])
-def test_bash_can_read_the_scripts(offline: bool, tmp_path: Path) -> None:
-    files = files_of(an_autograder(offline=offline))
+@pytest.mark.parametrize("torch", [False, True])
+def test_bash_can_read_the_scripts(torch: bool, tmp_path: Path) -> None:
+    files = files_of(torch=torch)
     for name in ("setup.sh", "run_autograder"):
         (tmp_path / name).write_bytes(files[name])
         subprocess.run(["bash", "-n", str(tmp_path / name)], check=True)
@@ -233,18 +212,16 @@ def test_bash_can_read_the_scripts(offline: bool, tmp_path: Path) -> None:
     [
         ("--rate", "often"),
         ("--rate", "0/60"),
-        ("--tiers", "marks=later"),
-        ("--tiers", "grades=hidden"),
-        ("--wheels", "empty"),
+        ("--rate", "3"),
+        ("--grader-source", "systems-grader"),
     ],
 )
 def test_what_can_not_be_understood_is_refused(
     arguments: tuple[str, str], course: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "a.zip"
-    wished = [word if word != "empty" else str(tmp_path) for word in arguments]
     with pytest.raises(SystemExit) as stop:
-        main(["classroom", "gradescope", str(course / "release"), "--out", str(out), *wished])
+        main(["classroom", "gradescope", str(course / "release"), "--out", str(out), *arguments])
     assert stop.value.code == 2
     assert "fix:" in capsys.readouterr().err
     assert not out.exists()
@@ -338,7 +315,7 @@ def test_setup_finds_a_python_on_an_old_image(
         (package / part).mkdir(parents=True)
     (root / "source" / "wheels").mkdir(parents=True)
     torch = "TORCH" in missing
-    for name, data in files_of(an_autograder(torch=torch, wheels={"a.whl": b""})).items():
+    for name, data in files_of(a_wheel(tmp_path), torch=torch).items():
         (root / "source" / name).write_bytes(data)
     environment = {
         "PATH": str(stubs),
@@ -360,8 +337,7 @@ def test_setup_finds_a_python_on_an_old_image(
     assert (stubs / "python3.11").exists() is (found == "python3.11")
     assert (root / "source" / "interpreter").read_text() == f"{tmp_path}/venv/bin/python\n"
     said = (stubs / "said").read_text()
-    assert f"--find-links {root}/source/wheels" in said
-    assert "--no-index" not in said
+    assert "-r requirements.txt" in said
     # Solutions are no business of a machine on which students' code runs.
     assert [p.name for p in (package / "_bank").iterdir()] == ["templates"]
     assert not (package / "_attacks").exists()
@@ -400,56 +376,13 @@ ROLL = {
 def test_people_are_found_by_what_gradescope_knows(
     user: dict[str, Any], student: str | None
 ) -> None:
-    found = SubmitterFinder(ROLL).of({"users": [user]})
-    assert found == ((student,) if student else ())
+    found = find_submitters(ROLL, {"users": [user]})
+    assert found == ([student] if student else [])
 
 
 @pytest.mark.parametrize("users", [None, 3, "ada", [None, 4], {}])
 def test_nonsense_for_users_is_nobody(users: object) -> None:
-    assert SubmitterFinder(ROLL).of({"users": users}) == ()
-
-
-# Which notebook it is
-
-
-def a_notebook(path: Path, student: str = "ada", release: str = "r", when: int = 1_000) -> None:
-    about = {"grader": {"release": release, "student": student}} if release else {}
-    path.write_bytes(write((Cell(type="code", source=f"x = '{path.name}'", id="x"),), about))
-    os.utime(path, (when, when))
-
-
-def test_of_several_notebooks_the_exam_is_graded_and_the_others_are_named(tmp_path: Path) -> None:
-    a_notebook(tmp_path / "notes.ipynb", release="", when=3_000)
-    a_notebook(tmp_path / "old.ipynb", release="other", when=3_000)
-    a_notebook(tmp_path / "hers.ipynb", student="bo", when=3_000)
-    a_notebook(tmp_path / "mine.ipynb")
-    chosen = choose_notebook(tmp_path, "r", ("ada",))
-    assert chosen is not None
-    assert read(chosen.data).cells[0].source == "x = 'mine.ipynb'"
-    assert chosen.student == "ada"
-    assert "4 notebooks. mine.ipynb is graded, not" in chosen.note
-    assert all(name in chosen.note for name in ("notes.ipynb", "old.ipynb", "hers.ipynb"))
-
-
-def test_what_a_notebook_says_of_itself_only_decides_between_several(tmp_path: Path) -> None:
-    a_notebook(tmp_path / "one.ipynb", student="bo", release="other")
-    chosen = choose_notebook(tmp_path, "r", ("ada",))
-    assert chosen is not None
-    assert (chosen.student, chosen.note) == (None, "")
-
-
-def test_links_are_not_followed_and_folders_are_no_notebooks(tmp_path: Path) -> None:
-    secret = tmp_path / "secret.ipynb"
-    a_notebook(secret)
-    handed = tmp_path / "handed"
-    (handed / "folder.ipynb").mkdir(parents=True)
-    assert choose_notebook(handed, "r", ("ada",)) is None
-    try:
-        (handed / "link.ipynb").symlink_to(secret)
-    except OSError:
-        pytest.skip("no links here")
-    with pytest.raises(GraderError, match="link"):
-        choose_notebook(handed, "r", ("ada",))
+    assert find_submitters(ROLL, {"users": users}) == []
 
 
 # A run
@@ -582,7 +515,8 @@ def test_two_notebooks_and_which_was_graded(tree: Path, course: Path) -> None:
     solve(tree, course, "ada", "zzz.ipynb")
     document, _ = run_here(tree)
     assert document["score"] == 44
-    assert "zzz.ipynb is graded, not aaa/bo.ipynb" in document["output"]
+    assert "handed in 2 notebooks" in document["output"]
+    assert "not ada/aaa/bo.ipynb" in document["output"]
 
 
 @linux
@@ -789,38 +723,3 @@ def test_a_filter_without_a_network_of_its_own_leaves_no_loopback() -> None:
     inside = [sys.executable, "-c", CONTAINER, sys.executable, "-c", ask]
     there = subprocess.run(inside, capture_output=True, text=True, check=True)
     assert there.stdout == "False\n"
-
-
-def test_a_python_in_the_zip_is_the_one_that_was_asked_for(
-    course: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    given, out = tmp_path / "python.tar.gz", tmp_path / "a.zip"
-    release = str(course / "release")
-
-    def make(*more: str) -> None:
-        arguments = ("--out", str(out), "--interpreter", str(given), *more)
-        main(["classroom", "gradescope", release, *arguments])
-
-    given.write_bytes(b"no archive")
-    for why in ("not a valid .tar.gz", "does not contain bin/python3.12"):
-        with pytest.raises(SystemExit) as stop:
-            make()
-        assert stop.value.code == 2
-        assert why in capsys.readouterr().err
-        assert not out.exists()
-        with tarfile.open(given, "w:gz") as archive:
-            archive.addfile(tarfile.TarInfo("python/bin/python3.11"))
-    command(
-        "classroom",
-        "gradescope",
-        release,
-        "--out",
-        str(out),
-        "--interpreter",
-        str(given),
-        "--python",
-        "3.11",
-    )
-    with zipfile.ZipFile(out) as made:
-        assert made.read("python.tar.gz") == given.read_bytes()
-        assert b'"$OWN"/bin/python3.11' in made.read("setup.sh")

@@ -14,8 +14,11 @@ import pytest
 
 from grader.errors import SetupError
 from grader.integrations import install
-from grader.integrations.github.classroom import instructor_files, student_files
-from grader.integrations.github.classroom50_setup import classroom50_files
+from grader.integrations.github.class_files import (
+    classroom50_files,
+    instructor_files,
+    student_files,
+)
 from grader.integrations.install import Source, chosen_source, own_source, source_of
 from tests.helpers.classroom import ROOT, SOURCE, TEMPLATES, a_course, git, parsed, run_step
 from tests.helpers.commands import ok
@@ -267,8 +270,8 @@ def test_an_earlier_class_that_named_a_package_is_still_read(tmp_path: Path) -> 
     options = {"install": "systems-grader==0.1.0", "owner": "org"}
     data = {"schema": "systems-grader/classroom/v1", "options": options, "template_notebooks": []}
     (tmp_path / "classroom.json").write_text(json.dumps(data))
-    assert load_previous(tmp_path).wishes.owner == "org"
-    assert load_previous(tmp_path).wishes.grader_source == ""
+    assert load_previous(tmp_path)[0].owner == "org"
+    assert load_previous(tmp_path)[0].grader_source == ""
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="paths of files as addresses")

@@ -9,9 +9,14 @@ import pytest
 
 from grader.errors import GraderError, SetupError, SpecError
 from grader.integrations.nbgrader.assignment import CourseConfig
-from grader.integrations.nbgrader.course import load_course, require_usual_regions
+from grader.integrations.nbgrader.course import (
+    interpret_settings,
+    load_course,
+    parse_json,
+    parse_python,
+    require_usual_regions,
+)
 from grader.integrations.nbgrader.grading import _limits
-from grader.integrations.nbgrader.settings import interpret_settings, parse_json, parse_python
 from grader.integrations.nbgrader.source import load_assignment
 from grader.model import Limits
 from tests.helpers.nbgrader import a_test, an_answer, sourced
@@ -38,7 +43,7 @@ c.IgnorePattern.enabled = False
 
 
 def config(text: str) -> CourseConfig:
-    return interpret_settings(parse_python(text, "nbgrader_config.py")).config
+    return interpret_settings(parse_python(text, "nbgrader_config.py"))
 
 
 def test_settings_that_affect_marks_are_read() -> None:
@@ -113,7 +118,7 @@ def test_json_has_the_last_word(tmp_path: Path) -> None:
     data = {"Execute": {"timeout": 90}, "ClearSolutions": {"text_stub": "HERE"}}
     (tmp_path / "nbgrader_config.json").write_text(json.dumps(data), "utf-8")
     (tmp_path / "source" / "ps1").mkdir(parents=True)
-    found = load_course(tmp_path / "source" / "ps1").config
+    found = load_course(tmp_path / "source" / "ps1")
     assert (found.cell_seconds, found.text_stub, found.code_stub) == (90.0, "HERE", "# TODO\n...")
     with pytest.raises(SpecError, match="not JSON") as caught:
         parse_json('{"Execute":\n {"timeout": }}', "n.json")

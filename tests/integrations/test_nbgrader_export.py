@@ -13,11 +13,10 @@ from click.testing import CliRunner
 
 from grader.cli import grader
 from grader.errors import SetupError
-from grader.integrations.nbgrader.making import nbgrader_assignment
-from grader.integrations.nbgrader.making.answers import answer_of
-from grader.integrations.nbgrader.making.cells import notebook_cells
-from grader.integrations.nbgrader.making.reading import CODE
-from grader.integrations.nbgrader.regions import TEXT_STUB
+from grader.integrations.nbgrader.answer_cells import answer_of
+from grader.integrations.nbgrader.cells import TEXT_STUB
+from grader.integrations.nbgrader.export import nbgrader_assignment, notebook_cells
+from grader.integrations.nbgrader.reading_code import CODE
 from grader.integrations.quiz_items import quiz_items
 from grader.model import Part
 from grader.model.item import (

@@ -17,11 +17,10 @@ from grader.grading.batch import execute_all, refused_evidence
 from grader.grading.settings import Settings
 from grader.integrations.nbgrader import grading
 from grader.integrations.nbgrader.assignment import SourceCell, SourceNotebook
+from grader.integrations.nbgrader.cells import cell_checksum, clear_answers, released_cell
 from grader.integrations.nbgrader.collecting import collect_assignment
-from grader.integrations.nbgrader.metadata import cell_checksum
+from grader.integrations.nbgrader.marks import UndecidedError, earned_points
 from grader.integrations.nbgrader.overlay import NotebookOverlay, is_untouched
-from grader.integrations.nbgrader.regions import clear_answers, released_cell
-from grader.integrations.nbgrader.rule import UndecidedError, earned_points
 from grader.integrations.nbgrader.source import load_assignment
 from grader.model import Submission
 from tests.helpers.nbgrader import a_cell, a_test, an_answer, filed, sourced, written

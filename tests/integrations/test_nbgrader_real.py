@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from grader.bank.folders import Bank
 from grader.cli import grader
 from grader.grading.score import score
-from grader.integrations.nbgrader.making import nbgrader_assignment as exported
-from grader.integrations.nbgrader.rule import UndecidedError, earned_points
+from grader.integrations.nbgrader.export import nbgrader_assignment as exported
+from grader.integrations.nbgrader.marks import UndecidedError, earned_points
 from grader.integrations.nbgrader.version import version_paper, version_quiz
 from grader.integrations.quiz_items import quiz_items
 from grader.kinds import kinds

@@ -50,18 +50,17 @@ def publish(capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
     return called
 
 
-@pytest.mark.parametrize("out", [False, True])
 def test_nothing_to_send_is_said_for_whom(
-    publish: Callable[..., Done], results: Path, tmp_path: Path, out: bool
+    publish: Callable[..., Done], results: Path, tmp_path: Path
 ) -> None:
     Remote(tmp_path, "cy")
-    where = ["--out", tmp_path / "out"] if out else ["--url", f"{tmp_path}/server/{{id}}.git"]
+    where = ["--url", f"{tmp_path}/server/{{id}}.git"]
     done = publish(results, "--student", "cy", *where)
     assert done.exit_code == 1
     assert "There is nothing to send to cy." in done.stdout
     assert "student" not in done.stdout
     told = json.loads(publish(results, "--student", "cy", *where, "--json").stdout)
-    assert told == {"files" if out else "students": [], "nothing": ["cy"]}
+    assert told == {"students": [], "nothing": ["cy"]}
 
 
 def test_who_is_named_and_has_nothing_is_no_success(
@@ -97,39 +96,3 @@ def test_a_class_that_handed_in_nothing_is_told(
     done = publish(graded, "--url", f"{tmp_path}/{{id}}.git")
     assert done.exit_code == 0
     assert "There is nothing to send: there are no submissions" in done.stdout
-
-
-@pytest.mark.parametrize("kind", ["link", "dangling link", "folder"])
-def test_what_lies_in_the_place_of_a_file_of_ours_gives_way(
-    publish: Callable[..., Done], results: Path, tmp_path: Path, kind: str
-) -> None:
-    """In a folder of clones, say, in which students have put whatever they like."""
-    aim, out = tmp_path / "aim", tmp_path / "out"
-    aim.write_text("aim")
-    place = out / "ada" / "README.md"
-    place.parent.mkdir(parents=True)
-    if kind == "folder":
-        place.mkdir()
-        (place / "inside").write_text("x")
-    else:
-        place.symlink_to(aim if kind == "link" else "/no/such/file")
-    done = publish(results, "--out", out)
-    assert done.exit_code == 0, done.stderr
-    assert not place.is_symlink()
-    assert "Feedback" in place.read_text() or "points" in place.read_text()
-    assert aim.read_text() == "aim"
-    if kind == "folder":
-        assert (out / "ada" / "README.md.moved" / "inside").read_text() == "x"
-        assert "the folder 'ada/README.md' was renamed to" in done.stderr
-
-
-def test_a_students_folder_that_is_a_link_is_not_written_through(
-    publish: Callable[..., Done], results: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "ada").symlink_to(tmp_path / "elsewhere")
-    done = publish(results, "--out", tmp_path / "out")
-    assert done.exit_code == 2
-    assert "outside" in done.stderr
-    assert not list((tmp_path / "elsewhere").iterdir())

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from grader.integrations.github.classroom import instructor_files
+from grader.integrations.github.class_files import instructor_files
 from tests.helpers.classroom import (
     ROOT,
     TEMPLATES,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 import os
 from pathlib import Path
-from time import perf_counter
 
 import pytest
 
@@ -17,17 +17,18 @@ from grader.draw import paper
 from grader.errors import GraderError, SetupError, SubmissionError
 from grader.gradebook import Gradebook
 from grader.grading.ownership import owner_check
-from grader.integrations.gradescope.notebooks import choose_notebook
+from grader.grading.settings import Settings
+from grader.integrations.github.autograding import GradedSubmission, grade_submission
 from grader.integrations.paper.printing import print_exam
 from grader.model import Release, Student
-from grader.notebook import Cell, Notebook, read
-from grader.notebook.self_description import read_description, read_owner
+from grader.notebook import read
+from grader.notebook.self_description import read_description
 from grader.release.file import load_release
 from grader.release.rendering import Notebooks, make_release
 from grader.release.roster import parse_roster
 from grader.release.versions import assign_versions, of_version, sample_student
 from tests.helpers.banks import a_bank, a_roster
-from tests.helpers.commands import fails, ok, run
+from tests.helpers.commands import fails, ok
 from tests.helpers.notebooks import SENTENCE, without_metadata
 
 MIXED = "id,name,version\nada,Ada,A\nbo,Bo,B\ncy,Cy,A\ndi,Di,\nem,Em,B\n"
@@ -293,90 +294,23 @@ def test_of_two_with_numbers_of_their_own_the_instructor_hears(bank: Path, tmp_p
 
 def test_a_sample_beside_ones_own_costs_nothing(mixed: Path, bank: Path, tmp_path: Path) -> None:
     """A clone of a repository holds both, often with the same time."""
-    release = load_release(mixed / "release")
-    made = Notebooks(release, Bank.open((str(bank),)))
-    for name, student in (("di/quiz.ipynb", release.students["di"]),
-                          ("di/sample/quiz-sample.ipynb", sample_student()),
-                          ("bo/quiz-sample.ipynb", sample_student())):  # fmt: skip
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(made.of(student))
-    found = collect(tmp_path, release.students, None, owner_check(release))
-    bo, di = found.submissions
-    assert bo.refusal == "this is the practice sample, which is not graded" + SENTENCE
-    assert di.refusal is None
-    assert Path(di.path).name == "quiz.ipynb"
-    levels = {(n.path, n.level) for n in found.notices}
-    assert ("bo/quiz-sample.ipynb", "warning") in levels
-    assert ("di/sample/quiz-sample.ipynb", "info") in levels
-    assert any("the newest that can be theirs is graded" in n.text for n in found.notices)
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        {"version": ["A"] * 50, "student": {"a": 1}},
-        {"version": "\x1b[2J" * 300, "release": 7},
-        {"version": "\ud800"},
-        {"student": "x" * 100_000},
-        [],
-        "sample",
-    ],
-    ids=["lists", "long", "surrogate", "huge", "a list", "a text"],
-)
-def test_odd_words_of_a_notebook_stop_nothing(mixed: Path, words: object) -> None:
-    release = load_release(mixed / "release")
-    odd = words
-    if isinstance(words, dict):
-        odd = {"release": release.id, **words}
-    notebook = Notebook(cells=(), metadata={"grader": odd})
-    try:
-        owner_check(release)("ada", notebook)
-    except SubmissionError as error:
-        assert str(error).isprintable() or "\n  fix" in str(error)
-        assert len(error.what) < 200
-        assert "\x1b" not in error.what
-
-
-def test_no_notebook_takes_long_to_be_looked_at() -> None:
-    """Every call of the public check without an end would have the rest read once more."""
-    source = "\n_public_check(\n" * 200_000
-    cells = tuple(Cell(type="code", id=f"c{n}", source=source) for n in range(3))
-    start = perf_counter()
-    assert read_owner(Notebook(cells=cells)).student == ""
-    assert perf_counter() - start < 2
-
-
-@pytest.mark.thorough
-def test_the_check_says_which_version_it_is(mixed: Path, bank: Path, tmp_path: Path) -> None:
-    release = load_release(mixed / "release")
-    shared = mixed / "release" / "versions" / "quiz-A.ipynb"
-    said = run("check", shared, "--receipt", tmp_path / "r.json").output
-    assert "version A" in said.splitlines()[0]
-    receipt = json.loads((tmp_path / "r.json").read_bytes())
-    assert (receipt["student"], receipt["version"]) == (None, "A")
-    sample = tmp_path / "quiz-sample.ipynb"
-    sample.write_bytes(Notebooks(release, Bank.open((str(bank),))).of(sample_student()))
-    assert "sample for practice. It is not graded" in run("check", sample).output
-
-
-def test_gradescope_takes_the_version_and_not_the_sample(
-    mixed: Path, bank: Path, tmp_path: Path
-) -> None:
-    release = load_release(mixed / "release")
-    made = Notebooks(release, Bank.open((str(bank),)))
+    made = Notebooks(load_release(mixed / "release"), Bank.open((str(bank),)))
     for name, student in (("a", "A"), ("b", "B")):
         (tmp_path / f"{name}.ipynb").write_bytes(made.of(of_version(student)))
     (tmp_path / "z.ipynb").write_bytes(made.of(sample_student()))
-    found = choose_notebook(tmp_path, release.id, ["ada"], {"A"})
-    assert found is not None
-    assert found.data == made.of(of_version("A"))
-    assert found.student is None
-    assert "a.ipynb is graded" in found.note
+
+    def graded() -> GradedSubmission:
+        found = grade_submission(tmp_path, "ada", mixed / "release", Settings(executor="inline"))
+        assert found is not None
+        return found
+
+    own = made.of(of_version("A"))
+    assert graded().result.submission_sha256 == hashlib.sha256(own).hexdigest()
+    notes = (*graded().notes, *graded().result.feedback.warnings)
+    assert any("handed in 3 notebooks" in note for note in notes)
     # Nor where an editor has dropped what the notebook said of itself.
     (tmp_path / "b.ipynb").unlink()
-    (tmp_path / "a.ipynb").write_bytes(without_metadata(found.data))
+    plain = without_metadata(own)
+    (tmp_path / "a.ipynb").write_bytes(plain)
     os.utime(tmp_path / "a.ipynb", (1, 1))
-    again = choose_notebook(tmp_path, release.id, ["ada"], {"A"})
-    assert again is not None
-    assert again.data == without_metadata(found.data)
+    assert graded().result.submission_sha256 == hashlib.sha256(plain).hexdigest()

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from grader.cli.options import print_json, table
+from grader.cli.progress import progress
 from grader.errors import SetupError
 from grader.model import Student
-from grader.registry import nearest
+from grader.registry import suggest
+from grader.text.escape import neutralize
 
 if TYPE_CHECKING:
     from grader.integrations.repositories.git import Access
-    from grader.integrations.repositories.publishing import SendResult
-    from grader.integrations.repositories.snapshot import Repository
+    from grader.integrations.repositories.publishing import SendOptions
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -31,11 +32,8 @@ def choose_students(students: Iterable[Student], wanted: Sequence[str]) -> list[
     known = {student.id: student for student in students}
     for name in wanted:
         if name not in known:
-            close = nearest(name, known)
-            raise SetupError(
-                f"the roster has no student '{name}'",
-                fix=f"did you mean '{close}'?" if close else "see the ids in the roster",
-            )
+            fix = suggest(name, known, "see the ids in the roster")
+            raise SetupError(f"the roster has no student '{name}'", fix=fix)
     return [known[name] for name in dict.fromkeys(wanted)] if wanted else list(known.values())
 
 
@@ -49,33 +47,31 @@ def git_access() -> Access:
     )
 
 
-def repositories_of(
-    students: Iterable[Student], roster: Path | None, url: str
-) -> tuple[Repository, ...]:
-    """Returns the repository of each student, from the roster's column `repository` or from
-    *url*."""
+def send_files(
+    what: str,
+    students: Iterable[Student],
+    files_of: Callable[[str], Mapping[str, bytes]],
+    how: SendOptions,
+    roster: Path | None,
+    url: str,
+    data: Mapping[str, object] | None,
+) -> int:
+    """Pushes files to each student's repository; *files_of* returns a student's.
+
+    The repositories come from the column `repository` of *roster*, or from *url*. Prints the
+    outcomes as `print_outcomes` does, with *what* beside the progress bar. Returns the exit status.
+    """
     from grader.integrations.repositories.collecting import student_repositories
+    from grader.integrations.repositories.publishing import SendStatus, send_all
     from grader.integrations.repositories.roster import load_repositories
 
-    return student_repositories(students, load_repositories(roster) if roster else {}, url=url)
-
-
-def print_sent(
-    sent: Sequence[SendResult], *, as_json: bool, nothing: Sequence[str] | None = None
-) -> int:
-    """Prints the outcome for each student, and returns the exit status.
-
-    *nothing* lists students with nothing to send; None if the command always sends something.
-    """
-    from grader.integrations.repositories.publishing import SendStatus
-
+    to = student_repositories(students, load_repositories(roster) if roster else {}, url=url)
+    with progress(what, len(to)) as done:
+        sent = send_all(to, files_of, how, done)
     failed = sum(one.went is SendStatus.FAILED for one in sent)
-    print_outcomes(
-        "went",
-        [(s.student, s.went.value, s.text, s.commit) for s in sent],
-        f"{len(sent) - failed} of {len(sent)} repositories are up to date.",
-        ({} if nothing is None else {"nothing": list(nothing)}) if as_json else None,
-    )
+    summary = f"{len(sent) - failed} of {len(sent)} repositories are up to date."
+    outcomes = [(s.student, s.went.value, s.text, s.commit) for s in sent]
+    print_outcomes("went", outcomes, summary, data)
     return 1 if failed else 0
 
 
@@ -89,8 +85,6 @@ def print_outcomes(
 
     If *data* is given, prints JSON with these entries, in which *what* names the outcome.
     """
-    from grader.text.escape import neutralize
-
     if data is not None:
         names = ("student", what, "text", "commit")
         rows = [dict(zip(names, one, strict=True)) for one in outcomes]
@@ -103,16 +97,6 @@ def print_outcomes(
 
 def repository_options(command: F) -> F:
     """Adds --url, --student, which may be repeated, and --jobs."""
-    url = click.option(
-        "--url", default="", metavar="PATTERN", help="URL of each repository, with {id} in it."
-    )
-    student = click.option(
-        "--student",
-        "students",
-        multiple=True,
-        metavar="ID",
-        help="This student's repository only. Repeat for more students.",
-    )
     jobs = click.option(
         "--jobs",
         type=click.IntRange(1, 64),
@@ -121,4 +105,18 @@ def repository_options(command: F) -> F:
         metavar="N",
         help="Repositories to work on at once.",
     )
-    return url(student(jobs(command)))
+    url = click.option(
+        "--url", default="", metavar="PATTERN", help="URL of each repository, with {id} in it."
+    )
+    return url(students_option("This student's repository only.")(jobs(command)))
+
+
+def students_option(text: str) -> Callable[[F], F]:
+    """Returns a decorator that adds --student, which may be repeated."""
+    return click.option(
+        "--student",
+        "students",
+        multiple=True,
+        metavar="ID",
+        help=f"{text} Repeat for more students.  [default: all students]",
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,11 +14,12 @@ from grader.cli.options import (
     notebook_seconds_option,
     sandbox_option,
 )
+from grader.errors import SetupError
 
 if TYPE_CHECKING:
     from grader.integrations.github.classroom50 import SubmissionIdentity
     from grader.model import Limits
-    from grader.model.exported import Result
+    from grader.model.exported import Exported, Result
 
 _PUBLIC = (
     "These are the public checks only: they show that an answer is there and how it is read, "
@@ -66,69 +66,70 @@ def command(
     run; parts that can't be graded here are left out of the points and listed. Without a pack, only
     the public checks are run. Exits 0 whatever the score.
     """
-    from grader.integrations.exporting import move_folders_aside, write_exported
+    from grader.integrations.exporting import append_text, move_folders_aside, write_exported
     from grader.integrations.github.actions import step_outputs
-    from grader.integrations.github.autograding import commit_time, without_verdicts
+    from grader.integrations.github.autograding import commit_time, require_no_links
     from grader.integrations.github.classroom50 import read_identity, result_files, runner_outputs
     from grader.model import Limits
 
-    here = Path.cwd()
-    whose = read_identity(os.environ)
+    here, whose = Path.cwd(), read_identity(os.environ)
     limits = Limits(cell_seconds=cell_seconds, notebook_seconds=notebook_seconds)
     when = commit_time(here)
+    require_no_links(notebook)
     if pack is None:
-        result, body = _check_publicly(notebook, whose, limits, when)
+        made, values = _check_publicly(notebook, whose, limits, when, scale)
     else:
-        result, body = _grade_with_pack(notebook, whose, pack, limits, sandbox), None
-    made = result_files(result, whose, scale=scale, leave_out=True, submitted_at=when)
-    if body is not None:
-        made = replace(made, files=without_verdicts(made.files, body))
+        result = _grade_with_pack(notebook, whose.owner, pack, limits, sandbox)
+        made = result_files(result, whose, scale=scale, leave_out=True, submitted_at=when)
+        values = runner_outputs(result, scale=scale, leave_out=True)
     moved = move_folders_aside(made, here)
     write_exported(made, here)
-    values = runner_outputs(result, scale=scale, leave_out=True)
-    if pack is None:
-        values["summary"] = f"public checks only: {values['summary']}"
     if os.environ.get("GITHUB_OUTPUT"):
-        with Path(os.environ["GITHUB_OUTPUT"]).open("a", encoding="utf-8") as file:
-            file.write(step_outputs(values))
+        append_text(Path(os.environ["GITHUB_OUTPUT"]), step_outputs(values))
     for note in (*moved, *made.notes):
         click.echo(f"note: {note}", err=True)
     click.echo(values["summary"])
 
 
 def _check_publicly(
-    notebook: Path, whose: SubmissionIdentity, limits: Limits, when: str
-) -> tuple[Result, str]:
+    notebook: Path, whose: SubmissionIdentity, limits: Limits, when: str, scale: int
+) -> tuple[Exported, dict[str, str]]:
+    """Returns Classroom 50's files, and the outputs for its runner."""
     from grader.check.run import check
     from grader.cli.check_steps import step_summary
     from grader.errors import SubmissionError
-    from grader.integrations.github.autograding import (
-        public_result,
-        require_no_links,
-        unreadable_result,
-    )
+    from grader.integrations.github import classroom50
+    from grader.integrations.github.autograding import answer_test, public_test
+    from grader.model.exported import Exported
 
+    body = ""
     try:
-        checked = check(require_no_links(notebook), limits)
+        checked = check(notebook, limits)
+        tests = [answer_test(line, scale) for line in checked.lines]
+        body = f"{step_summary(checked)}\n"
     except SubmissionError as error:
         # An unreadable notebook is the student's, so it gets a result like any other.
-        return unreadable_result(error.what, whose.owner, when), f"{_PUBLIC}\n"
-    return public_result(checked, whose.owner, when), f"{step_summary(checked)}\n{_PUBLIC}\n"
+        tests = [public_test("notebook: can be read", False, error.what, scale)]
+    files = {
+        classroom50.RESULT: classroom50.result_json(whose, tests, when),
+        classroom50.BODY: f"{body}{_PUBLIC}\n".encode("utf-8", "replace"),
+    }
+    values = classroom50.outputs_of(tests)
+    values["summary"] = f"public checks only: {values['summary']}"
+    return Exported(files=files), values
 
 
 def _grade_with_pack(
-    notebook: Path,
-    whose: SubmissionIdentity,
-    pack: Path,
-    limits: Limits,
-    sandbox: str,
+    notebook: Path, student: str, pack: Path, limits: Limits, sandbox: str
 ) -> Result:
     from grader.grading.settings import Settings
-    from grader.integrations.github.autograding import grade_with_pack
+    from grader.integrations.github.autograding import grade_submission
     from grader.runtime.sandbox import choose
 
     if sandbox == "auto":
         sandbox = "required"  # the key is on this machine
     choose(sandbox)
-    settings = Settings(limits=limits, sandbox=sandbox)
-    return grade_with_pack(notebook, whose.owner, pack, settings)
+    graded = grade_submission(notebook, student, pack, Settings(limits=limits, sandbox=sandbox))
+    if graded is None:
+        raise SetupError("this is not a notebook", where=str(notebook), fix="pass its path")
+    return graded.result

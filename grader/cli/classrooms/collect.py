@@ -17,7 +17,7 @@ from grader.words import counted
     epilog=examples(
         "grader classroom collect roster.csv --out submissions \\",
         "    --url https://github.com/ORG/midterm-{id}.git --deadline 2026-12-01T23:59:00+01:00",
-        "grader classroom collect roster.csv --out submissions --clones clones",
+        "grader classroom collect roster.csv --out submissions --url $PWD/clones/{id}",
         "grader grade submissions --release release --out results",
     ),
 )
@@ -28,12 +28,6 @@ from grader.words import counted
     type=click.Path(path_type=Path, file_okay=False),
     metavar="SUBMISSIONS",
     help="Folder for the notebooks.",
-)
-@click.option(
-    "--clones",
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
-    metavar="DIR",
-    help="Folder with one clone per student, named by id, to use instead of URLs.",
 )
 @click.option(
     "--branch",
@@ -87,7 +81,6 @@ def command(
     roster: Path,
     out: Path,
     url: str,
-    clones: Path | None,
     branch: str,
     deadline: str | None,
     notebook: str,
@@ -117,13 +110,8 @@ def command(
     from grader.release.roster import load_roster
 
     listed = choose_students(load_roster(roster), students)
-    pattern = str(clones.absolute() / "{id}") if clones else url
-    wanted = student_repositories(
-        listed,
-        {} if clones else load_repositories(roster),
-        url=pattern,
-        deadline=parse_instant(deadline) if deadline else None,
-    )
+    until = parse_instant(deadline) if deadline else None
+    wanted = student_repositories(listed, load_repositories(roster), url=url, deadline=until)
     how = CollectOptions(
         notebook=notebook,
         branch=branch,

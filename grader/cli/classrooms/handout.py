@@ -6,15 +6,8 @@ from pathlib import Path
 
 import click
 
-from grader.cli.classrooms import (
-    choose_students,
-    git_access,
-    print_sent,
-    repositories_of,
-    repository_options,
-)
+from grader.cli.classrooms import choose_students, git_access, repository_options, send_files
 from grader.cli.options import examples, json_option
-from grader.cli.progress import progress
 from grader.errors import SetupError
 
 
@@ -53,7 +46,7 @@ def command(
     Existing files are never changed, so run it again if students join late. Set GITHUB_TOKEN to a
     token with write access. Exits 1 if a repository can't be written.
     """
-    from grader.integrations.repositories.publishing import SendOptions, folder_files, send_all
+    from grader.integrations.repositories.publishing import SendOptions, folder_files
     from grader.release.roster import load_roster
 
     listed = choose_students(load_roster(roster), students)
@@ -66,7 +59,7 @@ def command(
     how = SendOptions(
         branch=branch, message="Hand out the exam\n", whole=False, access=git_access(), jobs=jobs
     )
-    to = repositories_of(listed, roster, url)
-    with progress("handing out", len(to)) as done:
-        sent = send_all(to, lambda student: folder_files(source / student), how, done)
-    return print_sent(sent, as_json=as_json)
+    data: dict[str, object] | None = {} if as_json else None
+    return send_files(
+        "handing out", listed, lambda name: folder_files(source / name), how, roster, url, data
+    )

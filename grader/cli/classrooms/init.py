@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
+from grader.cli.export_command import field_options, pop_fields
 from grader.cli.options import bank_option, examples, json_option, print_json
 from grader.cli.progress import progress
+from grader.integrations.github.options import (
+    ClassroomOptions,
+    Host,
+    load_previous,
+    merge_options,
+)
 from grader.words import counted
 
 
@@ -29,43 +37,6 @@ from grader.words import counted
     help="Folder of the release that `grader render` wrote.",
 )
 @click.option(
-    "--host",
-    type=click.Choice(["github", "classroom50"]),
-    help="Where the repositories are. Default: github.",
-)
-@click.option(
-    "--owner",
-    metavar="ORG",
-    help="GitHub organization or user that owns the students' repositories.",
-)
-@click.option("--url", metavar="PATTERN", help="URL of each repository, with {id} in it.")
-@click.option("--notebook", metavar="NAME", help="Name of the notebook file. Default: SET.ipynb.")
-@click.option("--deadline", metavar="INSTANT", help="Deadline, such as 2026-12-01T23:59:00+01:00.")
-@click.option("--schedule", metavar="CRON", help="Grading schedule, as a cron expression in UTC.")
-@click.option("--branch", metavar="NAME", help="Branch to collect. Default: main.")
-@click.option(
-    "--grader-source",
-    metavar="URL@COMMIT|WHEEL",
-    help="Where pip gets the grader: a repository's URL at a commit, or a wheel's URL with "
-    "#sha256=. Default: GRADER_SOURCE, or where this grader was installed from.",
-)
-@click.option("--python", metavar="VERSION", help="Python version of the workflows. Default: 3.12.")
-@click.option("--gpu-label", metavar="LABEL", help="Label of the runners with a GPU. Default: gpu.")
-@click.option("--classroom", metavar="NAME", help="Name of the classroom in Classroom 50.")
-@click.option("--assignment", metavar="NAME", help="Name of the assignment in Classroom 50.")
-@click.option(
-    "--scale",
-    type=click.IntRange(1, 10_000),
-    metavar="N",
-    help="Classroom 50 points per exam point. Default: 100.",
-)
-@click.option(
-    "--sample/--no-sample",
-    default=None,
-    help="If students have individual numbers, put a practice notebook into the template. "
-    "Default: --sample.",
-)
-@click.option(
     "--pack",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     metavar="FILE",
@@ -79,7 +50,7 @@ def command(
     pack: Path | None,
     banks: tuple[str, ...],
     as_json: bool,
-    **said: str | int | bool | None,
+    **values: Any,
 ) -> None:
     """Write the repositories of a class into DIR.
 
@@ -89,36 +60,31 @@ def command(
     again, omitted options keep their previous values, which are reported.
     """
     from grader.bank.folders import Bank
-    from grader.integrations.github.classrooms import INSTRUCTOR, init_classroom
-    from grader.integrations.github.options import load_previous, merge_options
+    from grader.integrations.github.class_folders import INSTRUCTOR, init_classroom
     from grader.integrations.repositories.roster import parse_instant
     from grader.release.file import load_release
 
-    given = {name: value for name, value in said.items() if value is not None}
-    wishes, kept = merge_options(load_previous(folder / INSTRUCTOR), given)
-    if wishes.deadline:
-        parse_instant(wishes.deadline)
-    total = len(load_release(release).students)
-    with progress("writing", total) as done:
-        made = init_classroom(
-            release,
-            folder,
-            wishes,
-            Bank.open(banks),
-            pack=pack,
-            done=done,
-        )
-    notes = (*kept, *made.notes)
+    given = {n: v for n, v in pop_fields(ClassroomOptions, values).items() if v is not None}
+    options, kept = merge_options(load_previous(folder / INSTRUCTOR)[0], given)
+    if options.deadline:
+        parse_instant(options.deadline)
+    count = len(load_release(release).students)
+    with progress("writing", count) as done:
+        notes = init_classroom(release, folder, options, Bank.open(banks), pack=pack, done=done)
+    notes = [*kept, *notes]
     if as_json:
-        print_json({"folder": str(folder), "students": made.students, "notes": list(notes)})
+        print_json({"folder": str(folder), "students": count, "notes": notes})
         return
     for note in notes:
         click.echo(f"note: {note}", err=True)
     click.echo(f"{folder / 'student-template'}: starting point of the assignment; nothing secret")
-    who = counted(made.students, "student")
+    who = counted(count, "student")
     click.echo(f"{folder / 'students'}: the same with each student's notebook, for {who}")
-    if wishes.host == "classroom50":
+    if options.host is Host.CLASSROOM50:
         click.echo(f"{folder / 'classroom50'}: the bundle with autograder.py; nothing secret")
     click.echo(
         f"{folder / 'instructor'}: contains the answers; push it to a private repository only"
     )
+
+
+command.params[2:2] = field_options(ClassroomOptions, keeps=True)

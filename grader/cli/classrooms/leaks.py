@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from grader.cli.classrooms import students_option
 from grader.cli.options import bank_option, examples, json_option, print_json
 from grader.cli.progress import progress
 from grader.words import counted
@@ -31,13 +32,7 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="The release.json or sealed pack whose secrets to search for.",
 )
-@click.option(
-    "--student",
-    "students",
-    multiple=True,
-    metavar="ID",
-    help="Search for this student's keys only. Repeat for more students. Default: all students.",
-)
+@students_option("Search for this student's keys only.")
 @click.option(
     "--seconds",
     type=click.FloatRange(min=1),
@@ -76,18 +71,15 @@ def command(
     return 0 if found.is_clean else 1
 
 
+_SHOWN = ("path", "line", "kind", "detail")
+
+
 def _result_data(found: SearchResult) -> dict[str, object]:
     return {
         "release": found.release,
         "clean": found.is_clean,
         "findings": [
-            {
-                "path": one.path,
-                "line": one.line,
-                "kind": one.kind,
-                "detail": one.detail,
-                "encodings": list(one.how),
-            }
+            {**{name: getattr(one, name) for name in _SHOWN}, "encodings": list(one.how)}
             for one in found.findings
         ],
         "more": found.more,

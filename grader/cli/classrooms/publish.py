@@ -6,9 +6,8 @@ from pathlib import Path
 
 import click
 
-from grader.cli.classrooms import git_access, print_sent, repositories_of, repository_options
-from grader.cli.options import examples, json_option, print_json
-from grader.cli.progress import progress
+from grader.cli.classrooms import git_access, repository_options, send_files
+from grader.cli.options import examples, json_option
 
 
 @click.command(
@@ -16,7 +15,6 @@ from grader.cli.progress import progress
     epilog=examples(
         "grader classroom publish results --url https://github.com/ORG/midterm-{id}.git",
         "grader classroom publish results --roster roster.csv --student ada",
-        "grader classroom publish results --out feedback   # write files instead of pushing",
     ),
 )
 @click.argument("results", type=click.Path(path_type=Path))
@@ -29,12 +27,6 @@ from grader.cli.progress import progress
 @click.option(
     "--branch", default="feedback", show_default=True, metavar="NAME", help="Branch to write to."
 )
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="Write the files to DIR instead of pushing them.",
-)
 @repository_options
 @json_option
 def command(
@@ -42,7 +34,6 @@ def command(
     roster: Path | None,
     url: str,
     branch: str,
-    out: Path | None,
     students: tuple[str, ...],
     jobs: int,
     as_json: bool,
@@ -55,43 +46,22 @@ def command(
     written, or if there is nothing to send to a student named with --student.
     """
     from grader.integrations.exporting import class_results
-    from grader.integrations.github.feedback import feedback_files
-    from grader.integrations.repositories.publishing import SendOptions, send_all
+    from grader.integrations.github.actions import feedback_files
+    from grader.integrations.repositories.publishing import SendOptions
     from grader.integrations.results import join_names
     from grader.model.result import Standing
-    from grader.words import counted
 
     found = class_results(results, students)
-    graded = [r for r in found.results if r.feedback.standing is not Standing.MISSING]
-    nothing = [
-        r.feedback.student.id for r in found.results if r.feedback.standing is Standing.MISSING
-    ]
-    code = 1 if students and nothing else 0
+    everyone = {one.feedback.student.id: one for one in found.results}
+    nothing = [s for s, one in everyone.items() if one.feedback.standing is Standing.MISSING]
+    graded = {student: one for student, one in everyone.items() if student not in nothing}
     if nothing and not as_json:
         click.echo(f"note: {join_names(nothing)}: no submission, so there is no feedback", err=True)
-    if not graded:
-        if as_json:
-            print_json({("students" if out is None else "files"): [], "nothing": nothing})
-        else:
-            whom = f" to {join_names(nothing)}" if students else ": there are no submissions"
-            click.echo(f"There is nothing to send{whom}.")
-        return code
-    files = {r.feedback.student.id: feedback_files(r, results) for r in graded}
-    if out is not None:
-        from grader.integrations.exporting import move_folders_aside, write_exported
-        from grader.model.exported import Exported
-
-        flat = {f"{s}/{name}": data for s, mine in files.items() for name, data in mine.items()}
-        made = Exported(files=flat)
-        # The folders may be clones that contain students' files.
-        for note in move_folders_aside(made, out):
-            click.echo(f"note: {note}", err=True)
-        write_exported(made, out)
-        if as_json:
-            print_json({"files": [str(out / name) for name in flat], "nothing": nothing})
-        else:
-            click.echo(f"Wrote feedback for {counted(len(files), 'student')} to {out}.")
-        return code
+    if not graded and not as_json:
+        whom = f" to {join_names(nothing)}" if students else ": there are no submissions"
+        click.echo(f"There is nothing to send{whom}.")
+        return 1 if students else 0
+    files = {student: feedback_files(one, results) for student, one in graded.items()}
     how = SendOptions(
         branch=branch,
         message=f"Feedback on {found.title}\n",
@@ -99,7 +69,7 @@ def command(
         access=git_access(),
         jobs=jobs,
     )
-    to = repositories_of([r.feedback.student for r in graded], roster, url)
-    with progress("publishing", len(to)) as done:
-        sent = send_all(to, lambda student: files[student], how, done)
-    return max(code, print_sent(sent, as_json=as_json, nothing=nothing))
+    to = [one.feedback.student for one in graded.values()]
+    data = {"nothing": nothing} if as_json else None
+    code = send_files("publishing", to, files.__getitem__, how, roster, url, data)
+    return 1 if students and nothing else code

@@ -11,11 +11,12 @@ from pathlib import Path
 
 from grader.errors import SetupError
 from grader.integrations.base import StudentExporter, option
-from grader.integrations.places import NotebookLines, notebook_lines
+from grader.integrations.line_numbers import NotebookLines, notebook_lines
 from grader.integrations.results import VERDICT_TEXTS, join_names, open_parts, reason_text
 from grader.model.exported import Exported, Result
 from grader.model.grade import Verdict
-from grader.model.result import Feedback, ShownPart, ShownProblem, Standing
+from grader.model.result import Feedback, ShownProblem, Standing
+from grader.report import file_name
 from grader.text.escape import escape_markdown, neutralize, neutralize_line, to_one_line
 from grader.words import points
 
@@ -83,7 +84,7 @@ class Annotation:
 
 
 def annotation_lines(found: Iterable[Annotation]) -> str:
-    """The workflow commands that make GitHub show *found*, one per line.
+    """Returns the workflow commands that make GitHub show *found*, one per line.
 
     If a level has more than `MOST` annotations, its last command counts and names the rest.
     """
@@ -103,55 +104,45 @@ def annotation_lines(found: Iterable[Annotation]) -> str:
 
 def _workflow_command(one: Annotation) -> str:
     places = {"file": one.file, "line": one.line if one.file else None, "title": one.title}
-    told = ",".join(
-        f"{key}={_escape_property(str(value))}" for key, value in places.items() if value
+    properties = ",".join(
+        f"{key}={neutralize_line(str(value)).translate(_PROPERTY)}"
+        for key, value in places.items()
+        if value
     )
-    return f"::{one.level.value}{' ' if told else ''}{told}::{_escape_data(one.message)}"
+    message = neutralize(one.message).strip().translate(_DATA)
+    return f"::{one.level.value}{' ' if properties else ''}{properties}::{message}"
 
 
-def _escape_data(text: str) -> str:
-    # The percent sign first, or the other escapes would be escaped again.
-    tame = neutralize(text).strip()
-    return tame.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _escape_property(text: str) -> str:
-    flat = neutralize_line(text).replace("%", "%25")
-    return flat.replace(":", "%3A").replace(",", "%2C")
+_DATA = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+_PROPERTY = str.maketrans({"%": "%25", ":": "%3A", ",": "%2C"})
+"""How characters are escaped in a command's message and in its properties."""
 
 
 def annotations_of(
     result: Result, file: str, places: NotebookLines | None = None
 ) -> tuple[Annotation, ...]:
-    """Annotations of a result, at lines of the notebook *file* that *places* has."""
+    """Returns annotations of a result, at lines of the notebook *file* that *places* has."""
     feedback = result.feedback
     found = []
     if feedback.refusal:
         found.append(Annotation(level=Level.ERROR, message=feedback.refusal, file=file))
     found += [Annotation(level=Level.WARNING, message=w, file=file) for w in feedback.warnings]
-    troubles = feedback.run.troubles if feedback.run else ()
-    found += [
-        Annotation(
-            level=Level.ERROR,
-            title=f"code cell {trouble.number}",
-            message=trouble.error,
-            file=file,
-            line=places.line_of_cell(trouble.number, trouble.line) if places else None,
+    for trouble in feedback.run.troubles if feedback.run else ():
+        line = places.line_of_cell(trouble.number, trouble.line) if places else None
+        title = f"code cell {trouble.number}"
+        found.append(
+            Annotation(level=Level.ERROR, title=title, message=trouble.error, file=file, line=line)
         )
-        for trouble in troubles
-    ]
-    for problem in feedback.problems:
-        found += [
-            Annotation(
-                level=_LEVELS[part.verdict],
-                title=part.name,
-                message=_part_message(part),
-                file=file,
-                line=places.answers.get(part.name) if places else None,
+    parts = [part for problem in feedback.problems for part in problem.parts]
+    for part in [] if feedback.refusal else parts:
+        if level := _LEVELS.get(part.verdict):
+            worth = f"{points(part.points)} of {points(part.max_points)} points"
+            text = f"{VERDICT_TEXTS[part.verdict]}, {worth}. {to_one_line(reason_text(part))}"
+            line = places.answers.get(part.name) if places else None
+            message = text.strip()
+            found.append(
+                Annotation(level=level, title=part.name, message=message, file=file, line=line)
             )
-            for part in problem.parts
-            if part.verdict in _LEVELS and not feedback.refusal
-        ]
     return tuple(found)
 
 
@@ -164,26 +155,21 @@ _LEVELS = {
 }
 
 
-def _part_message(part: ShownPart) -> str:
-    worth = f"{points(part.points)} of {points(part.max_points)} points"
-    return f"{VERDICT_TEXTS[part.verdict]}, {worth}. {to_one_line(reason_text(part))}".strip()
-
-
 def summary_of(result: Result) -> str:
-    """A step's summary of one result, in GitHub's Markdown."""
+    """Returns a step's summary of one result, in GitHub's Markdown."""
     feedback = result.feedback
-    told = [_total_text(feedback)]
+    paragraphs = [_total_text(feedback)]
     if feedback.refusal:
-        told.append(feedback.refusal)
+        paragraphs.append(feedback.refusal)
     elif feedback.standing not in {Standing.GRADED, Standing.OPEN}:
-        told.append(f"{feedback.standing.value}.".capitalize())
-    told += [f"Warning: {text}." for text in feedback.warnings]
+        paragraphs.append(f"{feedback.standing.value}.".capitalize())
+    paragraphs += [f"Warning: {text}." for text in feedback.warnings]
     if feedback.run:
-        told.append(feedback.run.sentence)
+        paragraphs.append(feedback.run.sentence)
     waiting = open_parts(feedback.problems)
     if waiting:
-        told.append(f"Still open: {join_names(waiting)}.")
-    return markdown_summary(feedback.title, told, PART_COLUMNS, part_rows(feedback.problems))
+        paragraphs.append(f"Still open: {join_names(waiting)}.")
+    return markdown_summary(feedback.title, paragraphs, PART_COLUMNS, part_rows(feedback.problems))
 
 
 PART_COLUMNS = ("Part", "Points", "Verdict", "Read as", "Why")
@@ -194,7 +180,7 @@ def part_rows(problems: Iterable[ShownProblem]) -> list[Sequence[str]]:
     return [
         (
             part.name,
-            _points_text(part),
+            f"{points(part.points) or 'open'} of {points(part.max_points)}",
             VERDICT_TEXTS[part.verdict],
             part.answer or "",
             reason_text(part),
@@ -205,27 +191,22 @@ def part_rows(problems: Iterable[ShownProblem]) -> list[Sequence[str]]:
 
 
 def _total_text(feedback: Feedback) -> str:
-    """The total so far; no number while everything is open."""
+    """Returns the total so far; no number while everything is open."""
     if feedback.total is None:
         return f"No points yet, of {points(feedback.max_score)}"
     total = f"{points(feedback.score)} of {points(feedback.max_score)} points"
     return total if feedback.complete else f"{total} so far"
 
 
-def _points_text(part: ShownPart) -> str:
-    got = "open" if part.points is None else points(part.points)
-    return f"{got} of {points(part.max_points)}"
-
-
 def markdown_summary(
-    title: str, told: Iterable[str], head: Sequence[str], rows: Iterable[Sequence[str]]
+    title: str, paragraphs: Iterable[str], head: Sequence[str], rows: Iterable[Sequence[str]]
 ) -> str:
-    """A step's summary from plain text: a heading, one paragraph per sentence, and a table.
+    """Returns a step's summary from plain text: a heading, one paragraph per sentence, and a table.
 
     Truncated at whole rows if it exceeds GitHub's limit.
     """
     lines = [f"## {escape_markdown(title)}", ""]
-    for sentence in told:
+    for sentence in paragraphs:
         lines += [escape_markdown(sentence, most=2000), ""]
     lines += [_table_row(head), "|" + "---|" * len(head)]
     lines += [_table_row(row) for row in rows]
@@ -237,7 +218,7 @@ def _table_row(cells: Sequence[str]) -> str:
 
 
 def fit_lines(lines: Iterable[str], most: int = SUMMARY_BYTES) -> str:
-    """As many whole *lines* as fit in *most* bytes, and a sentence if some did not."""
+    """Returns as many whole *lines* as fit in *most* bytes, and a sentence if some did not."""
     kept: list[str] = []
     size = len(_CUT.encode())
     for line in lines:
@@ -249,7 +230,7 @@ def fit_lines(lines: Iterable[str], most: int = SUMMARY_BYTES) -> str:
 
 
 def stop_commands(text: str, token: str) -> str:
-    """*text* between lines that stop the runner from interpreting commands in it.
+    """Returns *text* between lines that stop the runner from interpreting commands in it.
 
     *token* must be random, have at least 128 bits, and be printed nowhere else. Raises SetupError
     if it is too short or occurs in the text.
@@ -271,3 +252,23 @@ def step_outputs(outputs: Mapping[str, str]) -> str:
     Line breaks in values become spaces, since Classroom 50's runner reads no other form.
     """
     return "".join(f"{name}={' '.join(value.split())}\n" for name, value in outputs.items())
+
+
+def feedback_files(result: Result, results: Path) -> dict[str, bytes]:
+    """Returns README.md, which GitHub shows, and the page that `grader report` wrote in *results*.
+
+    Raises SetupError if the page does not exist.
+    """
+    student = result.feedback.student.id
+    page = results / "feedback" / file_name(student, ".html")
+    try:
+        html = page.read_bytes()
+    except OSError:
+        raise SetupError(
+            f"there is no feedback page for '{student}'",
+            where=str(page),
+            fix="run `grader report` on these results first",
+        ) from None
+    text = summary_of(result)
+    text += "\nThe full feedback is in `feedback.html`: download it and open it in a browser.\n"
+    return {"README.md": text.encode("utf-8", "replace"), "feedback.html": html}

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from grader.errors import SetupError
 from grader.integrations.base import StudentExporter, option
@@ -121,9 +122,13 @@ def read_identity(environment: Mapping[str, str]) -> SubmissionIdentity:
 
     Raises SetupError that names missing variables.
     """
-    found = {name: environment.get(key, "").strip() for name, key in _REQUIRED.items()}
-    found["owner"] = found["owner"] or environment.get("USERNAME", "").strip()
-    missing = [_REQUIRED[name] for name, value in found.items() if not value]
+
+    def value(name: str) -> str:
+        return environment.get(name, "").strip()
+
+    found = {name: value(key) for name, key in _REQUIRED.items()}
+    found["owner"] = found["owner"] or value("USERNAME")
+    missing = [_REQUIRED[name] for name, text in found.items() if not text]
     if missing:
         raise SetupError(
             f"Classroom 50's runner did not set {', '.join(missing)}",
@@ -134,13 +139,13 @@ def read_identity(environment: Mapping[str, str]) -> SubmissionIdentity:
             f"'{found['submission']}' is not the tag of a submission",
             fix="set SUBMISSION_TAG to a tag that starts with submit/",
         )
-    number = environment.get("GITHUB_ACTOR_ID", "").strip()
+    number = value("GITHUB_ACTOR_ID")
     return SubmissionIdentity(
         **found,
         # Older runners do not set it, and support only individual work.
-        assignment_type=environment.get("ASSIGNMENT_TYPE", "").strip() or "individual",
-        review=environment.get("REVIEW_URL", "").strip() or found["commit"],
-        pushed_by=environment.get("GITHUB_ACTOR", "").strip(),
+        assignment_type=value("ASSIGNMENT_TYPE") or "individual",
+        review=value("REVIEW_URL") or found["commit"],
+        pushed_by=value("GITHUB_ACTOR"),
         pusher=int(number) if number.isascii() and number.isdigit() else None,
     )
 
@@ -154,7 +159,7 @@ def result_files(
     submitted_at: str | None = None,
     graded_at: str | None = None,
 ) -> Exported:
-    """`result.json` and `release-body.md`, which Classroom 50's runner reads.
+    """Returns `result.json` and `release-body.md`, which Classroom 50's runner reads.
 
     *scale* must be the same for a whole class, or its gradebook would add up unlike numbers.
     *submitted_at* and *graded_at* are ISO 8601. *submitted_at* defaults to the submission's time
@@ -162,64 +167,87 @@ def result_files(
     SetupError as `graded_problems` does, and if *scale* would lose more than half a hundredth of a
     point.
     """
-    problems = graded_problems(result, leave_out=leave_out)
-    parts = [(problem, part) for problem in problems for part in settled_parts(problem)]
-    tests = [_test_entry(problem, part, scale) for problem, part in parts]
-    score = sum(_whole_points(part.points or 0.0, scale, part.name) for _, part in parts)
-    most = sum(_whole_points(part.max_points, scale, part.name) for _, part in parts)
-    data: dict[str, object] = {
-        "schema": SCHEMA,
-        "classroom": whose.classroom,
-        "assignment": whose.assignment,
-        "assignment_type": whose.assignment_type,
-        "owner": whose.owner,
-        "submission": whose.submission,
-        "commit": whose.commit,
-        "release": whose.release,
-        "review": whose.review,
-        "datetime": _to_utc(submitted_at or result.submitted_at, result.feedback.student.id),
-        "score": score,
-        "max-score": most,
-        "tests": tests,
-    }
-    if graded_at:
-        data["graded_at"] = _to_utc(graded_at, result.feedback.student.id)
-    if whose.pushed_by:
-        data["submitted_by"] = {"username": whose.pushed_by, "id": whose.pusher}
-    # Plain ASCII, because the runner reads it in the machine's preferred encoding.
-    text = json.dumps(data, indent=2, allow_nan=False) + "\n"
+    tests = _tests(result, scale, leave_out)
+    score, most = _total(tests, "score"), _total(tests, "max-score")
+    text = result_json(whose, tests, submitted_at or result.submitted_at, graded_at)
     notes = [*omission_notes(result)]
     if scale != 1:
         notes.append(f"Classroom 50 supports only integers: {scale} of its points are 1 exam point")
-    off = Fraction(score, scale) - sum(Fraction(part.points or 0.0) for _, part in parts)
-    if abs(off) > Fraction(1, 10**5):
+    exact = sum(Fraction(test["points"]) for test in tests)
+    if abs(Fraction(score, scale) - exact) > Fraction(1, 10**5):
         notes.append(f"rounded to 1/{scale} of a point; the field `points` of each test is exact")
-    files = {
-        RESULT: text.encode(),
-        BODY: _release_body(result, problems, score, most, scale).encode(),
+    paragraphs = []
+    if scale != 1:
+        paragraphs.append(f"In Classroom 50: {score}/{most}, where 1 point counts as {scale}.")
+    if result.feedback.refusal:
+        paragraphs.append(result.feedback.refusal)
+    paragraphs += [f"Warning: {text}." for text in result.feedback.warnings]
+    earned, worth = (points(round(_total(tests, of), 6)) for of in ("points", "max-points"))
+    title = f"{result.feedback.title}: {earned} of {worth} points"
+    rows = part_rows(graded_problems(result, leave_out=leave_out))
+    body = markdown_summary(title, paragraphs, PART_COLUMNS, rows)
+    return Exported(files={RESULT: text, BODY: body.encode()}, notes=tuple(notes))
+
+
+def result_json(
+    whose: SubmissionIdentity,
+    tests: list[dict[str, Any]],
+    submitted_at: str | None,
+    graded_at: str | None = None,
+) -> bytes:
+    """Returns `result.json` with these *tests*; see `result_files`."""
+    identity = asdict(whose)
+    pusher = {"username": identity.pop("pushed_by"), "id": identity.pop("pusher")}
+    data: dict[str, object] = {
+        "schema": SCHEMA,
+        **identity,
+        "datetime": _to_utc(submitted_at, whose.owner),
+        "score": _total(tests, "score"),
+        "max-score": _total(tests, "max-score"),
+        "tests": tests,
     }
-    return Exported(files=files, notes=tuple(notes))
+    if graded_at:
+        data["graded_at"] = _to_utc(graded_at, whose.owner)
+    if whose.pushed_by:
+        data["submitted_by"] = pusher
+    # Plain ASCII, because the runner reads it in the machine's preferred encoding.
+    return (json.dumps(data, indent=2, allow_nan=False) + "\n").encode()
 
 
 def runner_outputs(
     result: Result, *, scale: int = SCALE, leave_out: bool = False
 ) -> dict[str, str]:
-    """`status` and `summary` for the runner's GITHUB_OUTPUT."""
-    parts = [p for one in graded_problems(result, leave_out=leave_out) for p in settled_parts(one)]
-    right = sum(_is_full(part) for part in parts)
-    score = sum(_whole_points(part.points or 0.0, scale, part.name) for part in parts)
-    most = sum(_whole_points(part.max_points, scale, part.name) for part in parts)
+    """Returns `status` and `summary` for the runner's GITHUB_OUTPUT."""
+    return outputs_of(_tests(result, scale, leave_out))
+
+
+def outputs_of(tests: list[dict[str, Any]]) -> dict[str, str]:
+    """Returns `status` and `summary` of these *tests* for the runner's GITHUB_OUTPUT."""
+    full, count = _total(tests, "passed"), len(tests)
+    score, most = _total(tests, "score"), _total(tests, "max-score")
     return {
-        "status": "success" if parts and right == len(parts) else "failure",
-        "summary": f"{score}/{most} (full points for {right} of {len(parts)} parts)",
+        "status": "success" if count and full == count else "failure",
+        "summary": f"{score}/{most} (full points for {full} of {count} parts)",
     }
 
 
-def _test_entry(problem: ShownProblem, part: ShownPart, scale: int) -> dict[str, object]:
+def _tests(result: Result, scale: int, leave_out: bool) -> list[dict[str, Any]]:
+    """Returns the entry of each settled part. Raises SetupError as `result_files` does."""
+    problems = graded_problems(result, leave_out=leave_out)
+    return [
+        _test_entry(problem, part, scale) for problem in problems for part in settled_parts(problem)
+    ]
+
+
+def _total(tests: list[dict[str, Any]], field: str) -> Any:
+    return sum(test[field] for test in tests)
+
+
+def _test_entry(problem: ShownProblem, part: ShownPart, scale: int) -> dict[str, Any]:
     return {
         "test-name": neutralize_line(f"{part.name} ({problem.title})"),
-        "passed": _is_full(part),
-        "score": _whole_points(part.points or 0.0, scale, part.name),
+        "passed": part.points is not None and part.points >= part.max_points,
+        "score": _whole_points(part.points, scale, part.name),
         "max-score": _whole_points(part.max_points, scale, part.name),
         "points": part.points,
         "max-points": part.max_points,
@@ -229,12 +257,8 @@ def _test_entry(problem: ShownProblem, part: ShownPart, scale: int) -> dict[str,
     }
 
 
-def _is_full(part: ShownPart) -> bool:
-    return part.points is not None and part.points >= part.max_points
-
-
-def _whole_points(earned: float, scale: int, name: str) -> int:
-    exact = Fraction(earned) * scale
+def _whole_points(earned: float | None, scale: int, name: str) -> int:
+    exact = Fraction(earned or 0.0) * scale
     whole = round(exact)
     if abs(exact - whole) > _LOST * scale:
         raise SetupError(
@@ -255,20 +279,3 @@ def _to_utc(text: str | None, student: str) -> str:
             fix="pass --submitted-at with, for example, the commit's date",
         ) from None
     return when.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _release_body(
-    result: Result, problems: tuple[ShownProblem, ...], score: int, most: int, scale: int
-) -> str:
-    feedback = result.feedback
-    kept = [part for problem in problems for part in settled_parts(problem)]
-    earned = points(round(sum(part.points or 0.0 for part in kept), 6))
-    worth = points(round(sum(part.max_points for part in kept), 6))
-    paragraphs = []
-    if scale != 1:
-        paragraphs.append(f"In Classroom 50: {score}/{most}, where 1 point counts as {scale}.")
-    if feedback.refusal:
-        paragraphs.append(feedback.refusal)
-    paragraphs += [f"Warning: {text}." for text in feedback.warnings]
-    title = f"{feedback.title}: {earned} of {worth} points"
-    return markdown_summary(title, paragraphs, PART_COLUMNS, part_rows(problems))

@@ -4,66 +4,140 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from grader.errors import SetupError
+from grader.integrations.base import option
+from grader.integrations.install import Source
 
 KEPT = "classroom.json"
 """File in the instructor's repository; nothing in it is secret."""
 SCHEMA = "systems-grader/classroom/v1"
+
+_ODD = frozenset("\"'`$\\<>|;&*?[]()#!~\n\r\t")
+"""Characters that are special in a shell or in YAML."""
+
+
+class Host(StrEnum):
+    """Where students' repositories are."""
+
+    GITHUB = "github"
+    CLASSROOM50 = "classroom50"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassroomOptions:
     """The instructor's options; an empty one has a default that depends on the release."""
 
-    host: str = "github"
-    owner: str = ""
-    url: str = ""
-    notebook: str = ""
-    deadline: str = ""
-    schedule: str = ""
-    branch: str = "main"
-    grader_source: str = ""
-    """Where pip installs the grader from in students' and the instructor's repositories."""
-    python: str = "3.12"
-    gpu_label: str = "gpu"
-    classroom: str = "CLASSROOM"
-    assignment: str = ""
-    scale: int = 100
-    sample: bool = True
-    """Whether the template has a practice notebook if it can't have the exam's own."""
+    host: Host = option(Host.GITHUB, help="Where the repositories are.")
+    owner: str = option(
+        "", metavar="ORG", help="GitHub organization or user that owns the students' repositories."
+    )
+    url: str = option("", metavar="PATTERN", help="URL of each repository, with {id} in it.")
+    notebook: str = option(
+        "", metavar="NAME", help="Name of the notebook file.  [default: SET.ipynb]"
+    )
+    deadline: str = option(
+        "", metavar="INSTANT", help="Deadline, such as 2026-12-01T23:59:00+01:00."
+    )
+    schedule: str = option(
+        "", metavar="CRON", help="Grading schedule, as a cron expression in UTC."
+    )
+    branch: str = option("main", metavar="NAME", help="Branch to collect.")
+    grader_source: str = option(
+        "",
+        metavar="URL@COMMIT|WHEEL",
+        help="Where pip gets the grader: a repository's URL at a commit, or a wheel's URL with "
+        "#sha256=.  [default: GRADER_SOURCE, or where this grader was installed from]",
+    )
+    python: str = option("3.12", metavar="VERSION", help="Python version of the workflows.")
+    gpu_label: str = option("gpu", metavar="LABEL", help="Label of the runners with a GPU.")
+    classroom: str = option(
+        "CLASSROOM", metavar="NAME", help="Name of the classroom in Classroom 50."
+    )
+    assignment: str = option("", metavar="NAME", help="Name of the assignment in Classroom 50.")
+    scale: int = option(
+        100,
+        least=1,
+        most=10_000,
+        metavar="N",
+        help="Classroom 50 points per exam point, as it supports only integers.",
+    )
+    sample: bool = option(
+        True,
+        help="If students have individual numbers, put a practice notebook into the template.",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PreviousRun:
-    """What an earlier run stored in the instructor's repository."""
+class Course(ClassroomOptions):
+    """Values for the templates of a class's files, with all defaults; none of them is secret."""
 
-    wishes: ClassroomOptions = ClassroomOptions()
-    notebooks: tuple[str, ...] = ()
-    """Notebooks that it put into the template."""
-    lost: bool = False
-    """Whether there was an earlier run that stored no options."""
+    title: str
+    source: Source
+    """Where the grader is installed from."""
+    torch: bool = False
+    cuda: bool = False
+    again: str = ""
+    """The command-line options that write the same files again."""
+    shared: str = ""
+    """The version that all students share, and so the same notebook; empty if there is none."""
+    sample_path: str = ""
+    """Path of the practice notebook in the template; empty if there is none."""
+
+    @property
+    def title_line(self) -> str:
+        """The title without characters that are special in a docstring."""
+        return "".join(c for c in self.title if c.isprintable() and c not in '"\\')
 
 
-def load_previous(instructor: Path) -> PreviousRun:
-    """Reads what an earlier run stored. Raises SetupError if the file can't be read."""
-    path = instructor / KEPT
+def check_options(options: ClassroomOptions) -> None:
+    """Raises SetupError for values that would break a workflow file."""
+    names = "notebook url deadline branch gpu_label python classroom assignment"
+    for name in names.split():
+        value = getattr(options, name)
+        odd = sorted(set(value) & _ODD | {c for c in value if not c.isprintable() or c.isspace()})
+        if odd or "${{" in value:
+            raise SetupError(
+                f"--{name.replace('_', '-')} '{value}' has characters that are special in a "
+                f"workflow: {' '.join(map(repr, odd))}",
+                fix="remove them",
+            )
+    if "{id}" not in options.url:
+        raise SetupError(
+            f"--url '{options.url}' does not contain {{id}}",
+            fix="write {id} in place of the student's id: https://github.com/ORG/midterm-{id}.git",
+        )
+    schedule = options.schedule
+    if set(schedule) - set("0123456789*/,- ") or len(schedule.split()) not in (0, 5):
+        raise SetupError(
+            f"--schedule '{schedule}' is not a cron schedule",
+            fix="write five cron fields, in UTC, such as '30 22 * * *'",
+        )
+
+
+def load_previous(instructor: Path) -> tuple[ClassroomOptions, list[str]]:
+    """Reads the options of an earlier run, and the notebooks that it put into the template.
+
+    Raises SetupError if the file can't be read.
+    """
+    path, plain = instructor / KEPT, ClassroomOptions()
+    if not path.exists():
+        return plain, []
     try:
         data = json.loads(path.read_bytes())
         if data["schema"] != SCHEMA:
             raise ValueError("another schema")
         # Earlier versions stored the name of a package, which anyone may own on an index.
         options = {n: v for n, v in data["options"].items() if n != "install"}
-        return PreviousRun(
-            wishes=ClassroomOptions(**_require_types(options)),
-            notebooks=tuple(str(name) for name in data["template_notebooks"]),
-        )
-    except FileNotFoundError:
-        return PreviousRun(lost=(instructor / ".github" / "workflows").is_dir())
+        if any(not isinstance(getattr(plain, n), type(v)) for n, v in options.items()):
+            raise TypeError("another type")
+        options["host"] = Host(options.get("host", plain.host))
+        return ClassroomOptions(**options), [str(name) for name in data["template_notebooks"]]
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise SetupError(
             "the options of an earlier run of `grader classroom init` can't be read",
@@ -72,75 +146,53 @@ def load_previous(instructor: Path) -> PreviousRun:
         ) from None
 
 
-def _require_types(options: Mapping[str, Any]) -> Mapping[str, Any]:
-    plain = ClassroomOptions()
-    for name, value in options.items():
-        if type(value) is not type(getattr(plain, name)):
-            raise TypeError(name)
-    return options
-
-
 def merge_options(
-    earlier: PreviousRun, given: Mapping[str, object]
+    earlier: ClassroomOptions, given: Mapping[str, object]
 ) -> tuple[ClassroomOptions, tuple[str, ...]]:
-    """The options of this run, and notes on options that it keeps from an earlier one.
+    """Returns the options of this run, and notes on options that it keeps from an earlier one.
 
     *given* has the options of this run by name; an empty one resets an earlier one.
     """
     plain = ClassroomOptions()
     now: dict[str, Any] = {n: getattr(plain, n) if v == "" else v for n, v in given.items()}
-    wishes = replace(earlier.wishes, **now)
-    kept = [(n, v) for n, v in _changed_options(earlier.wishes) if n not in given]
-    notes = []
-    if kept:
-        notes.append(
-            f"kept from the previous run:{format_options(kept)}; pass an option again to change it"
-            + (", or pass '' to reset it" if any(isinstance(v, str) for _, v in kept) else "")
-        )
-    if earlier.lost:
-        notes.append(
-            f"an earlier version wrote this folder without instructor/{KEPT}: if you used "
-            "options such as --deadline and --schedule, pass them again"
-        )
-    return wishes, tuple(notes)
+    merged = replace(earlier, **now)
+    kept = {n: v for n, v in changed_options(earlier).items() if n not in given}
+    if not kept:
+        return merged, ()
+    note = f"kept from the previous run:{format_options(kept)}; pass an option again to change it"
+    reset = ", or pass '' to reset it" if any(isinstance(v, str) for v in kept.values()) else ""
+    return merged, (note + reset,)
 
 
-def _changed_options(wishes: ClassroomOptions) -> Iterator[tuple[str, object]]:
-    """Yields name and value of each option that differs from its default."""
+def changed_options(options: ClassroomOptions) -> dict[str, object]:
+    """Returns name and value of each option that differs from its default."""
     plain = ClassroomOptions()
-    for field in fields(ClassroomOptions):
-        value = getattr(wishes, field.name)
-        if value != getattr(plain, field.name):
-            yield field.name, value
+    values = {field.name: getattr(options, field.name) for field in fields(ClassroomOptions)}
+    return {name: value for name, value in values.items() if value != getattr(plain, name)}
 
 
-def format_options(told: list[tuple[str, object]]) -> str:
-    """Names and values as command-line options, each preceded by a space.
+def format_options(options: Mapping[str, object]) -> str:
+    """Returns names and values as command-line options, each preceded by a space.
 
-    >>> options([("schedule", "5 23 * * *"), ("sample", False)])
+    >>> format_options({"schedule": "5 23 * * *", "sample": False})
     " --schedule '5 23 * * *' --no-sample"
     """
     written = []
-    for name, value in told:
-        option = name.replace("_", "-")
+    for name, value in options.items():
+        flag = name.replace("_", "-")
         if isinstance(value, bool):
-            written.append(f" --{option}" if value else f" --no-{option}")
+            written.append(f" --{flag}" if value else f" --no-{flag}")
         else:
-            written.append(f" --{option} {shlex.quote(str(value))}")
+            written.append(f" --{flag} {shlex.quote(str(value))}")
     return "".join(written)
 
 
-def command_line(wishes: ClassroomOptions) -> str:
-    """The command-line options that write the same files in another folder."""
-    return format_options([*_changed_options(wishes)])
-
-
-def stored_options(wishes: ClassroomOptions, notebooks: tuple[str, ...]) -> bytes:
-    """Content of the file that a later run reads."""
+def stored_options(options: ClassroomOptions, notebooks: Iterable[str]) -> bytes:
+    """Returns the content of the file that a later run reads."""
     data = {
         "schema": SCHEMA,
         "about": "The options of `grader classroom init`, which reuses them when it runs again.",
-        "options": dict(_changed_options(wishes)),
+        "options": changed_options(options),
         "template_notebooks": list(notebooks),
     }
     return (json.dumps(data, indent=1, ensure_ascii=False) + "\n").encode()

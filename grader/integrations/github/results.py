@@ -87,7 +87,7 @@ class Runner:
 
 
 def runners(result: Result, *, leave_out: bool = False) -> tuple[Runner, ...]:
-    """One runner for every problem with points to earn.
+    """Returns one runner for every problem with points to earn.
 
     The reporter shows two totals: one counts passing tests, the other adds their scores. So that
     both agree, a problem becomes tests of equal weight that pass in proportion to its points.
@@ -96,11 +96,12 @@ def runners(result: Result, *, leave_out: bool = False) -> tuple[Runner, ...]:
     found: list[Runner] = []
     scores = _Scores()
     for problem in graded_problems(result, leave_out=leave_out):
-        made = split_into_tests(settled_parts(problem))
-        if made is not None:
+        split = split_into_tests(settled_parts(problem))
+        if split is not None:
             # Warnings are shown once, not for every problem.
-            told = () if found else result.feedback.warnings
-            found.append(_problem_runner(problem, made, scores, result.feedback.refusal, told))
+            warnings = () if found else result.feedback.warnings
+            refusal = result.feedback.refusal
+            found.append(_problem_runner(problem, split, scores, refusal, warnings))
     return tuple(found)
 
 
@@ -115,7 +116,7 @@ class _Scores:
         self._sum = 0.0
 
     def of(self, step: Fraction) -> float | int:
-        """The score of the next test that is worth *step*."""
+        """Returns the score of the next test that is worth *step*."""
         self._exact += step
         value, wanted = float(step), float(self._exact)
         if self._sum + value != wanted:
@@ -125,7 +126,7 @@ class _Scores:
 
 
 def reporter_outputs(found: Iterable[Runner]) -> dict[str, str]:
-    """The step's outputs: one per runner, and `runners` with their ids."""
+    """Returns the step's outputs: one per runner, and `runners` with their ids."""
     listing = list(found)
     return {
         **{one.id: one.encoded_payload for one in listing},
@@ -134,7 +135,7 @@ def reporter_outputs(found: Iterable[Runner]) -> dict[str, str]:
 
 
 def reporter_files(result: Result, *, leave_out: bool = False) -> Exported:
-    """The reporter's JSON for every problem, for inspection or for other programs."""
+    """Returns the reporter's JSON for every problem, for inspection or for other programs."""
     made = runners(result, leave_out=leave_out)
     files = {
         f"{runner.id}.json": json_bytes({"variable": runner.variable, "payload": runner.payload})
@@ -145,92 +146,83 @@ def reporter_files(result: Result, *, leave_out: bool = False) -> Exported:
 
 
 def export_notes(result: Result, *, leave_out: bool = False) -> tuple[str, ...]:
-    """Notes on what the reporter's format can't represent of *result*."""
-    problems = graded_problems(result, leave_out=leave_out)
-    said = list(omission_notes(result))
-    for problem in problems:
-        made = split_into_tests(settled_parts(problem))
-        if made is not None and not made.exact:
-            said.append(
+    """Returns notes on what the reporter's format can't represent of *result*."""
+    notes, nothing = list(omission_notes(result)), []
+    for problem in graded_problems(result, leave_out=leave_out):
+        parts = settled_parts(problem)
+        split = split_into_tests(parts)
+        if split is None:
+            nothing += [f"q{problem.number}"] if parts else []
+        elif not split.exact:
+            notes.append(
                 f"problem {problem.number} earned {problem.points:.7g} points, exported as "
-                f"{made.points:.7g}, because the reporter counts tests of equal weight"
+                f"{split.points:.7g}, because the reporter counts tests of equal weight"
             )
-    nothing = [
-        f"q{p.number}"
-        for p in problems
-        if settled_parts(p) and split_into_tests(settled_parts(p)) is None
-    ]
     if nothing:
-        said.append(f"left out because they are worth no points: {join_names(nothing)}")
-    return tuple(said)
+        notes.append(f"left out because they are worth no points: {join_names(nothing)}")
+    return tuple(notes)
 
 
 def _problem_runner(
     problem: ShownProblem,
-    made: EqualSplit,
+    split: EqualSplit,
     scores: _Scores,
     refusal: str | None,
     warnings: Sequence[str],
 ) -> Runner:
     number = f"q{problem.number}"
-    tests = [test for one in made.quanta for test in _test_entries(one, made, problem, scores)]
+    tests = [test for one in split.quanta for test in _test_entries(one, split, problem, scores)]
     if refusal:
         tests[0]["test_code"] = neutralize_line(refusal)
-    most = sum(one.total for one in made.quanta) * made.step
-    passed = all(one.passed == one.total for one in made.quanta)
+    most = sum(one.total for one in split.quanta) * split.step
+    passed = all(one.passed == one.total for one in split.quanta)
     payload: dict[str, object] = {
         "version": _VERSION,
         "status": "pass" if passed else "fail",
         "max_score": _as_int_if_whole(float(most)),
         "tests": tests,
     }
-    waiting = open_parts([problem])
-    said = [f"warning: {text}" for text in warnings]
-    if waiting:
-        said.append(f"still open and not counted: {', '.join(waiting)}")
-    if said:
-        payload["message"] = neutralize_line("; ".join(said))
+    messages = [f"warning: {text}" for text in warnings]
+    if waiting := open_parts([problem]):
+        messages.append(f"still open and not counted: {', '.join(waiting)}")
+    if messages:
+        payload["message"] = neutralize_line("; ".join(messages))
     runner = Runner(id=number, payload=payload)
-    if len(runner.encoded_payload) + len(runner.variable) < _LONGEST_VARIABLE:
-        return runner
-    for test in tests:
-        test["test_code"] = ""
-    return Runner(id=number, payload=payload)
+    if len(runner.encoded_payload) + len(runner.variable) >= _LONGEST_VARIABLE:
+        for test in tests:
+            test["test_code"] = ""
+    return runner
 
 
 def _test_entries(
-    one: EqualTests, made: EqualSplit, problem: ShownProblem, scores: _Scores
+    one: EqualTests, split: EqualSplit, problem: ShownProblem, scores: _Scores
 ) -> list[dict[str, object]]:
-    """The tests, passing ones first; the first failing one has the reason."""
+    """Returns the tests, passing ones first; the first failing one has the reason."""
     name = one.part.name if one.part else f"problem {problem.number}"
     earned = points(one.part.points if one.part else problem.points)
-    worth = points(one.part.max_points if one.part else float(made.step * one.total))
+    worth = points(one.part.max_points if one.part else float(split.step * one.total))
     title = f"{name}: {earned} of {worth} points"
     why = _failure_text(one.part) if one.part else ""
-    tests: list[dict[str, object]] = []
-    for count in range(1, one.total + 1):
-        passes = count <= one.passed
-        place = f", {count} of {one.total}" if one.total > 1 else ""
-        tests.append(
-            {
-                "name": neutralize_line(f"{title}{place}"),
-                "status": "pass" if passes else "fail",
-                "score": scores.of(made.step) if passes else 0,
-                "message": None,
-                "test_code": why if count == one.passed + 1 else "",
-                "filename": "",
-                # The reporter prints any other value, and a missing one, as a line number.
-                "line_no": 0,
-                "duration": 0,
-            }
-        )
-    return tests
+    return [
+        {
+            "name": neutralize_line(f"{title}, {count} of {one.total}" if one.total > 1 else title),
+            "status": "pass" if count <= one.passed else "fail",
+            "score": scores.of(split.step) if count <= one.passed else 0,
+            "message": None,
+            "test_code": why if count == one.passed + 1 else "",
+            "filename": "",
+            # The reporter prints any other value, and a missing one, as a line number.
+            "line_no": 0,
+            "duration": 0,
+        }
+        for count in range(1, one.total + 1)
+    ]
 
 
 def _failure_text(part: ShownPart) -> str:
     answer = f", answer: {part.answer}" if part.answer else ""
-    told = f"{VERDICT_TEXTS[part.verdict]}{answer}\n{reason_text(part)}"[:_LONGEST_REASON]
-    return "\n".join(neutralize(f"  {row}") for row in told.strip().splitlines())
+    text = f"{VERDICT_TEXTS[part.verdict]}{answer}\n{reason_text(part)}"[:_LONGEST_REASON]
+    return "\n".join(neutralize(f"  {row}") for row in text.strip().splitlines())
 
 
 def _as_int_if_whole(value: float) -> float | int:

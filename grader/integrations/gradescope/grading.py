@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from grader.errors import GraderError, SetupError, SubmissionError
+from grader import notebook
+from grader.collect.folder import read_file
+from grader.errors import GraderError, SetupError
 from grader.files import write_atomic
 from grader.grading.settings import Settings
-from grader.integrations.github.autograding import grade_notebook
-from grader.integrations.gradescope.image import RELEASE, SETTINGS, RunSettings, time_limit
+from grader.integrations.github.autograding import GradedSubmission, grade_submission
+from grader.integrations.gradescope.autograder import RELEASE, SETTINGS, RunSettings
 from grader.integrations.gradescope.network import has_loopback, leave_open, network_problems
-from grader.integrations.gradescope.notebooks import ChosenNotebook, choose_notebook
-from grader.integrations.gradescope.people import SubmitterFinder, submitter_names
 from grader.integrations.gradescope.results import (
     FILE,
-    TextFormat,
-    Tiers,
     Visibility,
     counted_runs,
     earlier_counted_runs,
@@ -28,8 +28,8 @@ from grader.integrations.gradescope.results import (
     results_json,
     ungraded_result,
 )
-from grader.model import Limits, Release
-from grader.model.exported import Result
+from grader.model import Limits, Student
+from grader.notebook.self_description import read_owner
 from grader.release.file import load_release
 from grader.text.escape import to_one_line
 from grader.words import counted, points
@@ -50,7 +50,7 @@ log.addHandler(logging.NullHandler())
 
 def _run_settings(how: RunSettings, share: int) -> Settings:
     """Returns the settings for each of *share* runs, which together must fit into the time."""
-    whole = SHARE * time_limit(how.minutes) / share
+    whole = SHARE * how.time_limit / share
     ours = OURS_WITH_TORCH_MB if how.torch else OURS_MB
     return Settings(
         limits=Limits(
@@ -81,11 +81,11 @@ def autograde(root: Path) -> AutograderOutput:
     """
     metadata: Mapping[str, Any] = {}
     try:
-        metadata = _read_metadata(root)
-        done = _grade_submission(root, _load_settings(root / "source"), metadata)
-    except SubmissionError as error:
-        said = ". ".join(one.removesuffix(".") for one in (error.what, error.fix) if one)
-        done = _ungraded_output(f"Not graded: {said}.", metadata)
+        metadata = _read_json(
+            root / "submission_metadata.json",
+            "run this in Gradescope's container, which provides the file",
+        )
+        done = _grade(root, _load_settings(root / "source"), metadata)
     except Exception as error:
         if not isinstance(error, GraderError):
             log.exception("grading failed")
@@ -98,112 +98,125 @@ def autograde(root: Path) -> AutograderOutput:
     return done
 
 
-def _grade_submission(
-    root: Path, how: RunSettings, metadata: Mapping[str, Any]
-) -> AutograderOutput:
-    if how.rate is not None:
-        soon = rate_refusal(metadata, most=how.rate[0], minutes=how.rate[1])
+def _grade(root: Path, how: RunSettings, metadata: Mapping[str, Any]) -> AutograderOutput:
+    if how.limit is not None:
+        soon = rate_refusal(metadata, most=how.limit[0], minutes=how.limit[1])
         if soon is not None:
             return AutograderOutput(data=soon.results_json(), sentence=soon.sentence)
-    source = root / "source" / RELEASE
+    source, submission = root / "source" / RELEASE, root / "submission"
     release = load_release(source)
-    students = SubmitterFinder(release.students).of(metadata)
+    students = find_submitters(release.students, metadata)
     if not students:
-        who = submitter_names(metadata)
         return _ungraded_output(
-            f"Not graded: the exam has no notebook for {who}. No points are deducted. Ask your "
-            "instructor to add this e-mail or number to the roster, render the exam again, and "
-            "upload the new autograder.",
+            f"Not graded: the exam has no notebook for {_submitter_names(metadata)}. No points are "
+            "deducted. Ask your instructor to add this e-mail or number to the roster, render the "
+            "exam again, and upload the new autograder.",
             metadata,
         )
-    versions = {release.students[student].version for student in students} - {""}
-    chosen = choose_notebook(root / "submission", release.id, students, versions)
-    if chosen is None:
+    # A group submits one notebook, which has the numbers of one member.
+    named = set(_named_students(submission)) if len(students) > 1 else set()
+    whose = [student for student in students if student in named] or students
+    settings, published = _run_settings(how, len(whose)), how.solutions is not None
+    graded = [grade_submission(submission, one, source, settings, published) for one in whose]
+    found = [one for one in graded if one is not None]
+    if not found:
         return _ungraded_output(
             "Not graded: your submission contains no notebook. Submit the file that ends in "
             ".ipynb.",
             metadata,
         )
-    return _grade_notebook(release, source, how, metadata, students, chosen)
-
-
-def _grade_notebook(
-    release: Release,
-    source: Path,
-    how: RunSettings,
-    metadata: Mapping[str, Any],
-    students: Sequence[str],
-    chosen: ChosenNotebook,
-) -> AutograderOutput:
-    # A group submits one notebook, which has the numbers of one member.
-    whose = [chosen.student] if chosen.student is not None else list(students)
-    settings = _run_settings(how, len(whose))
-    results = [
-        grade_notebook(chosen.data, student, source, settings, published=how.solutions)
-        for student in whose
-    ]
     if network_problems(release) and not has_loopback(how.sandbox):
-        results = [leave_open(one, release) for one in results]
-    best = max(results, key=lambda one: one.feedback.score)
-    counted = counted_runs(metadata, minutes=how.rate[1]) if how.rate else ()
-    above = tuple(filter(None, (chosen.note, _group_note(best, students))))
-    data = results_json(
-        best, tiers=how.tiers, text_format=how.text_format, counted=counted, above=above
-    )
+        found = [replace(one, result=leave_open(one.result, release)) for one in found]
+    best = max(found, key=lambda one: one.result.feedback.score)
+    runs = counted_runs(metadata, minutes=how.limit[1]) if how.limit else ()
+    if best.result.feedback.total is None:
+        runs = runs[:-1]  # a submission without a score does not count toward the limit
+    above = tuple(_notes(best, students))
+    data = results_json(best.result, tiers=how.tiers, counted=runs, above=above)
     return AutograderOutput(data=data, sentence=_total_sentence(best))
 
 
-def _total_sentence(result: Result) -> str:
-    """The total, and why parts are open, if any are."""
-    shown = result.feedback
-    told = f"{shown.student.id}: {points(shown.score)} of {points(shown.max_score)} points"
+def _named_students(submission: Path) -> Iterator[str]:
+    """Yields the students that the submitted notebooks name."""
+    for path in [*submission.rglob("*.ipynb")][:20]:
+        with suppress(GraderError, OSError):
+            yield read_owner(notebook.read(read_file(path))).student
+
+
+def _notes(best: GradedSubmission, students: Sequence[str]) -> Iterator[str]:
+    yield from (f"{text}." for text in best.notes)
+    if len(students) > 1:
+        yield f"Graded with the numbers of {best.result.feedback.student.id}, for the whole group."
+
+
+def _total_sentence(best: GradedSubmission) -> str:
+    """Returns the total, and why parts are open, if any are."""
+    shown = best.result.feedback
+    total = f"{shown.student.id}: {points(shown.score)} of {points(shown.max_score)} points"
     parts = [part for problem in shown.problems for part in problem.parts if part.points is None]
     if not parts:
-        return told
+        return total
     count = counted(len(parts), "part is", "parts are")
-    return f"{told}; {count} open. {parts[0].name}: {to_one_line(parts[0].why, 200)}"
+    return f"{total}; {count} open. {parts[0].name}: {to_one_line(parts[0].why, 200)}"
 
 
-def _group_note(best: Result, students: Sequence[str]) -> str:
-    if len(students) < 2:
-        return ""
-    return f"Graded with the numbers of {best.feedback.student.id}, for the whole group."
+def find_submitters(students: Mapping[str, Student], metadata: Mapping[str, Any]) -> list[str]:
+    """Returns the ids of all submitters that are among *students*, without duplicates."""
+    emails = _unique_ids((s.email, s.id) for s in students.values() if s.email)
+    ids = _unique_ids((name, name) for name in students)
+    # If the roster has an e-mail, only it counts: another domain is another person.
+    bare = {name: student for name, student in ids.items() if not students[student].email}
+    found = []
+    for user in _users(metadata):
+        email, number = _fold_text(user.get("email")), _fold_text(user.get("id"))
+        local = bare.get(email.partition("@")[0])
+        found.append(emails.get(email) or ids.get(number) or ids.get(email) or local)
+    return [name for name in dict.fromkeys(found) if name is not None]
+
+
+def _submitter_names(metadata: Mapping[str, Any]) -> str:
+    """Returns the e-mails or user numbers of all submitters, for a message."""
+    shown = (
+        _fold_text(u.get("email")) or f"user {_fold_text(u.get('id'))}" for u in _users(metadata)
+    )
+    return ", ".join(shown) or "nobody"
+
+
+def _users(metadata: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    listed = metadata.get("users")
+    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+
+
+def _fold_text(value: object) -> str:
+    return str(value).strip().casefold() if isinstance(value, (str, int)) else ""
+
+
+def _unique_ids(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Maps folded names to ids; drops names that two students share."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for name, student in pairs:
+        found[name.strip().casefold()].add(student)
+    return {name: next(iter(ids)) for name, ids in found.items() if len(ids) == 1}
 
 
 def _ungraded_output(sentence: str, metadata: Mapping[str, Any]) -> AutograderOutput:
-    """A result without a score, which does not count toward the submission limit."""
-    try:
-        counted = earlier_counted_runs(metadata)
-    except SetupError:
-        counted = ()
-    return AutograderOutput(data=ungraded_result(sentence, counted=counted), sentence=sentence)
-
-
-def _read_metadata(root: Path) -> Mapping[str, Any]:
-    path = root / "submission_metadata.json"
-    return _read_json(path, "run this in Gradescope's container, which provides the file")
+    """Returns a result without a score, which does not count toward the submission limit."""
+    earlier: tuple[str, ...] = ()
+    with suppress(SetupError):
+        earlier = earlier_counted_runs(metadata)
+    data = ungraded_result(sentence, counted=list(earlier))
+    return AutograderOutput(data=data, sentence=sentence)
 
 
 def _load_settings(source: Path) -> RunSettings:
-    path = source / SETTINGS
-    data = _read_json(path, "upload the zip that `grader classroom gradescope` writes")
+    path, fix = source / SETTINGS, "upload the zip that `grader classroom gradescope` writes"
+    data = _read_json(path, fix)
     try:
-        return RunSettings(
-            tiers=Tiers(**{name: Visibility(tier) for name, tier in data["tiers"].items()}),
-            solutions=bool(data["solutions"]),
-            text_format=TextFormat(data["text"]),
-            rate=(int(data["rate"][0]), float(data["rate"][1])) if data["rate"] else None,
-            minutes=float(data["minutes"]),
-            memory_mb=int(data["memory_mb"]),
-            torch=bool(data["torch"]),
-            sandbox=str(data["sandbox"]),
-        )
-    except (KeyError, TypeError, ValueError, IndexError):
-        raise SetupError(
-            "the settings are not in the expected format",
-            where=str(path),
-            fix="upload the zip that `grader classroom gradescope` writes",
-        ) from None
+        tiers = {n: data[n] and Visibility(data[n]) for n in ("marks", "solutions", "output")}
+        return RunSettings(**{**data, **tiers})
+    except (KeyError, TypeError, ValueError):
+        what = "the settings are not in the expected format"
+        raise SetupError(what, where=str(path), fix=fix) from None
 
 
 def _read_json(path: Path, fix: str) -> Mapping[str, Any]:

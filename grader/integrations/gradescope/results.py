@@ -20,10 +20,11 @@ from grader.integrations.results import (
 )
 from grader.model.exported import Exported, Result
 from grader.model.result import Feedback, ShownPart, ShownProblem, Standing
-from grader.text.escape import escape_controls, escape_markdown, to_one_line
+from grader.text.escape import escape_controls, to_one_line
 from grader.words import counted as count
 
 FILE = "results.json"
+HIDDEN_TOTAL = "Gradescope hides the total from students while any test is hidden from them"
 
 
 class Visibility(StrEnum):
@@ -33,13 +34,6 @@ class Visibility(StrEnum):
     AFTER_DUE = "after_due_date"
     AFTER_PUBLISHED = "after_published"
     STAFF = "hidden"
-
-
-class TextFormat(StrEnum):
-    """How Gradescope renders text."""
-
-    TEXT = "text"
-    MARKDOWN = "md"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,26 +61,23 @@ class Gradescope(StudentExporter):
         Visibility.AFTER_PUBLISHED,
         help="When students see accepted answers, once the exam's feedback is published.",
     )
-    text: TextFormat = option(
-        TextFormat.TEXT, help="Format of the reasons: plain text or Markdown."
-    )
 
     def export(self, subject: Result) -> Exported:
         """Returns `results.json`, in which open parts have no score."""
         tiers = Tiers(marks=self.marks, solutions=self.solutions)
-        data = results_json(subject, tiers=tiers, text_format=self.text)
-        return Exported(files={FILE: data}, notes=export_notes(subject, tiers))
+        return Exported(
+            files={FILE: results_json(subject, tiers=tiers)}, notes=export_notes(subject, tiers)
+        )
 
 
 def results_json(
     result: Result,
     *,
     tiers: Tiers | None = None,
-    text_format: TextFormat = TextFormat.TEXT,
     counted: tuple[str, ...] = (),
     above: tuple[str, ...] = (),
 ) -> bytes:
-    """`results.json` of one submission.
+    """Returns `results.json` of one submission.
 
     An open part has no score, and the text lists it; while all parts are open, there is no total
     score either. *above* is plain text that precedes everything else. *counted* holds the times of
@@ -101,16 +92,16 @@ def results_json(
     tests: list[dict[str, object]] = []
     for problem in feedback.problems:
         tests += [
-            _test_entry(problem, place, who, text_format) for place in range(len(problem.parts))
+            _part_test(problem, place, part, who) for place, part in enumerate(problem.parts, 1)
         ]
         if feedback.published and _has_solution(problem):
-            tests.append(_solution_entry(problem, who, text_format))
+            tests.append(_solution_test(problem, who))
     data: dict[str, object] = {
         **({} if feedback.total is None else {"score": feedback.score}),
         "execution_time": round(result.seconds, 3),
         "output": escape_controls("\n".join((*above, _heading(feedback))).strip()),
         "output_format": "text",
-        "test_output_format": text_format.value,
+        "test_output_format": "text",
         "test_name_format": "text",
         "visibility": Visibility.ALWAYS.value,
         "stdout_visibility": who.output.value,
@@ -126,33 +117,33 @@ def results_json(
     return json_bytes(data)
 
 
-def ungraded_result(sentence: str, *, counted: tuple[str, ...] = ()) -> bytes:
-    """`results.json` without any score; *sentence* tells the student why.
+def ungraded_result(sentence: str, **extra: object) -> bytes:
+    """Returns `results.json` without any score; *sentence* tells the student why.
 
     Gradescope treats a file without a score as a failed autograder and records no points. It has
     no other way to say "no grade yet", and a 0 would claim that the work was judged.
     """
-    return _json_without_score(sentence, {"not_graded": True, "counted": list(counted)})
-
-
-def _json_without_score(sentence: str, extra: Mapping[str, object]) -> bytes:
-    told = escape_controls(sentence)
+    text = escape_controls(sentence)
     test = {
         "name": "Not graded",
         "name_format": "text",
-        "output": told,
+        "output": text,
         "output_format": "text",
         "status": "failed",
         "visibility": Visibility.ALWAYS.value,
     }
+    return _message_json(text, {"not_graded": True, "counted": [], **extra}, tests=[test])
+
+
+def _message_json(text: str, extra: Mapping[str, object], **more: object) -> bytes:
     return json_bytes(
         {
-            "output": told,
+            "output": text,
             "output_format": "text",
             "visibility": Visibility.ALWAYS.value,
             "stdout_visibility": Visibility.STAFF.value,
             "extra_data": extra,
-            "tests": [test],
+            **more,
         }
     )
 
@@ -170,32 +161,22 @@ class RateRefusal:
     sentence: str
 
     def results_json(self) -> bytes:
-        """`results.json` that keeps the last score, if any, and says when to submit again."""
+        """Returns `results.json` that keeps the last score, if any, and says when to submit
+        again."""
         extra = {"too_soon": True, "counted": list(self.counted), "score": self.score}
         if self.score is None:
-            return _json_without_score(self.sentence, extra)
-        data = {
-            "score": self.score,
-            "output": self.sentence,
-            "output_format": "text",
-            "visibility": Visibility.ALWAYS.value,
-            "stdout_visibility": Visibility.STAFF.value,
-            "extra_data": extra,
-            "tests": [],
-        }
-        return json_bytes(data)
+            return ungraded_result(self.sentence, **extra)
+        return _message_json(self.sentence, extra, score=self.score, tests=[])
 
 
 def rate_refusal(metadata: Mapping[str, Any], *, most: int, minutes: float) -> RateRefusal | None:
-    """The refusal of a submission that exceeds *most* within *minutes*; None if it is graded.
+    """Returns the refusal of a submission that exceeds *most* within *minutes*, or None.
 
     Compares the times of submissions, so a queue or a regrade changes nothing. Submissions that
     were themselves too soon, or failed because of an internal error, do not count. *metadata* is
     the content of `submission_metadata.json`; raises SetupError if its times can't be read.
     """
-    now = _parse_time(metadata.get("created_at"))
-    earlier = [when for when in earlier_counted_runs(metadata) if _parse_time(when) <= now]
-    recent = [when for when in earlier if now - _parse_time(when) < timedelta(minutes=minutes)]
+    recent = counted_runs(metadata, minutes=minutes)[:-1]
     if len(recent) < most:
         return None
     until = _parse_time(recent[-most]) + timedelta(minutes=minutes)
@@ -203,7 +184,7 @@ def rate_refusal(metadata: Mapping[str, Any], *, most: int, minutes: float) -> R
     limit = f"the limit is {count(most, 'submission')} within {minutes:g} minutes"
     return RateRefusal(
         until=until,
-        counted=tuple(recent),
+        counted=recent,
         score=score,
         sentence=f"Not graded: {limit}. Submit again after {until.isoformat(timespec='seconds')}."
         + ("" if score is None else " Your last score stays."),
@@ -211,25 +192,21 @@ def rate_refusal(metadata: Mapping[str, Any], *, most: int, minutes: float) -> R
 
 
 def counted_runs(metadata: Mapping[str, Any], *, minutes: float) -> tuple[str, ...]:
-    """The times of the submissions that count toward the limit, including this one."""
+    """Returns the times of the submissions that count toward the limit, this one last."""
     now = _parse_time(metadata.get("created_at"))
-    window = timedelta(minutes=minutes)
-    recent = [
-        when for when in earlier_counted_runs(metadata) if timedelta(0) < now - _parse_time(when)
-    ]
-    return (*(w for w in recent if now - _parse_time(w) < window), str(metadata["created_at"]))
+    past = ((when, now - _parse_time(when)) for when in earlier_counted_runs(metadata))
+    recent = (when for when, ago in past if timedelta(0) < ago < timedelta(minutes=minutes))
+    return (*recent, str(metadata["created_at"]))
 
 
 def earlier_counted_runs(metadata: Mapping[str, Any]) -> tuple[str, ...]:
-    """The times of earlier submissions that count toward the limit, oldest first.
+    """Returns the times of earlier submissions that count toward the limit, oldest first.
 
     Uses the list in the latest submission's results if there is one, because Gradescope passes
     on no older results.
     """
     previous = _previous_submissions(metadata)
-    if not previous:
-        return ()
-    results = previous[-1].get("results")
+    results = previous[-1].get("results") if previous else None
     extra = results.get("extra_data") if isinstance(results, Mapping) else None
     listing = extra.get("counted") if isinstance(extra, Mapping) else None
     if isinstance(listing, list):
@@ -247,10 +224,9 @@ def _previous_submissions(metadata: Mapping[str, Any]) -> list[Mapping[str, Any]
 
 def _last_score(metadata: Mapping[str, Any]) -> float | None:
     for one in reversed(_previous_submissions(metadata)):
-        score = one.get("score")
         try:
-            if score is not None and not one.get("autograder_error"):
-                return float(score)
+            if one.get("score") is not None and not one.get("autograder_error"):
+                return float(one["score"])
         except (TypeError, ValueError):
             continue
     return None
@@ -268,34 +244,33 @@ def _parse_time(value: object) -> datetime:
 
 
 def _heading(feedback: Feedback) -> str:
-    """The plain text above all tests."""
-    told = []
+    """Returns the plain text above all tests."""
+    lines = []
     if feedback.refusal:
-        told.append(feedback.refusal)
+        lines.append(feedback.refusal)
     elif feedback.standing is Standing.MISSING:
-        told.append("Your submission contains no notebook.")
-    told += [f"Warning: {text}." for text in feedback.warnings]
+        lines.append("Your submission contains no notebook.")
+    lines += [f"Warning: {text}." for text in feedback.warnings]
     if feedback.standing is Standing.WAITING:
-        told.append("A newer submission is not graded yet.")
+        lines.append("A newer submission is not graded yet.")
     waiting = open_parts(feedback.problems)
     if waiting:
-        told.append(f"Still open and not counted in the score: {join_names(waiting)}.")
+        lines.append(f"Still open and not counted in the score: {join_names(waiting)}.")
     if feedback.run:
-        told.append(feedback.run.sentence)
-        told += [f"Code cell {t.number}: {t.error}" for t in feedback.run.troubles]
-    return escape_controls("\n".join(told))
+        lines.append(feedback.run.sentence)
+        lines += [f"Code cell {t.number}: {t.error}" for t in feedback.run.troubles]
+    return "\n".join(lines)
 
 
-def _test_entry(
-    problem: ShownProblem, place: int, who: Tiers, text_format: TextFormat
-) -> dict[str, object]:
-    part = problem.parts[place]
+def _part_test(problem: ShownProblem, place: int, part: ShownPart, who: Tiers) -> dict[str, object]:
+    answer = f"Read as: {to_one_line(part.answer)}" if part.answer else ""
+    texts = (VERDICT_TEXTS[part.verdict], answer, escape_controls(reason_text(part)))
     data: dict[str, object] = {
         "name": to_one_line(f"{part.name} ({problem.title})"),
         "name_format": "text",
-        "number": f"{problem.number}.{place + 1}",
-        "output": _test_output(part, text_format),
-        "output_format": text_format.value,
+        "number": f"{problem.number}.{place}",
+        "output": "\n\n".join(filter(None, texts)),
+        "output_format": "text",
         "visibility": who.marks.value,
         "tags": [part.kind],
         "extra_data": {"name": part.name, "problem": problem.id, "verdict": part.verdict.value},
@@ -307,53 +282,33 @@ def _test_entry(
     return data
 
 
-def _test_output(part: ShownPart, text_format: TextFormat) -> str:
-    verdict = VERDICT_TEXTS[part.verdict]
-    if text_format is TextFormat.MARKDOWN:
-        answer = f"Read as: {escape_markdown(part.answer)}" if part.answer else ""
-        # No links, because the reason may quote the student's text.
-        why = reason_text(part).replace("](", "]\u200b(").replace("://", ":\u200b//")
-        return "\n\n".join(x for x in (f"**{verdict}**", answer, _without_html(why)) if x)
-    answer = f"Read as: {to_one_line(part.answer)}" if part.answer else ""
-    return "\n\n".join(x for x in (verdict, answer, escape_controls(reason_text(part))) if x)
-
-
-def _without_html(text: str) -> str:
-    """Markdown without HTML and images, so that nothing depends on Gradescope's sanitizer."""
-    return escape_controls(text).replace("&", "&amp;").replace("<", "&lt;").replace("![", "!&#91;")
-
-
 def _has_solution(problem: ShownProblem) -> bool:
     return bool(problem.solution) or any(part.accepted for part in problem.parts)
 
 
-def _solution_entry(
-    problem: ShownProblem, who: Tiers, text_format: TextFormat
-) -> dict[str, object]:
+def _solution_test(problem: ShownProblem, who: Tiers) -> dict[str, object]:
     accepted = [f"{p.name}: {p.accepted}" for p in problem.parts if p.accepted]
     text = "\n\n".join([*accepted, *([problem.solution] if problem.solution else [])])
     return {
-        "name": to_one_line(f"q{problem.number}, solution"),
+        "name": f"q{problem.number}, solution",
         "name_format": "text",
         "number": f"{problem.number}.{len(problem.parts) + 1}",
-        "output": _without_html(text)
-        if text_format is TextFormat.MARKDOWN
-        else escape_controls(text),
-        "output_format": text_format.value,
+        "output": escape_controls(text),
+        "output_format": "text",
         "visibility": who.solutions.value,
     }
 
 
 def export_notes(result: Result, tiers: Tiers) -> tuple[str, ...]:
-    """What the file does not show to everyone, and which parts have no score."""
-    feedback, said = result.feedback, []
+    """Returns what the file does not show to everyone, and which parts have no score."""
+    feedback, notes = result.feedback, []
     waiting = open_parts(feedback.problems)
     if waiting:
-        said.append(f"still open, so they have no score: {join_names(waiting)}")
-    said += warning_notes([result])
+        notes.append(f"still open, so they have no score: {join_names(waiting)}")
+    notes += warning_notes([result])
     shown = [tiers.marks] if feedback.problems else []
     if feedback.published and any(_has_solution(problem) for problem in feedback.problems):
         shown.append(tiers.solutions)
     if any(tier is not Visibility.ALWAYS for tier in shown):
-        said.append("Gradescope hides the total from students while any test is hidden from them")
-    return tuple(said)
+        notes.append(HIDDEN_TOTAL)
+    return tuple(notes)

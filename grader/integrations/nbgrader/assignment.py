@@ -25,6 +25,10 @@ class CourseConfig:
     """Whether a solution region outside of an answer cell is an error."""
     cell_seconds: float | None = 30.0
     """Time limit per cell; None for no limit."""
+    notes: tuple[str, ...] = ()
+    """Settings of the course that are not applied here and may change marks."""
+    file: str = ""
+    """The file with the settings; empty for nbgrader's defaults."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +75,7 @@ class SourceNotebook:
 
     @property
     def digest(self) -> str:
-        """A digest of what is executed; points are not part of it."""
+        """Digest of what is executed; points are not part of it."""
         cells = [[c.grade_id, c.type, c.source, c.is_locked, c.solution] for c in self.cells]
         return hashlib.sha256(json.dumps(cells).encode()).hexdigest()
 
@@ -87,14 +91,10 @@ class Assignment:
     """Other files, such as data, by path with `/` between folders."""
     config: CourseConfig = field(default_factory=CourseConfig)
     """Not stored with the results: it only says how to clear cells and how long they may run."""
-    notes: tuple[str, ...] = ()
-    """Settings of the course that are not applied here and may change marks."""
-    config_file: str = ""
-    """The file with the settings; empty for nbgrader's defaults."""
 
     @property
     def max_points(self) -> float:
-        """The total points of all notebooks."""
+        """Total points of all notebooks."""
         return round(sum(c.points for n in self.notebooks for c in n.cells if c.is_marked), 6)
 
     def mark_name(self, notebook: str, grade_id: str) -> str:

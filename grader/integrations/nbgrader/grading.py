@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
@@ -19,13 +20,13 @@ from grader.grading.batch import execute_all
 from grader.grading.run import WRITTEN_INTO, store_evidence, would_lose_marks
 from grader.grading.settings import Settings, StartProgress, no_progress
 from grader.grading.sources import NOTICES, assignment_of
-from grader.integrations.nbgrader.assignment import Assignment, SourceNotebook
+from grader.integrations.nbgrader.assignment import Assignment
 from grader.integrations.nbgrader.collecting import CollectedAssignment, collect_assignment
 from grader.integrations.nbgrader.marks import StudentWork, score_assignment
 from grader.integrations.nbgrader.overlay import NotebookOverlay
 from grader.integrations.nbgrader.source import files_digest, load_assignment, store_assignment
 from grader.model import Evidence, Limits, Outcome, Student, Submission
-from grader.registry import nearest
+from grader.registry import suggest
 from grader.release.papers import RELEASE
 
 _VARIABLES = (("NBGRADER_EXECUTION", "autograde"),)
@@ -72,29 +73,28 @@ def grade_assignment(
         _bind_results(book, assignment)
         book.add_students(Student(id=student) for student in found.submissions)
         works = {
-            student: _whole_submission(student, mine) for student, mine in found.submissions.items()
+            student: StudentWork(whole=_whole_submission(student, mine), notebooks=mine)
+            for student, mine in found.submissions.items()
         }
-        book.add_submissions(submission for submission, _ in works.values())
+        book.add_submissions(work.whole for work in works.values())
         book.set_setting(NOTICES, [asdict(n) for n in found.notices])
-        filing = _AssignmentGrader(book, assignment, settings, f"grade {submissions.name}")
-        for student, (whole, mine) in works.items():
-            if not only or student in only:
-                filing.add_student(student, whole.sha256, mine)
-        filing.run(started)
+        filer = _AssignmentFiler(book, assignment, settings, f"grade {submissions.name}")
+        filer.run({s: work for s, work in works.items() if not only or s in only}, started)
+    file = PurePosixPath(PurePath(assignment.config.file).name)
     return AssignmentRun(
         assignment=assignment,
-        executed=filing.executed,
-        kept=filing.kept,
-        unsettled=filing.unsettled,
+        executed=filer.executed,
+        kept=filer.kept,
+        unsettled=filer.unsettled,
         notices=(
-            *_unsupported_settings(assignment),
+            *(make_notice("warning", file, text) for text in assignment.config.notes),
             *(n for n in found.notices if not only or n.student in only),
         ),
     )
 
 
 def _limits(assignment: Assignment, limits: Limits, cell_seconds: float | None) -> Limits:
-    """*limits* with the time per cell from the caller, or else from the course.
+    """Returns *limits* with the time per cell from the caller, or else from the course.
 
     If the course allows a cell more time than a notebook has, the notebook's limit is raised.
     """
@@ -103,12 +103,6 @@ def _limits(assignment: Assignment, limits: Limits, cell_seconds: float | None) 
     whole = limits.notebook_seconds
     seconds = assignment.config.cell_seconds or whole
     return replace(limits, cell_seconds=seconds, notebook_seconds=max(seconds, whole))
-
-
-def _unsupported_settings(assignment: Assignment) -> list[Notice]:
-    """A notice for each setting of the course that is not applied."""
-    file = PurePath(assignment.config_file)
-    return [make_notice("warning", PurePosixPath(file.name), text) for text in assignment.notes]
 
 
 def _require_students(found: CollectedAssignment, only: tuple[str, ...], submissions: Path) -> None:
@@ -120,12 +114,8 @@ def _require_students(found: CollectedAssignment, only: tuple[str, ...], submiss
         )
     for student in only:
         if student not in found.submissions:
-            close = nearest(student, found.submissions)
-            raise SetupError(
-                f"'{student}' submitted nothing",
-                where=str(submissions),
-                fix=f"did you mean '{close}'?" if close else "check the name of the folder",
-            )
+            fix = suggest(student, found.submissions, "check the name of the folder")
+            raise SetupError(f"'{student}' submitted nothing", where=str(submissions), fix=fix)
 
 
 def _bind_results(book: Gradebook, assignment: Assignment) -> None:
@@ -143,24 +133,21 @@ def _bind_results(book: Gradebook, assignment: Assignment) -> None:
     book.set_setting(RELEASE, mine)
 
 
-def _whole_submission(
-    student: str, mine: Mapping[str, Submission]
-) -> tuple[Submission, Mapping[str, Submission]]:
-    """One submission that represents all notebooks of a student, and the notebooks."""
+def _whole_submission(student: str, mine: Mapping[str, Submission]) -> Submission:
+    """Returns one submission that represents all notebooks of a student."""
     if len(mine) == 1:
-        return next(iter(mine.values())), mine
+        return next(iter(mine.values()))
     digests = [[name, one.sha256] for name, one in sorted(mine.items())]
     newest = max(mine.values(), key=lambda one: one.received or "")
-    whole = Submission(
+    return Submission(
         student=student,
         path=str(Path(newest.path).parent),
         sha256=hashlib.sha256(json.dumps(digests).encode()).hexdigest(),
         received=newest.received,
     )
-    return whole, mine
 
 
-class _AssignmentGrader:
+class _AssignmentFiler:
     """Executes what one run needs, and stores evidence and grades in the gradebook."""
 
     def __init__(self, book: Gradebook, assignment: Assignment, settings: Settings, why: str):
@@ -170,79 +157,64 @@ class _AssignmentGrader:
         self._settings = replace(
             settings, variables=_VARIABLES, files=tuple(sorted(assignment.files.items()))
         )
-        self._beside = files_digest(assignment)
+        how = self._settings.fingerprint(()), files_digest(assignment)
+        self._fingerprints = {
+            n.name: hashlib.sha256(json.dumps([how[0], n.digest, how[1]]).encode()).hexdigest()[:16]
+            for n in assignment.notebooks
+        }
+        """How each notebook is executed, and with which cells."""
         self._run = book.begin_run(why)
-        self._works: dict[str, StudentWork] = {}
-        self._evidence: dict[str, dict[str, Evidence]] = {}
-        self._todo: dict[str, list[Submission]] = {n.name: [] for n in assignment.notebooks}
 
-    def add_student(self, student: str, sha256: str, mine: Mapping[str, Submission]) -> None:
-        """Adds a student with the existing evidence."""
-        found = self._evidence[student] = {}
-        self._works[student] = StudentWork(
-            student=student, handed_in=mine, evidence=found, sha256=sha256
-        )
-        for notebook in self._assignment.notebooks:
-            submission = mine.get(notebook.name)
-            if submission is None or submission.refusal is not None:
-                continue
-            fingerprint = self._fingerprint(notebook)
-            evidence = (
-                None
-                if self._settings.again
-                else self._book.find_evidence(submission.sha256, fingerprint)
-            )
-            if evidence is None or evidence.disturbed:
-                self._todo[notebook.name].append(submission)
-            else:
-                found[notebook.name] = evidence
-                self.kept += 1
-
-    def run(self, started: StartProgress) -> None:
-        """Executes the remaining notebooks, and stores the grade of every student."""
-        self.executed = sum(map(len, self._todo.values()))
-        waiting = {s: self._remaining_notebooks(s) for s in self._works}
-        for student in [s for s, awaited in waiting.items() if not awaited]:
-            self._store_grade(student)
+    def run(self, works: Mapping[str, StudentWork], started: StartProgress) -> None:
+        """Executes the notebooks without evidence, and stores the grade of every student."""
+        todo = {n: list(self._load_evidence(n, works)) for n in self._fingerprints}
+        waiting = Counter(one.student for each in todo.values() for one in each)
+        self.executed = waiting.total()
+        for student, work in works.items():
+            if student not in waiting:
+                self._store_grade(work)
         done = started(self.executed)
-        for notebook, submission, evidence in self._execute_remaining():
-            student = submission.student
-            self._evidence[student][notebook] = evidence
-            waiting[student].discard(notebook)
-            if not waiting[student]:
-                self._store_grade(student)
-            done(student)
-
-    def _remaining_notebooks(self, student: str) -> set[str]:
-        return {n for n, todo in self._todo.items() if any(s.student == student for s in todo)}
-
-    def _execute_remaining(self) -> Iterator[tuple[str, Submission, Evidence]]:
         for notebook in self._assignment.notebooks:
             settings = replace(self._settings, overlay=NotebookOverlay(notebook))
-            todo = self._todo[notebook.name]
             with (
                 signals.delay_interrupts() as stopped,
-                closing(execute_all(todo, (), settings, stopped=stopped)) as results,
+                closing(execute_all(todo[notebook.name], (), settings, stopped=stopped)) as results,
             ):
                 for submission, evidence in results:
-                    yield notebook.name, submission, self._store_evidence(notebook, evidence)
+                    work = works[submission.student]
+                    self._store_evidence(work, notebook.name, evidence)
+                    waiting[submission.student] -= 1
+                    if not waiting[submission.student]:
+                        self._store_grade(work)
+                    done(submission.student)
 
-    def _store_evidence(self, notebook: SourceNotebook, evidence: Evidence) -> Evidence:
-        """Stores and returns evidence, and counts it if an internal error disturbed it."""
-        kept = store_evidence(self._book, evidence, self._fingerprint(notebook))
+    def _load_evidence(
+        self, notebook: str, works: Mapping[str, StudentWork]
+    ) -> Iterator[Submission]:
+        """Adds stored evidence of *notebook* to *works*; yields the submissions without any."""
+        for work in works.values():
+            submission = work.notebooks.get(notebook)
+            if submission is None or submission.refusal is not None:
+                continue
+            evidence = None
+            if not self._settings.again:
+                evidence = self._book.find_evidence(submission.sha256, self._fingerprints[notebook])
+            if evidence is None or evidence.disturbed:
+                yield submission
+            else:
+                work.evidence[notebook] = evidence
+                self.kept += 1
+
+    def _store_evidence(self, work: StudentWork, notebook: str, evidence: Evidence) -> None:
+        """Stores evidence, and counts it if an internal error disturbed it."""
+        kept = store_evidence(self._book, evidence, self._fingerprints[notebook])
         self.unsettled += kept.outcome is Outcome.REFUSED or bool(kept.disturbed)
-        return kept
+        work.evidence[notebook] = kept
 
-    def _store_grade(self, student: str) -> None:
-        work = self._works[student]
+    def _store_grade(self, work: StudentWork) -> None:
         found = work.evidence.values()
         failed = any(e.outcome is Outcome.REFUSED or e.disturbed for e in found)
         grade = score_assignment(self._assignment, work)
         if failed and would_lose_marks(self._book, grade):
             return  # keep what an earlier run settled for the same files
         self._book.put_grade(grade, run=self._run)
-
-    def _fingerprint(self, notebook: SourceNotebook) -> str:
-        """Identifies how a notebook is executed, and with which cells."""
-        how = [self._settings.fingerprint(()), notebook.digest, self._beside]
-        return hashlib.sha256(json.dumps(how).encode()).hexdigest()[:16]

@@ -1,39 +1,71 @@
-"""Marks an nbgrader notebook from its evidence, by nbgrader's own rule. A pure function."""
+"""Marks an nbgrader notebook from its evidence, by the rule of nbgrader 0.9. A pure function."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from grader import __version__
 from grader.grading.score import hold_open
 from grader.integrations.nbgrader.assignment import Assignment, SourceCell, SourceNotebook
-from grader.integrations.nbgrader.rule import STDERR, UndecidedError, earned_points, outputs_in
 from grader.integrations.nbgrader.source import release_of
-from grader.model import Answer, CellRun, Evidence, Grade, Mark, Outcome, Submission, Verdict
+from grader.model import CellRun, Evidence, Grade, Mark, Outcome, Submission, Verdict
 from grader.model.evidence import Raw
 from grader.words import points as shown
 
 TESTS, MANUAL, TASK = "tests", "manual", "task"
 """Kinds of marks."""
+ERROR, STDERR, RESULT = "error", "stderr", "result"
+"""Kinds of outputs that decide about points."""
 
 _SHOWN = 4_000
 """Characters of a written answer that a mark contains."""
+
+
+class UndecidedError(Exception):
+    """nbgrader would stop with an error here; the message says why."""
+
+
+def earned_points(outputs: Sequence[Sequence[str]], points: float) -> float:
+    """Returns the points of a cell worth *points*, by what it put out in this order.
+
+    The first error, text on stderr, or result decides. A result that is a number of at least 0 is
+    the points earned; any other result, and no result, earns all points. Raises UndecidedError.
+    """
+    for kind, *rest in outputs:
+        if kind in (ERROR, STDERR):
+            return 0.0
+        if kind == RESULT:
+            return _result_points(rest[0] if rest else "", points)
+    return points
+
+
+def _result_points(text: str, points: float) -> float:
+    if not text:
+        raise UndecidedError("its result has no text")
+    try:
+        number = float(text)
+    except ValueError:
+        return points
+    if not number >= 0:  # not a number as well
+        return points
+    if number > points:
+        raise UndecidedError(f"its result is {number:g}, more than its {points:g} points")
+    return number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudentWork:
     """One student's submissions and evidence, by notebook."""
 
-    student: str
-    handed_in: Mapping[str, Submission]
-    evidence: Mapping[str, Evidence]
-    sha256: str
-    """Digest of all submitted notebooks."""
+    whole: Submission
+    """Represents all notebooks."""
+    notebooks: Mapping[str, Submission]
+    evidence: dict[str, Evidence] = field(default_factory=dict)
 
 
 def score_assignment(assignment: Assignment, work: StudentWork) -> Grade:
-    """The grade for a student's evidence. The same arguments give the same grade."""
+    """Returns the grade for a student's evidence. The same arguments give the same grade."""
     marks = tuple(
         mark
         for notebook in assignment.notebooks
@@ -41,11 +73,11 @@ def score_assignment(assignment: Assignment, work: StudentWork) -> Grade:
     )
     first = next(iter(work.evidence.values()), None)
     environment = dict(first.environment) if first else {}
-    environment["notebooks"] = {name: s.sha256 for name, s in work.handed_in.items()}
+    environment["notebooks"] = {name: s.sha256 for name, s in work.notebooks.items()}
     return Grade(
-        student=work.student,
+        student=work.whole.student,
         exam=assignment.name,
-        submission_sha256=work.sha256,
+        submission_sha256=work.whole.sha256,
         marks=marks,
         engine=__version__,
         release=release_of(assignment),
@@ -53,115 +85,82 @@ def score_assignment(assignment: Assignment, work: StudentWork) -> Grade:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Judgment:
-    """The judgment of one cell, before it becomes a mark."""
-
-    points: float | None
-    verdict: Verdict
-    feedback: str
-    answer: str | None = None
-
-
 def _score_notebook(
     assignment: Assignment, notebook: SourceNotebook, work: StudentWork
 ) -> Iterator[Mark]:
-    whole = _judge_notebook(notebook.name, work)
     evidence = work.evidence.get(notebook.name)
     for cell in notebook.cells:
         if not cell.is_marked:
             continue
-        found = whole or _judge_cell(cell, evidence)
-        mark = Mark(
+        open_mark = Mark(
             problem=notebook.name,
             part=cell.grade_id,
             name=assignment.mark_name(notebook.name, cell.grade_id),
             kind=TASK if cell.task else TESTS if cell.is_tests else MANUAL,
-            points=found.points,
+            points=None,
             max_points=cell.points,
-            verdict=found.verdict,
+            verdict=Verdict.UNSETTLED,
             mistake=None,
-            answer=found.answer,
-            feedback=found.feedback,
+            answer=None,
+            feedback="",
         )
+        mark = _judge_cell(open_mark, cell, work.notebooks.get(notebook.name), evidence)
         yield mark if evidence is None else hold_open(mark, evidence, cell.grade_id)
 
 
-def _judge_notebook(name: str, work: StudentWork) -> _Judgment | None:
-    """The judgment of every cell of a notebook that did not run; None if it ran."""
-    submission, evidence = work.handed_in.get(name), work.evidence.get(name)
+def _judge_cell(
+    mark: Mark, cell: SourceCell, submission: Submission | None, evidence: Evidence | None
+) -> Mark:
     if submission is None:
-        what = f"Your submission does not contain the notebook '{name}'."
-        return _Judgment(points=0.0, verdict=Verdict.ABSENT, feedback=what)
+        what = f"Your submission does not contain the notebook '{mark.problem}'."
+        return replace(mark, points=0.0, verdict=Verdict.ABSENT, feedback=what)
     if submission.refusal is not None:
-        return _Judgment(points=None, verdict=Verdict.UNREADABLE, feedback=submission.refusal)
+        return replace(mark, verdict=Verdict.UNREADABLE, feedback=submission.refusal)
     if evidence is None or evidence.outcome is Outcome.REFUSED:
         why = (evidence and evidence.note) or (
             "the notebook could not be run because of an internal error; no points are deducted"
         )
-        return _Judgment(points=None, verdict=Verdict.UNSETTLED, feedback=why)
-    return None
-
-
-def _judge_cell(cell: SourceCell, evidence: Evidence | None) -> _Judgment:
-    answer = evidence.answers.get(cell.grade_id) if evidence else None
-    if evidence is None or answer is None or answer.raw is None:
-        return _judge_missing(answer)
+        return replace(mark, feedback=why)
+    answer = evidence.answers.get(cell.grade_id)
+    if answer is None or answer.raw is None:
+        why = (answer and answer.absent) or "the evidence does not contain it"
+        return replace(mark, feedback=f"This needs manual grading: {why}.")
     if cell.is_tests:
-        return _judge_tests(cell, answer.raw, evidence)
-    return _judge_written(cell, answer.raw)
+        return _judge_tests(mark, answer.raw, evidence)
+    return _judge_written(mark, answer.raw)
 
 
-def _judge_missing(answer: Answer | None) -> _Judgment:
-    why = (answer and answer.absent) or "the evidence does not contain it"
-    return _Judgment(
-        points=None,
-        verdict=Verdict.UNSETTLED,
-        feedback=f"This needs manual grading: {why}.",
-    )
-
-
-def _judge_written(cell: SourceCell, raw: Raw) -> _Judgment:
+def _judge_written(mark: Mark, raw: Raw) -> Mark:
     if raw.get("untouched") is True:
-        return _Judgment(points=0.0, verdict=Verdict.ABSENT, feedback="No response.")
-    return _Judgment(
-        points=None,
-        verdict=Verdict.UNSETTLED,
-        feedback="This is graded manually.",
-        answer=None if cell.task else _truncate(str(raw.get("v", ""))),
+        return replace(mark, points=0.0, verdict=Verdict.ABSENT, feedback="No response.")
+    text = str(raw.get("v", ""))
+    if len(text) > _SHOWN:
+        more = f" […] (the first {_SHOWN:,} characters; see the notebook for the rest)"
+        text = text[:_SHOWN] + more
+    return replace(
+        mark, feedback="This is graded manually.", answer=None if mark.kind == TASK else text
     )
 
 
-def _truncate(written: str) -> str:
-    """*written*, truncated with a visible note if it is too long for a mark."""
-    more = f" […] (the first {_SHOWN:,} characters; see the notebook for the rest)"
-    return written if len(written) <= _SHOWN else written[:_SHOWN] + more
-
-
-def _judge_tests(cell: SourceCell, raw: Raw, evidence: Evidence) -> _Judgment:
-    outputs = outputs_in(raw)
+def _judge_tests(mark: Mark, raw: Raw, evidence: Evidence) -> Mark:
+    listed = raw.get("v")
+    entries = listed if isinstance(listed, list) else []
+    outputs = [[str(part) for part in e] for e in entries if isinstance(e, list | tuple) and e]
     try:
-        points = earned_points(outputs, cell.points)
+        points = earned_points(outputs, mark.max_points)
     except UndecidedError as reason:
-        return _Judgment(
-            points=None,
-            verdict=Verdict.UNSETTLED,
-            feedback=f"The tests' output can't be read: {reason}. nbgrader would stop with an "
-            "error; this needs manual grading.",
-        )
-    if points >= cell.points and not _has_failed(outputs):
-        return _Judgment(points=points, verdict=Verdict.CORRECT, feedback="The tests passed.")
-    if points > 0:
-        said = f"The tests gave {shown(points)} of {shown(cell.points)} points."
-        return _Judgment(points=points, verdict=Verdict.PARTIAL, feedback=said)
-    run = next((one for one in evidence.cells if one.index == raw.get("index")), None)
-    return _Judgment(
-        points=points, verdict=Verdict.INCORRECT, feedback=_failure_reason(outputs, run)
-    )
-
-
-def _has_failed(outputs: list[list[str]]) -> bool:
-    return bool(outputs) and outputs[0][0] != "result"
+        text = f"The tests' output can't be read: {reason}. nbgrader would stop with an error; "
+        return replace(mark, feedback=text + "this needs manual grading.")
+    has_failed = bool(outputs) and outputs[0][0] != RESULT
+    if points >= mark.max_points and not has_failed:
+        verdict, text = Verdict.CORRECT, "The tests passed."
+    elif points > 0:
+        text = f"The tests gave {shown(points)} of {shown(mark.max_points)} points."
+        verdict = Verdict.PARTIAL
+    else:
+        run = next((one for one in evidence.cells if one.index == raw.get("index")), None)
+        verdict, text = Verdict.INCORRECT, _failure_reason(outputs, run)
+    return replace(mark, points=points, verdict=verdict, feedback=text)
 
 
 def _failure_reason(outputs: list[list[str]], run: CellRun | None) -> str:

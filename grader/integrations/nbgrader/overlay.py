@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from grader.integrations.nbgrader.assignment import SourceCell, SourceNotebook
-from grader.integrations.nbgrader.metadata import cell_checksum, grade_id
-from grader.integrations.nbgrader.rule import OUTPUTS, WRITTEN
+from grader.integrations.nbgrader.cells import cell_checksum, grade_id
 from grader.model import Answer, Raw
 from grader.model.evidence import Overlay
 from grader.notebook import Cell
 from grader.notebook.cells import CellType
 
+OUTPUTS, WRITTEN = "outputs", "written"
+"""Tags in evidence: the outputs of a test cell, and the text that a student wrote."""
 _LONGEST = 20_000
 """Characters kept of a written answer."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
@@ -19,9 +19,8 @@ from grader.integrations.nbgrader.assignment import (
     SourceCell,
     SourceNotebook,
 )
+from grader.integrations.nbgrader.cells import clear_answers, source_cell
 from grader.integrations.nbgrader.course import load_course
-from grader.integrations.nbgrader.metadata import source_cell
-from grader.integrations.nbgrader.regions import clear_answers
 from grader.notebook import Notebook
 
 FILE = "assignment.json"
@@ -34,14 +33,14 @@ _NOT_COPIED = (".ipynb_checkpoints", "__pycache__")
 
 
 def load_assignment(path: Path) -> Assignment:
-    """The assignment whose source is *path*: the folder `source/NAME` of a course, or a notebook.
+    """Loads the assignment whose source is the folder *path*, `source/NAME`, or one notebook.
 
     Raises SetupError for notebooks that nbgrader would reject, and for ones that need its kernel.
     """
+    folder, others = path, {}
     if path.suffix == ".ipynb":
-        files, name, others = [path], path.parent.name, {}
-        if path.parent.parent.name != "source":
-            name = path.stem
+        files, folder = [path], path.parent
+        name = folder.name if folder.parent.name == "source" else path.stem
     else:
         files, name = sorted(path.glob("*.ipynb")), path.resolve().name
         others = dict(_other_files(path))
@@ -51,22 +50,15 @@ def load_assignment(path: Path) -> Assignment:
             where=str(path),
             fix="pass the course's folder source/ASSIGNMENT, or one notebook",
         )
-    course = load_course(path.parent if path.suffix == ".ipynb" else path)
-    notebooks = tuple(_load_notebook(file, course.config) for file in files)
+    config = load_course(folder)
+    notebooks = tuple(_load_notebook(file, config) for file in files)
     if not any(cell.is_marked for each in notebooks for cell in each.cells):
         raise SetupError(
             "no cell of these notebooks is graded by nbgrader",
             where=str(path),
             fix="pass the notebooks in source/, which have nbgrader's metadata",
         )
-    return Assignment(
-        name=name,
-        notebooks=notebooks,
-        files=others,
-        config=course.config,
-        notes=course.notes,
-        config_file=course.file,
-    )
+    return Assignment(name=name, notebooks=notebooks, files=others, config=config)
 
 
 def _other_files(folder: Path) -> Iterator[tuple[str, bytes]]:
@@ -93,12 +85,19 @@ def _load_notebook(file: Path, config: CourseConfig) -> SourceNotebook:
         read = notebook.read(file.read_bytes())
     except SubmissionError as error:
         raise SetupError(error.what, where=where, fix="save it again in Jupyter") from None
-    _require_python(read, where)
-    cells = tuple(_source_cells(read, where, config))
-    twice = [name for name, n in Counter(c.grade_id for c in cells).items() if n > 1]
-    if twice:
+    spec = read.metadata.get("kernelspec")
+    language = spec.get("language", "python") if isinstance(spec, Mapping) else "python"
+    if language != "python":
         raise SetupError(
-            f"more than one cell has the grade_id '{twice[0]}'",
+            f"the notebook is in {language}, and only Python is supported",
+            where=where,
+            fix="grade it with nbgrader",
+        )
+    cells = tuple(_source_cells(read, where, config))
+    name, count = next(iter(Counter(c.grade_id for c in cells).most_common(1)), ("", 0))
+    if count > 1:
+        raise SetupError(
+            f"more than one cell has the grade_id '{name}'",
             where=where,
             fix="give every cell a unique grade_id",
         )
@@ -118,24 +117,13 @@ def _source_cells(read: Notebook, where: str, config: CourseConfig) -> Iterator[
             yield clear_answers(known, where, config)
 
 
-def _require_python(read: Notebook, where: str) -> None:
-    spec = read.metadata.get("kernelspec")
-    language = spec.get("language", "python") if isinstance(spec, Mapping) else "python"
-    if language != "python":
-        raise SetupError(
-            f"the notebook is in {language}, and only Python is supported",
-            where=where,
-            fix="grade it with nbgrader",
-        )
-
-
 def release_of(assignment: Assignment) -> str:
-    """Identifier of the graded cells, including their points."""
+    """Returns an identifier of the graded cells, including their points."""
     return hashlib.sha256(_assignment_json(assignment).encode()).hexdigest()[:16]
 
 
 def files_digest(assignment: Assignment) -> str:
-    """Digest of the files next to the notebooks."""
+    """Returns a digest of the files next to the notebooks."""
     digests = {name: hashlib.sha256(data).hexdigest() for name, data in assignment.files.items()}
     return hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest()
 
@@ -157,25 +145,23 @@ def store_assignment(book: Gradebook, assignment: Assignment) -> None:
 
 
 def stored_assignment(book: Gradebook) -> Assignment:
-    """The assignment of the results in *book*, without the files next to its notebooks.
+    """Returns the assignment of the results in *book*, without the files next to its notebooks.
 
     Raises SetupError if the stored file is missing or damaged.
     """
     file = book.folder / FILE
     try:
         plain = json.loads(file.read_bytes())
-        return Assignment(name=plain["name"], notebooks=tuple(_load_notebooks(plain["notebooks"])))
+        notebooks = [
+            SourceNotebook(
+                name=str(each["name"]), cells=tuple(SourceCell(**c) for c in each["cells"])
+            )
+            for each in plain["notebooks"]
+        ]
+        return Assignment(name=plain["name"], notebooks=tuple(notebooks))
     except (OSError, ValueError, KeyError, TypeError):
         raise SetupError(
             "the cells of the assignment can't be read",
             where=str(file),
             fix="run `grader grade --format nbgrader` again to restore them",
         ) from None
-
-
-def _load_notebooks(notebooks: Iterable[Mapping[str, object]]) -> Iterator[SourceNotebook]:
-    for each in notebooks:
-        cells: object = each["cells"]
-        if not isinstance(cells, list):
-            raise TypeError("cells")
-        yield SourceNotebook(name=str(each["name"]), cells=tuple(SourceCell(**c) for c in cells))

@@ -10,7 +10,7 @@ from grader.draw import paper
 from grader.errors import SetupError
 from grader.integrations.lms.variants import quiz_question
 from grader.model import Paper, Question, Slot, Student
-from grader.model.quiz import Pool, Quiz
+from grader.model.quiz import Pool, Quiz, QuizQuestion
 from grader.release.file import new_release
 from grader.release.rendering import private_key_of, sample
 
@@ -22,7 +22,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,30}")
 
 
 def make_version(bank: Bank, wanted: str, version: str, private_key: str | None = None) -> Quiz:
-    """The set *wanted* as a quiz, with numbers that depend on the version's name and the key.
+    """Returns the set *wanted* as a quiz, with numbers that depend on the version and the key.
 
     Raises SpecError if a problem can't be drawn, and SetupError for an invalid name.
     """
@@ -34,7 +34,7 @@ def make_version(bank: Bank, wanted: str, version: str, private_key: str | None 
 
 
 def version_paper(bank: Bank, wanted: str, version: str, private_key: str | None = None) -> Paper:
-    """The paper of a pseudo-student who stands for the version."""
+    """Returns the paper of a pseudo-student who stands for the version."""
     if not _NAME.fullmatch(version):
         raise SetupError(
             f"'{version}' is not a valid name of a version",
@@ -49,7 +49,7 @@ def version_paper(bank: Bank, wanted: str, version: str, private_key: str | None
 
 
 def version_quiz(paper: Paper, version: str, notes: tuple[str, ...] = ()) -> Quiz:
-    """The paper as a quiz with one question per number."""
+    """Returns the paper as a quiz with one question per number."""
     exam = paper.exam
     return Quiz(
         id=exam.id,
@@ -57,15 +57,15 @@ def version_quiz(paper: Paper, version: str, notes: tuple[str, ...] = ()) -> Qui
         instructions=exam.instructions.strip(),
         minutes=exam.minutes,
         pools=tuple(
-            Pool(number=q.number, questions=(quiz_question(q.variant, _slot(q), 1),))
-            for q in paper.questions
+            Pool(number=one.number, questions=(_quiz_question(one),)) for one in paper.questions
         ),
         notes=notes,
     )
 
 
-def _slot(question: Question) -> Slot:
-    """A slot with the parts of *question* and their points on its paper."""
-    points = question.points
-    name = question.variant.problem.id
-    return Slot(problem=name, parts=tuple(points), points=round(sum(points.values()), 6))
+def _quiz_question(question: Question) -> QuizQuestion:
+    points, variant = question.points, question.variant
+    whole = round(sum(points.values()), 6)
+    return quiz_question(
+        variant, Slot(problem=variant.problem.id, parts=tuple(points), points=whole), 1
+    )

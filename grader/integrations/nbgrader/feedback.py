@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from grader.gradebook import Gradebook
@@ -19,38 +19,23 @@ class GradedAssignment:
 
     book: Gradebook
     assignment: Assignment
-
-    @property
-    def exam(self) -> str:
-        """The assignment's name."""
-        return self.assignment.name
-
-    @property
-    def title(self) -> str:
-        """The assignment's name, because it has no separate title."""
-        return self.assignment.name
-
-    @property
-    def release(self) -> str:
-        """Identifier of the cells, points included."""
-        return release_of(self.assignment)
-
-    @property
-    def students(self) -> Mapping[str, Student]:
-        """All students who ever submitted anything, by id."""
-        return self.book.students()
-
-    @property
-    def pooled(self) -> Collection[int]:
-        """Always empty, because all students have the same notebook."""
-        return ()
+    exam: str
+    """The assignment's name."""
+    title: str
+    """The assignment's name, because it has no separate title."""
+    release: str
+    """Identifier of the cells, points included."""
+    students: Mapping[str, Student]
+    """All students who ever submitted anything, by id."""
+    pooled: tuple[int, ...] = ()
+    """Always empty, because all students have the same notebook."""
 
     def max_points(self, student: str) -> float:  # noqa: ARG002
-        """The assignment's maximum, the same for all students."""
+        """Returns the assignment's maximum, the same for all students."""
         return self.assignment.max_points
 
     def shown(self, row: Row, *, published: bool, evidence: Evidence | None = None) -> Feedback:
-        """Points and feedback for each cell; includes the tests' messages if *published*."""
+        """Returns points and feedback for each cell; with the tests' messages if *published*."""
         runs = [evidence] if evidence is not None else list(self._runs(row))
         return Feedback(
             student=row.student,
@@ -78,17 +63,23 @@ class GradedAssignment:
 
     def _problems(self, row: Row) -> Iterator[ShownProblem]:
         for number, notebook in enumerate(self.assignment.notebooks, 1):
-            marks = [mark for mark in row.marks if mark.problem == notebook.name]
-            if marks:
-                parts = tuple(_shown_part(mark) for mark in marks)
-                yield ShownProblem(
-                    number=number, id=notebook.name, title=notebook.name, parts=parts
-                )
+            parts = [_shown_part(mark) for mark in row.marks if mark.problem == notebook.name]
+            if parts:
+                name = notebook.name
+                yield ShownProblem(number=number, id=name, title=name, parts=tuple(parts))
 
 
 def graded_assignment(book: Gradebook) -> GradedAssignment:
-    """The assignment of the results in *book*. Raises SetupError if it can't be read."""
-    return GradedAssignment(book=book, assignment=stored_assignment(book))
+    """Returns the assignment of the results in *book*. Raises SetupError if it can't be read."""
+    found = stored_assignment(book)
+    return GradedAssignment(
+        book=book,
+        assignment=found,
+        exam=found.name,
+        title=found.name,
+        release=release_of(found),
+        students=book.students(),
+    )
 
 
 def _shown_part(mark: Mark) -> ShownPart:
@@ -108,7 +99,7 @@ def _shown_part(mark: Mark) -> ShownPart:
 
 
 def _run_story(evidence: Evidence, *, published: bool) -> RunSummary:
-    """How the notebook ran; until publication, of failed tests only the error's name."""
+    """Returns how the notebook ran; until publication, of failed tests only the error's name."""
     if published:
         return run_story(evidence)
     tests = {answer.raw.get("index") for answer in evidence.answers.values() if answer.raw}

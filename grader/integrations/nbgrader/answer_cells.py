@@ -1,0 +1,300 @@
+"""The forms of questions in nbgrader: an answer to fill in, and the Python code of its tests.
+
+The code is generated from the neutral item forms, so kinds of answers need no code for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import string
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from grader import units
+from grader.model.item import (
+    ChoiceItem,
+    ChoiceOption,
+    Item,
+    NumberItem,
+    NumberRange,
+    OrderItem,
+    PairsItem,
+    TextItem,
+)
+
+LETTERS = string.ascii_uppercase
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerCells:
+    """The content of one part's cells."""
+
+    how: str
+    """How to write the answer, in one line."""
+    read: str
+    """Python expression for the answer as read."""
+    right: str
+    """Python expression for the right answer, in the source notebook. **Secret.**"""
+    share: str
+    """Python body of a function that returns the share earned, from 0 to 1. **Secret.**"""
+    template: str = "..."
+    """Python expression for the unanswered variable."""
+    options: str = ""
+    """The options as Markdown."""
+    condition: str = ""
+    """Python condition that is true if there is a readable answer; by default, *read* is one."""
+
+
+def answer_of(name: str, items: Sequence[Item]) -> AnswerCells:
+    """Returns the content of the part whose variable is *name*; an essay has none."""
+    return _FORMS[type(items[0])](name, items)
+
+
+# Numbers
+
+_UNITS = (
+    "B kB MB GB TB PB KiB MiB GiB TiB bytes bit kbit Mbit Gbit Tbit s ms us µs μs ns min h "
+    "FLOP MFLOP GFLOP TFLOP PFLOP EFLOP ZFLOP token tokens W kW MW mW J kJ MJ mJ Wh kWh MWh "
+    "Hz kHz MHz GHz USD"
+)
+
+
+def _unit_factors(unit: str) -> dict[str, int | float]:
+    """Returns the accepted unit suffixes, with the factor that converts each to *unit*."""
+    if unit in ("", "%"):
+        return {"": 1, "%": 1 if unit else 0.01}
+    found: dict[str, int | float] = {"": 1}
+    asked = units.parse_unit(unit)
+    below = unit.partition("/")[2]
+    for name in _UNITS.split():
+        for text in (name, f"{name}/{below}") if below else (name,):
+            try:
+                one = units.parse_unit(text)
+            except units.UnitError:
+                continue
+            if one.dimension == asked.dimension:
+                top, bottom = one.numerator * asked.denominator, one.denominator * asked.numerator
+                found[text] = top // bottom if top % bottom == 0 else top / bottom
+    return {**found, unit: 1}
+
+
+def _number_instructions(item: NumberItem) -> str:
+    what = "a whole number" if item.whole else "a number"
+    if not item.unit:
+        return what
+    example = units.format_with_unit(12.5, item.unit)
+    return f'{what} in {units.printed_unit(item.unit)}, or text with a unit such as "{example}"'
+
+
+def _range_literals(ranges: Sequence[NumberRange]) -> str:
+    return repr([(r.low, r.high, r.share, r.feedback) for r in ranges])
+
+
+def _number_answer(name: str, items: Sequence[NumberItem]) -> AnswerCells:
+    item = items[0]
+    if len(items) > 1 or item.row:
+        return _table_answer(name, items)
+    read = f"exam_number({name}, {_unit_factors(item.unit)!r})"
+    return AnswerCells(
+        how=_number_instructions(item),
+        read=read,
+        right=repr(item.ranges[0].value),
+        share=f"""\
+x = {read}
+for low, high, share, said in {_range_literals(item.ranges)}:
+    if low <= x <= high:
+        if said:
+            print(said)
+        return share
+return 0.0
+""",
+    )
+
+
+def _table_answer(name: str, items: Sequence[NumberItem]) -> AnswerCells:
+    rows = list(dict.fromkeys(item.row for item in items))
+    columns = list(dict.fromkeys(item.column for item in items))
+    grid = {row: [item for item in items if item.row == row] for row in rows}
+    blank = [f"    {row!r}: [{', '.join('...' for _ in columns)}],\n" for row in rows]
+    factors = _unit_factors(items[0].unit)
+    read = f"exam_entries({name}, {rows!r})"
+    judges = ",\n    ".join(
+        "[" + ", ".join(f"({one.weight!r}, {_range_literals(one.ranges)})" for one in row) + "]"
+        for row in grid.values()
+    )
+    return AnswerCells(
+        how=f"for each row a list of {', '.join(columns)}; {_number_instructions(items[0])}",
+        read=read,
+        template="{\n" + "".join(blank) + "}",
+        right=repr({row: [item.ranges[0].value for item in cells] for row, cells in grid.items()}),
+        condition=f"any(exam_number(cell, {factors!r}) is not None for row in {read} "
+        f"for cell in exam_entries(row, range({len(columns)})))",
+        share=f"""\
+judges = [
+    {judges},
+]
+total = 0.0
+for row, judged in zip({read}, judges):
+    for cell, (weight, ranges) in zip(exam_entries(row, range(len(judged))), judged):
+        x = exam_number(cell, {factors!r})
+        if x is not None:
+            shares = (share for low, high, share, _ in ranges if low <= x <= high)
+            total += weight * next(shares, 0.0)
+return min(total, 1.0)
+""",
+    )
+
+
+# Choices, pairs and orders
+
+_RULES = {
+    "all-or-nothing": ("all or nothing", "return float(chosen == right)\n"),
+    "each-option": ("every option counts", "return 1 - len(chosen ^ right) / {count}\n"),
+    "net-correct": (
+        "each wrong letter cancels a right one",
+        (
+            "if not right:\n    return float(not chosen)\n"
+            "return max(0.0, (len(chosen & right) - len(chosen - right)) / len(right))\n"
+        ),
+    ),
+    "longest-run": (
+        "the longest run in the right order counts",
+        """\
+longest = start = 0
+for end in range(len(chosen)):
+    for i in range(end - 1, start - 1, -1):
+        if right.index(chosen[end]) < right.index(chosen[i]):
+            start = i + 1
+            break
+    longest = max(longest, end + 1 - start)
+return longest / len(chosen) if longest > 1 else 0.0
+""",
+    ),
+    "pairs": (
+        "every pair in the right order counts",
+        """\
+ranks = [right.index(x) for x in chosen]
+rightly = [a < b for i, a in enumerate(ranks) for b in ranks[i + 1:]]
+return sum(rightly) / len(rightly)
+""",
+    ),
+}
+"""How each rule is described, and its code."""
+
+
+def _choice_answer(name: str, items: Sequence[ChoiceItem]) -> AnswerCells:
+    (item,) = items
+    if [c.text for c in item.choices] == ["True", "False"]:
+        read, right = f"exam_truth({name})", next(c.text for c in item.choices if c.right)
+        share = _option_shares(read, [(c.text == "True", c) for c in item.choices])
+        return AnswerCells(how="True or False", read=read, right=right, share=share)
+    letters = LETTERS[: len(item.choices)]
+    labelled = list(zip(letters, item.choices, strict=True))
+    right_letters = [letter for letter, choice in labelled if choice.right]
+    options = "\n".join(f"- **{x}.** " + c.text.replace("\n", "\n  ") for x, c in labelled)
+    if not item.several:
+        read = f"exam_letter({name}, {letters!r})"
+        return AnswerCells(
+            how=f"one letter in quotes, {letters[0]} to {letters[-1]}",
+            read=read,
+            right=repr(right_letters[0]),
+            share=_option_shares(read, labelled),
+            options=options,
+        )
+    text, code = _RULES[item.rule]
+    read = f"exam_letters({name}, {letters!r})"
+    return AnswerCells(
+        how=f"a list of letters in quotes, {letters[0]} to {letters[-1]}, or [] for none; {text}",
+        read=read,
+        right=repr(right_letters),
+        share=f"chosen, right = set({read}), set({right_letters!r})\n"
+        + code.format(count=len(letters)),
+        options=options,
+    )
+
+
+def _option_shares(read: str, choices: Sequence[tuple[object, ChoiceOption]]) -> str:
+    """Returns code that gives the share of the chosen option."""
+    found = {label: (c.share, c.feedback) for label, c in choices if c.share or c.feedback}
+    return f"""\
+share, said = {found!r}.get({read}, (0.0, ""))
+if said:
+    print(said)
+return share
+"""
+
+
+def _pairs_answer(name: str, items: Sequence[PairsItem]) -> AnswerCells:
+    (item,) = items
+    letters = LETTERS[: len(item.targets)]
+    right = {number: letters[at] for number, at in enumerate(item.right, 1)}
+    things = [f"{n}. {text}" for n, text in enumerate(item.things, 1)]
+    targets = [f"- **{x}.** {text}" for x, text in zip(letters, item.targets, strict=True)]
+    read = f"exam_entries({name}, {list(right)!r})"
+    return AnswerCells(
+        how=f"for each number a letter in quotes, {letters[0]} to {letters[-1]}",
+        read=read,
+        template="{" + ", ".join(f"{number}: ..." for number in right) + "}",
+        right=repr(right),
+        condition=f"any(exam_letter(one, {letters!r}) for one in {read})",
+        share=f"""\
+given = [exam_letter(one, {letters!r}) for one in {read}]
+return sum(map(str.__eq__, {list(right.values())!r}, map(str, given))) / {len(right)}
+""",
+        options="\n".join([*things, "", *targets]),
+    )
+
+
+def _order_answer(name: str, items: Sequence[OrderItem]) -> AnswerCells:
+    (item,) = items
+    letters = LETTERS[: len(item.things)]
+    # In a fixed order that is independent of the original order.
+    shuffled = sorted(item.things, key=lambda text: hashlib.sha256(text.encode()).digest())
+    by_text = dict(zip(shuffled, letters, strict=True))
+    right = [by_text[text] for text in item.things]
+    text, code = _RULES[item.rule]
+    read = f"exam_letters({name}, {letters!r})"
+    return AnswerCells(
+        how=f"all letters {letters[0]} to {letters[-1]} as a list in the right order; {text}",
+        read=read,
+        right=repr(right),
+        condition=f"sorted({read} or ()) == {list(letters)!r}",
+        share=f"chosen, right = {read}, {right!r}\n" + code,
+        options="\n".join(f"- **{x}.** {thing}" for thing, x in by_text.items()),
+    )
+
+
+# Texts
+
+
+def _text_answer(name: str, items: Sequence[TextItem]) -> AnswerCells:
+    (item,) = items
+    read, fold = f"exam_text({name})", "" if item.exact else ".casefold()"
+    accepted = [
+        (tuple(t if item.exact else t.casefold() for t in w.texts), w.share, w.feedback)
+        for w in item.words
+    ]
+    return AnswerCells(
+        how="a word or a few, in quotes",
+        read=read,
+        right=repr(item.words[0].texts[0]),
+        share=f"""\
+written = {read}{fold}
+for texts, share, said in {accepted!r}:
+    if written in texts:
+        if said:
+            print(said)
+        return share
+return 0.0
+""",
+    )
+
+
+_FORMS: dict[type, Callable[[str, Sequence[Any]], AnswerCells]] = {
+    NumberItem: _number_answer,
+    ChoiceItem: _choice_answer,
+    PairsItem: _pairs_answer,
+    OrderItem: _order_answer,
+    TextItem: _text_answer,
+}
