@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -19,7 +18,12 @@ if TYPE_CHECKING:
 
 _KEYS = {f.name for f in dataclasses.fields(Problem)} - {"solution"}
 _LEVELS = get_args(Level)
-_KINDS = Path(__file__).resolve().parent.parent / "kinds"
+_NAMES = """
+choice code explanation integer matching measurement multi_choice numeric ordering prediction
+short_text table true_false
+"""
+_KINDS = frozenset(_NAMES.split())
+"""The built-in kinds; other kinds are plug-ins or errors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,14 +124,8 @@ def _is_plain_part(part: object) -> bool:
         isinstance(part, dict)
         and all(_is_text(part.get(name)) for name in ("id", "kind", "ask"))
         and _is_positive(part.get("points", 1.0))
-        and _is_built_in(part["kind"])
+        and part["kind"] in _KINDS
     )
-
-
-@cache
-def _is_built_in(kind: str) -> bool:
-    """Whether the package has a module for *kind*; other kinds are plug-ins or errors."""
-    return kind.isidentifier() and (_KINDS / f"{kind}.py").is_file()
 
 
 def _is_text(value: object) -> bool:

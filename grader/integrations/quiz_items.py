@@ -11,14 +11,11 @@ from contextlib import suppress
 from functools import singledispatch
 from itertools import combinations, groupby, pairwise
 
-from grader.kinds import numbers, tolerance
-from grader.kinds.choice import ChoiceKey
+from grader.kinds import numeric, tolerance
+from grader.kinds.choice import ChoiceKey, MultiChoice, MultiChoiceKey, option_id
 from grader.kinds.explanation import ExplanationKey
-from grader.kinds.integer import Integer
 from grader.kinds.matching import MatchingKey
-from grader.kinds.multi_choice import MultiChoice, MultiChoiceKey
-from grader.kinds.numbers import NumericKey
-from grader.kinds.options import option_id
+from grader.kinds.numeric import Integer, NumericKey
 from grader.kinds.ordering import OrderingKey
 from grader.kinds.prediction import Prediction
 from grader.kinds.short_text import ShortTextKey, normalize_spaces
@@ -202,7 +199,7 @@ def _mistake_ranges(key: NumericKey) -> Iterator[NumberRange]:
     # Points and the intervals between them alternate.
     places = sorted([*((cut, cut) for cut in ordered), *pairwise(ordered)])
     named = [
-        (numbers.judge((low + high) / 2 if low < high else low, key).mistake, low, high)
+        (numeric.judge((low + high) / 2 if low < high else low, key).mistake, low, high)
         for low, high in places
     ]
     for name, group in groupby(named, key=lambda place: place[0]):
@@ -224,6 +221,6 @@ def _mistake_centers(key: NumericKey) -> Iterator[tuple[Mistake, Number]]:
     for mistake in key.part.mistakes:
         # The gate checks every other scope.
         with suppress(ValueError):
-            center = numbers.mistake_value(mistake, key)
+            center = numeric.mistake_value(mistake, key)
             if center is not None:
                 yield mistake, center

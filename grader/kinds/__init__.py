@@ -4,10 +4,8 @@ from grader.kinds import (  # noqa: F401
     choice,
     code,
     explanation,
-    integer,
     matching,
     measurement,
-    multi_choice,
     numeric,
     ordering,
     plan,
@@ -16,6 +14,4 @@ from grader.kinds import (  # noqa: F401
     table,
     true_false,
 )
-from grader.kinds.base import BeyondLimit, Example, Kind, KindOf, Unreadable, kinds
-
-__all__ = ["BeyondLimit", "Example", "Kind", "KindOf", "Unreadable", "kinds"]
+from grader.kinds.base import BeyondLimit, Example, Kind, KindOf, Unreadable, kinds  # noqa: F401

@@ -21,7 +21,7 @@ class UnreadableCell:
 
 
 def read_cell(read: Callable[[], T]) -> T | UnreadableCell | None:
-    """Returns the result of *read*, None if the entry is blank, or an Unread that says why.
+    """Returns the result of *read*, None if the entry is blank, or an UnreadableCell that says why.
 
     Raises BeyondLimit, because each cell affects the mark of the whole answer.
     """
@@ -35,15 +35,12 @@ def read_cell(read: Callable[[], T]) -> T | UnreadableCell | None:
 
 def require_some(cells: Iterable[object]) -> None:
     """Raises Unreadable unless at least one of *cells* can be read."""
-    unread: UnreadableCell | None = None
-    for cell in cells:
-        if isinstance(cell, UnreadableCell):
-            unread = unread or cell
-        elif cell is not None:
-            return
-    if unread:
-        raise Unreadable(unread.sentence)
-    raise Unreadable("The answer is empty.", blank=True)
+    given = [cell for cell in cells if cell is not None]
+    unread = [cell for cell in given if isinstance(cell, UnreadableCell)]
+    if not given:
+        raise Unreadable("The answer is empty.", blank=True)
+    if len(unread) == len(given):
+        raise Unreadable(unread[0].sentence)
 
 
 def missing_parts(value: object) -> str:
@@ -74,11 +71,8 @@ def raw_pairs(raw: Raw) -> list[tuple[Raw, Raw]]:
     pairs = raw.get("v")
     if raw.get("t") != "dict" or not isinstance(pairs, list):
         return []
-    return [
-        (as_raw(pair[0]), as_raw(pair[1]))
-        for pair in pairs
-        if isinstance(pair, list) and len(pair) == 2
-    ]
+    known = (pair for pair in pairs if isinstance(pair, list) and len(pair) == 2)
+    return [(as_raw(name), as_raw(value)) for name, value in known]
 
 
 def as_raw(item: object) -> Raw:

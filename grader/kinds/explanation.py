@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from grader.kinds import samples
 from grader.kinds.answers import AN_EXPLANATION
@@ -12,7 +12,6 @@ from grader.kinds.lettered import one_line
 from grader.kinds.scalars import quote, refusal
 from grader.kinds.texts import fill
 from grader.model import Draw, Judgement, Key, Part, Raw, Text, Verdict
-from grader.model.spec import STRICT
 
 FEWEST_WORDS = 3
 LONGEST = 2000
@@ -22,8 +21,6 @@ LONGEST = 2000
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation(Part):
     """An explanation in the student's own words."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     kind: Literal["explanation"] = "explanation"
     rubric: Text = ""
@@ -54,7 +51,9 @@ class ExplanationKind(KindOf[ExplanationKey, str]):
         text = "\n".join(lines).strip()
         if not text:
             raise Unreadable("The answer is empty.", blank=True)
-        if _count_words(text) < FEWEST_WORDS:
+        # An upper bound on the words: some scripts don't separate them.
+        foreign = sum(c.isalpha() and not c.isascii() for c in text)
+        if max(len(text.split()), foreign) < FEWEST_WORDS:
             raise Unreadable(f"{quote(text)} is not an explanation; give {_WANTED}.")
         # The person who grades it can read the rest in the notebook.
         return f"{text} […]" if raw.get("cut") else text
@@ -68,9 +67,8 @@ class ExplanationKind(KindOf[ExplanationKey, str]):
         return one_line(value, LONGEST)
 
     def examples(self, key: ExplanationKey) -> tuple[Example, ...]:
-        waits = Example(raw=samples.text(AN_EXPLANATION), share=None, why="an explanation")
         return (
-            waits,
+            Example(raw=samples.text(AN_EXPLANATION), share=None, why="an explanation"),
             samples.unreadable(samples.text(""), "an empty text"),
             samples.unreadable(samples.text("\n...\n"), "the untouched placeholder"),
             samples.unreadable(samples.text("because"), "one word"),
@@ -87,11 +85,6 @@ class ExplanationKind(KindOf[ExplanationKey, str]):
 
     def explain(self, key: ExplanationKey) -> str:
         return key.rubric.strip() or super().explain(key)
-
-
-def _count_words(text: str) -> int:
-    """Returns an upper bound on the words in *text*: some scripts don't separate words."""
-    return max(len(text.split()), sum(c.isalpha() and not c.isascii() for c in text))
 
 
 _WANTED = f"a text of at least {FEWEST_WORDS} words in quotes"

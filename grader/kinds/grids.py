@@ -17,8 +17,8 @@ Grid = tuple[tuple[Cell, ...], ...]
 def read_grid(raw: Raw, rows: Sequence[str], columns: Sequence[str], wanted: str) -> Grid:
     """Returns the numbers by row and column, each in its column's unit; None for a blank cell.
 
-    *rows* are labels and *columns* are units. A cell that can't be read is an Unread. Raises
-    Unreadable if the value is not a grid.
+    *rows* are labels and *columns* are units. A cell that can't be read is an UnreadableCell.
+    Raises Unreadable if the value is not a grid.
     """
     found: list[tuple[Cell, ...]] = [(None,) * len(columns)] * len(rows)
     for index, row in _iter_rows(raw, rows, wanted):
@@ -36,7 +36,7 @@ def _iter_rows(raw: Raw, rows: Sequence[str], wanted: str) -> Iterator[tuple[int
     tag = raw.get("t")
     if tag == "dict":
         yield from _iter_named_rows(raw, rows)
-    elif tag == "array" and raw.get("v") is None and _array_height(raw) == [len(rows)]:
+    elif tag == "array" and raw.get("v") is None and _has_height(raw, len(rows)):
         raise BeyondLimit(f"The answer is an array too large to be read; give {wanted}.")
     elif tag in ("list", "array") and isinstance(raw.get("v"), list):
         items = raw_items(raw)
@@ -47,10 +47,9 @@ def _iter_rows(raw: Raw, rows: Sequence[str], wanted: str) -> Iterator[tuple[int
         raise refusal(raw, wanted)
 
 
-def _array_height(raw: Raw) -> list[object]:
-    """How many rows an array has, in a list of one; none for an array without dimensions."""
+def _has_height(raw: Raw, height: int) -> bool:
     shape = raw.get("shape")
-    return shape[:1] if isinstance(shape, list) else []
+    return isinstance(shape, list) and shape[:1] == [height]
 
 
 def _iter_named_rows(raw: Raw, rows: Sequence[str]) -> Iterator[tuple[int, Raw]]:

@@ -8,22 +8,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
-from typing import ClassVar
+from typing import TypeVar
 
-from grader.kinds.base import Unreadable
+from grader.kinds.base import UNDRAWN, KindOf, Unreadable
 from grader.kinds.scalars import quote, read_text, refusal
 from grader.kinds.texts import fill
-from grader.model import Draw, Raw, Text
-from grader.model.spec import STRICT
+from grader.model import Draw, Key, Part, Raw, Text
+from grader.model.spec import Strict
 
 LETTERS = string.ascii_uppercase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class Item(Strict):
     """Something to put in order or to match."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     id: str
     text: Text
@@ -36,6 +34,45 @@ class LabeledChoice:
     letter: str
     id: str
     text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LetteredKey(Key):
+    """The choices as a student sees them. Without the right answer, it is a key from a sheet."""
+
+    choices: tuple[LabeledChoice, ...]
+
+
+K = TypeVar("K", bound=LetteredKey)
+V = TypeVar("V")
+
+
+class LetteredKind(KindOf[K, V]):
+    """A kind whose answers are letters of choices."""
+
+    shown = "options"
+    """What the choices are called in a sheet."""
+
+    def sheet(self, key: K) -> Mapping[str, object]:
+        # Letters and texts as the student sees them; IDs could reveal the answer.
+        return {self.shown: [[choice.letter, choice.text] for choice in key.choices]}
+
+    def from_sheet(self, sheet: Mapping[str, object]) -> K:
+        choices = choices_of_sheet(sheet, self.shown)
+        part = Part(id="", kind="", ask="")
+        return LetteredKey(part=part, draw=UNDRAWN, choices=choices)  # type: ignore[return-value]
+
+
+def choices_of_sheet(sheet: Mapping[str, object], name: str) -> tuple[LabeledChoice, ...]:
+    """Returns the choices that *sheet* lists under *name*. Raises ValueError if they are
+    invalid."""
+    listed = sheet[name]
+    if not isinstance(listed, list) or not 2 <= len(listed) <= len(LETTERS):
+        raise ValueError(f"'{name}' must be a list of 2 to 26 items")
+    return tuple(
+        LabeledChoice(letter, "", str(text))
+        for letter, (_, text) in zip(LETTERS, listed, strict=False)
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -57,11 +94,9 @@ def label_choices(
 
 
 def _require_distinct(texts: Sequence[str], verb: str) -> None:
-    seen: set[str] = set()
-    for written in texts:
-        if written in seen:
-            raise ValueError(f"two of the choices {verb} '{written}'")
-        seen.add(written)
+    twice = next((written for written in texts if texts.count(written) > 1), None)
+    if twice is not None:
+        raise ValueError(f"two of the choices {verb} '{twice}'")
 
 
 def fill_items(items: Sequence[Item], draw: Draw) -> tuple[tuple[str, str], ...]:
@@ -77,23 +112,6 @@ def as_markdown(things: Sequence[LabeledChoice]) -> str:
 def indent_item(written: str) -> str:
     """Returns a text indented so that all its lines stay in one list item."""
     return written.replace("\n", "\n  ")
-
-
-def sheet(things: Sequence[LabeledChoice]) -> list[list[str]]:
-    """Returns letters and texts as the student sees them; IDs could reveal the answer."""
-    return [[thing.letter, thing.text] for thing in things]
-
-
-def from_sheet(sheet: Mapping[str, object], name: str) -> tuple[LabeledChoice, ...]:
-    """Returns the choices that *sheet* lists under *name*. Raises ValueError if they are
-    invalid."""
-    listed = sheet[name]
-    if not isinstance(listed, list) or not 2 <= len(listed) <= len(LETTERS):
-        raise ValueError(f"'{name}' must be a list of 2 to 26 items")
-    return tuple(
-        LabeledChoice(letter, "", str(text))
-        for letter, (_, text) in zip(LETTERS, listed, strict=False)
-    )
 
 
 def letters_in_words(things: Sequence[LabeledChoice]) -> str:
@@ -195,10 +213,13 @@ def read_letters(raw: Raw, things: Sequence[LabeledChoice], wanted: str) -> list
     whole = find_letter(written, things)
     if whole is not None:
         return [whole]
+    letters = {thing.letter for thing in things}
     found: list[str] = []
     for piece in filter(None, re.split(BETWEEN, written, flags=re.IGNORECASE)):
         letter = find_letter(piece, things)
-        if letter is None and not _is_all_letters(piece, things):
+        if letter is None and not (
+            len(piece) <= len(LETTERS) and letters.issuperset(piece.upper())
+        ):
             inside = "" if piece == written else f" in {quote(written)}"
             raise Unreadable(
                 f"{quote(piece)}{inside} is not one of the letters {letters_in_words(things)}; "
@@ -206,11 +227,6 @@ def read_letters(raw: Raw, things: Sequence[LabeledChoice], wanted: str) -> list
             )
         found += [letter] if letter else list(piece.upper())
     return found
-
-
-def _is_all_letters(piece: str, things: Sequence[LabeledChoice]) -> bool:
-    letters = {t.letter for t in things}
-    return len(piece) <= len(LETTERS) and all(c.upper() in letters for c in piece)
 
 
 def _read_items(items: Sequence[object], things: Sequence[LabeledChoice], wanted: str) -> list[str]:

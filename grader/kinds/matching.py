@@ -5,25 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from grader.kinds import lettered, samples
-from grader.kinds.base import UNDRAWN, Example, KindOf, Unreadable, kinds
+from grader.kinds.base import UNDRAWN, Example, Unreadable, kinds
 from grader.kinds.cells import UnreadableCell, raw_items, raw_pairs, read_cell, require_some
-from grader.kinds.lettered import Item, LabeledChoice
+from grader.kinds.lettered import Item, LetteredKey, LetteredKind
 from grader.kinds.scalars import quote, read_text, refusal
 from grader.kinds.texts import fill
-from grader.model import Draw, Judgement, Key, Part, Raw, Text, Verdict
-from grader.model.spec import STRICT
+from grader.model import Draw, Judgement, Part, Raw, Text, Verdict
+from grader.model.spec import Strict
 
 Matched = tuple[str | UnreadableCell | None, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MatchItem:
+class MatchItem(Strict):
     """An item to match."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     id: str
     text: Text
@@ -35,8 +33,6 @@ class MatchItem:
 class Matching(Part):
     """Items to match with targets."""
 
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
-
     kind: Literal["matching"] = "matching"
     items: tuple[MatchItem, ...]
     """The items to match, numbered from 1 in this order."""
@@ -45,20 +41,20 @@ class Matching(Part):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MatchingKey(Key):
+class MatchingKey(LetteredKey):
     """The items and targets as this student sees them, and each item's letter."""
 
     part: Matching
     items: tuple[str, ...]
     """The items' texts in order."""
-    choices: tuple[LabeledChoice, ...]
     right: tuple[str, ...]
 
 
-class MatchingKind(KindOf[MatchingKey, Matched]):
+class MatchingKind(LetteredKind[MatchingKey, Matched]):
     """Numbered items, each matched with a lettered target."""
 
     spec = Matching
+    shown = "targets"
 
     def key(self, part: Matching, draw: Draw) -> MatchingKey:
         order = draw.order(part.id, len(part.targets))
@@ -130,7 +126,7 @@ class MatchingKind(KindOf[MatchingKey, Matched]):
         return tuple(lettered.letter_of(key.choices, answer[i]) for i in ids)
 
     def sheet(self, key: MatchingKey) -> Mapping[str, object]:
-        return {"items": list(key.items), "targets": lettered.sheet(key.choices)}
+        return {"items": list(key.items), **super().sheet(key)}
 
     def from_sheet(self, sheet: Mapping[str, object]) -> MatchingKey:
         items = sheet["items"]
@@ -140,7 +136,7 @@ class MatchingKind(KindOf[MatchingKey, Matched]):
             part=Matching(id="", ask="", items=(), targets=()),
             draw=UNDRAWN,
             items=tuple(str(item) for item in items),
-            choices=lettered.from_sheet(sheet, "targets"),
+            choices=lettered.choices_of_sheet(sheet, self.shown),
             right=(),
         )
 
@@ -179,13 +175,11 @@ def _item_index(name: Raw, key: MatchingKey) -> int:
     written = str(name.get("v", "")).strip()
     if name.get("t") == "float":
         written = written.removesuffix(".0")  # in a dict, 1.0 is the same key as 1
-    if written.isascii() and written.isdigit() and len(written) < 4:
-        number = int(written)
-        if 1 <= number <= len(key.items):
-            return number - 1
-    raise Unreadable(
-        f"There is no item {quote(written)}; the items are numbered 1 to {len(key.items)}."
-    )
+    numbers = [str(number) for number in range(1, len(key.items) + 1)]
+    if written.lstrip("0") not in numbers:
+        numbered = f"the items are numbered 1 to {len(key.items)}"
+        raise Unreadable(f"There is no item {quote(written)}; {numbered}.")
+    return numbers.index(written.lstrip("0"))
 
 
 PAIR = r"\(?\s*(\d{1,3})\s*(?:[).:=→-]|->)*\s*([A-Za-z])\s*\)?[\s,;]*"
@@ -216,10 +210,8 @@ def _read_letter(raw: Raw, key: MatchingKey) -> str:
 
 
 def _verdict_of(value: str | UnreadableCell | None, right: str) -> Verdict:
-    if value is None:
-        return Verdict.ABSENT
-    if isinstance(value, UnreadableCell):
-        return Verdict.UNREADABLE
+    if not isinstance(value, str):
+        return Verdict.UNREADABLE if value else Verdict.ABSENT
     return Verdict.CORRECT if value == right else Verdict.INCORRECT
 
 

@@ -1,19 +1,37 @@
-"""A number with a unit, accepted within a tolerance."""
+"""A number with a unit, accepted within a tolerance, and a whole number: their keys and judge."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from grader import units
-from grader.kinds import numbers, samples
-from grader.kinds.base import UNDRAWN, Example, KindOf, kinds
-from grader.kinds.numbers import NumberPart, NumericKey
-from grader.kinds.scalars import number_in_words, read_number
-from grader.model import Draw, Judgement, Raw
+from grader.expressions import evaluate, holds
+from grader.kinds import samples, slips, tolerance
+from grader.kinds.base import CORRECT, UNDRAWN, Example, KindOf, kinds
+from grader.kinds.scalars import number_in_words, quote, read_number
+from grader.kinds.slips import Slips
+from grader.kinds.texts import fill, try_fill
+from grader.model import Draw, Expr, Judgement, Key, Mistake, Part, Raw, Tolerance, Verdict
 from grader.units.quantity import Quantity, Value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumberPart(Part):
+    """The fields that all parts with a single number share."""
+
+    answer: Expr
+    """The right answer; its dimension must match `unit`."""
+    unit: str = ""
+    """The unit of a number without one; empty for a plain number."""
+    tolerance: Tolerance = tolerance.DEFAULT
+    """How far an answer may be from the key."""
+    mistakes: tuple[Mistake, ...] = ()
+    """Wrong answers that students often give."""
+    slips: Slips | Literal[False] = field(default_factory=Slips)
+    """The credit for a unit slip; false if the part tests for such slips."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,15 +41,193 @@ class Numeric(NumberPart):
     kind: Literal["numeric"] = "numeric"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Integer(NumberPart):
+    """A whole number, with an optional unit."""
+
+    kind: Literal["integer"] = "integer"
+    tolerance: Tolerance = tolerance.EXACT
+    """How far an answer may be from the key. By default, only the key is accepted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumericKey(Key):
+    """The right number and the accepted range, in the part's unit."""
+
+    part: NumberPart
+    value: int | float
+    low: int | float
+    high: int | float
+    reason: str
+
+    @property
+    def unit(self) -> str:
+        """The unit of all numbers in the key."""
+        return self.part.unit
+
+    @property
+    def interval(self) -> tolerance.Interval:
+        """The accepted interval, both ends included."""
+        return tolerance.Interval(self.low, self.high, self.reason)
+
+
+LARGEST = 1e299
+"""The largest key. Students may write slightly larger numbers, up to 300 digits."""
+FARTHEST = 1e300
+"""The largest end of an accepted interval, so that no sum or difference overflows a float."""
+
+INCORRECT = Judgement(share=0.0, verdict=Verdict.INCORRECT, note="Not within the accepted range.")
+
+
+def evaluate_answer(answer: Expr, unit: str, draw: Draw, scope: Mapping[str, Value]) -> int | float:
+    """Returns the value of *answer* as a number in *unit*. Raises ValueError if it is not a
+    number."""
+    found = evaluate(answer, scope, draw.facts)
+    try:
+        value = units.magnitude(found, unit)
+    except units.DimensionError as error:
+        what = f"the dimension of {quote(answer)} does not match its unit"
+        raise ValueError(f"{what}: {error}") from None
+    except OverflowError:
+        value = math.inf
+    if not -LARGEST <= value <= LARGEST:
+        raise ValueError(f"{quote(answer)} is too large to be an answer")
+    return value
+
+
+def make_key(part: NumberPart, draw: Draw, *, whole: bool = False) -> NumericKey:
+    """Returns the key of a part. Raises ValueError if the answer is not a number, or not *whole*,
+    or if the tolerance is too wide."""
+    value = evaluate_answer(part.answer, part.unit, draw, draw.scope)
+    if whole and not isinstance(value := as_whole_number(value), int):
+        fix = "round it, or use kind: numeric"
+        raise ValueError(f"the answer {value!r} is not a whole number: {fix}")
+    accepted = tolerance.accepted_interval(
+        value,
+        part.tolerance,
+        unit=part.unit,
+        draw=draw,
+        compute=lambda scope: evaluate_answer(part.answer, part.unit, draw, scope),
+    )
+    if not (-FARTHEST <= accepted.low <= accepted.high <= FARTHEST):
+        raise ValueError(f"the tolerance of {quote(part.answer)} is too wide")
+    low, high, reason = accepted.low, accepted.high, accepted.reason
+    return NumericKey(part=part, draw=draw, value=value, low=low, high=high, reason=reason)
+
+
+def judge(value: float, key: NumericKey) -> Judgement:
+    """Returns the judgment of a number: correct, a mistake, a unit slip, or incorrect.
+
+    Mistakes are not evaluated for a right answer, because most answers are right.
+    """
+    if tolerance.is_within(value, key.low, key.high):
+        return CORRECT
+    return _find_mistake(value, key) or _find_slip(value, key) or INCORRECT
+
+
+def _find_mistake(value: float, key: NumericKey) -> Judgement | None:
+    nearest: tuple[float, Mistake] | None = None
+    accepted = key.interval
+    for mistake in key.part.mistakes:
+        try:
+            centre = mistake_value(mistake, key)
+        except ValueError:
+            # Only if a student's own earlier answer is in scope; the gate checks all other scopes.
+            continue
+        if centre is None or not tolerance.is_within(
+            value, *tolerance.scale_interval(accepted, key.value, centre)
+        ):
+            continue
+        distance = abs(value - centre)
+        if nearest is None or distance < nearest[0]:
+            nearest = distance, mistake
+    if nearest is None:
+        return None
+    found = nearest[1]
+    note = try_fill(found.feedback, key.draw)
+    return Judgement(share=found.credit, verdict=Verdict.MISTAKE, note=note, mistake=found.id)
+
+
+def mistake_value(mistake: Mistake, key: NumericKey) -> int | float | None:
+    """Returns the value of the mistake for this key, or None if its `when` does not hold."""
+    if mistake.when is not None and not holds(mistake.when, key.draw.scope, key.draw.facts):
+        return None
+    return evaluate_answer(mistake.value, key.unit, key.draw, key.draw.scope)
+
+
+def _find_slip(value: float, key: NumericKey) -> Judgement | None:
+    part = key.part
+    if part.slips is False or key.value == 0:
+        return None
+    slip = slips.find_slip(
+        float(value),
+        float(key.value),
+        unit=key.unit,
+        scope=key.draw.scope,
+        width=float(key.high - key.low) / 2 / abs(float(key.value)),
+    )
+    if slip is None:
+        return None
+    credit, note = part.slips.credit, slip.sentence
+    return Judgement(share=credit, verdict=Verdict.MISTAKE, note=note, mistake=slip.id)
+
+
+def format_number(value: float, unit: str, digits: int | None = None) -> str:
+    """Returns a number with its unit, such as "28 GB"; a whole number has all its digits."""
+    if isinstance(value, int) and abs(value) < 10**40:
+        return units.format_with_unit(0, unit).replace("0", str(value), 1)
+    return units.format_with_unit(value, unit, digits)
+
+
+def enough_digits(key: NumericKey) -> int:
+    """Returns how many digits distinguish the ends of the interval from the key."""
+    width = float(key.high - key.low)
+    relative = width / abs(float(key.value)) if key.value else 0.0
+    if not 0 < relative < math.inf:
+        return 6
+    least, more = (4, 2) if key.unit == "%" else (6, 3)
+    return min(15, max(least, more - math.floor(math.log10(relative))))
+
+
+def explain(key: NumericKey) -> str:
+    """Returns the key, the accepted range, and the reason for it, as Markdown."""
+    digits = enough_digits(key)
+    right = f"**{format_number(key.value, key.unit, digits)}**"
+    if key.low == key.high:
+        return f"{right}; nothing else is accepted ({key.reason})"
+    low, high = units.format_number(key.low, digits), format_number(key.high, key.unit, digits)
+    return f"{right}; accepted from {low} to {high} ({key.reason})"
+
+
+def wrong_number(key: NumericKey) -> int | float:
+    """Returns a number that is neither accepted nor a mistake nor a slip. Raises ValueError."""
+    start = max(abs(key.low), abs(key.high), 1)
+    whole = isinstance(key.value, int)
+    for step in range(1, 200):
+        # Powers of the golden ratio are not close to any ratio of units or counts.
+        candidate = start * 1.618**step + step
+        if judge(value := math.ceil(candidate) if whole else candidate, key) is INCORRECT:
+            return value
+    raise ValueError("every number seems to be accepted or a mistake; reduce the tolerance")
+
+
+def mistake_examples(key: NumericKey) -> Iterator[Example]:
+    """Yields an example of every mistake of this key. Raises if one can't be evaluated."""
+    for mistake in key.part.mistakes:
+        value = mistake_value(mistake, key)
+        if value is not None:
+            fill(mistake.feedback, key.draw)
+            raw, why = samples.number(value), f"the mistake '{mistake.id}'"
+            yield Example(raw=raw, share=mistake.credit, why=why, mistake=mistake.id)
+
+
 class NumericKind(KindOf[NumericKey, int | float]):
     """A number with a unit, accepted within a tolerance."""
 
     spec: type[NumberPart] = Numeric
 
     def key(self, part: NumberPart, draw: Draw) -> NumericKey:
-        return numbers.make_key(
-            part, draw, numbers.evaluate_answer(part.answer, part.unit, draw, draw.scope)
-        )
+        return make_key(part, draw)
 
     def read(self, raw: Raw, key: NumericKey) -> int | float:
         return read_number(raw, key.unit, self.expected_form(key.unit))
@@ -41,10 +237,10 @@ class NumericKind(KindOf[NumericKey, int | float]):
         return number_in_words(unit)
 
     def judge(self, value: float, key: NumericKey) -> Judgement:
-        return numbers.judge(value, key)
+        return judge(value, key)
 
     def format_value(self, value: float, key: NumericKey) -> str:
-        return numbers.format_number(value, key.unit)
+        return format_number(value, key.unit)
 
     def examples(self, key: NumericKey) -> tuple[Example, ...]:
         text = f"{key.value!r} {key.unit}".rstrip()
@@ -55,14 +251,14 @@ class NumericKind(KindOf[NumericKey, int | float]):
             Example(raw=samples.text(text), share=1.0, why="the key with its unit"),
             *(
                 Example(raw=samples.number(end), share=1.0, why="an end of the accepted interval")
-                for end in self.ends(key)
+                for end in self.accepted_ends(key)
             ),
-            Example(raw=samples.number(numbers.wrong_number(key)), share=0.0, why="a wrong number"),
-            *numbers.mistake_examples(key),
+            Example(raw=samples.number(wrong_number(key)), share=0.0, why="a wrong number"),
+            *mistake_examples(key),
             *samples.NOT_NUMBERS,
         )
 
-    def ends(self, key: NumericKey) -> tuple[int | float, int | float]:
+    def accepted_ends(self, key: NumericKey) -> tuple[int | float, int | float]:
         """Returns the smallest and the largest accepted number."""
         return key.low, key.high
 
@@ -80,13 +276,10 @@ class NumericKind(KindOf[NumericKey, int | float]):
         unit = str(sheet["unit"])
         units.parse_unit(unit)
         part = self.spec(id="", kind="", ask="", answer=0, unit=unit)
-        nothing = float("nan")
-        return NumericKey(
-            part=part, draw=UNDRAWN, value=nothing, low=nothing, high=nothing, reason=""
-        )
+        return NumericKey(part=part, draw=UNDRAWN, value=0, low=0, high=0, reason="")
 
     def explain(self, key: NumericKey) -> str:
-        return numbers.explain(key)
+        return explain(key)
 
     def carry_value(self, value: float, key: NumericKey) -> Value | None:
         if not key.unit:
@@ -99,4 +292,50 @@ class NumericKind(KindOf[NumericKey, int | float]):
         return found if finite else None
 
 
+_NOT_WHOLE = replace(INCORRECT, note="The answer must be a whole number.")
+
+
+class IntegerKind(NumericKind):
+    """A whole number, exact unless the author gives a tolerance."""
+
+    spec: type[NumberPart] = Integer
+
+    def key(self, part: NumberPart, draw: Draw) -> NumericKey:
+        return make_key(part, draw, whole=True)
+
+    def read(self, raw: Raw, key: NumericKey) -> int | float:
+        # 4.0 becomes 4, and 4.5 stays as it is and is judged wrong.
+        return as_whole_number(super().read(raw, key))
+
+    def expected_form(self, unit: str) -> str:
+        """Returns what to write, in words."""
+        return f"a whole number in {unit}" if unit else "a whole number"
+
+    def judge(self, value: float, key: NumericKey) -> Judgement:
+        judged = super().judge(value, key)
+        if not isinstance(value, int) and judged.mistake is None:
+            return _NOT_WHOLE
+        return judged
+
+    def examples(self, key: NumericKey) -> tuple[Example, ...]:
+        between = float(key.value) + 0.4321
+        if self.judge(between, key) is not _NOT_WHOLE:
+            return super().examples(key)  # it happens to be one of the spec's mistakes
+        sample = Example(raw=samples.number(between), share=0.0, why="a number that is not whole")
+        return (*super().examples(key), sample)
+
+    def accepted_ends(self, key: NumericKey) -> tuple[int | float, int | float]:
+        """Returns the smallest and the largest accepted whole number."""
+        return math.ceil(key.low), math.floor(key.high)
+
+
+def as_whole_number(value: float) -> int | float:
+    """Returns *value* as an int if it is whole up to rounding errors; otherwise unchanged."""
+    if isinstance(value, int):
+        return value
+    nearest = round(value)
+    return nearest if abs(value - nearest) <= min(1e-6, 1e-9 * max(1.0, abs(value))) else value
+
+
 kinds.add("numeric")(NumericKind())
+kinds.add("integer")(IntegerKind())

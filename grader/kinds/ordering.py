@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar, Literal
+from typing import Literal
 
 from grader.kinds import lettered, samples
-from grader.kinds.base import CORRECT, UNDRAWN, Example, KindOf, Unreadable, kinds
-from grader.kinds.lettered import Item, LabeledChoice
-from grader.model import Draw, Judgement, Key, Part, Raw, Verdict
-from grader.model.spec import STRICT
+from grader.kinds.base import CORRECT, Example, Unreadable, kinds
+from grader.kinds.lettered import Item, LabeledChoice, LetteredKey, LetteredKind
+from grader.model import Draw, Judgement, Part, Raw, Verdict
 
 Rule = Literal["all-or-nothing", "longest-run", "pairs"]
 Pairs = frozenset[tuple[str, str]]
@@ -20,8 +19,6 @@ Pairs = frozenset[tuple[str, str]]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ordering(Part):
     """Items to put in order."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     kind: Literal["ordering"] = "ordering"
     items: tuple[Item, ...]
@@ -34,11 +31,10 @@ class Ordering(Part):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OrderingKey(Key):
+class OrderingKey(LetteredKey):
     """The items as this student sees them, and which letter must come before which."""
 
     part: Ordering
-    choices: tuple[LabeledChoice, ...]
     before: Pairs
     """All ordered pairs, including those that follow from others."""
     right: tuple[str, ...]
@@ -73,22 +69,19 @@ def pair_share(order: Sequence[str], before: Pairs) -> float:
     return sum(at[a] < at[b] for a, b in before) / len(before)
 
 
-_RULES: Mapping[Rule, Callable[[Sequence[str], Pairs], float]] = {
-    "all-or-nothing": all_or_nothing,
-    "longest-run": longest_run,
-    "pairs": pair_share,
+_RULES: Mapping[Rule, tuple[Callable[[Sequence[str], Pairs], float], str]] = {
+    "all-or-nothing": (all_or_nothing, "all or nothing"),
+    "longest-run": (longest_run, "the longest run in a right order counts"),
+    "pairs": (pair_share, "each pair in the right order counts"),
 }
-_SCORES: Mapping[Rule, str] = {
-    "all-or-nothing": "all or nothing",
-    "longest-run": "the longest run in a right order counts",
-    "pairs": "each pair in the right order counts",
-}
+"""What each rule for part credit earns, and how it is explained to students."""
 
 
-class OrderingKind(KindOf[OrderingKey, tuple[str, ...]]):
+class OrderingKind(LetteredKind[OrderingKey, tuple[str, ...]]):
     """Items to put in order; several orders may be right."""
 
     spec = Ordering
+    shown = "items"
 
     def key(self, part: Ordering, draw: Draw) -> OrderingKey:
         ids = [item.id for item in part.items]
@@ -121,11 +114,12 @@ class OrderingKind(KindOf[OrderingKey, tuple[str, ...]]):
     def judge(self, value: tuple[str, ...], key: OrderingKey) -> Judgement:
         if all_or_nothing(value, key.before) == 1:
             return CORRECT
-        earned = _RULES[key.part.credit](value, key.before)
-        if earned > 0:
-            note = "Part of this order is right."
-            return Judgement(share=earned, verdict=Verdict.PARTIAL, note=note)
-        return Judgement(share=0.0, verdict=Verdict.INCORRECT, note="This is not a right order.")
+        earned = _RULES[key.part.credit][0](value, key.before)
+        if earned == 0:
+            note = "This is not a right order."
+            return Judgement(share=0.0, verdict=Verdict.INCORRECT, note=note)
+        note = "Part of this order is right."
+        return Judgement(share=earned, verdict=Verdict.PARTIAL, note=note)
 
     def format_value(self, value: tuple[str, ...], key: OrderingKey) -> str:
         return ", ".join(value)
@@ -149,41 +143,24 @@ class OrderingKind(KindOf[OrderingKey, tuple[str, ...]]):
         )
 
     def instructions(self, key: OrderingKey) -> str:
-        return f"{_expected_form(key.choices)}; {_SCORES[key.part.credit]}"
+        return f"{_expected_form(key.choices)}; {_RULES[key.part.credit][1]}"
 
     def answer(self, key: OrderingKey) -> object:
         return list(key.right)
 
     def read_solution(self, answer: object, key: OrderingKey) -> tuple[str, ...]:
-        if not isinstance(answer, (list, tuple)) or len(answer) != len(key.choices):
-            raise ValueError(f"{answer!r} is not a list of all item ids")
-        found = tuple(lettered.letter_of(key.choices, i) for i in answer)
-        if len(set(found)) < len(found):
-            raise ValueError(f"{answer!r} has an item twice")
-        return found
-
-    def sheet(self, key: OrderingKey) -> Mapping[str, object]:
-        return {"items": lettered.sheet(key.choices)}
-
-    def from_sheet(self, sheet: Mapping[str, object]) -> OrderingKey:
-        return OrderingKey(
-            part=Ordering(id="", ask="", items=(), order=()),
-            draw=UNDRAWN,
-            choices=lettered.from_sheet(sheet, "items"),
-            before=frozenset(),
-            right=(),
-        )
+        listed = answer if isinstance(answer, (list, tuple)) else ()
+        if len(listed) != len(key.choices) or len(set(listed)) < len(listed):
+            raise ValueError(f"{answer!r} is not a list of all item ids, once each")
+        return tuple(lettered.letter_of(key.choices, i) for i in listed)
 
     def explain(self, key: OrderingKey) -> str:
         steps = (lettered.choice_by_letter(key.choices, letter) for letter in key.right)
         lines = "\n".join(f"{n}. **{s.letter}.** {s.text}" for n, s in enumerate(steps, 1))
         head = f"**{', '.join(key.right)}**"
-        others = (
-            ""
-            if key.has_one_order
-            else "; other orders that respect the same dependencies are right too"
-        )
-        return f"{head}{others} ({_SCORES[key.part.credit]})\n\n{lines}"
+        if not key.has_one_order:
+            head += "; other orders that respect the same dependencies are right too"
+        return f"{head} ({_RULES[key.part.credit][1]})\n\n{lines}"
 
 
 def _expected_form(choices: Sequence[LabeledChoice]) -> str:
@@ -243,7 +220,7 @@ def _wrong_orders(key: OrderingKey) -> Iterator[Example]:
             swapped = (*key.right[:i], b, a, *key.right[i + 2 :])
             wrong.append((swapped, f"{a} and {b} swapped"))
     for order, why in wrong:
-        share = _RULES[key.part.credit](order, key.before)
+        share = _RULES[key.part.credit][0](order, key.before)
         yield Example(raw=samples.texts(order), share=share, why=why)
 
 

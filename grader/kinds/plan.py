@@ -11,7 +11,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 from grader import units
 from grader.expressions import compile_expression, holds, names_in
-from grader.kinds import numbers, samples
+from grader.kinds import numeric, samples
 from grader.kinds.base import CORRECT, UNDRAWN, Example, KindOf, Unreadable, kinds
 from grader.kinds.cells import raw_pairs
 from grader.kinds.scalars import quote, refusal
@@ -151,7 +151,7 @@ class PlanKind(KindOf[PlanKey, Chosen]):
             return Judgement(share=share, verdict=Verdict.MISTAKE, note=note, mistake=mistake)
         if share == 1:
             return CORRECT
-        shown = numbers.format_number(outcome.score, part.unit, 4)
+        shown = numeric.format_number(outcome.score, part.unit, 4)
         reason = _first_shortcoming(outcome, key)
         why = try_fill(reason.feedback, draw) if reason else "There are better plans."
         wrong = Verdict.MISTAKE if reason else Verdict.INCORRECT
@@ -195,7 +195,7 @@ class PlanKind(KindOf[PlanKey, Chosen]):
         )
 
     def explain(self, key: PlanKey) -> str:
-        shown = numbers.format_number(key.score, key.part.unit, 4)
+        shown = numeric.format_number(key.score, key.part.unit, 4)
         best = " or ".join(f"**{self.format_value(plan, key)}**" for plan in key.best[:3])
         return f"{best}, with a {_noun(key.part)} of {shown}."
 

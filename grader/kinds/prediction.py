@@ -11,8 +11,7 @@ from grader.kinds import ratios
 from grader.kinds import student_tools as tools
 from grader.kinds.attempts import required_packages
 from grader.kinds.base import CORRECT, Example, kinds
-from grader.kinds.numbers import NumberPart, NumericKey, format_number, judge
-from grader.kinds.numeric import NumericKind
+from grader.kinds.numeric import NumberPart, NumericKey, NumericKind, format_number, judge
 from grader.kinds.scalars import refusal
 from grader.kinds.texts import fill
 from grader.model import Benchmark, CallPlan, Draw, Judgement, Raw, Verdict, packages

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 _BELIEVED = 0.7
 """Share of the profile's minimum time below which a time is implausible; profiles have errors."""
 SLOWED = 1.6
 """A machine is busy if the baseline slows down by this factor next to the student's code."""
-
-
 _SHORTEST = 1e-4
 _HALF = 0.5
 _QUICK = 0.25
@@ -102,11 +101,8 @@ def measured_ratio(race: Mapping[str, object]) -> Estimate:
 
     Raises the exceptions of `ratio`, ElsewhereError, and DisturbedError.
     """
-    return _count_ratio(race) if _is_counted(race) else time_ratio(race)
-
-
-def _is_counted(race: Mapping[str, object]) -> bool:
-    return any(name in race for name in ("counts", "uncounted", "disturbed"))
+    is_counted = not race.keys().isdisjoint(("counts", "uncounted", "disturbed"))
+    return _count_ratio(race) if is_counted else time_ratio(race)
 
 
 def _count_ratio(race: Mapping[str, object]) -> Estimate:
@@ -123,7 +119,7 @@ def _count_ratio(race: Mapping[str, object]) -> Estimate:
     rounds = _rounds_of(race, 2, "counts")
     if race.get("wrong"):
         raise RanWrongError(_describe_wrong_run("counted", race))
-    idle = _finite_numbers(race["idle"]) if "idle" in race else [0.0]
+    idle = _idle_counts(race)
     overhead, least = statistics.median(idle), max(max(idle) - min(idle), 1.0)
     net = [[max(count - overhead, least) for count in both] for both in rounds]
     needed = race.get("least")
@@ -131,6 +127,10 @@ def _count_ratio(race: Mapping[str, object]) -> Estimate:
     if isinstance(needed, (int, float)) and mine < needed:
         raise DisturbedError(f"it was {mine:g}, but every solution needs at least {needed:g}")
     return estimate([ours / theirs for theirs, ours in net])
+
+
+def _idle_counts(race: Mapping[str, object]) -> list[float]:
+    return _finite_numbers(race["idle"]) if "idle" in race else [0.0]
 
 
 def _describe_wrong_run(run: str, race: Mapping[str, object]) -> str:
@@ -141,8 +141,7 @@ def _describe_wrong_run(run: str, race: Mapping[str, object]) -> str:
 
 def median_counts(race: Mapping[str, object]) -> tuple[float, float]:
     """Returns the median counts of student and baseline, without the overhead of counting."""
-    overhead = statistics.median(_finite_numbers(race["idle"])) if "idle" in race else 0.0
-    rounds = _rounds_of(race, 2, "counts")
+    overhead, rounds = statistics.median(_idle_counts(race)), _rounds_of(race, 2, "counts")
     mine, ours = (statistics.median(both[i] for both in rounds) - overhead for i in (0, 1))
     return max(mine, 0.0), max(ours, 0.0)
 
@@ -202,16 +201,10 @@ def next_step(race: Mapping[str, object]) -> str:
     if race.get(UNDISTURBED) is not True:
         return "It will be measured again."
     why = "No other notebook ran during the last measurement"
-    if _is_slowed(race):
-        why += ", and the baseline was slower while this code was running"
+    with suppress(NotMeasuredError, KeyError):
+        if is_busy(race):
+            why += ", and the baseline was slower while this code was running"
     return f"{why}; a person will review it."
-
-
-def _is_slowed(race: Mapping[str, object]) -> bool:
-    try:
-        return is_busy(race)
-    except (NotMeasuredError, KeyError):
-        return False
 
 
 def _require_measured(race: Mapping[str, object]) -> None:

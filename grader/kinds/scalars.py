@@ -22,22 +22,16 @@ def read_number(raw: Raw, unit: str, wanted: str) -> int | float:
     Raises Unreadable, which says what was found and that *wanted* is expected.
     """
     tag = raw.get("t")
-    if tag == "float":
-        try:
-            value = float(raw["v"])  # type: ignore[arg-type]
-        except (KeyError, TypeError, ValueError, OverflowError):
-            raise refusal({}, wanted) from None
-        if math.isfinite(value):
-            return value
-    elif tag == "int":
-        digits = raw.get("v")
-        if isinstance(digits, str) and len(digits.lstrip("-")) <= MAX_DIGITS:
-            try:
-                return int(digits)
-            except ValueError:
-                raise refusal({}, wanted) from None
-    elif tag == "str":
+    if tag == "str":
         return _number_from_text(raw, unit, wanted)
+    digits = raw.get("v")
+    try:
+        if tag == "float" and math.isfinite(value := float(digits)):  # type: ignore[arg-type]
+            return value
+        if tag == "int" and isinstance(digits, str) and len(digits.lstrip("-")) <= MAX_DIGITS:
+            return int(digits)
+    except (TypeError, ValueError, OverflowError):
+        raise refusal({}, wanted) from None
     raise refusal(raw, wanted)
 
 
@@ -55,9 +49,9 @@ def _number_from_text(raw: Raw, unit: str, wanted: str) -> int | float:
             raise too_long_error(written, units.MAX_LENGTH, wanted)
         raise Unreadable(f"The text is too long ({len(written):,} characters); give {wanted}.")
     try:
-        return units.read(written, unit).value
+        return units.read(written, unit)
     except units.ReadError as error:
-        raise Unreadable(_sentence(str(error))) from None
+        raise Unreadable(f"{error.sentence[:1].upper()}{error.sentence[1:]}.") from None
 
 
 def read_line(raw: Raw, wanted: str) -> str:
@@ -69,10 +63,6 @@ def too_long_error(written: str, most: int, wanted: str) -> BeyondLimit:
     """Returns why a text of more than *most* characters waits for manual grading."""
     what = f"The text has {len(written):,} characters or more, and at most {most:,} are read"
     return BeyondLimit(f"{what}; give {wanted}.")
-
-
-def _sentence(line: str) -> str:
-    return f"{line[:1].upper()}{line[1:]}."
 
 
 def read_text(raw: Raw, wanted: str) -> str:
@@ -107,13 +97,11 @@ def quote(written: object, limit: int = 40) -> str:
 
 
 def _describe_int(raw: Raw) -> str:
-    if raw.get("digits") is not None:
-        count = _format_count(raw.get("digits"))
-        return f"The answer is a whole number with {count} digits, which is too large"
-    digits = str(raw.get("v", "")).lstrip("-")
-    if len(digits) > MAX_DIGITS:
-        return f"The answer is a whole number with {len(digits)} digits, which is too large"
-    return f"The answer is the number {_short_text(raw)}"
+    digits = len(str(raw.get("v", "")).lstrip("-"))
+    if raw.get("digits") is None and digits <= MAX_DIGITS:
+        return f"The answer is the number {_short_text(raw)}"
+    count = digits if raw.get("digits") is None else _format_count(raw["digits"])
+    return f"The answer is a whole number with {count} digits, which is too large"
 
 
 def _describe_float(raw: Raw) -> str:
@@ -145,17 +133,10 @@ def _describe_object(raw: Raw) -> str:
     return f"The answer is an object of type {name}"
 
 
-def _describe_items(noun: str) -> Callable[[Raw], str]:
-    def say(raw: Raw) -> str:
-        items = raw.get("v")
-        count = len(items) if isinstance(items, list) else 0
-        return f"The answer is a {noun} with {count} {'item' if count == 1 else 'items'}"
-
-    return say
-
-
-def _describe_bool(raw: Raw) -> str:
-    return f"The answer is the truth value {raw.get('v') is True}"
+def _describe_items(raw: Raw) -> str:
+    items = raw.get("v")
+    count = len(items) if isinstance(items, list) else 0
+    return f"The answer is a {raw['t']} with {count} {'item' if count == 1 else 'items'}"
 
 
 def _short_text(raw: Raw) -> str:
@@ -169,13 +150,11 @@ def _format_count(n: object) -> str:
 _SEEN: Mapping[str, Callable[[Raw], str]] = {
     "int": _describe_int,
     "float": _describe_float,
-    "bool": _describe_bool,
+    "bool": lambda raw: f"The answer is the truth value {raw.get('v') is True}",
     "none": lambda _: "The answer is None, which print() and functions without return give",
     "complex": lambda raw: f"The answer is the complex number {_short_text(raw)}",
     "str": lambda raw: f"The answer is the text {quote(raw.get('v', ''))}",
-    "list": _describe_items("list"),
-    "set": _describe_items("set"),
-    "dict": _describe_items("dict"),
+    **dict.fromkeys(("list", "set", "dict"), _describe_items),
     "array": _describe_array,
     "object": _describe_object,
 }

@@ -6,14 +6,14 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 from grader.kinds import samples
 from grader.kinds.base import CORRECT, Example, KindOf, Unreadable, kinds
 from grader.kinds.scalars import read_line, too_long_error
 from grader.kinds.texts import fill, try_fill
 from grader.model import Draw, Judgement, Key, Part, Raw, Share, Text, Verdict
-from grader.model.spec import STRICT
+from grader.model.spec import Strict
 
 if TYPE_CHECKING:
     import regex
@@ -27,10 +27,8 @@ SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TextMistake:
+class TextMistake(Strict):
     """Wrong texts that students often give, with feedback."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     id: str
     accept: tuple[Text, ...]
@@ -43,8 +41,6 @@ class TextMistake:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShortText(Part):
     """A word or a short phrase."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     kind: Literal["short_text"] = "short_text"
     accept: tuple[Text, ...]
@@ -102,9 +98,11 @@ class ShortTextKind(KindOf[ShortTextKey, str]):
 
     def examples(self, key: ShortTextKey) -> tuple[Example, ...]:
         spaced = "  " + key.right.replace(" ", "  ") + "\n"
+        raw = samples.text(key.right.replace("-", "\u2011") + ".")
+        typeset = [Example(raw=raw, share=1.0, why="the right text as typeset")]
         return (
             Example(raw=samples.text(key.right), share=1.0, why="the right text"),
-            *_typeset_examples(key),
+            *(typeset if key.part.match == "casefold" else ()),
             Example(raw=samples.text(spaced), share=1.0, why="the right text with more space"),
             Example(raw=samples.text(_wrong_text(key)), share=0.0, why="a wrong text"),
             *_mistake_examples(key),
@@ -166,15 +164,10 @@ def _compile_pattern(written: str) -> regex.Pattern[str]:
 
 
 def _find_mistake(value: str, key: ShortTextKey) -> Judgement | None:
-    for mistake in key.part.mistakes:
-        accept = [try_fill(a, key.draw) for a in mistake.accept]
-        if _matches(value, accept, key.part.match):
-            return Judgement(
-                share=mistake.credit,
-                verdict=Verdict.MISTAKE,
-                note=try_fill(mistake.feedback, key.draw),
-                mistake=mistake.id,
-            )
+    for one in key.part.mistakes:
+        if _matches(value, [try_fill(a, key.draw) for a in one.accept], key.part.match):
+            note = try_fill(one.feedback, key.draw)
+            return Judgement(share=one.credit, verdict=Verdict.MISTAKE, note=note, mistake=one.id)
     return None
 
 
@@ -190,18 +183,8 @@ def _mistake_examples(key: ShortTextKey) -> Iterator[Example]:
         for written in accept:
             # A pattern is a sample only if it happens to match itself.
             if _matches(written, accept, key.part.match):
-                yield Example(
-                    raw=samples.text(written),
-                    share=mistake.credit,
-                    why=f"the mistake '{mistake.id}'",
-                    mistake=mistake.id,
-                )
-
-
-def _typeset_examples(key: ShortTextKey) -> Iterator[Example]:
-    if key.part.match == "casefold":
-        raw = samples.text(key.right.replace("-", "\u2011") + ".")
-        yield Example(raw=raw, share=1.0, why="the right text as typeset")
+                raw, why = samples.text(written), f"the mistake '{mistake.id}'"
+                yield Example(raw=raw, share=mistake.credit, why=why, mistake=mistake.id)
 
 
 def _wrong_text(key: ShortTextKey) -> str:

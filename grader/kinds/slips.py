@@ -7,11 +7,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
 
 from grader import units
 from grader.model import Share
-from grader.model.spec import STRICT
+from grader.model.spec import Strict
 from grader.units.quantity import NAMES, Value
 from grader.units.table import BINARY, DECIMAL, INFORMATION, PREFIXED, SMALL, SYMBOLS, TIME
 
@@ -25,10 +24,8 @@ MOST = 10**9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Slips:
+class Slips(Strict):
     """The credit for an answer whose only error is a known unit slip."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     credit: Share = 0.0
     """The share of the part's points for an answer with a unit slip."""
@@ -54,13 +51,12 @@ def find_slip(
     *width* is the relative half-width of the accepted interval. If two slips explain the same
     ratio, such as 8 GPUs and 8 bits, the sentence names both.
     """
-    if key == 0 or value == 0:
-        return None
-    observed = value / key
-    if not math.isfinite(observed):
+    observed = value / key if key else 0.0
+    if observed == 0 or not math.isfinite(observed):
         return None
     per_device = _device_count_slip(observed, scope, width)
-    of_units = _unit_slip(observed, unit, width)
+    fitting = (s for s in slips_of_unit(unit) if _fits(observed, s.ratio, min(width, s.window)))
+    of_units = next(fitting, None)
     if per_device and of_units:
         both = f"{per_device.sentence} Or: {of_units.sentence}"
         return Slip(observed, per_device.id, both)
@@ -96,50 +92,30 @@ def _device_count_slip(observed: float, scope: Mapping[str, Value], width: float
             continue
         if not 2 <= count <= MOST or count % 1 != 0:
             continue
-        if _fits(observed, count, width):
-            return Slip(
-                count,
-                "slip-per-gpu-total",
-                f"This looks like the value for all {int(count)} {noun} together, "
-                "but the question asks for one.",
-            )
-        if _fits(observed, 1 / count, width):
-            return Slip(
-                1 / count,
-                "slip-per-gpu-total",
-                f"This looks like the value for one of the {int(count)} {noun}, "
-                "but the question asks for all of them together.",
-            )
+        every, one = f"all {int(count)} {noun} together", f"one of the {int(count)} {noun}"
+        for ratio, seen, asked in (
+            (count, every, "one"),
+            (1 / count, one, "all of them together"),
+        ):
+            if _fits(observed, ratio, width):
+                sentence = (
+                    f"This looks like the value for {seen}, but the question asks for {asked}."
+                )
+                return Slip(ratio, "slip-per-gpu-total", sentence)
     return None
 
 
 @lru_cache(maxsize=4096)
 def _noun_of_count(name: str) -> str | None:
-    if name == "world_size":
-        return "ranks"
-    for word in name.casefold().split("_"):
-        if word in _COUNTED:
-            return _COUNTED[word]
-    return None
-
-
-def _unit_slip(observed: float, unit: str, width: float) -> Slip | None:
-    """Returns the most specific matching slip of the unit."""
-    fitting = (s for s in slips_of_unit(unit) if _fits(observed, s.ratio, min(width, s.window)))
-    return next(fitting, None)
+    words = ["ranks"] if name == "world_size" else name.casefold().split("_")
+    return next((_COUNTED[word] for word in words if word in _COUNTED), None)
 
 
 @lru_cache(maxsize=256)
 def slips_of_unit(unit: str) -> tuple[Slip, ...]:
     """Returns all slips that the unit alone allows, the most specific first."""
-    found = [
-        *_other_unit_slips(unit),
-        *_time_slips(unit),
-        *_percent_slips(unit),
-        *_intermediate_slips(unit),
-    ]
     unlike: list[Slip] = []
-    for slip in found:
+    for slip in (*_other_unit_slips(unit), *_mixed_up_in_calculation(unit)):
         if not any(math.isclose(slip.ratio, other.ratio, rel_tol=1e-6) for other in unlike):
             unlike.append(slip)
     return tuple(unlike)
@@ -173,8 +149,10 @@ def _other_unit_slips(unit: str) -> Iterator[Slip]:
             continue
         ratio = _ratio_of_units(unit, other + base + rest)
         if ratio != 1:
-            yield _prefix_slip(ratio)
-            yield _prefix_slip(1 / ratio)
+            yield from _off_by(ratio, "slip-prefix", _PREFIX)
+    if SYMBOLS[base].dimension == TIME:
+        for ratio in (60.0, 3600.0):
+            yield from _off_by(ratio, "slip-time-unit", "check seconds, minutes, and hours")
 
 
 def _ratio_of_units(asked: str, other: str) -> float:
@@ -187,19 +165,19 @@ def _ratio_of_units(asked: str, other: str) -> float:
 
 def _mixed_up_slips(asked: str, other: str, name: str) -> Iterator[Slip]:
     ratio = _ratio_of_units(asked, other)
-    if ratio == 1:
-        return
     # Not "this is the value in": the answer may have had its own unit.
     sentence = f"{other} and {asked} seem to be mixed up; the question asks for {asked}."
-    yield Slip(ratio, name, sentence)
-    yield Slip(1 / ratio, name, sentence)
+    if ratio != 1:
+        yield from (Slip(either, name, sentence) for either in (ratio, 1 / ratio))
 
 
-def _prefix_slip(ratio: float) -> Slip:
-    sentence = (
-        f"This is {_factor_in_words(ratio)}: check the prefix (kilo, mega, giga) of each unit."
-    )
-    return Slip(ratio, "slip-prefix", sentence)
+_PREFIX = "check the prefix (kilo, mega, giga) of each unit"
+
+
+def _off_by(ratio: float, name: str, hint: str) -> Iterator[Slip]:
+    """Yields the slips of a factor in both directions."""
+    for either in (ratio, 1 / ratio):
+        yield Slip(either, name, f"This is {_factor_in_words(either)}: {hint}.")
 
 
 def _factor_in_words(ratio: float) -> str:
@@ -211,43 +189,21 @@ def _factor_in_words(ratio: float) -> str:
     return f"{text} times too {'large' if ratio > 1 else 'small'}"
 
 
-def _time_slips(unit: str) -> Iterator[Slip]:
-    _, base, _ = _split_unit(unit)
-    if base and SYMBOLS[base].dimension == TIME:
-        for ratio in (60.0, 1 / 60, 3600.0, 1 / 3600):
-            sentence = f"This is {_factor_in_words(ratio)}: check seconds, minutes, and hours."
-            yield Slip(ratio, "slip-time-unit", sentence)
-
-
-def _percent_slips(unit: str) -> Iterator[Slip]:
-    if unit == "%":
-        yield Slip(
-            0.01,
-            "slip-percent",
-            f"This is {_factor_in_words(0.01)}: the question asks for a percentage.",
-        )
-    elif unit in ("", "1"):
-        yield Slip(
-            100,
-            "slip-percent",
-            f"This is {_factor_in_words(100)}: the question asks for a plain number.",
-        )
-
-
-def _intermediate_slips(unit: str) -> Iterator[Slip]:
-    """Yields slips in intermediate values, which show only as a ratio."""
+def _mixed_up_in_calculation(unit: str) -> Iterator[Slip]:
+    """Yields slips with percentages and in intermediate values, which show only as a ratio."""
+    if unit in ("%", "", "1"):
+        ratio, wanted = (0.01, "a percentage") if unit == "%" else (100, "a plain number")
+        yield next(_off_by(ratio, "slip-percent", f"the question asks for {wanted}"))
     measured = dict(zip(NAMES, units.parse_unit(unit).dimension, strict=True))
     if measured["information"] or (measured["time"] and not measured["computation"]):
-        for ratio in (8.0, 1 / 8):
-            yield Slip(
-                ratio, "slip-bits-bytes", "Bits and bytes seem to be mixed up in the calculation."
-            )
+        sentence = "Bits and bytes seem to be mixed up in the calculation."
+        yield from (Slip(ratio, "slip-bits-bytes", sentence) for ratio in (8.0, 1 / 8))
+    sentence = (
+        "1000 and 1024 seem to be mixed up in the calculation: kB, MB, GB use 1000, "
+        "KiB, MiB, GiB use 1024."
+    )
     for power in (1, 2, 3, 4):
         for ratio in (1.024**power, 1.024**-power):
-            sentence = (
-                "1000 and 1024 seem to be mixed up in the calculation: kB, MB, GB use 1000, "
-                "KiB, MiB, GiB use 1024."
-            )
             yield Slip(ratio, "slip-1000-1024", sentence, NARROW)
-    for ratio in (1000.0, 1 / 1000, 1024.0, 1 / 1024):
-        yield _prefix_slip(ratio)
+    for ratio in (1000.0, 1024.0):
+        yield from _off_by(ratio, "slip-prefix", _PREFIX)

@@ -4,29 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal
+from typing import Literal
 
 from grader import units
 from grader.expressions import evaluate
-from grader.kinds import numbers, samples, tolerance
+from grader.kinds import numeric, samples, tolerance
 from grader.kinds.base import UNDRAWN, Example, KindOf, kinds
 from grader.kinds.cells import UnreadableCell, require_some
 from grader.kinds.grids import Cell, Grid, fold_label, read_grid
 from grader.kinds.lettered import one_line
-from grader.kinds.numbers import NumericKey
-from grader.kinds.numeric import Numeric
+from grader.kinds.numeric import Numeric, NumericKey
 from grader.kinds.slips import Slips
 from grader.kinds.texts import fill
 from grader.model import Draw, Expr, Judgement, Key, Mistake, Part, Raw, Text, Tolerance, Verdict
-from grader.model.spec import STRICT
+from grader.model.spec import Strict
 from grader.units.quantity import Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class Column(Strict):
     """A column of numbers; its expressions may use the row's name."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     id: str
     title: Text
@@ -44,8 +41,6 @@ class Column:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table(Part):
     """A grid of numbers to fill in."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     kind: Literal["table"] = "table"
     row: str
@@ -104,8 +99,9 @@ class TableKind(KindOf[TableKey, Grid]):
 
     def judge(self, value: Grid, key: TableKey) -> Judgement:
         judged = {
-            label: _judge_cell(cell, cell_key)
-            for label, cell, cell_key in _labeled_cells(value, key)
+            f"{label} / {title}": _judge_cell(cell, cell_key)
+            for label, row, keys in zip(key.rows, value, key.cells, strict=True)
+            for title, cell, cell_key in zip(key.titles, row, keys, strict=True)
         }
         share = _mean(j.share or 0.0 for j in judged.values())
         right = sum(j.verdict is Verdict.CORRECT for j in judged.values())
@@ -150,8 +146,8 @@ class TableKind(KindOf[TableKey, Grid]):
         return f"for each {key.part.row} a list: [{column_heads(key)}]; each number counts"
 
     def answer(self, key: TableKey) -> object:
-        numbers = ([cell.value for cell in row] for row in key.cells)
-        return dict(zip(key.rows, numbers, strict=True))
+        values = ([cell.value for cell in row] for row in key.cells)
+        return dict(zip(key.rows, values, strict=True))
 
     def sheet(self, key: TableKey) -> Mapping[str, object]:
         return {
@@ -185,40 +181,23 @@ class TableKind(KindOf[TableKey, Grid]):
             "|---" * (len(key.titles) + 1) + "|",
         ]
         for label, row in zip(key.rows, key.cells, strict=True):
-            lines.append(f"| {label} | {' | '.join(map(numbers.explain, row))} |")
+            lines.append(f"| {label} | {' | '.join(map(numeric.explain, row))} |")
         return "\n".join(lines)
 
 
 def _row_of_keys(part: Table, value: Value, draw: Draw) -> tuple[NumericKey, ...]:
     draw = replace(draw, scope={**draw.scope, part.row: value})
-    found = []
-    for column in part.columns:
-        cell = Numeric(
-            id=column.id,
-            ask=column.title,
-            answer=column.answer,
-            unit=column.unit,
-            tolerance=column.tolerance,
-            mistakes=column.mistakes,
-            slips=column.slips,
-        )
-        computed = numbers.evaluate_answer(cell.answer, cell.unit, draw, draw.scope)
-        found.append(numbers.make_key(cell, draw, computed))
-    return tuple(found)
-
-
-def _labeled_cells(value: Grid, key: TableKey) -> Iterator[tuple[str, Cell, NumericKey]]:
-    for label, row, keys in zip(key.rows, value, key.cells, strict=True):
-        for title, cell, cell_key in zip(key.titles, row, keys, strict=True):
-            yield f"{label} / {title}", cell, cell_key
+    shared = ("id", "answer", "unit", "tolerance", "mistakes", "slips")
+    fields = [{name: getattr(column, name) for name in shared} for column in part.columns]
+    return tuple(numeric.make_key(Numeric(ask="", **of_column), draw) for of_column in fields)
 
 
 def _judge_cell(cell: Cell, key: NumericKey) -> Judgement:
-    if cell is None:
-        return Judgement(share=0.0, verdict=Verdict.ABSENT)
     if isinstance(cell, UnreadableCell):
         return Judgement(share=0.0, verdict=Verdict.UNREADABLE, note=cell.sentence)
-    return numbers.judge(cell, key)
+    if cell is None:
+        return Judgement(share=0.0, verdict=Verdict.ABSENT)
+    return numeric.judge(cell, key)
 
 
 def _feedback(judged: Mapping[str, Judgement], right: int) -> str:
@@ -236,7 +215,7 @@ def _feedback(judged: Mapping[str, Judgement], right: int) -> str:
 def _format_cell(cell: Cell, unit: str) -> str:
     if isinstance(cell, UnreadableCell):
         return "unreadable"
-    return "blank" if cell is None else numbers.format_number(cell, unit)
+    return "blank" if cell is None else numeric.format_number(cell, unit)
 
 
 def column_heads(key: TableKey) -> str:
@@ -263,16 +242,12 @@ def _one_cell_examples(key: TableKey, right: Sequence[Sequence[Raw]]) -> Iterato
     """Yields a grid with one wrong cell and, if there are others, with one blank or unreadable
     cell."""
     others = [1.0] * (len(right) * len(right[0]) - 1)
-    wrong = samples.number(numbers.wrong_number(key.cells[0][0]))
-    faults = [(wrong, "wrong")]
+    faults = {"wrong": samples.number(numeric.wrong_number(key.cells[0][0]))}
     if others:
-        faults += [(samples.BLANK, "left blank"), (samples.NAN, "unreadable")]
-    for raw, fault in faults:
-        yield Example(
-            raw=samples.with_cell(right, (0, 0), raw),
-            share=_mean([0.0, *others]),
-            why=f"one cell {fault}",
-        )
+        faults |= {"left blank": samples.BLANK, "unreadable": samples.NAN}
+    for fault, cell in faults.items():
+        raw, share = samples.with_cell(right, (0, 0), cell), _mean([0.0, *others])
+        yield Example(raw=raw, share=share, why=f"one cell {fault}")
 
 
 def _mistake_examples(key: TableKey, right: Sequence[Sequence[Raw]]) -> Iterator[Example]:
@@ -280,7 +255,7 @@ def _mistake_examples(key: TableKey, right: Sequence[Sequence[Raw]]) -> Iterator
     others = [1.0] * (len(right) * len(right[0]) - 1)
     for i, row in enumerate(key.cells):
         for j, cell in enumerate(row):
-            for sample in numbers.mistake_examples(cell):
+            for sample in numeric.mistake_examples(cell):
                 yield Example(
                     raw=samples.with_cell(right, (i, j), sample.raw),
                     share=_mean([sample.share or 0.0, *others]),

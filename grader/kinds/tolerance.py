@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import lru_cache
 
 from grader import units
 from grader.expressions import evaluate
@@ -28,9 +27,6 @@ class Interval:
     high: int | float
     reason: str
     """The reason for this width, shown to the student after release."""
-
-    def __contains__(self, value: float) -> bool:
-        return is_within(value, self.low, self.high)
 
 
 def is_within(value: float, low: float, high: float) -> bool:
@@ -93,7 +89,8 @@ def _intervals(
     if tolerance.relative is not None:
         yield _relative_interval(key, tolerance.relative)
     if tolerance.absolute is not None:
-        yield _absolute_interval(key, _evaluate_distance(tolerance.absolute, unit, draw), unit)
+        distance = _evaluate_distance(tolerance.absolute, unit, draw)
+        yield _interval_around(key, distance, f"{units.format_number(distance)} {unit}".strip())
     if tolerance.significant_figures is not None:
         yield _significant_interval(key, tolerance.significant_figures)
     if tolerance.factor is not None:
@@ -105,21 +102,12 @@ def _intervals(
 def _relative_interval(key: float, width: float) -> Interval:
     if key == 0:
         return Interval(key, key, "a relative tolerance has no width at 0")
-    if width == 0:
-        return Interval(key, key, "an exact value is required")
-    half = width * abs(key)
-    return Interval(key - half, key + half, _relative_reason(width))
+    return _interval_around(key, width * abs(key), f"{units.format_number(100 * width)}%")
 
 
-@lru_cache(maxsize=256)
-def _relative_reason(width: float) -> str:
-    return f"within {units.format_number(100 * width)}% of the key"
-
-
-def _absolute_interval(key: float, distance: float, unit: str) -> Interval:
+def _interval_around(key: float, distance: float, shown: str) -> Interval:
     if distance == 0:
         return Interval(key, key, "an exact value is required")
-    shown = f"{units.format_number(distance)} {unit}".strip()
     return Interval(key - distance, key + distance, f"within {shown} of the key")
 
 
@@ -138,10 +126,8 @@ def _factor_interval(key: float, factor: float) -> Interval:
         raise ValueError(f"the factor of a tolerance must be more than 1, not {factor}")
     if key == 0:
         return Interval(key, key, "a factor has no width at 0")
-    ends = (key / factor, key * factor)
-    return Interval(
-        min(ends), max(ends), f"within a factor of {units.format_number(factor)} of the key"
-    )
+    low, high = sorted((key / factor, key * factor))
+    return Interval(low, high, f"within a factor of {units.format_number(factor)} of the key")
 
 
 def _evaluate_distance(written: Expr, unit: str, draw: Draw) -> int | float:
@@ -164,42 +150,32 @@ def _rounding_interval(
     reasons = []
     for name in inputs:
         half = inputs[name] if isinstance(inputs, Mapping) else None
-        given = _printed_input(name, draw.scope.get(name))
-        width = _half_width(given, half, draw)
+        number, of_input = _printed_number(name, draw.scope.get(name))
+        width = _half_width(number, of_input, half, draw)
         moved = [
-            compute(scope_with(draw, {name: given.at(given.number + d)})) - key
+            compute(scope_with(draw, {name: units.quantity(number + d, of_input)})) - key
             for d in (-width, width)
         ]
         below += max(0.0, -min(moved))
         above += max(0.0, *moved)
-        step = f"{units.format_number(2 * width)} {given.unit}".strip()
+        step = f"{units.format_number(2 * width)} {of_input}".strip()
         reasons.append(f"{name.replace('_', ' ')} is given to the nearest {step}")
     return Interval(key - below, key + above, " and ".join(reasons))
 
 
-@dataclass(frozen=True, slots=True)
-class _PrintedInput:
-    """A parameter as printed: a number and its unit."""
-
-    number: int | float
-    unit: str
-
-    def at(self, number: float) -> Value:
-        return units.quantity(number, self.unit) if self.unit else number
-
-
-def _printed_input(name: str, value: Value | None) -> _PrintedInput:
+def _printed_number(name: str, value: Value | None) -> tuple[int | float, str]:
+    """Returns a parameter as printed: a number and its unit."""
     if isinstance(value, Quantity) and value.unit:
-        return _PrintedInput(units.magnitude(value, value.unit), value.unit)
+        return units.magnitude(value, value.unit), value.unit
     if value is None or isinstance(value, (bool, str, Quantity)):
         raise ValueError(f"input_rounding names '{name}', which is not a given number")
-    return _PrintedInput(value, "")
+    return value, ""
 
 
-def _half_width(given: _PrintedInput, written: Expr | None, draw: Draw) -> float:
+def _half_width(number: float, unit: str, written: Expr | None, draw: Draw) -> float:
     """Returns the author's half-width or half a unit in the last printed digit, in the input's
     unit."""
     if written is not None:
-        return float(_evaluate_distance(written, given.unit, draw))
-    exponent = Decimal(units.format_number(given.number)).as_tuple().exponent
+        return float(_evaluate_distance(written, unit, draw))
+    exponent = Decimal(units.format_number(number)).as_tuple().exponent
     return 0.5 * 10.0 ** int(exponent)

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from grader.expressions import evaluate
 from grader.kinds import samples
 from grader.kinds.base import CORRECT, Example, KindOf, Unreadable, kinds
-from grader.kinds.scalars import quote, read_text, refusal
+from grader.kinds.scalars import quote, read_text
 from grader.kinds.texts import fill, try_fill
 from grader.model import Draw, Expr, Judgement, Key, Part, Raw, Text, Verdict
-from grader.model.spec import STRICT
 from grader.units.quantity import Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrueFalse(Part):
     """A claim in `ask` that is true or false."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     kind: Literal["true_false"] = "true_false"
     answer: Expr
@@ -37,14 +34,8 @@ class TrueFalseKey(Key):
 
 
 WORDS = {
-    "true": True,
-    "t": True,
-    "yes": True,
-    "y": True,
-    "false": False,
-    "f": False,
-    "no": False,
-    "n": False,
+    **dict.fromkeys(("true", "t", "yes", "y"), True),
+    **dict.fromkeys(("false", "f", "no", "n"), False),
 }
 _WANTED = "True or False"
 
@@ -64,8 +55,6 @@ class TrueFalseKind(KindOf[TrueFalseKey, bool]):
         # 1 and 0 are numbers and are not accepted.
         if raw.get("t") == "bool" and isinstance(raw.get("v"), bool):
             return raw["v"] is True
-        if raw.get("t") != "str":
-            raise refusal(raw, _WANTED)
         written = read_text(raw, _WANTED)
         word = WORDS.get(written.rstrip(".!").casefold())
         if word is None:

@@ -41,11 +41,8 @@ def missing_packages(needed: Iterable[str]) -> tuple[str, ...]:
 
 def packages_for_modules(modules: Iterable[str]) -> tuple[str, ...]:
     """The packages to install for those of *modules* that this interpreter can't find."""
-    gone = (name for name in modules if PathFinder.find_spec(name) is None)
-    return tuple(_BY_MODULE.get(name, name) for name in gone)
-
-
-_BY_MODULE = {one.module: name for name, one in PACKAGES.items()}
+    names = {one.module: name for name, one in PACKAGES.items()}
+    return tuple(names.get(name, name) for name in modules if PathFinder.find_spec(name) is None)
 
 
 def packages_for_tools(tools: Iterable[str]) -> tuple[str, ...]:
@@ -64,19 +61,13 @@ def imported_packages(*sources: str, at_load: bool = False) -> tuple[str, ...]:
     >>> imported_packages("def f():\\n    import triton", at_load=True)
     ()
     """
+    indent = "" if at_load else r"[ \t]*"
+    before = rf"^{indent}(?:from +|import +(?:[\w.]+(?: +as +\w+)? *, *)*)"
     return tuple(
         name
         for name, one in PACKAGES.items()
-        if any(
-            one.module in text and re.search(_import_pattern(one.module, at_load), text, re.M)
-            for text in sources
-        )
+        if any(re.search(rf"{before}{re.escape(one.module)}\b", text, re.M) for text in sources)
     )
-
-
-def _import_pattern(module: str, at_load: bool) -> str:
-    indent = "" if at_load else r"[ \t]*"
-    return rf"^{indent}(?:from +|import +(?:[\w.]+(?: +as +\w+)? *, *)*){re.escape(module)}\b"
 
 
 def missing_package_of(error: ImportError) -> str:

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class UserNumbers(Mapping[str, str]):
-    """Student ids by user number."""
+class UserNumbers(dict[str, str]):
+    """Student ids by user number.
 
-    students: Mapping[str, str] = field(default_factory=dict)
-    platform: str = ""
-    """The platform of the table, such as `Canvas`; empty for a table written by hand."""
-    file: str = ""
-    """The file that the table was read from."""
+    *platform* is the platform of the table, such as `Canvas`, or empty for a table written by hand;
+    *file* is the file that it was read from.
+    """
 
-    def __getitem__(self, number: str) -> str:
-        return self.students[number]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.students)
-
-    def __len__(self) -> int:
-        return len(self.students)
+    def __init__(self, students: Mapping[str, str], *, platform: str, file: str):
+        super().__init__(students)
+        self.platform = platform
+        self.file = file

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from grader.model.result import GivenValue
+from grader.model.result import ProblemText
 
 
 class AnswerForm(StrEnum):
@@ -109,17 +109,11 @@ class PrintedPart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrintedProblem:
+class PrintedProblem(ProblemText):
     """One problem on paper."""
 
     number: int
-    title: str
-    prompt: str
-    given: tuple[GivenValue, ...]
-    assumptions: tuple[str, ...]
     parts: tuple[PrintedPart, ...]
-    solution: str
-    """**Secret.**"""
 
     @property
     def points(self) -> float:

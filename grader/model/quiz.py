@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from grader.model.item import Item
-from grader.model.result import GivenValue
+from grader.model.result import ProblemText
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,20 +26,12 @@ class QuizPart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuizQuestion:
+class QuizQuestion(ProblemText):
     """One variant of a problem. **Secret.**"""
 
     problem: str
-    title: str
     variant: int
     """The number of the variant, from 1."""
-    prompt: str
-    """Markdown."""
-    given: tuple[GivenValue, ...]
-    assumptions: tuple[str, ...]
-    """Markdown each."""
-    solution: str
-    """The worked solution; Markdown."""
     fields: tuple[QuizPart, ...]
 
     @property

@@ -90,6 +90,19 @@ class GivenValue(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProblemText:
+    """The texts of a variant outside its parts."""
+
+    title: str
+    prompt: str
+    """Markdown, like all texts here."""
+    given: tuple[GivenValue, ...]
+    assumptions: tuple[str, ...]
+    solution: str
+    """The worked solution. **Secret.**"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ShownPart:
     """One part as an audience may see it; hidden fields are None."""
 

@@ -13,6 +13,16 @@ Expr = Annotated[str | int | float | bool, "expression"]
 Text = Annotated[str, "text"]
 
 
+STRICT = {"extra": "forbid", "strict": True, "allow_inf_nan": False}
+
+
+class Strict:
+    """A record of a spec: the spec loader rejects unknown fields and values of other types."""
+
+    __slots__ = ()
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
+
 def parse_share(written: str | float) -> float:
     """Returns the share that an author wrote, from 0 to 1.
 
@@ -60,14 +70,10 @@ FAMILIES: Mapping[str, str] = {
 Level = Literal["recall", "apply", "analyse", "create"]
 Need = Literal["loopback"]
 
-STRICT = {"extra": "forbid", "strict": True, "allow_inf_nan": False}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parameter:
+class Parameter(Strict):
     """A number or word drawn for each student; give exactly one of choice, integer, real, rows."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     choice: tuple[Scalar, ...] | None = None
     """Draw one of these values."""
@@ -92,10 +98,8 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tolerance:
+class Tolerance(Strict):
     """How far an answer may be from the key; if several widths are given, the widest applies."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     relative: Share | None = None
     """A share of the key's magnitude, such as 1%."""
@@ -112,10 +116,8 @@ class Tolerance:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mistake:
+class Mistake(Strict):
     """A typical wrong answer, with feedback for students who give it."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     id: str
     value: Expr
@@ -127,10 +129,8 @@ class Mistake:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Carry:
+class Carry(Strict):
     """How the student's own earlier answers are carried into this part."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     discount: Share = 0.0
     """The share of the points that a carried answer loses."""
@@ -141,10 +141,8 @@ class Carry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class Part(Strict):
     """The smallest unit that earns points; every kind adds fields to these."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     id: str
     kind: str
@@ -160,10 +158,8 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class Problem(Strict):
     """One YAML spec: a family of variants with one or more parts."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     id: str
     title: str
@@ -193,10 +189,8 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Slot:
+class Slot(Strict):
     """One entry of a set: one problem, or a pool from which some are drawn."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     problem: str | None = None
     pool: tuple[str, ...] = ()
@@ -208,10 +202,8 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExamSet:
+class ExamSet(Strict):
     """An exam or problem sheet: which problems, for how many points."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     id: str
     title: str

@@ -38,7 +38,7 @@ def load_numbers(path: Path, known: Mapping[str, Student]) -> UserNumbers:
             fix="use Canvas's gradebook, Moodle's worksheet, or columns 'number' and 'student'",
         )
     found = _numbers(rows, number, columns, _ways(known))
-    return UserNumbers(students=found, platform=_platform(header, number, rows), file=str(path))
+    return UserNumbers(found, platform=_platform(header, number, rows), file=str(path))
 
 
 def _platform(header: list[str], number: int, rows: list[list[str]]) -> str:

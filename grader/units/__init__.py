@@ -10,23 +10,4 @@ from grader.units.convert import (
 )
 from grader.units.parse import Unit, UnitError, parse_unit
 from grader.units.quantity import DimensionError, describe_dimension, printed_unit
-from grader.units.read import MAX_LENGTH, ReadError, Reading, read
-
-__all__ = [
-    "MAX_LENGTH",
-    "DimensionError",
-    "ReadError",
-    "Reading",
-    "Unit",
-    "UnitError",
-    "describe_dimension",
-    "format_number",
-    "format_quantity",
-    "format_with_unit",
-    "magnitude",
-    "named_units",
-    "parse_unit",
-    "printed_unit",
-    "quantity",
-    "read",
-]
+from grader.units.read import MAX_LENGTH, ReadError, read

@@ -91,19 +91,15 @@ def format_number(x: float, digits: int = 6) -> str:
     if isinstance(x, int) and size < _MAX_POSITIONAL:
         return str(x)
     if size >= 1e308:
-        return _format_huge(x, digits)
+        try:
+            return f"{float(x):.{digits}g}"
+        except OverflowError:
+            return f"about {'-' if x < 0 else ''}10^{int(math.log10(size))}"
     if 10**digits <= size < _MAX_POSITIONAL:
         return f"{x:.0f}"
     text = f"{x:.{digits}g}"
     # Rounding may add a digit, as for 999999.5.
     return f"{x:.0f}" if "e+" in text and size < _MAX_POSITIONAL else text
-
-
-def _format_huge(x: float, digits: int) -> str:
-    try:
-        return f"{float(x):.{digits}g}"
-    except OverflowError:
-        return f"about {'-' if x < 0 else ''}10^{int(math.log10(abs(x)))}"
 
 
 def format_quantity(value: Value, unit_text: str | None = None, digits: int | None = None) -> str:
@@ -117,7 +113,7 @@ def format_quantity(value: Value, unit_text: str | None = None, digits: int | No
     if unit_text is None:
         if not isinstance(value, Quantity):
             return format_number(value, digits or _DIGITS)
-        unit_text = _display_unit(value)
+        unit_text = _fitting_unit(value) if value.unit is None else value.unit
     return format_with_unit(magnitude(value, unit_text), unit_text, digits)
 
 
@@ -132,10 +128,6 @@ def format_with_unit(x: float, unit_text: str, digits: int | None = None) -> str
     text = printed_unit(parse_unit(unit_text).text)
     space = "" if text in {"", "%"} else " "
     return f"{format_number(x, digits or (4 if text == '%' else _DIGITS))}{space}{text}"
-
-
-def _display_unit(value: Quantity) -> str:
-    return value.unit if value.unit is not None else _fitting_unit(value)
 
 
 def _fitting_unit(value: Quantity) -> str:

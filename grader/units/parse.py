@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import lru_cache
 
 from grader.registry import nearest
 from grader.units import notation
 from grader.units.quantity import ONE, Dimension
-from grader.units.table import INFORMATION, SUGGESTED, SYMBOLS, TIME, Measure
+from grader.units.table import BANDWIDTH, INFORMATION, SPEED, SUGGESTED, SYMBOLS, Measure
 
 MAX_LENGTH = 40
 _MAX_SCALE = 10**60
@@ -29,14 +28,6 @@ class UnitError(ValueError):
         return f"{self.what} ({self.fix})" if self.fix else self.what
 
 
-class Flops(StrEnum):
-    """The meaning of the ambiguous FLOPS; an error unless the expected unit settles it."""
-
-    REFUSED = "refused"
-    COUNT = "count"
-    RATE = "rate"
-
-
 @dataclass(frozen=True, slots=True)
 class Unit:
     """A unit as written: numerator / denominator base units of a dimension."""
@@ -52,21 +43,31 @@ class Unit:
         return self.numerator / self.denominator
 
 
-def quote(text: str) -> str:
+def shorten(text: str, length: int = 32) -> str:
     """Returns *text* shortened and without control characters, for error messages."""
-    safe = "".join(c if c.isprintable() else "?" for c in text[:32])
-    return f"{safe}..." if len(text) > 32 else safe
+    safe = "".join(c if c.isprintable() else "?" for c in text[:length])
+    return f"{safe}..." if len(text) > length else safe
 
 
 @lru_cache(maxsize=4096)
-def parse_unit(text: str, flops: Flops = Flops.REFUSED) -> Unit:
-    """The unit that *text* names; "" and "1" are the unit of a plain number.
+def parse_unit(text: str, expected: Dimension | None = None) -> Unit:
+    """Returns the unit that *text* names; "" and "1" are the unit of a plain number.
 
-    Raises UnitError with a suggestion.
+    FLOPS may be a count or a speed: it is a speed if the unit then has the *expected* dimension,
+    else a count, and without *expected* an error. Raises UnitError with a suggestion.
 
     >>> parse_unit("GB/s").scale
     8000000000.0
     """
+    count = _parse_factors(text, None if expected is None else 0)
+    if expected in (None, count.dimension):
+        return count
+    speed = _parse_factors(text, -1)
+    return speed if speed.dimension == expected else count
+
+
+def _parse_factors(text: str, flops: int | None) -> Unit:
+    """Returns the unit; *flops* is the power of time in FLOPS, which is an error if None."""
     if len(text) > MAX_LENGTH:
         raise UnitError("the unit is too long", "write it like 'GB/s'")
     written = text.strip()
@@ -79,7 +80,7 @@ def parse_unit(text: str, flops: Flops = Flops.REFUSED) -> Unit:
         bottom *= down ** abs(exponent)
         dimension = [d + exponent * m for d, m in zip(dimension, measure.dimension, strict=True)]
     if max(top, bottom) > _MAX_SCALE:
-        raise UnitError(f"'{quote(written)}' has exponents that are too large for a unit")
+        raise UnitError(f"'{shorten(written)}' has exponents that are too large for a unit")
     return Unit("" if written == "1" else written, top, bottom, tuple(dimension))  # type: ignore[arg-type]
 
 
@@ -100,10 +101,10 @@ def _split_unit(written: str) -> list[tuple[int, str, int]]:
         for piece in _split_factors(pieces[index]) if sign > 0 else [pieces[index]]:
             match = _FACTOR.fullmatch(piece)
             if not match:
-                raise UnitError(f"unknown unit '{quote(written)}'", "write it like 'GB/s'")
+                raise UnitError(f"unknown unit '{shorten(written)}'", "write it like 'GB/s'")
             power = int(match[2] or 1)
             if abs(power) > _MAX_POWER:
-                raise UnitError(f"'{quote(written)}' has exponents that are too large for a unit")
+                raise UnitError(f"'{shorten(written)}' has exponents that are too large for a unit")
             factors.append((sign, match[1].strip(), power))
     return factors
 
@@ -130,7 +131,7 @@ _FLOPS = re.compile(notation.FLOPS)
 _FLOPS_WORD = re.compile(r"(kilo|mega|giga|tera|peta|exa|zetta)flops", re.IGNORECASE)
 
 
-def _find_measure(symbol: str, flops: Flops) -> Measure:
+def _find_measure(symbol: str, flops: int | None) -> Measure:
     joined = "-".join(symbol.split())
     # Words may start a sentence; the case of symbols matters (Gb and GB).
     known = SYMBOLS.get(symbol) or SYMBOLS.get(joined) or _find_word(joined)
@@ -138,10 +139,10 @@ def _find_measure(symbol: str, flops: Flops) -> Measure:
         return known
     if _FLOPS.fullmatch(symbol):
         return _read_flops(symbol, flops)
-    if symbol.endswith("ps") and SYMBOLS.get(symbol[:-2], Measure(1, 1, ONE))[2] == INFORMATION:
+    if symbol.endswith("ps") and symbol[:-2] in SYMBOLS and _is_size(symbol[:-2]):
         top, bottom, _ = SYMBOLS[symbol[:-2]]
-        return Measure(top, bottom, (1, 0, 0, 0, 0, -1, 0, 0))
-    raise UnitError(f"unknown unit '{quote(symbol)}'", _suggest_unit(symbol))
+        return Measure(top, bottom, BANDWIDTH)
+    raise UnitError(f"unknown unit '{shorten(symbol)}'", _suggest_unit(symbol))
 
 
 def _find_word(symbol: str) -> Measure | None:
@@ -150,31 +151,29 @@ def _find_word(symbol: str) -> Measure | None:
     return SYMBOLS.get(lower) if is_word else None
 
 
-def _read_flops(symbol: str, flops: Flops) -> Measure:
+def _read_flops(symbol: str, flops: int | None) -> Measure:
     lower = symbol.lower()
     word = _FLOPS_WORD.fullmatch(lower)
     letter = word[1][0] if word else lower[0] if lower[0] not in "fo" else ""
     prefix = "k" if letter == "k" else letter.upper()
-    if flops is Flops.REFUSED and not lower.endswith("flop"):
+    top, bottom, dimension = SYMBOLS[f"{prefix}FLOP"]
+    if lower.endswith("flop") or flops == 0:
+        return Measure(top, bottom, dimension)
+    if flops is None:
         fix = f"write '{prefix}FLOP' for a count or '{prefix}FLOP/s' for a speed"
         raise UnitError(f"'{symbol}' is ambiguous: a count or a speed", fix)
-    top, bottom, dimension = SYMBOLS[f"{prefix}FLOP"]
-    if flops is Flops.RATE and not lower.endswith("flop"):
-        dimension = tuple(d - t for d, t in zip(dimension, TIME, strict=True))  # type: ignore[assignment]
-    return Measure(top, bottom, dimension)
+    return Measure(top, bottom, SPEED)
 
 
 def _suggest_unit(symbol: str) -> str | None:
     alike = [n for n in SUGGESTED if n.casefold() == symbol.casefold() and n != symbol]
     if alike:
-        return "write " + " or ".join(_quote_unit(n) for n in sorted(alike))
+        # Bytes and bits differ only in case.
+        sizes = {n: " (bytes)" if n[-1] == "B" else " (bits)" for n in alike if _is_size(n)}
+        return "write " + " or ".join(f"'{n}'{sizes.get(n, '')}" for n in sorted(alike))
     close = nearest(symbol, SUGGESTED) if len(symbol) > 1 else None
     return f"did you mean '{close}'?" if close else None
 
 
-def _quote_unit(name: str) -> str:
-    """Returns a unit's name for a suggestion, with "bytes" or "bits" because these differ only in
-    case."""
-    if SYMBOLS[name].dimension != INFORMATION:
-        return f"'{name}'"
-    return f"'{name}' ({'bytes' if name[-1] == 'B' else 'bits'})"
+def _is_size(name: str) -> bool:
+    return SYMBOLS[name].dimension == INFORMATION

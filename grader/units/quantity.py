@@ -56,7 +56,7 @@ def base_unit(dimension: Dimension) -> str:
     return "/".join(["*".join(over) or "1", *under])
 
 
-_RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
 def printed_unit(text: str) -> str:
@@ -66,7 +66,7 @@ def printed_unit(text: str) -> str:
     ('µs', 'bit²/s', 'W·s')
     """
     micro = re.sub(r"(?<![A-Za-z])u(?=[sJW]\b)", "µ", text.replace("*", "·"))
-    return re.sub(r"\^(-?\d)", lambda power: power[1].translate(_RAISED), micro)
+    return re.sub(r"\^(-?\d)", lambda power: power[1].translate(RAISED), micro)
 
 
 def describe_dimension(dimension: Dimension) -> str:
@@ -100,8 +100,7 @@ class Quantity:
         magnitude = self._matching_magnitude(other, "add", "and")
         return Quantity(self.magnitude + magnitude, self.dimension)
 
-    def __radd__(self, other: object) -> Quantity:
-        return self.__add__(other)
+    __radd__ = __add__
 
     def __sub__(self, other: object) -> Quantity:
         magnitude = self._matching_magnitude(other, "subtract", "and")
@@ -119,8 +118,7 @@ class Quantity:
             return Quantity(self.magnitude * other, self.dimension)  # type: ignore[operator]
         return NotImplemented
 
-    def __rmul__(self, other: object) -> Number:
-        return self.__mul__(other)
+    __rmul__ = __mul__
 
     def __truediv__(self, other: object) -> Number:
         if isinstance(other, Quantity):
@@ -143,10 +141,8 @@ class Quantity:
         return self._matching_magnitude(other, "floor-divide", "by") // self.magnitude
 
     def __mod__(self, other: object) -> Quantity:
-        return Quantity(
-            mod(self.magnitude, self._matching_magnitude(other, "floor-divide", "by")),
-            self.dimension,
-        )
+        divisor = self._matching_magnitude(other, "floor-divide", "by")
+        return Quantity(mod(self.magnitude, divisor), self.dimension)
 
     def __pow__(self, exponent: object) -> Number:
         if not _is_plain(exponent):
@@ -215,12 +211,7 @@ def _format_power(name: str, exponent: int) -> str:
 
 
 def _is_plain(value: object) -> bool:
-    if type(value) in _PLAIN:
-        return True
     return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-_PLAIN = frozenset({int, float})
 
 
 def _simplify(magnitude: float, dimension: Dimension) -> Number:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 
 from grader.registry import nearest
 from grader.units import notation
-from grader.units.convert import format_number, format_with_unit, rescale
+from grader.units.convert import format_with_unit, rescale
 from grader.units.notation import clean
-from grader.units.parse import Flops, Unit, UnitError, parse_unit, quote
-from grader.units.quantity import ONE, describe_dimension, printed_unit
+from grader.units.parse import Unit, UnitError, parse_unit, shorten
+from grader.units.quantity import ONE, describe_dimension
 from grader.units.table import FITTING, SUGGESTED, SYMBOLS
 
 MAX_LENGTH = notation.LONGEST_TEXT
@@ -25,23 +24,13 @@ class ReadError(ValueError):
         self.sentence = sentence
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """The result of reading a text."""
-
-    value: int | float
-    """In the expected unit."""
-    shown: str
-    """For "read as ...": "28 GB", or "26.1 GiB = 28.0247 GB" if the text has another unit."""
-
-
-def read(text: str, unit_text: str) -> Reading:
-    """The number in *text*, in the unit *unit_text*; a bare number is in that unit already.
+def read(text: str, unit_text: str) -> int | float:
+    """Returns the number in *text*, in the unit *unit_text*; a bare number is in that unit already.
 
     Never evaluates anything, and takes no longer for hostile text. Raises ReadError.
 
-    >>> read("26.1 GiB", "GB").shown
-    '26.1 GiB = 28.0247 GB'
+    >>> read("512 MiB", "GiB"), read("28 000", "GB")
+    (0.5, 28000)
     """
     asked = parse_unit(unit_text)
     example = f"'{format_with_unit(12.5, unit_text)}'"
@@ -52,35 +41,36 @@ def read(text: str, unit_text: str) -> Reading:
         raise ReadError(f"the text is empty; write a number like {example}")
     found, rest = _split_number(written, example)
     if not rest:
-        return Reading(found, format_with_unit(found, unit_text))
+        return found
     if asked.dimension == ONE:
         return _read_plain(found, rest, asked)
-    given = _parse_unit(rest, asked, example)
+    given = _parse_given_unit(rest, asked, example)
     if given.dimension != asked.dimension:
+        hint = f"; {_BILLIONS}" if _means_billions(rest) else ""
         raise ReadError(
-            f"expected {describe_dimension(asked.dimension)} such as {example}, "
-            f"got '{quote(written)}', which is {_describe_other_unit(rest, given)}"
+            f"expected {describe_dimension(asked.dimension)} such as {example}, got "
+            f"'{shorten(written)}', which is {describe_dimension(given.dimension)}{hint}"
         )
-    value = _convert(found, given, asked, written)
-    shown = format_with_unit(value, unit_text)
-    if (given.numerator, given.denominator) != (asked.numerator, asked.denominator):
-        shown = f"{format_number(found)} {printed_unit(given.text)} = {shown}"
-    return Reading(value, shown)
+    return _convert(found, given, asked, written)
 
 
-def _read_plain(found: float, rest: str, asked: Unit) -> Reading:
+def _read_plain(found: float, rest: str, asked: Unit) -> int | float:
     """Reads an answer without a dimension: a percentage, a factor such as "3.2x", or no unit."""
     word = rest.casefold()
     if word in {"x", "times"} and asked.text != "%":
-        return Reading(found, format_number(found))
+        return found
     if word not in {"%", "percent"}:
         wanted = "a percentage" if asked.text == "%" else "a plain number"
-        hint = _billions_hint(rest) or f"remove '{quote(rest)}'"
-        raise ReadError(f"expected {wanted}, got a number followed by '{quote(rest)}'; {hint}")
-    if asked.text == "%":
-        return Reading(found, format_with_unit(found, "%"))
-    value = rescale(found, 1, 100)
-    return Reading(value, f"{format_number(found)}% = {format_number(value)}")
+        hint = _BILLIONS if _means_billions(rest) else f"remove '{shorten(rest)}'"
+        raise ReadError(f"expected {wanted}, got a number followed by '{shorten(rest)}'; {hint}")
+    return found if asked.text == "%" else rescale(found, 1, 100)
+
+
+_BILLIONS = "'B' means bytes; write billions as '7e9'"
+
+
+def _means_billions(rest: str) -> bool:
+    return rest.split(" ", maxsplit=1)[0] == "B"
 
 
 _NUMBER = re.compile(notation.NUMBER, re.ASCII)
@@ -96,15 +86,15 @@ def _split_number(text: str, example: str) -> tuple[int | float, str]:
     found = _parse_number(match, text)
     if match["scale"]:
         found *= notation.SCALES[match["scale"].lower()]
-    end = match.end()
-    rest = text[end:].strip()
-    _require_unit_only(text, end, rest, example)
-    return _require_finite(found, text), rest
+    _require_unit_only(text, match.end(), example)
+    return _require_finite(found, text), text[match.end() :].strip()
 
 
 def _parse_number(match: re.Match[str], text: str) -> int | float:
     if match["base"]:
-        found = _raise_base(int(match["base"]), match["power"], text)
+        base, power = int(match["base"]), _parse_exponent(match["power"], text)
+        # Exact if possible: 2^30 is an int, 10^-3 the nearest float.
+        found = base**power if power >= 0 else float(f"1e{power}") if base == 10 else 2.0**power
         return -found if match["minus"] == "-" else found
     mantissa = match["mantissa"]
     if mantissa.startswith("0,"):
@@ -115,55 +105,46 @@ def _parse_number(match: re.Match[str], text: str) -> int | float:
         exponent = f"e{int(exponent[1:] or '0') + _parse_exponent(match['ten'], text)}"
     # Converted from its text, so rounded once, never slow, and infinite if too large.
     found = float(plain + exponent) if exponent or "." in plain else int(plain)
-    return _divide(found, match["divisor"], text) if match["divisor"] else found
+    divisor = float((match["divisor"] or "1").replace("_", ""))
+    if divisor == 0:
+        raise ReadError(f"'{shorten(text)}' divides by zero")
+    return found / divisor if match["divisor"] else found
 
 
 def _parse_exponent(written: str, text: str) -> int:
     if len(written) > 5 or abs(int(written)) > 1000:
-        raise ReadError(f"the number '{quote(text)}' is too large or too small")
+        raise ReadError(f"the number '{shorten(text)}' is too large or too small")
     return int(written)
-
-
-def _raise_base(base: int, exponent: str, text: str) -> int | float:
-    power = _parse_exponent(exponent, text)
-    # Exact if possible: 2^30 is an int, 10^-3 the nearest float.
-    return base**power if power >= 0 else float(f"1e{power}") if base == 10 else 2.0**power
-
-
-def _divide(found: float, divisor: str, text: str) -> int | float:
-    below = float(divisor.replace("_", ""))
-    if below == 0:
-        raise ReadError(f"'{quote(text)}' divides by zero")
-    return found / below
 
 
 def _require_finite(found: float, text: str) -> int | float:
     # An int too large for a float would overflow in comparisons.
     if not -1.7e308 < found < 1.7e308:
-        raise ReadError(f"the number '{quote(text)}' is too large")
+        raise ReadError(f"the number '{shorten(text)}' is too large")
     return found
 
 
 def _decimal_comma_message(text: str) -> str:
     return (
-        f"'{quote(text)}' has a comma that is not a thousands separator; "
+        f"'{shorten(text)}' has a comma that is not a thousands separator; "
         "use a decimal point, as in '1.5'"
     )
 
 
-def _require_unit_only(text: str, end: int, rest: str, example: str) -> None:
+def _require_unit_only(text: str, end: int, example: str) -> None:
     """Raises ReadError if more than a unit follows the number."""
+    rest = text[end:].strip()
     if any(c.isdigit() and not c.isascii() for c in rest):
-        raise ReadError(f"'{quote(text)}' has digits other than 0 to 9")
+        raise ReadError(f"'{shorten(text)}' has digits other than 0 to 9")
     if rest.startswith(",") or (text[:end][-1:].isdigit() and re.match(r",\s?\d", rest)):
         raise ReadError(_decimal_comma_message(text))
     if _CALCULATION.match(rest):
         raise ReadError(
-            f"'{quote(text)}' is a calculation; write its result as a number like {example}"
+            f"'{shorten(text)}' is a calculation; write its result as a number like {example}"
         )
     if _SEVERAL.match(rest):
         raise ReadError(
-            f"'{quote(text)}' is not one number; write it without spaces, like {example}"
+            f"'{shorten(text)}' is not one number; write it without spaces, like {example}"
         )
 
 
@@ -171,7 +152,7 @@ _NOT_A_NUMBER = {"nan", "inf", "infinity", "+inf", "-inf", "-infinity", "none", 
 
 
 def _no_number_message(text: str, example: str) -> str:
-    seen = quote(text)
+    seen = shorten(text)
     first = text.split(maxsplit=1)[0].casefold().rstrip(".,")
     if first in _NOT_A_NUMBER:
         return f"'{seen}' is not a finite number; write one like {example}"
@@ -182,21 +163,17 @@ def _no_number_message(text: str, example: str) -> str:
     return f"'{seen}' is not a number; write one like {example}"
 
 
-def _parse_unit(rest: str, asked: Unit, example: str) -> Unit:
+def _parse_given_unit(rest: str, asked: Unit, example: str) -> Unit:
     written = f"1{rest}" if rest.startswith("/") else rest
     try:
-        given = parse_unit(written, Flops.COUNT)
-        if given.dimension == asked.dimension:
-            return given
-        as_rate = parse_unit(written, Flops.RATE)
-        return as_rate if as_rate.dimension == asked.dimension else given
+        return parse_unit(written, asked.dimension)
     except UnitError as error:
         raise ReadError(_unknown_unit_message(error, rest, asked, example)) from None
 
 
 def _unknown_unit_message(error: UnitError, rest: str, asked: Unit, example: str) -> str:
     if len(rest) > 16 or " " in rest:
-        return f"can't read '{quote(rest)}' as a unit; write the answer like {example}"
+        return f"can't read '{shorten(rest)}' as a unit; write the answer like {example}"
     if error.fix is not None and error.fix.startswith("write '"):
         return f"{error.what}; {error.fix}"
     # The closest known unit may have another dimension; suggest one with the expected dimension.
@@ -204,16 +181,6 @@ def _unknown_unit_message(error: UnitError, rest: str, asked: Unit, example: str
     near = nearest(rest, (*FITTING.get(asked.dimension, ()), *named, asked.text))
     fix = f"did you mean '{near}'? Or write the answer" if near else "write the answer"
     return f"{error.what}; {fix} like {example}"
-
-
-def _describe_other_unit(rest: str, given: Unit) -> str:
-    hint = _billions_hint(rest)
-    return describe_dimension(given.dimension) + (f"; {hint}" if hint else "")
-
-
-def _billions_hint(rest: str) -> str | None:
-    bytes_alone = rest.split(" ", maxsplit=1)[0] == "B"
-    return "'B' means bytes; write billions as '7e9'" if bytes_alone else None
 
 
 def _convert(found: float, given: Unit, asked: Unit, text: str) -> int | float:
@@ -225,6 +192,7 @@ def _convert(found: float, given: Unit, asked: Unit, text: str) -> int | float:
     if not rest and isinstance(found, int):
         return _require_finite(whole, text)
     try:
-        return _require_finite(top / bottom, text)
+        value = top / bottom
     except OverflowError:
-        return _require_finite(math.inf, text)
+        value = math.inf
+    return _require_finite(value, text)

@@ -18,6 +18,8 @@ FREQUENCY: Dimension = (0, 0, 0, 0, 0, -1, 0, 0)
 ENERGY: Dimension = (0, 0, 0, 0, 0, 0, 1, 0)
 POWER: Dimension = (0, 0, 0, 0, 0, -1, 1, 0)
 CURRENCY: Dimension = (0, 0, 0, 0, 0, 0, 0, 1)
+BANDWIDTH: Dimension = (1, 0, 0, 0, 0, -1, 0, 0)
+SPEED: Dimension = (0, 1, 0, 0, 0, -1, 0, 0)
 
 
 class Measure(NamedTuple):
@@ -41,27 +43,14 @@ class _UnitFamily(NamedTuple):
 DECIMAL = {"k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18, "Z": 21}
 BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 SMALL = {"m": 3, "u": 6, "µ": 6, "μ": 6, "n": 9, "p": 12}
-_WORDS = {
-    "kilo": "k",
-    "mega": "M",
-    "giga": "G",
-    "tera": "T",
-    "peta": "P",
-    "exa": "E",
-    "zetta": "Z",
-    "kibi": "Ki",
-    "mebi": "Mi",
-    "gibi": "Gi",
-    "tebi": "Ti",
-    "pebi": "Pi",
-    "exbi": "Ei",
-    "milli": "m",
-    "micro": "u",
-    "nano": "n",
-    "pico": "p",
-}
+_PREFIX_WORDS = """
+kilo=k mega=M giga=G tera=T peta=P exa=E zetta=Z kibi=Ki mebi=Mi gibi=Gi tebi=Ti pebi=Pi exbi=Ei
+milli=m micro=u nano=n pico=p
+"""
+_WORDS = dict(pair.split("=") for pair in _PREFIX_WORDS.split())
 
 _BIG = "k M G T P E Z"
+_KILO = "k M G"
 _SIZES = "k K M G T P E Ki Mi Gi Ti Pi Ei"
 
 _FAMILIES = (
@@ -81,10 +70,7 @@ _FAMILIES = (
     _UnitFamily("J joule joules", Measure(1, 1, ENERGY), "k M G T m u µ μ n p", "joule joules"),
     _UnitFamily("W watt watts", Measure(1, 1, POWER), "k M G m u µ μ n", "watt watts"),
     _UnitFamily(
-        "Wh watt-hour watt-hours",
-        Measure(3600, 1, ENERGY),
-        "k M G",
-        "watt-hour watt-hours",
+        "Wh watt-hour watt-hours", Measure(3600, 1, ENERGY), "k M G", "watt-hour watt-hours"
     ),
     _UnitFamily("USD $ dollar dollars", Measure(1, 1, CURRENCY), "k M"),
     _UnitFamily("1", Measure(1, 1, ONE)),
@@ -102,40 +88,29 @@ def _apply_prefix(measure: Measure, prefix: str) -> Measure:
     return Measure(top * 10 ** DECIMAL[prefix.replace("K", "k")], bottom, dimension)
 
 
-class _SpelledUnit(NamedTuple):
-    measure: Measure
-    prefix: str
-    base: str
-
-
-def _iter_spellings() -> Iterator[tuple[str, _SpelledUnit]]:
+def _iter_spellings() -> Iterator[tuple[str, Measure, tuple[str, str]]]:
+    """Yields each spelling, what it measures, and its prefix and base unit."""
     for family in _FAMILIES:
-        prefixes = family.prefixes.split()
         for spelling in family.spellings.split():
-            yield spelling, _SpelledUnit(family.measure, "", spelling)
-            for prefix in prefixes:
+            yield spelling, family.measure, ("", spelling)
+            for prefix in family.prefixes.split():
                 measure = _apply_prefix(family.measure, prefix)
-                yield prefix + spelling, _SpelledUnit(measure, prefix, spelling)
+                yield prefix + spelling, measure, (prefix, spelling)
         for word, prefix in _WORDS.items():
-            if prefix in prefixes:
+            if prefix in family.prefixes.split():
+                measure = _apply_prefix(family.measure, prefix)
                 for spelling in family.words.split():
-                    measure = _apply_prefix(family.measure, prefix)
-                    yield word + spelling, _SpelledUnit(measure, prefix, spelling)
+                    yield word + spelling, measure, (prefix, spelling)
 
 
-def _collect_symbols() -> dict[str, _SpelledUnit]:
-    symbols: dict[str, _SpelledUnit] = {}
-    for spelling, spelled in _iter_spellings():
-        # The first meaning wins: "min" is a minute, never a milli-inch of a later family.
-        symbols.setdefault(spelling, spelled)
-    return symbols
-
-
-_ALL = _collect_symbols()
-SYMBOLS: Mapping[str, Measure] = MappingProxyType({text: s.measure for text, s in _ALL.items()})
-PREFIXED: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {text: (s.prefix, s.base) for text, s in _ALL.items()}
-)
+_SYMBOLS: dict[str, Measure] = {}
+_PREFIXED: dict[str, tuple[str, str]] = {}
+for _spelling, _measure, _parts in _iter_spellings():
+    # The first meaning wins: "min" is a minute, never a milli-inch of a later family.
+    _SYMBOLS.setdefault(_spelling, _measure)
+    _PREFIXED.setdefault(_spelling, _parts)
+SYMBOLS: Mapping[str, Measure] = MappingProxyType(_SYMBOLS)
+PREFIXED: Mapping[str, tuple[str, str]] = MappingProxyType(_PREFIXED)
 """Each spelling's prefix as a letter, possibly empty, and its base unit."""
 
 # Spellings that expressions may use as names. Only a few, because authors can't use them as their
@@ -165,10 +140,8 @@ FITTING: Mapping[Dimension, tuple[str, ...]] = MappingProxyType(
         PARAM: ("param",),
         SAMPLE: ("sample",),
         CURRENCY: ("USD",),
-        (1, 0, 0, 0, 0, -1, 0, 0): ("bit/s", "B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s"),
-        (0, 1, 0, 0, 0, -1, 0, 0): (
-            *("FLOP/s", "kFLOP/s", "MFLOP/s", "GFLOP/s", "TFLOP/s", "PFLOP/s", "EFLOP/s"),
-        ),
+        BANDWIDTH: ("bit/s", "B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s"),
+        SPEED: (*("FLOP/s", "kFLOP/s", "MFLOP/s", "GFLOP/s", "TFLOP/s", "PFLOP/s", "EFLOP/s"),),
         (-1, 1, 0, 0, 0, 0, 0, 0): ("FLOP/B",),
         (1, -1, 0, 0, 0, 0, 0, 0): ("B/FLOP",),
         (0, 0, 1, 0, 0, -1, 0, 0): ("token/s",),

@@ -16,7 +16,7 @@ from grader.kinds.answers import right_value
 from grader.kinds.attempts import CodeKey, required_packages
 from grader.kinds.code import CodeKind
 from grader.kinds.hidden.solutions import Given
-from grader.kinds.numbers import NumericKey
+from grader.kinds.numeric import NumericKey
 from grader.kinds.prediction import MeasuredPrediction, Prediction
 from grader.model import (
     Answer,

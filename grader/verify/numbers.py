@@ -11,7 +11,7 @@ from itertools import combinations
 from grader import expressions, units
 from grader.expressions import ExpressionError, TextError
 from grader.kinds import kinds
-from grader.kinds.numbers import NumericKey
+from grader.kinds.numeric import NumericKey
 from grader.kinds.prediction import MeasuredPrediction
 from grader.kinds.table import TableKey
 from grader.kinds.texts import fill, scope_with
@@ -159,7 +159,7 @@ def _read_back(text: str, like: Value) -> Value | None:
     if isinstance(like, Quantity) and not unit:
         unit = text.split(maxsplit=1)[1] if " " in text else ""
     try:
-        return units.quantity(units.read(text, unit).value, unit)
+        return units.quantity(units.read(text, unit), unit)
     except ValueError:
         return None  # a text that prints the number in words
 

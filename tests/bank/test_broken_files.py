@@ -372,3 +372,10 @@ def test_a_set_names_the_banks_in_which_its_problem_is_missing(tmp_path: Path) -
     assert f"quiz.yaml:5:5: there is no problem 'no-such-thing' in '{tmp_path}'" in str(
         result.exception
     )
+
+
+def test_the_list_knows_every_kind_of_the_package() -> None:
+    from grader.bank.heads import _KINDS
+    from grader.kinds import kinds
+
+    assert {name for name in kinds if kinds.find(name).__module__.startswith("grader.")} == _KINDS

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from grader.integrations.quiz_items import quiz_items
 from grader.kinds import Unreadable, kinds
-from grader.kinds.numbers import NumericKey
+from grader.kinds.numeric import NumericKey
 from grader.model import Key, Mistake, Part, Tolerance
 from grader.model.item import (
     ChoiceItem,

@@ -13,9 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.kinds import Example, Unreadable, kinds
-from grader.kinds.numbers import NumericKey
-from grader.kinds.numeric import NumericKind
-from grader.kinds.options import Option
+from grader.kinds.choice import Option
+from grader.kinds.numeric import NumericKey, NumericKind
 from grader.kinds.short_text import TextMistake
 from grader.model import Judgement, Mistake, Part, Raw, Verdict
 from grader.testing import check_kind

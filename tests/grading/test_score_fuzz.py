@@ -26,7 +26,7 @@ from grader.grading.score import score
 from grader.kinds import kinds
 from grader.kinds.answers import answer_as_python
 from grader.kinds.choice import ChoiceKind
-from grader.kinds.numbers import NumericKey
+from grader.kinds.numeric import NumericKey
 from grader.model import Answer, Evidence, Grade, Key, Mark, Outcome, Paper, Raw, Verdict
 from grader.testing import NONSENSE
 from grader.wire.encoding import encode_answer

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from grader.bank.folders import Bank
 from grader.integrations.quiz_items import quiz_items
 from grader.kinds import kinds, samples
-from grader.kinds.numbers import NumericKey
+from grader.kinds.numeric import NumericKey
 from grader.model import Key, Part
 from grader.model.item import (
     ChoiceItem,

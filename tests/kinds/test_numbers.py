@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from grader import units
 from grader.expressions import ExpressionError, TextError
 from grader.kinds import kinds
-from grader.kinds.numbers import NumericKey
+from grader.kinds.numeric import NumericKey
 from grader.model import Mistake, Tolerance, Verdict
 from tests.helpers.kinds import (
     NOT_SHARDED,

@@ -26,8 +26,7 @@ from grader.kinds import Unreadable, kinds
 from grader.kinds.answers import answer_as_python
 from grader.kinds.cells import missing_parts
 from grader.kinds.code import CodeKey, CodeKind
-from grader.kinds.integer import Integer
-from grader.kinds.numeric import Numeric
+from grader.kinds.numeric import Integer, Numeric
 from grader.model import Answer, Key, Part, Raw, Tolerance, packages
 from grader.notebook.render import check, closing, how_to_answer, render
 from grader.notebook.render.answer_cells import code_cell, modules_needed, placeholder

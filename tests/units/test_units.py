@@ -22,7 +22,7 @@ EVERYDAY = ["GB", "GiB", "B", "bit", "Gb", "ms", "s", "TFLOP", "TFLOP/s", "GB/s"
 
 
 def read(text: str, unit: str = "GB") -> float:
-    return units.read(text, unit).value
+    return units.read(text, unit)
 
 
 def refusal(text: str, unit: str = "GB") -> str:
@@ -267,7 +267,7 @@ class TestPrinting:
     def test_what_is_printed_can_be_typed_again(self, typed: str, printed: str) -> None:
         assert units.format_with_unit(12.5, typed) == f"12.5 {printed}"
         for sign in (typed, printed, printed.replace("µ", "μ")):
-            assert units.read(f"12.5 {sign}", typed).value == 12.5
+            assert units.read(f"12.5 {sign}", typed) == 12.5
 
     def test_a_value_is_shown_in_the_unit_asked_for(self) -> None:
         assert units.format_quantity(112e9 * NAMED["byte"], "GiB", 4) == "104.3 GiB"
@@ -290,9 +290,6 @@ class TestPrinting:
         again = read(shown, unit)
         rounding = max(0.51 * 10 ** (1 - digits), 4e-16)
         assert again == pytest.approx(x, rel=rounding, abs=1e-290)
-        assert units.read(shown, unit).shown == units.format_quantity(
-            units.quantity(again, unit), unit
-        )
 
 
 class TestReading:
@@ -375,8 +372,8 @@ class TestReading:
     )
     def test_what_students_write_is_read(self, text, unit, value, shown) -> None:
         reading = units.read(text, unit)
-        assert reading.value == pytest.approx(value, rel=1e-15)
-        assert reading.shown == shown
+        assert reading == pytest.approx(value, rel=1e-15)
+        assert units.format_with_unit(reading, unit) == shown.rpartition(" = ")[2]
 
     @pytest.mark.parametrize(
         ("text", "unit", "said"),
@@ -470,8 +467,8 @@ class TestReading:
         except units.ReadError as error:
             said = error.sentence
         else:
-            said = reading.shown
-            assert math.isfinite(reading.value)
+            said = units.format_with_unit(reading, unit)
+            assert math.isfinite(reading)
         assert said.isprintable()
 
     @settings(deadline=None)
@@ -484,7 +481,7 @@ class TestReading:
             reading = units.read(text, unit)
         except units.ReadError:
             return
-        assert math.isfinite(reading.value)
+        assert math.isfinite(reading)
 
     @settings(deadline=None)
     @given(

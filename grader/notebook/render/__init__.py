@@ -13,9 +13,7 @@ from grader.expressions import evaluate
 from grader.kinds import kinds
 from grader.kinds.answers import answer_as_python
 from grader.kinds.code import Code
-from grader.kinds.integer import Integer
-from grader.kinds.numbers import NumberPart
-from grader.kinds.numeric import Numeric
+from grader.kinds.numeric import Integer, NumberPart, Numeric
 from grader.kinds.table import Table
 from grader.kinds.texts import fill
 from grader.kinds.tolerance import EXACT
