@@ -31,7 +31,7 @@ class Coverage:
         return counts
 
     def as_data(self) -> dict[str, object]:
-        """The coverage as plain data."""
+        """Returns the coverage as plain data."""
         return {
             "examined": len(self.examined),
             "concepts": len(self.concepts),

@@ -18,7 +18,7 @@ _ID = re.compile(r"[A-Za-z0-9]+(?:[-_.][A-Za-z0-9]+)*\Z")
 
 
 def load_exam(path: Path, known: Collection[str], searched: str = "") -> ExamSet:
-    """The set in the YAML file at *path*; raises SpecErrors.
+    """Returns the set in the YAML file at *path*; raises SpecErrors.
 
     *known* are the ids of problems that exist, and *searched* names the banks they come from.
     """
@@ -32,7 +32,7 @@ def load_exam(path: Path, known: Collection[str], searched: str = "") -> ExamSet
 
 
 def exam_from(source: Located, known: Collection[str], searched: str = "") -> ExamSet:
-    """The set that *source* describes, as in `load_exam`; raises SpecErrors."""
+    """Returns the set that *source* describes, as in `load_exam`; raises SpecErrors."""
     shaped = shape(ExamSet, source.data, source, ())
     exam, errors = shaped.record, list(shaped.errors)
     if exam is not None:

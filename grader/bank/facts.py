@@ -63,7 +63,7 @@ class BankFacts(Mapping[str, Mapping[str, Value]]):
 
 
 def load_facts(folder: Path) -> dict[str, Mapping[str, Value]]:
-    """All items of the YAML files in *folder*; raises SpecErrors."""
+    """Returns all items of the YAML files in *folder*; raises SpecErrors."""
     facts, errors = read_facts(folder)
     if errors:
         raise SpecErrors(errors)
@@ -71,7 +71,7 @@ def load_facts(folder: Path) -> dict[str, Mapping[str, Value]]:
 
 
 def read_facts(folder: Path) -> tuple[dict[str, Mapping[str, Value]], tuple[SpecError, ...]]:
-    """All valid items of the YAML files in *folder*, and the errors in the others."""
+    """Returns all valid items of the YAML files in *folder*, and the errors in the others."""
     facts: dict[str, Mapping[str, Value]] = {}
     errors: list[SpecError] = []
     for path in sorted(folder.glob("*.yaml")):
@@ -96,7 +96,7 @@ def read_facts(folder: Path) -> tuple[dict[str, Mapping[str, Value]], tuple[Spec
 
 
 def facts_item(fields: Mapping[str, object]) -> Mapping[str, Value]:
-    """The fields of an item as values; numbers become quantities with their units."""
+    """Returns the fields of an item as values; numbers become quantities with their units."""
     values: dict[str, Value] = {}
     for name, field in fields.items():
         if isinstance(field, Mapping):
@@ -107,7 +107,7 @@ def facts_item(fields: Mapping[str, object]) -> Mapping[str, Value]:
 
 
 def facts_data(facts: Mapping[str, Mapping[str, Value]]) -> dict[str, dict[str, object]]:
-    """*facts* as plain data; `facts_item` is the inverse for each item."""
+    """Returns *facts* as plain data; `facts_item` is the inverse for each item."""
     return {
         item: {name: _plain(value) for name, value in fields.items()}
         for item, fields in facts.items()

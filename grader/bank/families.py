@@ -16,8 +16,8 @@ _FAMILY = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*\Z")
 
 
 def declared_families(bank: Path) -> tuple[dict[str, str], tuple[SpecError, ...]]:
-    """The families that *bank* declares in problems/families.yaml, with titles, and the errors in
-    that file."""
+    """Returns the families that *bank* declares in problems/families.yaml, with titles, and the
+    errors in that file."""
     path = bank / "problems" / "families.yaml"
     if not path.exists():
         return {}, ()
@@ -46,7 +46,7 @@ def _wrong_families(source: Located, at: tuple[str, ...]) -> SpecError:
 
 
 def unknown_family(name: object, known: Collection[str], where: Location) -> SpecError:
-    """The error for a problem with an undeclared family."""
+    """Returns the error for a problem with an undeclared family."""
     return SpecError(
         f"'family' can't be '{name}': there is no such family",
         where=where,
@@ -55,7 +55,7 @@ def unknown_family(name: object, known: Collection[str], where: Location) -> Spe
 
 
 def family_fix(name: str, known: Collection[str]) -> str:
-    """The fix for the unknown family *name*."""
+    """Returns the fix for the unknown family *name*."""
     close = nearest(name, known)
     if close:
         return f"did you mean '{close}'? Declare a new family in problems/families.yaml"

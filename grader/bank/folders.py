@@ -31,11 +31,11 @@ class Bank(BankIndex):
         return BankFacts([folder / "problems" / "facts" for folder in reversed(self.folders)])
 
     def problem(self, wanted: str) -> Problem:
-        """The problem with the id or path *wanted*; raises SpecErrors or SetupError."""
+        """Returns the problem with the id or path *wanted*; raises SpecErrors or SetupError."""
         return self.located(wanted)[0]
 
     def located(self, wanted: str) -> tuple[Problem, Located]:
-        """The problem with the id or path *wanted*, and its data with locations."""
+        """Returns the problem with the id or path *wanted*, and its data with locations."""
         if wanted not in self._loaded:
             path = self.path(wanted)
             problem, source = load_problem(path, self._families_at(path))
@@ -48,13 +48,14 @@ class Bank(BankIndex):
         return self._loaded[wanted]
 
     def _families_at(self, path: Path) -> Mapping[str, str]:
-        """The families of these banks, and of the bank that contains the file *path*."""
+        """Returns the families of these banks, and of the bank that contains the file *path*."""
         return {**declared_families(path.absolute().parent.parent.parent)[0], **self.families}
 
     def _with_solution(
         self, wanted: str, problem: Problem, source: Located
     ) -> tuple[Problem, Located]:
-        """The problem, with the text of its solution if a part needs hidden cases from it."""
+        """Returns the problem, with the text of its solution if a part needs hidden cases from
+        it."""
         if not any(kinds.find(p.kind).needs_solution for p in problem.parts):
             return problem, source
         path = self.solution(wanted)
@@ -65,7 +66,8 @@ class Bank(BankIndex):
         return replace(problem, solution=_text_of(path)), source
 
     def problems(self) -> Iterator[Problem]:
-        """All problems of the named banks; raises SpecErrors with the errors of all files."""
+        """Yields all problems of the named banks; raises SpecErrors with the errors of all
+        files."""
         errors: list[SpecError] = []
         found: list[Problem] = []
         for name in self.listed:
@@ -80,12 +82,12 @@ class Bank(BankIndex):
         yield from found
 
     def digest(self, wanted: str) -> str:
-        """The SHA-256 of the problem's spec."""
+        """Returns the SHA-256 of the problem's spec."""
         problem, source = self.located(wanted)
         return digest_of(source.data, problem.solution)
 
     def exam(self, wanted: str) -> ExamSet:
-        """The set with the id or YAML path *wanted*; raises SpecError or SetupError."""
+        """Returns the set with the id or YAML path *wanted*; raises SpecError or SetupError."""
         exam, path = self._exam(wanted)
         for slot in exam.slots:
             self._check_parts(slot, path)

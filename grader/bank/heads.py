@@ -46,8 +46,8 @@ class Head:
 def read_heads(
     bank: BankIndex, family: str | None = None
 ) -> tuple[tuple[Head, ...], tuple[SpecError, ...]]:
-    """The heads of all problems in the named banks, or of those in *family*, and the errors in
-    files whose head can't be read.
+    """Returns the heads of all problems in the named banks, or of those in *family*, and the errors
+    in files whose head can't be read.
 
     Expressions, texts and solutions are not checked, which would take twenty times as long;
     `grader verify` does that.
@@ -69,7 +69,7 @@ def read_heads(
 
 
 def _loaded_head(bank: BankIndex, name: str, loader: list[Bank]) -> Head:
-    """The head of a problem with unusual YAML; raises SpecErrors if it is invalid."""
+    """Returns the head of a problem with unusual YAML; raises SpecErrors if it is invalid."""
     from grader.bank.folders import Bank
 
     if not loader:
@@ -89,7 +89,7 @@ def _loaded_head(bank: BankIndex, name: str, loader: list[Bank]) -> Head:
 
 
 def _plain_head(path: Path, families: Collection[str]) -> Head | None:
-    """The head of the problem at *path*; None if the full loader must read it."""
+    """Returns the head of the problem at *path*; None if the full loader must read it."""
     data = read_yaml(path).data
     if not (isinstance(data, dict) and data.keys() <= _KEYS and _is_text(data.get("prompt"))):
         return None

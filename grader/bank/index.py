@@ -19,7 +19,8 @@ _OWN = "the bank that comes with the package"
 
 
 def own_bank() -> Path:
-    """The bank that comes with the package: inside it when installed, beside it in a checkout."""
+    """Returns the bank that comes with the package: inside it when installed, beside it in a
+    checkout."""
     package = Path(__file__).resolve().parent.parent
     installed = package / "_bank"
     return installed if installed.is_dir() else package.parent
@@ -36,7 +37,7 @@ class BankIndex:
 
     @classmethod
     def open(cls, named: Sequence[str | Path] = ()) -> Self:
-        """The banks in *named*, or else in GRADER_BANK, or else that of the package.
+        """Returns the banks in *named*, or else in GRADER_BANK, or else that of the package.
 
         The package's bank is always searched last, so that a course's sets may use its problems.
         Raises SetupError if a folder is not a bank.
@@ -137,7 +138,7 @@ class BankIndex:
         return tuple(f for f in folders if f.is_dir())
 
     def path(self, wanted: str) -> Path:
-        """The file of the problem *wanted*, an id or a path to YAML.
+        """Returns the file of the problem *wanted*, an id or a path to YAML.
 
         Raises SetupError or SpecError if it does not exist or exists twice.
         """
@@ -156,7 +157,7 @@ class BankIndex:
         return files[0]
 
     def set_path(self, wanted: str) -> Path:
-        """The file of the set *wanted*, an id or a path to YAML; raises SetupError."""
+        """Returns the file of the set *wanted*, an id or a path to YAML; raises SetupError."""
         if wanted.endswith((".yaml", ".yml")):
             return Path(wanted)
         if wanted not in self.set_paths:
@@ -186,13 +187,14 @@ class BankIndex:
             )
 
     def solution(self, problem_id: str) -> Path | None:
-        """The solution file of a problem; None if there is none."""
+        """Returns the solution file of a problem; None if there is none."""
         path = self.path(problem_id).resolve()
         beside = path.parent.parent.parent / "solutions" / path.parent.name / f"{path.stem}.py"
         return beside if beside.is_file() else None
 
     def concepts(self) -> Mapping[str, Mapping[str, str]]:
-        """The concept inventory: maps ids to topic, family and a sentence; raises SpecError."""
+        """Returns the concept inventory: maps ids to topic, family and a sentence; raises
+        SpecError."""
         merged: dict[str, Mapping[str, str]] = {}
         for folder in reversed(self.folders):
             path = folder / "problems" / "concepts.yaml"
@@ -206,7 +208,8 @@ class BankIndex:
 def _listing(
     folder: Path, wanted: Callable[[os.DirEntry[str]], bool], errors: list[SpecError] | None = None
 ) -> list[Path]:
-    """The wanted entries of *folder*, sorted by name; appends an error if it can't be read."""
+    """Returns the wanted entries of *folder*, sorted by name; appends an error if it can't be
+    read."""
     try:
         with os.scandir(folder) as entries:
             names = [e.name for e in entries if not e.name.startswith(".") and wanted(e)]

@@ -184,7 +184,7 @@ def _unknown(name: str, known: set[str], inside: str, source: Located, at: Path_
 
 
 def describe_path(path: Path_) -> str:
-    """A description of a place in a spec.
+    """Returns a description of a place in a spec.
 
     >>> describe_path(("assumptions", 1)), describe_path(("prompt",))
     ("item 2 of 'assumptions'", "'prompt'")

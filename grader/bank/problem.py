@@ -25,7 +25,7 @@ _PART_ID = re.compile(r"[a-z][a-z0-9_]*\Z")
 
 
 def load_problem(path: Path, families: Collection[str] = FAMILIES) -> tuple[Problem, Located]:
-    """The problem in the YAML file at *path*, and its data with locations.
+    """Returns the problem in the YAML file at *path*, and its data with locations.
 
     *families* are those that the problem may belong to. Raises SpecErrors with all errors in the
     file, sorted by line.
@@ -45,7 +45,7 @@ def problem_from(
     checked: bool = False,
     families: Collection[str] = FAMILIES,
 ) -> Problem:
-    """The problem that *source* describes; raises SpecErrors.
+    """Returns the problem that *source* describes; raises SpecErrors.
 
     *solution* is the text of its solution file, for problems with code. If the problem was
     *checked* before, as in a release, only its shape is checked: checking names and texts is slow,
@@ -84,7 +84,7 @@ _FILL: Mapping[str, object] = {
 
 
 def _unread(source: Located, index: int) -> Part:
-    """A placeholder for an unreadable part, so that other parts may still use it."""
+    """Returns a placeholder for an unreadable part, so that other parts may still use it."""
     listed = source.data["parts"]
     data = listed[index] if isinstance(listed, tuple) and index < len(listed) else None
     name = data.get("id") if isinstance(data, dict) else None
@@ -94,7 +94,7 @@ def _unread(source: Located, index: int) -> Part:
 def _independent_errors(
     errors: list[SpecError], source: Located, shaped: tuple[Shaped, ...]
 ) -> Iterator[SpecError]:
-    """The *errors* that do not just follow from unreadable pieces."""
+    """Yields the *errors* that do not just follow from unreadable pieces."""
     broken = [path for one in shaped for path in one.broken]
     places = {
         source.at(path[:length], key=key)
@@ -107,13 +107,13 @@ def _independent_errors(
 
 
 def digest(data: object) -> str:
-    """The SHA-256 of a spec's data, independent of comments, layout and key order."""
+    """Returns the SHA-256 of a spec's data, independent of comments, layout and key order."""
     text = json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def digest_of(data: object, solution: str) -> str:
-    """The SHA-256 of a spec's data and of its solution's text, if there is one."""
+    """Returns the SHA-256 of a spec's data and of its solution's text, if there is one."""
     return digest([data, solution] if solution else data)
 
 

@@ -16,7 +16,8 @@ from grader.model import FAMILIES, ExamSet, Part, Problem
 
 
 def json_schema(families: Collection[str] = FAMILIES) -> dict[str, Any]:
-    """The JSON Schema of a problem in one of *families*. Parts have one alternative per `kind`."""
+    """Returns the JSON Schema of a problem in one of *families*. Parts have one alternative per
+    `kind`."""
     schema = adapter(Problem).json_schema()
     definitions = schema.setdefault("$defs", {})
     definitions.pop("Part", None)
@@ -43,7 +44,7 @@ def json_schema(families: Collection[str] = FAMILIES) -> dict[str, Any]:
 
 
 def set_schema() -> dict[str, Any]:
-    """The JSON Schema of a set."""
+    """Returns the JSON Schema of a set."""
     schema = adapter(ExamSet).json_schema()
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "systems-grader set"
@@ -58,7 +59,7 @@ def _describe(schema: dict[str, Any], record: type[Part | Problem]) -> None:
 
 
 def field_sentences(record: type) -> dict[str, str]:
-    """The docstring of each field of *record* and its bases, from the source."""
+    """Returns the docstring of each field of *record* and its bases, from the source."""
     sentences: dict[str, str] = {}
     for cls in reversed(record.__mro__):
         if dataclasses.is_dataclass(cls):

@@ -19,7 +19,7 @@ from grader.registry import nearest
 
 @cache
 def adapter(record: type) -> TypeAdapter[Any]:
-    """The validator of a record class; cached because building it is slow."""
+    """Returns the validator of a record class; cached because building it is slow."""
     return TypeAdapter(record)
 
 
@@ -37,7 +37,7 @@ class Shaped:
 def shape(
     record: type, data: object, source: Located, at: Path_, fill: Mapping[str, object] | None = None
 ) -> Shaped:
-    """The record that *data* describes, and all errors in it.
+    """Returns the record that *data* describes, and all errors in it.
 
     *fill* supplies required fields that are missing, so that the rest can be checked.
     """
@@ -63,7 +63,7 @@ def _validate(record: type, data: object) -> Any:
 
 
 def _without(data: Any, paths: list[Path_]) -> Any:
-    """A copy of *data* without the keys at *paths*; list items are kept."""
+    """Returns a copy of *data* without the keys at *paths*; list items are kept."""
     if isinstance(data, dict):
         return {
             key: _without(value, [p[1:] for p in paths if len(p) > 1 and p[0] == key])
@@ -79,7 +79,7 @@ def _without(data: Any, paths: list[Path_]) -> Any:
 
 
 def describe(value: object) -> str:
-    """A short description of *value* for error messages."""
+    """Returns a short description of *value* for error messages."""
     match value:
         case None:
             return "nothing"
@@ -112,7 +112,7 @@ def _errors(
 
 
 def _real_path(loc: tuple[str | int, ...], source: Located, at: Path_, *, missing: bool) -> Path_:
-    """The error's path without the names that pydantic adds for branches of a union."""
+    """Returns the error's path without the names that pydantic adds for branches of a union."""
     path = at
     for index, step in enumerate(loc):
         if (*path, step) in source.values or (missing and index == len(loc) - 1):
@@ -194,7 +194,7 @@ def _fix(detail: Any, name: object) -> str:
 
 
 def _record_at(record: type | None, path: Path_) -> type | None:
-    """The record class at *path*, according to the type hints; None if there is none."""
+    """Returns the record class at *path*, according to the type hints; None if there is none."""
     current: Any = record
     for step in path:
         current = _step(current, step)
@@ -218,12 +218,12 @@ def _step(hint: Any, step: str | int) -> Any:
 
 @cache
 def hints_of(record: type) -> Mapping[str, Any]:
-    """The resolved type hints of a record, including markers."""
+    """Returns the resolved type hints of a record, including markers."""
     return typing.get_type_hints(record, include_extras=True)
 
 
 def _flatten(hint: Any) -> Iterator[Any]:
-    """The members of a union, without markers."""
+    """Yields the members of a union, without markers."""
     origin = typing.get_origin(hint)
     if origin is typing.Annotated:
         yield from _flatten(typing.get_args(hint)[0])

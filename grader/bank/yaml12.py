@@ -45,7 +45,7 @@ class Located:
     """Maps paths to the line and column of the key, from 1."""
 
     def at(self, path: Path_, *, key: bool = False) -> Location:
-        """The location of *path*, or of the nearest enclosing piece that the file has."""
+        """Returns the location of *path*, or of the nearest enclosing piece that the file has."""
         wanted = tuple(path)
         while wanted:
             for places in (self.keys, self.values) if key else (self.values, self.keys):
@@ -55,12 +55,12 @@ class Located:
         return Location(self.file, *self.values.get((), (1, 1)))
 
     def error(self, path: Path_, what: str, fix: str | None, *, key: bool = False) -> SpecError:
-        """The error for the piece at *path*; *fix* says what to do."""
+        """Returns the error for the piece at *path*; *fix* says what to do."""
         return SpecError(what, where=self.at(path, key=key), fix=fix)
 
 
 def scalar(text: str) -> object:
-    """The value of a plain scalar in YAML 1.2.
+    """Returns the value of a plain scalar in YAML 1.2.
 
     >>> scalar("3e8"), scalar("no"), scalar("12:30")
     (300000000.0, 'no', '12:30')
@@ -78,7 +78,7 @@ def scalar(text: str) -> object:
 
 
 def read_yaml(path: Path) -> Located:
-    """The data of the YAML file at *path*; raises SpecError with file, line and column."""
+    """Returns the data of the YAML file at *path*; raises SpecError with file, line and column."""
     try:
         size = path.stat().st_size
         if size > MAX_BYTES:
@@ -98,7 +98,7 @@ def read_yaml(path: Path) -> Located:
 
 
 def parse_yaml(raw: bytes, file: str) -> Located:
-    """The data of YAML text; raises SpecError with file, line and column."""
+    """Returns the data of YAML text; raises SpecError with file, line and column."""
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

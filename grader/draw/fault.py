@@ -24,14 +24,14 @@ class DrawError(SpecError):
 def draw_error(
     problem: Problem, path: Path, what: str, fix: str | None, check: str = "values"
 ) -> DrawError:
-    """The error for the piece of *problem* at *path*."""
+    """Returns the error for the piece of *problem* at *path*."""
     error = DrawError(what, where=problem.id, fix=fix)
     error.path, error.check = path, check
     return error
 
 
 def defect_class(error: Exception) -> str:
-    """The class of defect that *error* shows."""
+    """Returns the class of defect that *error* shows."""
     causes = (error, error.__cause__, error.__context__)
     return "dimensions" if any(isinstance(e, DimensionError) for e in causes) else "values"
 
@@ -39,13 +39,13 @@ def defect_class(error: Exception) -> str:
 def expression_error(
     problem: Problem, path: Path, place: str, error: ExpressionError, scope: Mapping[str, Value]
 ) -> DrawError:
-    """The error for an expression that failed in *scope*, with the drawn numbers."""
+    """Returns the error for an expression that failed in *scope*, with the drawn numbers."""
     what = f"in the {place}: {error.what} (with {format_numbers(problem, scope)})"
     return draw_error(problem, path, what, error.fix, defect_class(error))
 
 
 def format_numbers(problem: Problem, scope: Mapping[str, Value]) -> str:
-    """The drawn parameters on one line, so that an error can be reproduced."""
+    """Returns the drawn parameters on one line, so that an error can be reproduced."""
     drawn = [
         n for name, p in problem.parameters.items() for n in (p.rows[0] if p.rows else (name,))
     ]

@@ -15,7 +15,8 @@ def paper(
     given: Paper | None = None,
     only: Container[int] | None = None,
 ) -> Paper:
-    """The paper of *student*. It is deterministic, with the same numbers for a shared version.
+    """Returns the paper of *student*. It is deterministic, with the same numbers for a shared
+    version.
 
     If the specs have changed since, *given* is the paper that the student worked on: its numbers
     are kept for every problem that still exists. If *only* is given, the other numbers are left
@@ -59,7 +60,8 @@ def _choose_problems(slot: Slot, release: Release, seat: str) -> tuple[str, ...]
 
 
 def points_of(problem: Problem, slot: Slot) -> dict[str, float]:
-    """The points of each part of the slot: its own, or scaled so that the sum is the slot's."""
+    """Returns the points of each part of the slot: its own, or scaled so that the sum is the
+    slot's."""
     asked = [p for p in problem.parts if not slot.parts or p.id in slot.parts]
     if slot.points is None:
         return {p.id: round(p.points, 6) for p in asked}
@@ -72,7 +74,7 @@ def points_of(problem: Problem, slot: Slot) -> dict[str, float]:
 
 
 def standalone_paper(variants: Sequence[Variant], name: str) -> Paper:
-    """A paper outside any release: each variant with all its parts at their own points."""
+    """Returns a paper outside any release: each variant with all its parts at their own points."""
     questions = tuple(
         Question(
             number=number,

@@ -17,7 +17,7 @@ from grader.units.quantity import Value
 def draw(
     problem: Problem, seed: bytes, facts: Facts, numbers_of: Mapping[str, Value] | None = None
 ) -> Variant:
-    """The variant of *problem* for *seed*, with its keys.
+    """Returns the variant of *problem* for *seed*, with its keys.
 
     If *numbers_of* is given, it has parameters drawn with an earlier spec, which are kept. Raises
     DrawError if the conditions are too rarely true, or if an expression fails.
@@ -45,7 +45,7 @@ def draw(
 
 
 def _make_key(problem: Problem, part: Part, drawn: Draw) -> tuple[Key, Value | None]:
-    """The key of *part*, and the answer that later parts compute with.
+    """Returns the key of *part*, and the answer that later parts compute with.
 
     Raises DrawError with the problem and the part.
     """

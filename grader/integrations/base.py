@@ -32,7 +32,7 @@ class Option:
 
 
 def option(default: Any = MISSING, **about: Any) -> Any:
-    """A dataclass field that is an option of the command; required if it has no default.
+    """Returns a dataclass field that is an option of the command; required if it has no default.
 
     The field's type is bool, int, float, str, Path or an enumeration. *about* are the fields of
     `Option`.

@@ -68,7 +68,7 @@ def _near_fraction(points: float) -> Fraction | None:
 
 
 def _common_divisor(numbers: Sequence[Fraction]) -> Fraction:
-    """The greatest common divisor."""
+    """Returns the greatest common divisor."""
     below = lcm(*(x.denominator for x in numbers))
     return Fraction(gcd(*(int(x * below) for x in numbers)), below)
 

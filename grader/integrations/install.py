@@ -52,7 +52,7 @@ class Source:
         return Path(unquote(urlsplit(self.url).path))
 
     def wheel_bytes(self) -> bytes:
-        """The wheel's content. Raises SetupError if it does not match the hash."""
+        """Returns the wheel's content. Raises SetupError if it does not match the hash."""
         assert self.wheel is not None  # noqa: S101 - callers check
         data = _read_wheel(self.wheel)
         if not self.url.endswith(f"#sha256={hashlib.sha256(data).hexdigest()}"):
@@ -64,7 +64,7 @@ class Source:
         return data
 
     def requirement(self, *extras: str) -> str:
-        """A requirement for pip, with the package's optional *extras*.
+        """Returns a requirement for pip, with the package's optional *extras*.
 
         >>> Source("git+https://example.org/g@" + "0" * 40).requirement("classroom")[:40]
         'systems-grader[classroom] @ git+https://'
@@ -91,7 +91,7 @@ def source_of(text: str) -> Source:
 
 
 def own_source() -> Source:
-    """The source of the running package. Raises SetupError if it is not known."""
+    """Returns the source of the running package. Raises SetupError if it is not known."""
     if (PACKAGE.parent / ".git").exists():
         return _checkout_source(Git(PACKAGE.parent, ours=False))
     told = _read_direct_url()
@@ -108,7 +108,7 @@ def own_source() -> Source:
 
 
 def chosen_source(text: str) -> Source:
-    """The source given by *text*, else by GRADER_SOURCE, else the running package's.
+    """Returns the source given by *text*, else by GRADER_SOURCE, else the running package's.
 
     Raises SetupError if the source is not pinned or not known.
     """
@@ -142,7 +142,7 @@ def _read_direct_url() -> dict[str, Any]:
 
 
 def _checkout_source(git: Git) -> Source:
-    """The commit that is checked out, at the repository that it was cloned from."""
+    """Returns the commit that is checked out, at the repository that it was cloned from."""
     try:
         commit = git.line("rev-parse", "HEAD")
         origin = _public_url(git.line("config", "--get", "remote.origin.url"))
@@ -162,7 +162,7 @@ def _checkout_source(git: Git) -> Source:
 
 
 def _public_url(url: str) -> str:
-    """*url* as anyone can use it: https instead of SSH, and without user name or token.
+    """Returns *url* as anyone can use it: https instead of SSH, and without user name or token.
 
     >>> _public_url("git@github.com:org/grader.git"), _public_url("https://me:token@example.org/g")
     ('https://github.com/org/grader.git', 'https://example.org/g')

@@ -23,7 +23,7 @@ class NotebookLines:
     """The lines of each code cell's source, by Jupyter's number of the cell."""
 
     def line_of_cell(self, number: int, line: int | None = None) -> int | None:
-        """The file's line for line *line* of code cell *number*, or for its first line."""
+        """Returns the file's line for line *line* of code cell *number*, or for its first line."""
         lines = self.cells.get(number, ())
         if not lines:
             return None

@@ -28,7 +28,7 @@ def json_bytes(data: object) -> bytes:
 
 
 def graded_problems(result: Result, *, leave_out: bool) -> tuple[ShownProblem, ...]:
-    """The problems of *result*.
+    """Returns the problems of *result*.
 
     Raises SetupError if nothing was graded, and if parts are open unless *leave_out* is True: a
     format that can't represent "not yet" would have to export a zero.
@@ -59,12 +59,12 @@ def graded_problems(result: Result, *, leave_out: bool) -> tuple[ShownProblem, .
 
 
 def settled_parts(problem: ShownProblem) -> tuple[ShownPart, ...]:
-    """The parts of *problem* that have points."""
+    """Returns the parts of *problem* that have points."""
     return tuple(part for part in problem.parts if part.points is not None)
 
 
 def open_parts(problems: Iterable[ShownProblem]) -> tuple[str, ...]:
-    """The names of the parts that have no points yet."""
+    """Returns the names of the parts that have no points yet."""
     return tuple(p.name for problem in problems for p in problem.parts if p.points is None)
 
 
@@ -84,14 +84,15 @@ def omission_notes(result: Result) -> tuple[str, ...]:
 
 
 def warning_notes(results: Iterable[Result]) -> Iterator[str]:
-    """The warnings about graded files, such as that one names another student."""
+    """Yields the warnings about graded files, such as that one names another student."""
     for result in results:
         for text in result.feedback.warnings:
             yield f"{result.feedback.student.id}: {text}"
 
 
 def reason_text(part: ShownPart) -> str:
-    """The reason for a part's points, and what to review; may contain text from the student."""
+    """Returns the reason for a part's points, and what to review; may contain text from the
+    student."""
     return "\n\n".join(text for text in (part.why, part.look_at) if text)
 
 

@@ -2,99 +2,31 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from operator import itemgetter
-from typing import ClassVar, Literal, NamedTuple
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from grader import units
-from grader.expressions import compile_expression, holds, names_in
+from grader.expressions import holds
 from grader.kinds import numeric, samples
 from grader.kinds.base import CORRECT, UNDRAWN, Example, KindOf, Unreadable, kinds
 from grader.kinds.cells import raw_pairs
+from grader.kinds.plan_outcomes import (
+    Chosen,
+    Outcome,
+    Plan,
+    Shortcoming,
+    evaluate_plan,
+    iter_outcomes,
+)
 from grader.kinds.scalars import quote, refusal
 from grader.kinds.texts import try_fill
-from grader.model import Draw, Expr, Judgement, Key, Part, Raw, Scalar, Share, Text, Verdict
-from grader.model.spec import STRICT
+from grader.model import Draw, Judgement, Key, Raw, Scalar, Verdict
 from grader.units.quantity import Value
-
-Chosen = Mapping[str, Scalar]
-"""A plan: the chosen value of each name."""
 
 MAX_PLANS = 5_000
 """The largest number of plans that a part may offer, because all of them are compared."""
 _TIE = 1e-9
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Requirement:
-    """A condition that every feasible plan meets."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
-
-    id: str
-    that: Expr
-    """Holds for a feasible plan; may use the chosen values and the part's `values`."""
-    feedback: Text
-    """Shown for a plan that does not meet it; may print the plan's values."""
-    credit: Share = 0.0
-    """The share of the points that such a plan keeps."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shortcoming:
-    """A reason why a feasible plan is not the best one."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
-
-    id: str
-    when: Expr
-    """Holds for plans with this shortcoming."""
-    feedback: Text
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan(Part):
-    """A choice of one value for each of several names, judged by what it costs."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
-
-    kind: Literal["plan"] = "plan"
-    choose: Mapping[str, tuple[Scalar, ...]]
-    """The values on offer for each name."""
-    values: Mapping[str, Expr] = field(default_factory=dict)
-    """Computed for each plan, in order; may use the chosen values and earlier values."""
-    require: tuple[Requirement, ...] = ()
-    """Conditions of feasibility; the first that fails is the student's mistake."""
-    cost: Expr | None = None
-    """What a plan costs; lower is better. Give either this or `gain`."""
-    gain: Expr | None = None
-    """What a plan yields; higher is better."""
-    unit: str = ""
-    """The unit in which the cost or gain is printed; empty for a plain number."""
-    full: Share = 0.02
-    """Up to this distance from the best, relative to it, a plan earns full points."""
-    none: Share = 0.2
-    """From this distance on, a plan earns nothing; in between, the points fall linearly."""
-    shortcomings: tuple[Shortcoming, ...] = ()
-    """Reasons why a plan is not the best; the feedback of the first that applies is shown."""
-
-    def local_names(self) -> tuple[str, ...]:
-        """The names of the choices, and of the values computed from them."""
-        return (*self.choose, *self.values)
-
-
-class Outcome(NamedTuple):
-    """What a plan leads to."""
-
-    scope: Mapping[str, Value]
-    """The variant's names, the chosen values, and the values computed from them."""
-    failed: Requirement | None
-    """The first requirement that the plan does not meet."""
-    score: float
-    """The cost or gain in the part's unit; NaN for a plan that is not feasible."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,98 +175,6 @@ def format_offers(offered: tuple[Scalar, ...]) -> str:
     """Returns the values on offer as words, such as "1, 2, or 4"."""
     *others, last = map(_format_choice, offered)
     return f"{', '.join(others)}{',' if len(others) > 1 else ''} or {last}"
-
-
-def iter_plans(part: Plan) -> Iterator[Chosen]:
-    """Yields every plan on offer."""
-    for chosen in itertools.product(*part.choose.values()):
-        yield dict(zip(part.choose, chosen, strict=True))
-
-
-def iter_outcomes(part: Plan, draw: Draw) -> Iterator[tuple[Chosen, Outcome]]:
-    """Yields every plan and what it leads to.
-
-    An expression is evaluated once for each combination of the choices that it depends on, and a
-    plan's values only when a requirement or the cost needs them.
-    """
-    evaluations = _Evaluations(part, draw)
-    for plan in iter_plans(part):
-        yield plan, evaluations.outcome(plan)
-
-
-def evaluate_plan(plan: Chosen, part: Plan, draw: Draw) -> Outcome:
-    """Returns what *plan* leads to in this variant. Raises ExpressionError."""
-    outcome = _Evaluations(part, draw).outcome(plan)
-    for name in part.values:
-        outcome.scope[name]  # so that texts find all names
-    return outcome
-
-
-class _Scope(dict[str, Value]):
-    """The names in scope for one plan; values are computed when an expression asks for them."""
-
-    def __init__(self, evaluations: _Evaluations, plan: Chosen):
-        super().__init__({**evaluations.draw.scope, **plan})
-        self._evaluations = evaluations
-        self._plan = plan
-
-    def __missing__(self, name: str) -> Value:
-        expression = self._evaluations.part.values[name]
-        self[name] = value = self._evaluations.value(expression, self._plan, self)
-        return value
-
-
-class _Evaluations:
-    """A part's expressions, each evaluated once per combination of the choices it depends on."""
-
-    def __init__(self, part: Plan, draw: Draw):
-        self.part = part
-        self.draw = draw
-        self._known: dict[tuple[object, ...], Value] = {}
-        depends: dict[str, frozenset[str]] = {name: frozenset([name]) for name in part.choose}
-        for name, expression in part.values.items():
-            depends[name] = _choices_in(expression, depends)
-        of_plan = part.gain if part.cost is None else part.cost
-        self._cost = of_plan or 0
-        conditions = (requirement.that for requirement in part.require)
-        self._compiled = {
-            expression: (compile_expression(expression), self._picker(expression, depends))
-            for expression in (*part.values.values(), *conditions, self._cost)
-        }
-
-    def outcome(self, plan: Chosen) -> Outcome:
-        """Returns what *plan* leads to."""
-        scope = _Scope(self, plan)
-        for requirement in self.part.require:
-            if not holds(self.value(requirement.that, plan, scope), {}):  # type: ignore[arg-type]
-                return Outcome(scope, requirement, math.nan)
-        value = self.value(self._cost, plan, scope)
-        return Outcome(scope, None, units.magnitude(value, self.part.unit))
-
-    def value(self, expression: Expr, plan: Chosen, scope: _Scope) -> Value:
-        """Returns the value of one of the part's expressions. Raises ExpressionError."""
-        run, pick = self._compiled[expression]
-        if pick is None:
-            return run(scope, self.draw.facts)
-        key = (expression, pick(plan))
-        if key not in self._known:
-            self._known[key] = run(scope, self.draw.facts)
-        return self._known[key]
-
-    def _picker(
-        self, expression: Expr, depends: Mapping[str, frozenset[str]]
-    ) -> Callable[[Chosen], object] | None:
-        """Returns what picks the choices that *expression* depends on; None if it needs all."""
-        names = sorted(_choices_in(expression, depends))
-        if len(names) == len(self.part.choose):
-            return None
-        return itemgetter(*names) if names else lambda _: None
-
-
-def _choices_in(expression: Expr, depends: Mapping[str, frozenset[str]]) -> frozenset[str]:
-    """Returns the choices that *expression* depends on, directly or through values."""
-    names = names_in(expression) if isinstance(expression, str) else frozenset[str]()
-    return frozenset[str]().union(*(depends.get(name, frozenset()) for name in names))
 
 
 def regret(part: Plan, score: float, best: float) -> float:

@@ -55,7 +55,7 @@ def _number_from_text(raw: Raw, unit: str, wanted: str) -> int | float:
 
 
 def read_line(raw: Raw, wanted: str) -> str:
-    """The text in *raw* with single spaces, as far as it was sent. Raises Unreadable."""
+    """Returns the text in *raw* with single spaces, as far as it was sent. Raises Unreadable."""
     return " ".join(read_text({**raw, "cut": False}, wanted).split())
 
 

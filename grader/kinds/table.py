@@ -51,7 +51,7 @@ class Table(Part):
     """The columns to fill in for each row."""
 
     def local_names(self) -> tuple[str, ...]:
-        """The name of the row's value."""
+        """Returns the name of the row's value."""
         return (self.row,)
 
 

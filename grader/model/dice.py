@@ -9,7 +9,8 @@ _RANGE = 1 << 64
 
 
 def seed_for(private_key: bytes, seat: str, problem: str) -> bytes:
-    """The seed of a student's or version's variant: stable, and unguessable without the key.
+    """Returns the seed of a student's or version's variant: stable, and unguessable without the
+    key.
 
     *seat* is the student's id, or the name of a shared version.
     """
@@ -19,12 +20,13 @@ def seed_for(private_key: bytes, seat: str, problem: str) -> bytes:
 
 
 def sample_seed(problem_id: str, number: int) -> bytes:
-    """The seed of variant *number* outside any release, for `grader verify` and `grader show`."""
+    """Returns the seed of variant *number* outside any release, for `grader verify` and `grader
+    show`."""
     return hashlib.sha256(f"gate/{problem_id}/{number}".encode()).digest()
 
 
 def draw_below(seed: bytes, label: str | bytes, n: int) -> int:
-    """A uniform number from 0 to n - 1 that depends only on *seed* and *label*.
+    """Returns a uniform number from 0 to n - 1 that depends only on *seed* and *label*.
 
     It uses SHA-256 because the draws of `random` may change between versions of Python.
     """
@@ -41,12 +43,12 @@ def draw_below(seed: bytes, label: str | bytes, n: int) -> int:
 
 
 def hash_to_int(data: bytes) -> int:
-    """A number below 2^64 that depends only on *data*."""
+    """Returns a number below 2^64 that depends only on *data*."""
     return int.from_bytes(hashlib.sha256(data).digest()[:8], "big")
 
 
 def order(seed: bytes, label: str, n: int) -> tuple[int, ...]:
-    """A permutation of range(n) that depends only on *seed* and *label*."""
+    """Returns a permutation of range(n) that depends only on *seed* and *label*."""
     items = list(range(n))
     start = b"%s/" % label.encode()
     for last in range(n - 1, 0, -1):

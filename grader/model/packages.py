@@ -35,30 +35,30 @@ PACKAGES: Mapping[str, OptionalPackage] = {
 
 
 def missing_packages(needed: Iterable[str]) -> tuple[str, ...]:
-    """The packages in *needed* that are not installed here, in the same order."""
+    """Returns the packages in *needed* that are not installed here, in the same order."""
     return tuple(name for name in needed if not PACKAGES[name].is_installed)
 
 
 def packages_for_modules(modules: Iterable[str]) -> tuple[str, ...]:
-    """The packages to install for those of *modules* that this interpreter can't find."""
+    """Returns the packages to install for those of *modules* that this interpreter can't find."""
     names = {one.module: name for name, one in PACKAGES.items()}
     return tuple(names.get(name, name) for name in modules if PathFinder.find_spec(name) is None)
 
 
 def packages_for_tools(tools: Iterable[str]) -> tuple[str, ...]:
-    """The packages that any of *tools* needs."""
+    """Returns the packages that any of *tools* needs."""
     asked = set(tools)
     return tuple(name for name, one in PACKAGES.items() if asked & set(one.tools))
 
 
 def imported_packages(*sources: str, at_load: bool = False) -> tuple[str, ...]:
-    """The packages that *sources* import; with *at_load*, only imports at module level.
+    """Returns the packages that *sources* import; with *at_load*, only imports at module level.
 
     Searches the text line by line, so that templates and files with syntax errors work too.
 
-    >>> imported_packages("import math, torch", "def f():\\n    import triton")
+    >>> imported_packages("import math, torch", "def f():\n    import triton")
     ('torch', 'triton')
-    >>> imported_packages("def f():\\n    import triton", at_load=True)
+    >>> imported_packages("def f():\n    import triton", at_load=True)
     ()
     """
     indent = "" if at_load else r"[ \t]*"
@@ -71,7 +71,7 @@ def imported_packages(*sources: str, at_load: bool = False) -> tuple[str, ...]:
 
 
 def missing_package_of(error: ImportError) -> str:
-    """The optional package whose absence caused *error*; empty if there is none."""
+    """Returns the optional package whose absence caused *error*; empty if there is none."""
     first = (error.name or "").split(".")[0]
     return next(
         (n for n, one in PACKAGES.items() if one.module == first and not one.is_installed), ""
@@ -79,7 +79,7 @@ def missing_package_of(error: ImportError) -> str:
 
 
 def waiting_note(name: str) -> str:
-    """The feedback for a mark that waits for a package."""
+    """Returns the feedback for a mark that waits for a package."""
     return (
         f"This needs {PACKAGES[name].title}, which is not installed on the grading machine. It "
         "waits for a machine that has it; no points are deducted."
@@ -87,5 +87,5 @@ def waiting_note(name: str) -> str:
 
 
 def install_command(needed: Iterable[str]) -> str:
-    """The command that installs packages of those names."""
+    """Returns the command that installs packages of those names."""
     return f"pip install {' '.join(needed)}"

@@ -110,7 +110,7 @@ class Question:
         return {part_id: self.variant.keys[part_id] for part_id in self.points}
 
     def name(self, part_id: str) -> str:
-        """The variable that holds the answer, such as `q3_per_gpu`."""
+        """Returns the variable that holds the answer, such as `q3_per_gpu`."""
         return f"q{self.number}_{part_id}"
 
 
@@ -125,7 +125,7 @@ class Paper:
     questions: tuple[Question, ...]
 
     def named_keys(self) -> Iterator[tuple[str, Key]]:
-        """Every answer's variable and key, in the paper's order."""
+        """Yields every answer's variable and key, in the paper's order."""
         for question in self.questions:
             for part_id, key in question.keys.items():
                 yield question.name(part_id), key

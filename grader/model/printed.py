@@ -70,7 +70,7 @@ POINTS = ".points"
 
 
 def cell_name(name: str, row: int, column: int) -> str:
-    """The name of a grid's cell on the entry sheet; rows and columns count from 1."""
+    """Returns the name of a grid's cell on the entry sheet; rows and columns count from 1."""
     return f"{name}.{row}.{column}"
 
 

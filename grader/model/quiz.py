@@ -40,7 +40,7 @@ class QuizQuestion(ProblemText):
         return round(sum(field.points for field in self.fields), 4)
 
     def scaled_to(self, points: float) -> QuizQuestion:
-        """The same question, worth *points*: those of its parts keep their ratio."""
+        """Returns the same question, worth *points*: those of its parts keep their ratio."""
         factor = points / self.points
         fields = tuple(replace(f, points=f.points * factor) for f in self.fields)
         return replace(self, fields=fields)
@@ -76,7 +76,7 @@ class Pool:
         return {asked.problem: asked.points for asked in self.questions}
 
     def with_equal_points(self) -> Pool:
-        """The pool with all questions scaled to the highest points among them."""
+        """Returns the pool with all questions scaled to the highest points among them."""
         most = max(asked.points for asked in self.questions)
         return replace(self, questions=tuple(asked.scaled_to(most) for asked in self.questions))
 

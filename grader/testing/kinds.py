@@ -83,7 +83,8 @@ def _require(holds: object, what: str) -> None:
 
 
 def _check_read(kind: Kind, raw: Raw, key: Key) -> tuple[object] | None:
-    """The value in a tuple, or None if it is unreadable; any other exception is a defect."""
+    """Returns the value in a tuple, or None if it is unreadable; any other exception is a
+    defect."""
     before = copy.deepcopy(raw)
     found = None
     try:

@@ -26,7 +26,7 @@ _DIGITS = 6
 
 @lru_cache(maxsize=1)
 def named_units() -> Mapping[str, Value]:
-    """Every unit that an expression may name, such as GB, as one of it."""
+    """Returns every unit that an expression may name, such as GB, as one of it."""
     return MappingProxyType({name: quantity(1, name) for name in NAMES if name in SYMBOLS})
 
 

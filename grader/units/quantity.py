@@ -60,7 +60,7 @@ RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
 def printed_unit(text: str) -> str:
-    """A unit as it is printed; `us` and `bit^2/s` are how it is typed.
+    """Returns a unit as it is printed; `us` and `bit^2/s` are how it is typed.
 
     >>> printed_unit("us"), printed_unit("bit^2/s"), printed_unit("W*s")
     ('µs', 'bit²/s', 'W·s')
@@ -70,7 +70,7 @@ def printed_unit(text: str) -> str:
 
 
 def describe_dimension(dimension: Dimension) -> str:
-    """What a quantity of *dimension* is called in a sentence, such as "a size".
+    """Returns what a quantity of *dimension* is called in a sentence, such as "a size".
 
     >>> describe_dimension((0, 0, 0, 0, 0, 1, 0, 0))
     'a time'

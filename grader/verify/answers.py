@@ -44,7 +44,7 @@ AGREEMENT = 1e-6
 
 
 def second_computation(case: Case) -> Iterator[Finding]:
-    """The solution file computes every key independently."""
+    """Yields the solution file computes every key independently."""
     if case.solve is None:
         return
     try:
@@ -110,7 +110,7 @@ def _same_numbers(mine: object, key: object) -> bool:
 
 
 def full_marks(case: Case) -> Iterator[Finding]:
-    """The reference answers, written into the notebook, earn full marks."""
+    """Yields the reference answers, written into the notebook, earn full marks."""
     if _skips(case):
         return
     cells = render(case.paper, case.templates, solution(case.paper))
@@ -126,18 +126,19 @@ def full_marks(case: Case) -> Iterator[Finding]:
 
 
 def is_deferred(mark: Mark, key: Key) -> bool:
-    """Whether a right answer stays open: a person reads it, or a package is missing here."""
+    """Returns whether a right answer stays open: a person reads it, or a package is missing
+    here."""
     lacking = packages.missing_packages(required_packages(key.part, key.draw.solution))
     return mark.verdict is Verdict.UNSETTLED and (mark.kind == "explanation" or bool(lacking))
 
 
 def _skips(case: Case) -> bool:
-    """Whether this variant has code parts whose code is not run for this seed."""
+    """Returns whether this variant has code parts whose code is not run for this seed."""
     return any(map(_is_code, case.variant.keys.values())) and not runs(case)
 
 
 def zero_marks(case: Case) -> Iterator[Finding]:
-    """The untouched notebook earns 0, with the verdict absent rather than wrong."""
+    """Yields the untouched notebook earns 0, with the verdict absent rather than wrong."""
     if _skips(case):
         return
     cells = render(case.paper, case.templates)
@@ -153,7 +154,7 @@ def zero_marks(case: Case) -> Iterator[Finding]:
 
 
 def evidence_of(cells: tuple[Cell, ...], case: Case, *, run: bool = True) -> Evidence:
-    """The evidence that running these cells would give, computed without a kernel.
+    """Returns the evidence that running these cells would give, computed without a kernel.
 
     The code cells must be plain assignments or answers to code parts. Without *run*, no function
     is called: then only a judgement of the code itself is possible.
@@ -177,7 +178,8 @@ def evidence_of(cells: tuple[Cell, ...], case: Case, *, run: bool = True) -> Evi
 
 
 def _raw_of(key: Key, name: str, source: str, case: Case, *, run: bool) -> Raw:
-    """The raw answer *name* that running *source*, the text of its answer cell, would give."""
+    """Returns the raw answer *name* that running *source*, the text of its answer cell, would
+    give."""
     if not run:
         return {"t": "code", "source": source, "name": name, "value": {"t": "object"}, "calls": []}
     kind = kinds.find(key.part.kind)
@@ -199,7 +201,7 @@ def _target_name(statement: ast.Assign) -> str:
 
 
 def carried_forward(case: Case) -> Iterator[Finding]:
-    """A later answer that follows from a wrong earlier one earns what the spec declares."""
+    """Yields a later answer that follows from a wrong earlier one earns what the spec declares."""
     question = case.paper.questions[0]
     plain = {n for n, key in case.paper.named_keys() if not _is_code(key)}
     found = solution(case.paper).items()
@@ -236,7 +238,7 @@ _OFF = 1.13
 
 
 def _wrong_answer(key: Key) -> tuple[object, Value] | None:
-    """A wrong answer to *key*: as a student may give it, and as later parts use it."""
+    """Returns a wrong answer to *key*: as a student may give it, and as later parts use it."""
     if not isinstance(key, NumericKey) or not key.value or isinstance(key.part, Prediction):
         return None
     value = key.value * _OFF
@@ -248,7 +250,7 @@ def _wrong_answer(key: Key) -> tuple[object, Value] | None:
 
 
 def _following(key: Key, used: str, wrong: tuple[object, Value]) -> Key | None:
-    """The key that follows from a wrong earlier answer; None if a guard excludes it."""
+    """Returns the key that follows from a wrong earlier answer; None if a guard excludes it."""
     scope = {**key.draw.scope, used: wrong[1]}
     try:
         if not all(holds(c, scope, key.draw.facts) for c in key.part.carry.where):
@@ -274,7 +276,8 @@ def _evidence(
 
 
 def examples(case: Case) -> Iterator[Finding]:
-    """Every right, wrong and unreadable sample earns what it declares, for the declared reason."""
+    """Yields every right, wrong and unreadable sample earns what it declares, for the declared
+    reason."""
     for part_id, key in case.variant.keys.items():
         if _is_code(key) and not runs(case):
             continue
@@ -303,7 +306,7 @@ def examples(case: Case) -> Iterator[Finding]:
 
 
 def _culprit(key: Key) -> str | None:
-    """The mistake that makes the samples fail; None if it is not a mistake."""
+    """Returns the mistake that makes the samples fail; None if it is not a mistake."""
     kind = kinds.find(key.part.kind)
     mistakes: tuple[Mistake, ...] = getattr(key.part, "mistakes", ())
     for mistake in mistakes:

@@ -32,7 +32,7 @@ _FIELDS = ("problem", "seeds", "distinct", "hit_rate", "unrun")
 
 
 def cache_file() -> Path:
-    """The file with the results, in `$XDG_CACHE_HOME` or `~/.cache`."""
+    """Returns the file with the results, in `$XDG_CACHE_HOME` or `~/.cache`."""
     folder = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(folder) / "systems-grader" / "verified.json"
 
@@ -56,7 +56,8 @@ class Cache:
         return {k: v for k, v in data.items() if isinstance(v, dict) and set(v) == set(_FIELDS)}
 
     def find(self, name: str) -> dict[str, Any] | None:
-        """The fields of the result for the problem *name*; None if it has changed or is new."""
+        """Returns the fields of the result for the problem *name*; None if it has changed or is
+        new."""
         found = self._known.get(self._digest(name) or "")
         return None if found is None else {**found, "unrun": tuple(found["unrun"])}
 
@@ -74,7 +75,8 @@ class Cache:
             write_atomic(self._file, json.dumps(kept).encode(), private=True)
 
     def _digest(self, name: str) -> str | None:
-        """The digest of a problem and of all that its result depends on; None if it has no file."""
+        """Returns the digest of a problem and of all that its result depends on; None if it has no
+        file."""
         try:
             files = [self._bank.path(name), self._bank.solution(name)]
             return _digest_of([name, *self._how, self._around], filter(None, files))

@@ -77,14 +77,14 @@ class Case:
         return format_numbers(self.problem, self.variant.draw.scope)
 
     def part_path(self, part_id: str) -> Path_:
-        """The path of a part in the YAML."""
+        """Returns the path of a part in the YAML."""
         for index, part in enumerate(self.problem.parts):
             if part.id == part_id:
                 return ("parts", index)
         return ("parts",)
 
     def mistake_path(self, part_id: str, mistake: str) -> Path_:
-        """The path of a part's mistake in the YAML, or of the option that represents it."""
+        """Returns the path of a part's mistake in the YAML, or of the option that represents it."""
         at = self.part_path(part_id)
         part = next(p for p in self.problem.parts if p.id == part_id)
         for listed in ("mistakes", "options"):
@@ -98,7 +98,7 @@ class Case:
         return at
 
     def finding(self, check: str, at: Path_, what: str, fix: str) -> Finding:
-        """A finding at *at* in the YAML, with this case's seed and numbers."""
+        """Returns a finding at *at* in the YAML, with this case's seed and numbers."""
         return Finding(
             problem=self.problem.id,
             check=check,

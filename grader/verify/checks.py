@@ -29,7 +29,7 @@ Check = Callable[[Case], Iterator[Finding]]
 
 
 def texts(case: Case) -> Iterator[Finding]:
-    """Every text that a student may read renders without undefined names."""
+    """Yields every text that a student may read renders without undefined names."""
     dice = case.variant.draw
     try:
         fill(case.problem.explanation, dice)
@@ -43,7 +43,7 @@ def texts(case: Case) -> Iterator[Finding]:
 
 
 def drawable(case: Case) -> Iterator[Finding]:
-    """The variant can be drawn: dimensions agree and all expressions have values."""
+    """Yields the variant can be drawn: dimensions agree and all expressions have values."""
     try:
         _ = case.variant
     except DrawError as error:

@@ -22,12 +22,12 @@ FEWEST_CASES = 4
 
 
 def runs(case: Case) -> bool:
-    """Whether code is run for this seed."""
+    """Returns whether code is run for this seed."""
     return case.number < case.code_seeds
 
 
 def unrun(problem: Problem) -> Iterator[str]:
-    """A sentence for each part whose code can't run here, with the missing packages."""
+    """Yields a sentence for each part whose code can't run here, with the missing packages."""
     for part in problem.parts:
         lacking = packages.missing_packages(required_packages(part, problem.solution))
         if lacking:
@@ -168,7 +168,7 @@ class _Runs:
         return None
 
     def _judge_case(self, raw: Raw, index: int) -> Judgement:
-        """The judgement of a raw answer to one hidden case alone."""
+        """Returns the judgement of a raw answer to one hidden case alone."""
         cases, expected = self.key.cases[index : index + 1], self.key.expected[index : index + 1]
         key = replace(self.key, part=replace(self.key.part, groups={}), examples=())
         vars(key).update({**vars(self.key), **vars(key), "cases": cases, "expected": expected})
@@ -180,7 +180,7 @@ class _Runs:
         return raw, _judge(self.kind, self.key, raw)
 
     def recurses_alone(self, raw: Raw) -> bool:
-        """Whether it would pass if every call that raised RecursionError had been right."""
+        """Returns whether it would pass if every call that raised RecursionError had been right."""
         calls = calls_of(raw)
         if not any(map(_too_deep, calls)):
             return False
@@ -197,19 +197,19 @@ def _judge(kind: CodeKind, key: CodeKey, raw: Raw) -> Judgement:
 
 
 def right_calls(kind: CodeKind, key: CodeKey, case: Case) -> Sequence[Mapping[str, object]]:
-    """The result of each call by the reference, which runs once for each case."""
+    """Returns the result of each call by the reference, which runs once for each case."""
     if key.part.id not in case.right:
         case.right[key.part.id] = calls_of(kind.raw(key, key.part.id))
     return case.right[key.part.id]
 
 
 def _declares_recursion(name: str, function: object) -> bool:
-    """Whether a known-wrong implementation declares that its recursion is wrong."""
+    """Returns whether a known-wrong implementation declares that its recursion is wrong."""
     return "recurs" in f"{name} {function.__doc__}".lower()  # recursion, recursive
 
 
 def calls_of(raw: Raw) -> list[Mapping[str, object]]:
-    """The results of the calls in a raw answer."""
+    """Returns the results of the calls in a raw answer."""
     calls = raw["calls"]
     assert isinstance(calls, list)  # noqa: S101 - as `run_here` leaves it
     return calls
@@ -220,7 +220,7 @@ def _too_deep(call: Mapping[str, object]) -> bool:
 
 
 def _reference(runs: _Runs) -> Iterator[tuple[str, str]]:
-    """The reference, called through the driver, agrees with the independent expectation."""
+    """Yields the reference, called through the driver, agrees with the independent expectation."""
     if runs.key.solution_functions.get("expected") is None:
         return
     key, made = runs.key, runs.right[len(runs.key.examples) :]

@@ -65,7 +65,8 @@ class _Seen:
 def _passing(
     key: CodeKey, results: Sequence[tuple[HiddenCase, Mapping[str, Any]]]
 ) -> Iterator[tuple[str, str]]:
-    """Each forgery of the reference's results that passes but should not, and how to fix that."""
+    """Yields each forgery of the reference's results that passes but should not, and how to fix
+    that."""
     always: dict[tuple[str, str], _Seen] = {}
     once: dict[tuple[str, str], _Seen] = {}
     wanted = dict(zip(key.cases, key.expected, strict=True))
@@ -99,7 +100,7 @@ def _passing(
 
 
 def _passes(key: CodeKey, case: HiddenCase, raw: Raw, want: Mapping[str, object]) -> bool:
-    """Whether a student's result *raw* would pass, by properties alone."""
+    """Returns whether a student's result *raw* would pass, by properties alone."""
     try:
         decode_result(raw)
     except ValueError:
@@ -108,13 +109,14 @@ def _passes(key: CodeKey, case: HiddenCase, raw: Raw, want: Mapping[str, object]
 
 
 def _cases_of_properties(key: CodeKey) -> Sequence[HiddenCase]:
-    """The cases that only properties judge, without repetitions."""
+    """Returns the cases that only properties judge, without repetitions."""
     cases = zip(key.cases, key.expected, strict=True)
     return [c for c, want in cases if "form" in want and not c.again]
 
 
 def _choose_cases(cases: Sequence[HiddenCase]) -> Sequence[HiddenCase]:
-    """A few cases: the last of each group, which is seldom an edge case, then earlier ones."""
+    """Returns a few cases: the last of each group, which is seldom an edge case, then earlier
+    ones."""
     groups: dict[str, list[HiddenCase]] = {}
     for one in cases:
         groups.setdefault(one.group, []).append(one)
@@ -142,7 +144,7 @@ def _forgeries(raw: Raw) -> Iterator[_Forged]:
 
 
 def _places(place: Place, raw: Raw) -> Iterator[tuple[Place, Raw]]:
-    """All replaceable items of an encoded result; of lists, the first and the last item."""
+    """Yields all replaceable items of an encoded result; of lists, the first and the last item."""
     values = raw.get("v", ())
     if raw["t"] == "dict":
         for index, (key, one) in enumerate(values):
@@ -194,7 +196,7 @@ def _array_replacements(raw: Raw) -> Iterator[tuple[str, Raw, bool]]:
 
 
 def _with(raw: Raw, place: Place, another: Raw) -> Raw:
-    """A copy of *raw* with *another* at *place*."""
+    """Returns a copy of *raw* with *another* at *place*."""
     if not place:
         return another
     (index, key), *rest = place
@@ -207,7 +209,7 @@ def _with(raw: Raw, place: Place, another: Raw) -> Raw:
 
 
 def _describe_place(place: Place) -> str:
-    """The name of a place, the same for all items of a list."""
+    """Returns the name of a place, the same for all items of a list."""
     name = "the result"
     for _, key in place:
         name = f"{key} of {name}" if key else f"an item of {name}"

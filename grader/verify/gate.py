@@ -118,8 +118,8 @@ def _rank(bank: Bank, name: str) -> int:
 
 
 def _broken_files(bank: Bank) -> Iterator[Verified]:
-    """A result for each folder, facts file and set that can't be read; problems, which make up the
-    rest of a bank, have separate results."""
+    """Yields a result for each folder, facts file and set that can't be read; problems, which make
+    up the rest of a bank, have separate results."""
     for error in (*bank.faults(), *bank.facts.errors):
         yield _error_result(str(getattr(error.where, "file", error.where)), error)
     for name in bank.listed_sets:
@@ -143,7 +143,7 @@ class _Job:
     kernel: bool
 
     def check(self, name: str, bank: Bank | None = None) -> Verified:
-        """The gate's result for a problem, and whether a kernel gets the same marks."""
+        """Returns the gate's result for a problem, and whether a kernel gets the same marks."""
         bank = bank or _bank(self.folders)
         result = verify_problem(bank, name, self.seeds)
         if not self.kernel or not result.holds:
@@ -203,7 +203,7 @@ def verify_problem(
 
 
 def _error_result(name: str, wrong: GraderError) -> Verified:
-    """The result for a problem that can't be loaded, drawn, or listed."""
+    """Returns the result for a problem that can't be loaded, drawn, or listed."""
     errors = wrong.errors if isinstance(wrong, SpecErrors) else (wrong,)
     return Verified(problem=name, seeds=0, findings=(), seconds=0.0, errors=tuple(map(str, errors)))
 
@@ -256,7 +256,7 @@ def _check_problem(bank: Bank, name: str, seeds: int, code_seeds: int) -> Verifi
 
 
 def _lacking(problem: Problem, solution: Path | None) -> tuple[str, ...]:
-    """The missing packages without which the problem can't be checked.
+    """Returns the missing packages without which the problem can't be checked.
 
     If a part declares the packages it needs, only that part is skipped.
     """

@@ -53,7 +53,7 @@ def _numbers(text: str) -> set[float]:
 
 
 def cells_of(key: Key) -> tuple[NumericKey, ...]:
-    """The numeric keys in a key: one, those of a table's cells, or none."""
+    """Returns the numeric keys in a key: one, those of a table's cells, or none."""
     if isinstance(key, NumericKey):
         return (key,)
     return tuple(c for row in key.cells for c in row) if isinstance(key, TableKey) else ()
@@ -137,7 +137,7 @@ def printed_rounding(case: Case) -> Iterator[Finding]:
 
 
 def _printed_values(case: Case) -> Iterator[tuple[str, Value]]:
-    """Every parameter or value that a text prints with reduced precision."""
+    """Yields every parameter or value that a text prints with reduced precision."""
     problem, scope = case.problem, case.variant.draw.scope
     texts = [problem.prompt, *problem.assumptions, *(p.ask for p in problem.parts)]
     snippets = {m.group(0): m.group(1) for text in texts for m in _SHOWN.finditer(text)}

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
 
-from grader.kinds.plan import PlanKey, as_text, iter_outcomes, share_and_mistake
+from grader.kinds.plan import PlanKey, as_text, share_and_mistake
+from grader.kinds.plan_outcomes import iter_outcomes
 from grader.model import Variant
 from grader.verify.case import Case, Finding
 

@@ -169,7 +169,7 @@ def _serve(
 
 
 def _random_state(state: Any = None) -> Any:
-    """The state of all random generators; sets it to *state* if given."""
+    """Returns the state of all random generators; sets it to *state* if given."""
     import numpy as np
     import torch
 

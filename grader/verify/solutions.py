@@ -106,5 +106,5 @@ def _limit_time() -> Iterator[None]:
 
 
 def failure_line(error: BaseException, path: Path) -> Location:
-    """The location in the solution file from which *error* was raised."""
+    """Returns the location in the solution file from which *error* was raised."""
     return Location(str(path), line_of_error(error, str(path)))

@@ -36,7 +36,7 @@ def answer_request(request: str, space: Mapping[str, Any]) -> str:
 
 
 def perform_safely(asked: Mapping[str, Any], space: Mapping[str, Any]) -> dict[str, Any]:
-    """The result of *asked*, or the exception that it raised."""
+    """Returns the result of *asked*, or the exception that it raised."""
     try:
         return perform(asked, space)
     except BaseException as error:  # noqa: BLE001  # whatever the student's code raises or is
@@ -77,7 +77,7 @@ def perform(asked: Mapping[str, Any], space: Mapping[str, Any]) -> dict[str, Any
 
 
 def _is_unchanged(value: Any, raw: Raw) -> bool:
-    """Whether an input is unchanged since before the call."""
+    """Returns whether an input is unchanged since before the call."""
     try:
         return encode_result(value) == raw
     except UnfitError:
@@ -118,7 +118,7 @@ def _perform_round(
 
 
 def checksum_of(inputs: Any) -> str:
-    """A checksum of *inputs*, which takes little time compared to creating them."""
+    """Returns a checksum of *inputs*, which takes little time compared to creating them."""
     try:
         text = json.dumps(inputs, default=_summary_of_input, skipkeys=True)
     except (TypeError, ValueError, RecursionError):
@@ -127,7 +127,7 @@ def checksum_of(inputs: Any) -> str:
 
 
 def _summary_of_input(value: Any) -> Any:
-    """A stand-in for values that `json` can't encode: for arrays, the sum of their bits."""
+    """Returns a stand-in for values that `json` can't encode: for arrays, the sum of their bits."""
     numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
         flat = value.detach().contiguous().reshape(-1)
@@ -148,7 +148,7 @@ def _summary_of_input(value: Any) -> Any:
 
 
 def _compile_namespace(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """The names that the tools and the driver define; cached per text in a kernel."""
+    """Returns the names that the tools and the driver define; cached per text in a kernel."""
     texts = (*asked["tools"], asked["driver"])
     if texts not in _compiled:
         found: dict[str, Any] = {"__name__": "driver", "__builtins__": __builtins__}

@@ -57,7 +57,8 @@ class UnfitError(Exception):
 
 
 def encode_answer(value: Any) -> Raw:
-    """The Raw form of *value*: tagged by "t", bounded in size, and never anything executable."""
+    """Returns the Raw form of *value*: tagged by "t", bounded in size, and never anything
+    executable."""
     try:
         return _AnswerEncoder(ANSWER).encode(value)
     except UnfitError:
@@ -65,7 +66,8 @@ def encode_answer(value: Any) -> Raw:
 
 
 def encode_answers(names: Iterable[str], space: Mapping[str, Any]) -> str:
-    """The values of *names* in *space*, as base64 of a JSON object; null for undefined names."""
+    """Returns the values of *names* in *space*, as base64 of a JSON object; null for undefined
+    names."""
     found: dict[str, Raw | None] = {}
     room = MAX_ANSWERS
     for name in names:
@@ -79,8 +81,8 @@ def encode_answers(names: Iterable[str], space: Mapping[str, Any]) -> str:
 
 
 def encode_result(value: Any, text_of: Callable[[bytes], str] | None = None) -> Raw:
-    """*value* as strict JSON, with arrays as texts that *text_of* makes of their bytes, by default
-    base64. Raises UnfitError when it is too large."""
+    """Returns *value* as strict JSON, with arrays as texts that *text_of* makes of their bytes, by
+    default base64. Raises UnfitError when it is too large."""
     return _ResultEncoder(RESULT, text_of).encode(value)
 
 
@@ -96,7 +98,7 @@ class _Encoder:
         self.text_of = text_of or _base64
 
     def encode(self, value: Any) -> Raw:
-        """The encoded *value*. Raises UnfitError."""
+        """Returns the encoded *value*. Raises UnfitError."""
         self.items -= 1
         if self.items < 0:
             raise UnfitError(TOO_MANY)
@@ -149,7 +151,8 @@ class _Encoder:
         return {"t": "dict", "v": [self.encode_each(pair) for pair in dict.items(value)]}
 
     def encode_other(self, value: Any) -> Raw:
-        """The encoded *value* of a class that has no plain base class, or float or complex."""
+        """Returns the encoded *value* of a class that has no plain base class, or float or
+        complex."""
         if isinstance(value, float):
             return self.encode_float(value)
         return self.encode_complex(value) if isinstance(value, complex) else _encode_opaque(value)
@@ -307,7 +310,7 @@ def _base64(data: bytes) -> str:
 
 
 def digest_of_bytes(data: bytes) -> str:
-    """The digest of *data*."""
+    """Returns the digest of *data*."""
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 

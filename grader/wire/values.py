@@ -105,7 +105,7 @@ class _Reader:
         self._depth = 0
 
     def read(self, raw: object) -> object:
-        """The value that *raw* stands for."""
+        """Returns the value that *raw* stands for."""
         self._items -= 1
         if not isinstance(raw, dict) or self._items < 0 or self._depth > encoding.RESULT.depth + 1:
             raise ValueError("not a value")
@@ -120,17 +120,17 @@ class _Reader:
             self._depth -= 1
 
     def items(self, raw: Mapping[str, Any]) -> list[object]:
-        """The items of a list."""
+        """Returns the items of a list."""
         return [self.read(item) for item in _read_list(raw)]
 
     def set(self, raw: Mapping[str, Any]) -> object:
-        """A set, represented by its sorted items."""
+        """Returns a set, represented by its sorted items."""
         if len(_read_list(raw)) > _MOST_KEYS:
             raise UnknownError(f"more than {_MOST_KEYS:,} items of a set")
         return {"a set of": sorted(self.items(raw), key=_sort_key)}
 
     def dict(self, raw: Mapping[str, Any]) -> object:
-        """A dict whose keys are plain data."""
+        """Returns a dict whose keys are plain data."""
         found: dict[object, object] = {}
         pairs = _read_list(raw)
         if len(pairs) > _MOST_KEYS:
@@ -149,7 +149,7 @@ class _Reader:
 
 
 def _normalized_key(value: object) -> object:
-    """A key as the equal Python number, so that numpy's numbers match Python's."""
+    """Returns a key as the equal Python number, so that numpy's numbers match Python's."""
     if isinstance(value, tuple):
         return tuple(map(_normalized_key, value))
     known = isinstance(value, Array) and value.form == "array" and not value.shape
@@ -157,7 +157,7 @@ def _normalized_key(value: object) -> object:
 
 
 def _sort_key(value: object) -> str:
-    """The sort key for items of a set, which may mix types of numbers."""
+    """Returns the sort key for items of a set, which may mix types of numbers."""
     if isinstance(value, Array) and not value.shape:
         value = value.number
     if isinstance(value, tuple):
@@ -188,7 +188,7 @@ def _read_string(value: object, most: int = encoding.RESULT.size) -> str:
 
 
 def _read_number(raw: Mapping[str, Any]) -> complex:
-    """An int, a float, or a complex number, as the tag says."""
+    """Returns an int, a float, or a complex number, as the tag says."""
     pattern, cls = _NUMBERS[raw["t"]]
     text = _read_string(raw.get("v"), 5_000)
     if not pattern.fullmatch(text):
@@ -222,7 +222,7 @@ def _read_array(raw: Mapping[str, Any]) -> Array:
 
 
 def _read_numbers(dtype: str, data: bytes) -> np.ndarray[Any, Any]:
-    """The numbers in *data*, in the width used for comparison. Raises ValueError."""
+    """Returns the numbers in *data*, in the width used for comparison. Raises ValueError."""
     import numpy as np
 
     if dtype in _SMALL_FLOATS:
@@ -253,7 +253,7 @@ def _as_float64(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _float8_values(dtype: str) -> np.ndarray[Any, Any]:
-    """The values of the 256 codes of an eight-bit float."""
+    """Returns the values of the 256 codes of an eight-bit float."""
     import numpy as np
 
     exponent_bits, mantissa_bits, bias, has_infinity = _SMALL_FLOATS[dtype]

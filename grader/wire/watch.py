@@ -78,7 +78,8 @@ class Watch:
             self._note_call(_full_name_of(called))
 
     def _is_called_by_own(self, frame: Any) -> bool:
-        """Whether the frame is the student's code, or wrapping or generated code that it called."""
+        """Returns whether the frame is the student's code, or wrapping or generated code that it
+        called."""
         while frame is not None:
             is_own, is_generated = self._origin_of(frame.f_code)
             if not is_generated and id(frame.f_code) not in self._wrappers:
@@ -114,13 +115,13 @@ def _libraries() -> tuple[str, ...]:
 
 
 def _is_generated(code: Any) -> bool:
-    """Whether a library generated this code at run time, as dataclasses do."""
+    """Returns whether a library generated this code at run time, as dataclasses do."""
     name: str = code.co_filename
     return name.startswith("<") and not name.startswith((*_OWN, *_OURS, _FROZEN))
 
 
 def _is_own(code: Any, libraries: tuple[str, ...]) -> bool:
-    """Whether the code is from a cell, or from a file outside the installed libraries."""
+    """Returns whether the code is from a cell, or from a file outside the installed libraries."""
     name: str = code.co_filename
     if name.startswith("<"):
         return name.startswith(_OWN)
@@ -149,7 +150,7 @@ def find_reached_rules(start: Any, rules: list[str]) -> list[str]:
 
 
 def _is_named(one: Any) -> bool:
-    """Whether its full name can be read without running the student's code."""
+    """Returns whether its full name can be read without running the student's code."""
     kind = type(one)
     return not _is_of_student(kind) and (issubclass(kind, types.ModuleType) or callable(one))
 
@@ -218,7 +219,8 @@ def _iter_named_objects(code: Any, space: Any, inside: Any) -> Iterator[tuple[st
 
 
 def is_covered(full: str, rule: str) -> bool:
-    """Whether *full* is what the rule names, is inside it, or has its name in the same package."""
+    """Returns whether *full* is what the rule names, is inside it, or has its name in the same
+    package."""
     full = full.removeprefix("builtins.")
     if full == rule or full.startswith(f"{rule}."):
         return True
@@ -227,7 +229,7 @@ def is_covered(full: str, rule: str) -> bool:
 
 
 def _full_name_of(function: Any) -> str:
-    """The full name of a function written in C."""
+    """Returns the full name of a function written in C."""
     owner = getattr(function, "__self__", None)
     if owner is None or isinstance(owner, type(sys)):
         where = getattr(function, "__module__", None) or getattr(owner, "__name__", "")
@@ -238,7 +240,7 @@ def _full_name_of(function: Any) -> str:
 
 
 def _codes_of_wrappers(rule: str) -> list[Any]:
-    """The code of decorators around the function that *rule* names."""
+    """Returns the code of decorators around the function that *rule* names."""
     package, *names = rule.split(".")
     found: Any = sys.modules.get(package)
     for name in names:

@@ -14,7 +14,7 @@ from grader.kinds.matching import Matching, MatchItem
 from grader.kinds.measurement import Measurement, Step
 from grader.kinds.numeric import Integer, Numeric
 from grader.kinds.ordering import Ordering
-from grader.kinds.plan import Plan, Requirement, Shortcoming
+from grader.kinds.plan_outcomes import Plan, Requirement, Shortcoming
 from grader.kinds.prediction import Prediction
 from grader.kinds.short_text import ShortText, TextMistake
 from grader.kinds.table import Column, Table

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from grader.expressions import evaluate
 from grader.kinds import Unreadable, kinds
-from grader.kinds.plan import PlanKey, as_text, credit_of, evaluate_plan, iter_outcomes
+from grader.kinds.plan import PlanKey, as_text, credit_of
+from grader.kinds.plan_outcomes import evaluate_plan, iter_outcomes
 from grader.model import Verdict
 from grader.wire import probe
 from tests.helpers.kinds import a_draw, a_key, a_plan, judged

@@ -98,5 +98,6 @@ class Assignment:
         return round(sum(c.points for n in self.notebooks for c in n.cells if c.is_marked), 6)
 
     def mark_name(self, notebook: str, grade_id: str) -> str:
-        """The name of a mark: the cell's id, prefixed by the notebook if there are several."""
+        """Returns the name of a mark: the cell's id, prefixed by the notebook if there are
+        several."""
         return grade_id if len(self.notebooks) == 1 else f"{notebook}/{grade_id}"

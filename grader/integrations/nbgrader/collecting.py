@@ -80,17 +80,18 @@ class _CourseLayout:
         self._notebooks = notebooks
 
     def is_other_assignment(self, name: PurePosixPath) -> bool:
-        """Whether *name* belongs to another assignment of the course."""
+        """Returns whether *name* belongs to another assignment of the course."""
         parts = _parts_below_top(name)
         return len(parts) > 2 and self._assignment not in parts[1:-1]
 
     def student(self, name: PurePosixPath) -> str | None:
-        """The student whose folder contains *name*; None if it is not in a folder."""
+        """Returns the student whose folder contains *name*; None if it is not in a folder."""
         parts = _parts_below_top(name)
         return parts[0] if len(parts) > 1 else None
 
     def find(self, name: PurePosixPath) -> tuple[str, str] | Notice:
-        """The student and the notebook, or a notice if the assignment has no such notebook."""
+        """Returns the student and the notebook, or a notice if the assignment has no such
+        notebook."""
         parts, only = _parts_below_top(name), len(self._notebooks) == 1
         if len(parts) > 1 and name.stem in self._notebooks:
             return parts[0], name.stem

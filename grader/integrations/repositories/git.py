@@ -89,7 +89,7 @@ class Access:
         return {f"http.{self.server.rstrip('/')}/.extraheader": f"AUTHORIZATION: basic {pair}"}
 
     def redact(self, text: str) -> str:
-        """*text* without the token."""
+        """Returns *text* without the token."""
         return text.replace(self.token, "***") if self.token else text
 
 
@@ -193,7 +193,7 @@ def scratch_git(access: Access = ANYONE, bounds: Bounds = USUAL) -> Iterator[Git
 
 
 def git_address(text: str) -> str:
-    """The address of a repository for git; a folder becomes a file:// address.
+    """Returns the address of a repository for git; a folder becomes a file:// address.
 
     Raises SetupError for an address that could start a program or be read as an option.
     """
@@ -230,7 +230,7 @@ def origin_settings(where: str) -> dict[str, str]:
 
 
 def _git_command(bounds: Bounds) -> list[str]:
-    """The command `git`, with limits on memory and file size if a shell can set them."""
+    """Returns the command `git`, with limits on memory and file size if a shell can set them."""
     if sys.platform == "win32":
         return ["git"]
     # A block has 512 or 1,024 bytes, depending on the shell.
@@ -249,7 +249,7 @@ def _kill_process_group(process: subprocess.Popen[bytes]) -> None:
 
 
 def _reason_line(text: str) -> str:
-    """The line of git's output that has the reason."""
+    """Returns the line of git's output that has the reason."""
     lines = [line.strip() for line in text.splitlines()]
     found = [one for one in lines if one.startswith(("fatal:", "error:", "remote:", "!"))]
     line = next(iter(found), lines[-1] if lines else "")

@@ -101,7 +101,7 @@ class CaseResults:
         self._open = {g: why for g, why in self._open.items() if self._why[g] is None}
 
     def judgement(self) -> Judgement:
-        """The points that the passing groups earn, and why the others fail."""
+        """Returns the points that the passing groups earn, and why the others fail."""
         part = self._key.part
         weights = _weights(part, tuple(self._why))
         passed = {g for g, why in self._why.items() if why is None and g not in self._open}
