@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 _KEYS = {f.name for f in dataclasses.fields(Problem)} - {"solution"}
 _LEVELS = get_args(Level)
 _NAMES = """
-choice code explanation integer matching measurement multi_choice numeric ordering prediction
-short_text table true_false
+choice code explanation integer matching measurement multi_choice numeric ordering plan
+prediction short_text table true_false
 """
 _KINDS = frozenset(_NAMES.split())
 """The built-in kinds; other kinds are plug-ins or errors."""

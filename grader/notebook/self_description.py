@@ -103,10 +103,10 @@ def _read_check(source: str, *, only_first: bool = False) -> list[tuple[str, ...
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about invalid escape sequences
-            found = ast.parse(f"({written}\n)", mode="eval").body
+            found = ast.parse(f"_(\n{written}\n)", mode="eval").body
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return []
-    lines = found.elts if isinstance(found, ast.Tuple) else []
+    lines = found.args if isinstance(found, ast.Call) else []
     return [texts for line in lines if (texts := _texts(line))]
 
 

@@ -15,8 +15,8 @@ MOST_BY_RECIPE = 0.5
 """The largest mean credit of one plan over all variants, beyond the error of the mean."""
 MOST_BY_CHANCE = 0.2
 """The largest mean credit of a plan chosen at random."""
-FEWEST_VARIANTS = 10
-"""The number of variants from which means say something."""
+FEWEST_VARIANTS = 40
+"""The number of variants from which means and frequencies say something."""
 
 
 def check_plans(case: Case, variants: Sequence[Variant]) -> Iterator[Finding]:
@@ -42,12 +42,12 @@ def _check_part(case: Case, keys: Sequence[PlanKey]) -> Iterator[Finding]:
             share, mistake = share_and_mistake(outcome, key)
             earned[as_text(plan)] = earned.get(as_text(plan), 0.0) + share
             names.add(mistake)
+    if len(keys) < FEWEST_VARIANTS:
+        return
     for reason_id in (*(r.id for r in part.require), *(s.id for s in part.shortcomings)):
         if reason_id not in names:
             what = f"'{reason_id}' is the first reason for no plan"
             yield _finding(case, part.id, what, "drop it, or check its condition and its place")
-    if len(keys) < FEWEST_VARIANTS:
-        return
     recipe, most = max(earned.items(), key=itemgetter(1))
     chance = sum(earned.values()) / count
     margin = 1 / math.sqrt(len(keys))  # twice the largest standard error of the mean

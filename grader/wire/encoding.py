@@ -1,8 +1,7 @@
 """Encodes answers and results as strict JSON, and decodes inputs.
 
 It also runs in the kernel, which receives its text (see `grader.runtime.kernels.ask`), so it
-imports only from the standard library. What it sends from there is untrusted, and the grader
-validates it.
+imports only from the standard library. What it sends is untrusted, and the grader validates it.
 """
 
 from __future__ import annotations
@@ -68,8 +67,7 @@ def encode_answer(value: Any) -> Raw:
 def encode_answers(names: Iterable[str], space: Mapping[str, Any]) -> str:
     """Returns the values of *names* in *space*, as base64 of a JSON object; null for undefined
     names."""
-    found: dict[str, Raw | None] = {}
-    room = MAX_ANSWERS
+    found, room = dict[str, Raw | None](), MAX_ANSWERS
     for name in names:
         raw = encode_answer(space[name]) if name in space else None
         size = len(_to_json(raw))

@@ -16,8 +16,15 @@ from grader import units
 from grader.bank.folders import Bank
 from grader.errors import SpecError
 from grader.expressions import ExpressionError, evaluate, syntax
-from grader.expressions.arithmetic import BINARY, COMPARISONS, UNARY, check_size, require_truth
-from grader.expressions.functions import call_function
+from grader.expressions.arithmetic import (
+    BINARY,
+    COMPARISONS,
+    check_size,
+    negate,
+    require_truth,
+    unary_plus,
+)
+from grader.expressions.functions import FUNCTIONS, call_function
 from grader.kinds.slips import WIDEST, find_slip, slips_of_unit
 from grader.units.quantity import Quantity, Value
 from tests.helpers.banks import a_bank, a_roster
@@ -67,11 +74,11 @@ def slowly(node: ast.expr) -> Value:
         case ast.Name(id=name):
             return units.named_units()[name] if name in units.named_units() else SCOPE[name]
         case ast.BinOp(left=left, op=op, right=right):
-            return BINARY[type(op)](slowly(left), slowly(right))
+            return BINARY[syntax.BINARY[type(op)]](slowly(left), slowly(right))
         case ast.UnaryOp(op=op, operand=operand):
-            return UNARY[type(op)](slowly(operand))
+            return (negate if isinstance(op, ast.USub) else unary_plus)(slowly(operand))
         case ast.Compare(left=left, ops=[op], comparators=[right]):
-            return COMPARISONS[type(op)](slowly(left), slowly(right))
+            return COMPARISONS[syntax.COMPARISONS[type(op)]](slowly(left), slowly(right))
         case ast.BoolOp(values=values):
             return all(require_truth(slowly(value), "both sides of 'and'") for value in values)
         case ast.IfExp(test=test, body=body, orelse=orelse):
@@ -79,7 +86,7 @@ def slowly(node: ast.expr) -> Value:
                 body if require_truth(slowly(test), "the condition after 'if'") else orelse
             )
         case ast.Call(func=ast.Name(id=name), args=args):
-            return check_size(call_function(name, {}, [slowly(each) for each in args]))
+            return check_size(call_function(FUNCTIONS[name], {}, [slowly(each) for each in args]))
     raise AssertionError(ast.dump(node))
 
 

@@ -112,7 +112,7 @@ def test_every_readable_number_and_text_of_the_examples_earns_the_same(part: Par
 
 def test_only_what_another_system_can_judge_has_a_form() -> None:
     without = {part.kind for part in PARTS if not quiz_items(a_key(part))}
-    assert without == {"code", "measurement", "prediction", "ordering", "short_text"}
+    assert without == {"code", "measurement", "ordering", "plan", "prediction", "short_text"}
     loose = an_ordering(order=(("load", "update"), ("forward", "update")))
     assert not quiz_items(a_key(loose))
 

@@ -13,7 +13,7 @@ from grader.kinds import Unreadable, kinds
 from grader.kinds.plan import PlanKey, as_text, credit_of
 from grader.kinds.plan_outcomes import evaluate_plan, iter_outcomes
 from grader.model import Verdict
-from grader.wire import probe
+from grader.wire.encoding import encode_answer
 from tests.helpers.kinds import a_draw, a_key, a_plan, judged
 
 
@@ -96,13 +96,13 @@ def test_a_gain_is_better_if_it_is_larger() -> None:
 def test_what_is_no_plan_says_why(answer: object, said: str) -> None:
     key = key_of()
     with pytest.raises(Unreadable) as refused:
-        kinds.find("plan").read(probe.encode(answer), key)
+        kinds.find("plan").read(encode_answer(answer), key)
     assert said in refused.value.sentence
 
 
 def test_numbers_may_be_written_as_text_and_words_in_any_case() -> None:
     found = kinds.find("plan").read(
-        probe.encode({"tp": "2", "pp": 2.0, "checkpoint": " None "}), key_of()
+        encode_answer({"tp": "2", "pp": 2.0, "checkpoint": " None "}), key_of()
     )
     assert found == {"tp": 2, "pp": 2, "checkpoint": "none"}
 

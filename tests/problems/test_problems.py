@@ -106,11 +106,6 @@ def test_every_cited_concept_is_in_the_inventory() -> None:
     assert all(p.concepts for p in BANK.problems())
 
 
-def by(part: object) -> object:
-    """What a measurement goes by."""
-    return getattr(part, "by", "")
-
-
 def test_sets_have_what_they_should() -> None:
     assert len(BANK.exam("midterm").problem_ids) == 10
     assert BANK.exam("midterm").minutes == 60
@@ -118,10 +113,8 @@ def test_sets_have_what_they_should() -> None:
     measured = {p.id for p in BANK.problems() if any(q.kind == "prediction" for q in p.parts)}
     # What not every computer can run stands in a set of its own.
     rare = {p.id for p in BANK.problems() if any(getattr(q, "needs", ()) for q in p.parts)}
-    counted = {p.id for p in BANK.problems() if any(by(q) == "instructions" for q in p.parts)}
     assert set(BANK.exam("triton").problem_ids) == rare
-    assert set(BANK.exam("counters").problem_ids) == counted
-    assert set(BANK.exam("workshop").problem_ids) == (code | measured) - rare - counted
+    assert set(BANK.exam("workshop").problem_ids) == (code | measured) - rare
     assert set(BANK.exam("practice").problem_ids) == set(IDS) - code - measured
     assert len(BANK.exam("lab").problem_ids) == 10
     assert set(BANK.exam("lab").problem_ids) <= code | measured
