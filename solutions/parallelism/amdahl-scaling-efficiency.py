@@ -2,14 +2,16 @@
 
 The road differs from the formulas: the run is cut into equal pieces of which some stay on GPU 0,
 and the time is what the busiest GPU needs. The serial fraction is the one whose simulated time is
-the measured one, and the limit is the speed-up on a huge number of GPUs.
+the measured one, and the limit is the speedup on a huge number of GPUs.
 """
+
+from fractions import Fraction
 
 import numpy as np
 
 
 def dealt(serial_percent, gpus):
-    """Return the speed-up of 100 pieces for each GPU, of which a share stays on GPU 0."""
+    """Return the speedup of 100 pieces for each GPU, of which a share stays on GPU 0."""
     pieces = 100 * gpus
     serial = serial_percent * gpus
     load = np.bincount(np.arange(pieces - serial) % gpus, minlength=gpus)
@@ -18,7 +20,15 @@ def dealt(serial_percent, gpus):
 
 def clock(serial, gpus):
     """Return the run time, in units of the run on one GPU, of serial work and then the rest."""
-    return serial + (1.0 - serial) / gpus
+    return serial + (1 - serial) / gpus
+
+
+def most_gpus(serial_percent, wanted_percent):
+    """Return the last number of GPUs, counted up from one, whose efficiency is high enough."""
+    serial, gpus = Fraction(serial_percent, 100), 1
+    while 1 / clock(serial, gpus + 1) / (gpus + 1) >= Fraction(wanted_percent, 100):
+        gpus += 1
+    return gpus
 
 
 def inverted(time, gpus):
@@ -54,7 +64,7 @@ def solve(given):
         diagnosis = "true_serial"
     return {
         "speedup": speedup,
-        "efficiency": 100 * speedup / given["gpus"],
+        "most_gpus": most_gpus(given["serial_percent"], given["wanted_percent"]),
         "serial_fraction": 100 * serial,
         "limit": 1 / clock(serial, 10**12),
         "diagnosis": diagnosis,
