@@ -1,4 +1,4 @@
-"""Follow what a rank holds through one optimizer step, and send each missing piece round a ring.
+"""Follow what a rank holds through one optimizer step, and send what is missing around a ring.
 
 The road differs from the formulas: a small state machine asks before every use whether weights are
 there and whether gradients are summed, starts a collective if not, and adds up the chunks sent.
@@ -13,7 +13,7 @@ class Rank:
         self.sent = 0.0
 
     def phase(self):
-        """Pass chunks on once round the ring: a reduce-scatter or an all-gather of everything."""
+        """Pass chunks on once around the ring: a reduce-scatter or an all-gather of everything."""
         for _step in range(self.ranks - 1):
             self.sent += self.weights / self.ranks
 
