@@ -1,7 +1,7 @@
-"""Send real chunks round a simulated ring, and queue every message at the server's link.
+"""Send real chunks around a simulated ring, and queue every message at the server's link.
 
 The road differs from the formulas: each rank owns an array of chunk sums, every step really passes
-one chunk to the neighbour, and bytes and time are added up message by message.
+one chunk to the neighbor, and bytes and time are added up message by message.
 """
 
 import numpy as np
@@ -41,14 +41,15 @@ def server(workers, size, bandwidth):
 
 
 def remedy(ranks, small, bandwidth, latency):
-    """Return the statement about the small tensor that the simulated times bear out."""
-    _, now = ring(ranks, small, bandwidth, latency)
-    _, silent = ring(ranks, small, bandwidth, 0.0)
-    if silent < now / 2:
-        _, packed = ring(ranks, 100 * small, bandwidth, latency)
-        return "latency_fuse" if packed / 100 < now else "latency_link"
-    _, halved = ring(ranks, small / 2, bandwidth, latency)
-    return "bytes_dtype" if halved < 0.75 * now else "bytes_ranks"
+    """Return the change after which the simulated all-reduce of a small tensor is shortest."""
+    times = {
+        "fuse": ring(ranks, 16 * small, bandwidth, latency)[1] / 16,
+        "faster_link": ring(ranks, small, 2 * bandwidth, latency)[1],
+        "quicker_link": ring(ranks, small, bandwidth, latency / 2)[1],
+        # The second half is sent after the first one, with a latency of its own.
+        "split": 2 * ring(ranks, small / 2, bandwidth, latency)[1],
+    }
+    return min(times, key=times.get)
 
 
 def gain(ranks):
@@ -62,7 +63,7 @@ def gain(ranks):
 def solve(given):
     ranks = given["gpus"]
     size = given["billions"] * given["width"]  # GB
-    bandwidth = given["bandwidth"]  # GB/s
+    bandwidth = given.fact(given["link"], "per_direction", "GB/s")
     latency, small = given["latency"] * 1e-6, given["small"] * 1e-3  # s, GB
     return {
         "sent": ring(ranks, size)[0],
