@@ -42,11 +42,11 @@ def layer(hidden):
     ]
 
 
-def one_layer(hidden, tokens, tensor):
-    """Return all-reduces, bytes sent and FLOPs of one GPU for one layer, forward and backward."""
+def one_layer(hidden, tokens, tensor, forwards=1):
+    """Return all-reduces, bytes sent, and FLOPs of one GPU for one layer, forward and backward."""
     collectives, sent, flops = 0, 0.0, 0
     tape = layer(hidden)
-    for _, inputs, outputs, split in tape:
+    for _, inputs, outputs, split in tape * forwards:
         flops += 2 * tokens * inputs * outputs // tensor
         if split == "row":  # partial sums of the output
             collectives += 1
@@ -69,20 +69,21 @@ def ring_bytes(size, ranks):
     return sent
 
 
-def whole(hidden, layers, tokens, tensor):
-    counted = [one_layer(hidden, tokens, tensor)] * layers
+def whole(hidden, layers, tokens, tensor, forwards=1):
+    counted = [one_layer(hidden, tokens, tensor, forwards)] * layers
     return tuple(map(sum, zip(*counted, strict=True)))
 
 
-def percent(hidden, layers, tokens, tensor, both_ways, achieved):
-    _, sent, flops = whole(hidden, layers, tokens, tensor)
+def percent(hidden, layers, tokens, tensor, both_ways, achieved, forwards=1):
+    _, sent, flops = whole(hidden, layers, tokens, tensor, forwards)
     return 100 * (sent / (both_ways * 1e9 / 2)) / (flops / (achieved * 1e12))
 
 
 def solve(given):
     hidden, layers, tensor = given["hidden"], given["layers"], given["tensor"]
     tokens = given["micro_batch"] * given["sequence"]
-    machine = given["both_ways"], given["achieved"]
+    peak = given.fact(given["gpu"], "bf16_dense", "TFLOP/s")
+    machine = given.fact(given["gpu"], "nvlink", "GB/s"), round(peak * given["reached"])
     count, sent, _ = whole(hidden, layers, tokens, tensor)
     now = percent(hidden, layers, tokens, tensor, *machine)
     changed = {
@@ -90,6 +91,7 @@ def solve(given):
         "more_tokens": percent(hidden, layers, 2 * tokens, tensor, *machine),
         "more_gpus": percent(hidden, layers, tokens, 2 * tensor, *machine),
         "deeper": percent(hidden, 2 * layers, tokens, tensor, *machine),
+        "recomputed": percent(hidden, layers, tokens, tensor, *machine, forwards=2),
     }
     (lower,) = (name for name, value in changed.items() if value < 0.99 * now)
     roles = {name: split for name, _, _, split in layer(hidden)}
