@@ -39,44 +39,33 @@ def bubble(stages, micro_batches):
     return 1 - slots.size / cells
 
 
-def valid(given, tensor, pipeline, data):
+def valid(given, tensor, pipeline, data, zero1=False):
     """Whether a plan uses every GPU, splits evenly, stays inside nodes, and fits."""
     layers = np.arange(given["layers"]) % pipeline
+    memory = given.fact(given["gpu"], "memory", "GB")
+    held = state(given["billions"], given["layers"], tensor, pipeline, data if zero1 else 1)
     return (
         len(np.arange(given["gpus"])) == tensor * pipeline * data
         and len(set(np.bincount(layers, minlength=pipeline))) == 1
         and inside_a_node(tensor)
-        and state(given["billions"], given["layers"], tensor, pipeline)
-        <= given["capacity"] - given["reserve"]
+        and held <= memory - given["reserve"]
     )
 
 
-def idle(given, plan):
-    return bubble(plan[1], int(dealt(given["batch"], plan[2])))
-
-
-def best(given):
-    """Return the best of all plans whose tensor-parallel degree is at least a node."""
+def listed(given):
+    """Return the plans of the options, around the fewest stages that fit without ZeRO."""
     gpus = given["gpus"]
-    plans = [(t, p, gpus // (t * p)) for t in (8, 16) for p in range(1, 17) if t * p <= gpus]
-    return min((p for p in plans if valid(given, *p)), key=lambda plan: idle(given, plan))
-
-
-def chosen(given):
-    """Return the option that is valid and idles least; the options are those of the problem."""
-    gpus, fit = given["gpus"], best(given)[1]
-    assert fit in (2, 4, 8)
-    assert not valid(given, 8, fit // 2, gpus // (8 * (fit // 2)))
-    listed = {
-        "fewest": (8, fit),
-        "deeper": (8, 2 * fit),
+    fit = next(p for p in range(1, 33) if valid(given, 8, p, gpus // (8 * p)))
+    assert fit in (4, 8)
+    shapes = {
+        "fits": (8, fit),
         "too_large": (8, fit // 2),
+        "zero1": (8, fit // 2),
+        "narrow": (4, fit // 2),
         "uneven": (8, 6 if fit == 8 else 3),
         "two_nodes": (16, fit // 2),
     }
-    plans = {name: (t, p, gpus // (t * p)) for name, (t, p) in listed.items()}
-    fine = [name for name, plan in plans.items() if valid(given, *plan)]
-    return min(fine, key=lambda name: idle(given, plans[name]))
+    return {name: (t, p, gpus // (t * p)) for name, (t, p) in shapes.items()}
 
 
 def solve(given):
@@ -84,11 +73,15 @@ def solve(given):
     tensor, pipeline = 4, given["pipeline"]
     ranks = np.arange(given["gpus"]).reshape(-1, tensor * pipeline)
     data = len(ranks)
+    plans, sharded = listed(given), ("zero1", "narrow")
+    fine = {name for name, plan in plans.items() if valid(given, *plan, zero1=name in sharded)}
+    bubbles = [bubble(plans[name][1], int(dealt(given["batch"], plans[name][2]))) for name in fine]
     return {
         "state": state(*size, tensor, pipeline),
         "state_zero1": state(*size, tensor, pipeline, data),
         "micro_batches": int(dealt(given["batch"], data)),
-        "plan": chosen(given),
+        "valid": fine,
+        "least_bubble": 100 * min(bubbles),
         "axes": {
             "tensor_axis": "activations",
             "pipeline_axis": "boundary",
