@@ -67,6 +67,9 @@ def _unfit_parts(pool: Pool, unfit: Unfit) -> _LostParts:
     for asked in pool.questions:
         for field in asked.fields:
             why = _unfit_reason(field, unfit)
+            missing = next((name for name in field.uses if (asked.problem, name) in found), None)
+            if why is None and missing is not None:
+                why = f"it asks about the answer to {missing}, which is left out"
             if why is not None:
                 part = _LostPart(part_label(pool, asked, field), field.points, why)
                 found.setdefault((asked.problem, field.id), part)
