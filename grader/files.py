@@ -28,6 +28,7 @@ FORBIDDEN = (
     "no permission to write here",
     f"check the permissions of the folder, or choose another one, then {AGAIN}",
 )
+READ_ONLY = "the disk is mounted read-only", f"mount it for writing, then {AGAIN}"
 
 _FAULTS = {
     errno.ENOSPC: FULL,
@@ -36,7 +37,7 @@ _FAULTS = {
         "the file exceeds the file size limit of this process",
         f"raise the limit, for example with `ulimit -f unlimited`, then {AGAIN}",
     ),
-    errno.EROFS: ("the disk is mounted read-only", f"mount it for writing, then {AGAIN}"),
+    errno.EROFS: READ_ONLY,
     errno.EACCES: FORBIDDEN,
     errno.EPERM: FORBIDDEN,
 }

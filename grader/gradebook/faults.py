@@ -11,7 +11,7 @@ from pathlib import Path
 from sqlalchemy import ExceptionContext
 
 from grader.errors import SetupError
-from grader.files import AGAIN, FORBIDDEN, FULL
+from grader.files import AGAIN, FORBIDDEN, FULL, READ_ONLY
 
 GONE = (
     "the gradebook was moved or deleted while it was in use",
@@ -47,6 +47,8 @@ def _explain_error(name: str, error: Exception, file: Path) -> tuple[str, str]:
         return GONE
     if kind == "FULL" or (kind in _DISK and _is_disk_full(file)):
         return FULL
+    if kind in _DISK and _is_read_only(file):
+        return READ_ONLY
     if kind == "CANTOPEN" and file.exists() and not os.access(file.parent, os.W_OK):
         return FORBIDDEN
     if kind in _SENTENCES:
@@ -80,6 +82,13 @@ def _is_disk_full(file: Path) -> bool:
     try:
         return shutil.disk_usage(file.parent).free < _LITTLE
     except OSError:
+        return False
+
+
+def _is_read_only(file: Path) -> bool:
+    try:
+        return bool(os.statvfs(file.parent).f_flag & os.ST_RDONLY)
+    except (AttributeError, OSError):  # Windows has no statvfs
         return False
 
 
