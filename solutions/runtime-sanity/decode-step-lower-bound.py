@@ -33,7 +33,7 @@ def solve(given):
     huge = 10**12
     return {
         "cache": cache / 1e6,
-        "steps": [[step(b) * 1e3, b / step(b)] for b in (1, 5, big)],
+        "steps": [[step(b) * 1e3, b / step(b)] for b in (1, 4, big)],
         "lever": min(changes, key=changes.get),
         "limit": huge / step(huge),
         "large_batch": "arithmetic" if step(huge, speed=1.1) < step(huge) else "caches",
