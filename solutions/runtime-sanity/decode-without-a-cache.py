@@ -1,17 +1,37 @@
-"""FLOPs are added up step by step; the code masks what comes later."""
+"""Add up FLOPs product by product from the shapes of the operands, and mask what comes later."""
 
 import torch
 
 
 def solve(given):
-    n, d = given["tokens"], given["width"]
-    projection = d * (d + d)
-    written = cached = 0
+    """Walk through both versions step by step, with operands that have shapes but no numbers."""
+    n, width, head = given["tokens"], given["width"], given["head"]
+    xs = torch.empty(n, width, device="meta")
+    W = torch.empty(width, head, device="meta")
+    count = Products()
     for t in range(1, n + 1):
-        meeting = t * (d + d) + d * (t + t)
-        written += projection + t * projection + t * projection + meeting
-        cached += 3 * projection + meeting
-    return {"flops": written / 1e6, "cached": cached / 1e6, "cause": "recomputed"}
+        q = count(xs[t - 1 : t], W)
+        K, V = count(xs[:t], W), count(xs[:t], W)
+        count(count(q, K.T), V)
+    written, count = count.flops, Products()
+    K, V = torch.empty(n, head, device="meta"), torch.empty(n, head, device="meta")
+    for t in range(1, n + 1):
+        q = count(xs[t - 1 : t], W)
+        K[t - 1 : t], V[t - 1 : t] = count(xs[t - 1 : t], W), count(xs[t - 1 : t], W)
+        count(count(q, K[:t].T), V[:t])
+    return {"flops": written / 1e6, "cached": count.flops / 1e6, "gap": "vectors"}
+
+
+class Products:
+    """Matrix products that are counted."""
+
+    def __init__(self):
+        self.flops = 0
+
+    def __call__(self, left, right):
+        result = left @ right
+        self.flops += 2 * left.shape[1] * result.numel()
+        return result
 
 
 def decode(xs, Wq, Wk, Wv):
@@ -66,35 +86,34 @@ def decode_slow_concatenated(xs, Wq, Wk, Wv):
 
 
 def decode_cases(rng, given):
-    def case(tokens, width, scale=1.0):
+    def case(tokens, width, head, scale=1.0):
         def floats(*shape):
             return torch.from_numpy(rng.normal(size=shape) * scale).float()
 
-        weights = {name: floats(width, width) / width**0.5 for name in ("Wq", "Wk", "Wv")}
+        weights = {name: floats(width, head) / width**0.5 for name in ("Wq", "Wk", "Wv")}
         return {"xs": floats(tokens, width), **weights}
 
-    yield "edge", case(1, 3)
-    yield "edge", case(5, 1)
-    yield "edge", case(2, 8)
-    yield "edge", case(6, 4, scale=3.0)
-    yield "edge", {**case(4, 3), "Wq": torch.zeros(3, 3)}
+    yield "edge", case(1, 3, 2)
+    yield "edge", case(5, 1, 1)
+    yield "edge", case(2, 8, 3)
+    yield "edge", case(6, 4, 5, scale=3.0)
+    yield "edge", {**case(4, 3, 2), "Wq": torch.zeros(3, 2)}
     # Scores of a few hundred, whose exponentials no float32 holds.
     one = torch.ones(1, 1)
     yield "edge", {"xs": torch.tensor([[10.0], [20.0], [5.0]]), "Wq": one, "Wk": one, "Wv": one}
     for _ in range(5):
-        tokens, width = (int(n) for n in rng.integers(4, 20, size=2))
-        yield "random", case(tokens, width)
+        yield "random", case(*(int(n) for n in rng.integers(4, 20, size=3)))
 
 
 def decode_wrong_plain_exponentials(xs, Wq, Wk, Wv):
     Q, K, V = xs @ Wq, xs @ Wk, xs @ Wv
-    weights = (Q @ K.T / xs.shape[1] ** 0.5).exp().tril()
+    weights = (Q @ K.T / Q.shape[1] ** 0.5).exp().tril()
     return weights / weights.sum(1, keepdim=True) @ V
 
 
 def decode_wrong_zero_is_masked(xs, Wq, Wk, Wv):
     Q, K, V = xs @ Wq, xs @ Wk, xs @ Wv
-    scores = (Q @ K.T / xs.shape[1] ** 0.5).tril()
+    scores = (Q @ K.T / Q.shape[1] ** 0.5).tril()
     return torch.softmax(scores.masked_fill(scores == 0, float("-inf")), 1) @ V
 
 
@@ -128,3 +147,10 @@ def decode_wrong_over_queries(xs, Wq, Wk, Wv):
     later = torch.ones(len(xs), len(xs), dtype=torch.bool).triu(1)
     scores = (q @ k.T / q.shape[1] ** 0.5).masked_fill(later, float("-inf"))
     return torch.softmax(scores, dim=0) @ v
+
+
+def decode_wrong_scaled_by_width(xs, Wq, Wk, Wv):
+    q, k, v = xs @ Wq, xs @ Wk, xs @ Wv
+    later = torch.ones(len(xs), len(xs), dtype=torch.bool).triu(1)
+    scores = (q @ k.T / xs.shape[1] ** 0.5).masked_fill(later, float("-inf"))
+    return torch.softmax(scores, dim=1) @ v
