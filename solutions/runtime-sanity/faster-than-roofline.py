@@ -38,7 +38,7 @@ def solve(given):
     }
     return {
         "bound": bound * 1e6,
-        "factor": bound / reported,
+        "factor": reported / bound,
         "implied": flops / reported / 1e12,
         "roof": roofs[over_arithmetic, over_memory],
         "cause": cause_of(scenario, reported, flops, moved, (half, tf32, bandwidth, cache)),
@@ -47,12 +47,12 @@ def solve(given):
 
 def time_of(given, scenario, flops, tf32, bound):
     """The reported time in seconds, with the three digits that are printed."""
-    gain = given["gain"]
+    gain, loss = given["gain"], given["loss"]
     raw = {
         "clock": given["queueing"] * 1e-6,
-        "tf32": flops / tf32 * gain,
+        "tf32": flops / tf32 * loss,
         "cached": bound / gain / 1.2,
-        "honest": bound * gain,
+        "honest": bound * loss,
     }.get(scenario, bound / gain)
     return float(f"{raw * 1e6:.2e}") / 1e6
 
