@@ -1,4 +1,4 @@
-"""Play the three loops on a timeline with one copy engine and one compute engine."""
+"""Play the three loops on a timeline with a copy engine per direction and a compute engine."""
 
 STEPS = 60
 
@@ -43,19 +43,15 @@ def serial(stages):
 
 
 def pipeline(load, compute, store):
-    """Time per step when copies for neighbouring steps run beside the computing."""
-    gpu = 0.0
-    loaded = copier = load
+    """Time per step when the next queries and the scores before travel beside the computing."""
+    gpu = storer = 0.0
+    loaded = loader = load
     ends = []
-    computed_before = None
     for _ in range(STEPS):
-        gpu = max(gpu, loaded) + compute
-        # Beside this product: the next queries, then the scores of the product before.
-        copier = max(copier, gpu - compute) + load
-        loaded = copier
-        if computed_before is not None:
-            copier = max(copier, computed_before) + store
-        computed_before = gpu
-        ends.append(max(gpu, copier))
+        started = max(gpu, loaded)
+        gpu = started + compute
+        loader = loaded = max(loader, started) + load  # the next queries, beside this product
+        storer = max(storer, gpu) + store  # its own scores, beside the next product
+        ends.append(storer)
     half = STEPS // 2
     return (ends[-1] - ends[half - 1]) / (STEPS - half)
