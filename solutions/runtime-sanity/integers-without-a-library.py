@@ -13,8 +13,8 @@ def solve(given):
     while total + x * w <= 1 << 24:
         total += x * w
         terms += 1
-    columns = 250000 // given["inner"]
-    shapes = [(given["rows"], given["inner"]), (given["inner"], columns), (given["rows"], columns)]
+    rows, inner, columns = given["rows"], given["inner"], given["columns"]
+    shapes = [(rows, inner), (inner, columns), (rows, columns)]
     return {
         "allocated": sum(np.empty(shape, dtype=np.int64).nbytes for shape in shapes) / 1e3,
         "exact_terms": terms,
