@@ -19,12 +19,14 @@ def solve(given):
     product = table / bandwidth
 
     written = serial([table / pageable, queries / pageable, product, scores / pageable])
+    on_the_host = serial([table / (given["host"] * 1e9)])
     resident = serial([queries / pinned, product, scores / pinned])
     overlapped = pipeline(queries / pinned, product, scores / pinned)
     faster_link = pipeline(queries / pinned / 2, product, scores / pinned / 2)
     faster_memory = pipeline(queries / pinned, product / 2, scores / pinned)
     return {
         "as_written": written * 1e3,
+        "cpu": written / on_the_host,
         "resident": resident * 1e3,
         "overlapped": overlapped * 1e3,
         "next_step": "link" if faster_link < faster_memory else "memory",
