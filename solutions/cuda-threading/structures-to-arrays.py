@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def regroup(records, arrays):
-    tile = cuda.shared.array(448, np.float32)  # room for the largest
+    tile = cuda.shared.array(448, np.float32)  # large enough for every variant
     fields, n = arrays.shape
     t, width = cuda.threadIdx.x, cuda.blockDim.x
     first = cuda.blockIdx.x * width
@@ -94,9 +94,9 @@ def regroup_holds(inputs, result):
     least = records.nbytes // 32
     for name in ("records", "arrays"):
         if not (isinstance(result[name], int) and result[name] >= least):
-            yield f"there are fewer sectors than `{name}` has"
+            yield f"fewer sectors are transferred than `{name}` has"
         elif result[name] > least:
-            yield f"`{name}` takes {result[name]} sectors, and {least} would do"
+            yield f"`{name}` takes {result[name]} sectors, and {least} are enough"
 
 
 def regroup_wrong_direct(records, arrays):
@@ -169,7 +169,7 @@ def regroup_wrong_forgets_the_block(records, arrays):
 
 def solve(given):
     """Collect the sectors of the first warp's requests; all warps start on a sector border."""
-    fields, n = given["fields"], given["thousands"] * 1000
+    fields, n = given["fields"], given["n"]
 
     def sectors(elements):
         return len({4 * element // 32 for element in elements})
@@ -179,4 +179,9 @@ def solve(given):
         direct += sectors(fields * lane + f for lane in range(32))
         direct += sectors(f * n + lane for lane in range(32))
     staged = sum(2 * sectors(32 * k + lane for lane in range(32)) for k in range(fields))
-    return {"direct_sectors": direct * (n // 32), "factor": direct / staged}
+    banks = [given["even"] * lane % 32 for lane in range(32)]
+    return {
+        "direct_sectors": direct * (n // 32),
+        "factor": direct / staged,
+        "bank_degree": max(banks.count(bank) for bank in banks),
+    }
