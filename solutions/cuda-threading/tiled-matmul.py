@@ -1,4 +1,4 @@
-"""A tiled product (with room for the largest tile); every block fetches its tiles and counts."""
+"""A tiled product (with shared arrays that are large enough for every variant); every block fetches its tiles and counts."""
 
 from typing import TYPE_CHECKING
 
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 def matmul(a, b, c):
     size = cuda.blockDim.x
-    sa = cuda.shared.array((6, 6), np.float32)
-    sb = cuda.shared.array((6, 6), np.float32)
+    sa = cuda.shared.array((8, 8), np.float32)
+    sb = cuda.shared.array((8, 8), np.float32)
     x, y = cuda.threadIdx.x, cuda.threadIdx.y
     column, row = cuda.grid(2)
     total = np.float32(0)
@@ -31,8 +31,8 @@ def matmul(a, b, c):
 def matmul_right_short_inner_loop(a, b, c):
     # No zeros: the inner loop stops where the tile does.
     size = cuda.blockDim.x
-    left = cuda.shared.array(36, np.float32)
-    right = cuda.shared.array(36, np.float32)
+    left = cuda.shared.array(64, np.float32)
+    right = cuda.shared.array(64, np.float32)
     x, y = cuda.threadIdx.x, cuda.threadIdx.y
     i, j = cuda.blockIdx.y * size + y, cuda.blockIdx.x * size + x
     total = 0.0
@@ -55,8 +55,8 @@ def matmul_right_short_inner_loop(a, b, c):
 def matmul_right_two_buffers(a, b, c):
     # The next pair goes into the other buffer, so one barrier for each pair is enough.
     size = cuda.blockDim.x
-    sa = cuda.shared.array((2, 6, 6), np.float32)
-    sb = cuda.shared.array((2, 6, 6), np.float32)
+    sa = cuda.shared.array((2, 8, 8), np.float32)
+    sb = cuda.shared.array((2, 8, 8), np.float32)
     x, y = cuda.threadIdx.x, cuda.threadIdx.y
     column, row = cuda.grid(2)
     total, turn = 0.0, 0
@@ -110,9 +110,9 @@ def matmul_holds(inputs, result):
         yield "the values are wrong"
     for name, least, most in (("a", a.size, a.size * across), ("b", b.size, b.size * down)):
         if not (isinstance(result[name], int) and result[name] >= least):
-            yield f"`{name}` is read less often than it has elements"
+            yield f"`{name}` is read fewer times than it has elements"
         elif result[name] > most:
-            yield f"`{name}` is read {result[name]} times, element by element; {most} would do"
+            yield f"{result[name]} elements of `{name}` are read, and {most} reads are enough"
 
 
 def matmul_wrong_straight_from_memory(a, b, c):
@@ -126,8 +126,8 @@ def matmul_wrong_straight_from_memory(a, b, c):
 
 def matmul_wrong_one_barrier(a, b, c):
     size = cuda.blockDim.x
-    sa = cuda.shared.array((6, 6), np.float32)
-    sb = cuda.shared.array((6, 6), np.float32)
+    sa = cuda.shared.array((8, 8), np.float32)
+    sb = cuda.shared.array((8, 8), np.float32)
     x, y = cuda.threadIdx.x, cuda.threadIdx.y
     column, row = cuda.grid(2)
     total = 0.0
@@ -145,8 +145,8 @@ def matmul_wrong_one_barrier(a, b, c):
 
 def matmul_wrong_barrier_after_only(a, b, c):
     size = cuda.blockDim.x
-    sa = cuda.shared.array((6, 6), np.float32)
-    sb = cuda.shared.array((6, 6), np.float32)
+    sa = cuda.shared.array((8, 8), np.float32)
+    sb = cuda.shared.array((8, 8), np.float32)
     x, y = cuda.threadIdx.x, cuda.threadIdx.y
     column, row = cuda.grid(2)
     total = 0.0
@@ -164,8 +164,8 @@ def matmul_wrong_barrier_after_only(a, b, c):
 
 def matmul_wrong_guard_around_all(a, b, c):
     size = cuda.blockDim.x
-    sa = cuda.shared.array((6, 6), np.float32)
-    sb = cuda.shared.array((6, 6), np.float32)
+    sa = cuda.shared.array((8, 8), np.float32)
+    sb = cuda.shared.array((8, 8), np.float32)
     x, y = cuda.threadIdx.x, cuda.threadIdx.y
     column, row = cuda.grid(2)
     if row < c.shape[0] and column < c.shape[1]:
@@ -182,8 +182,8 @@ def matmul_wrong_guard_around_all(a, b, c):
 
 def matmul_wrong_no_guard(a, b, c):
     size = cuda.blockDim.x
-    sa = cuda.shared.array((6, 6), np.float32)
-    sb = cuda.shared.array((6, 6), np.float32)
+    sa = cuda.shared.array((8, 8), np.float32)
+    sb = cuda.shared.array((8, 8), np.float32)
     x, y = cuda.threadIdx.x, cuda.threadIdx.y
     column, row = cuda.grid(2)
     total = 0.0
@@ -199,8 +199,8 @@ def matmul_wrong_no_guard(a, b, c):
 
 def matmul_wrong_drops_the_last_tile(a, b, c):
     size = cuda.blockDim.x
-    sa = cuda.shared.array((6, 6), np.float32)
-    sb = cuda.shared.array((6, 6), np.float32)
+    sa = cuda.shared.array((8, 8), np.float32)
+    sb = cuda.shared.array((8, 8), np.float32)
     x, y = cuda.threadIdx.x, cuda.threadIdx.y
     column, row = cuda.grid(2)
     total = 0.0
@@ -216,10 +216,22 @@ def matmul_wrong_drops_the_last_tile(a, b, c):
 
 
 def solve(given):
-    """Let each block fetch its tiles of both matrices and count."""
-    tiles, wide = given["n_tiles"], given["tiles_wide"]
+    """Let each block fetch its tiles of both matrices and count; try tile sizes on a roofline."""
+    n, wide = given["n"], given["tiles_wide"]
     fetched = 0
-    for _block in range(tiles * tiles):
-        fetched += tiles * (wide * wide + wide * wide)
-    operations = 2 * (tiles * wide) ** 3
-    return {"bytes_read": fetched * 4 / 1e9, "intensity": operations / (fetched * 4)}
+    for _block in range((n // wide) ** 2):
+        fetched += n // wide * (wide * wide + wide * wide)
+    peak = given.fact(given["gpu"], "fp32", "FLOP/s")
+    bandwidth = given.fact(given["gpu"], "memory_bandwidth", "B/s")
+    tile = 1
+    while 2 * 4 * tile * tile / bandwidth > 2 * tile**3 / peak:  # one pair of tiles
+        tile *= 2
+    outputs = 1
+    while tile * tile > 1024 * outputs:
+        outputs += 1
+    return {
+        "bytes_read": fetched * 4 / 1e9,
+        "intensity": 2 * n**3 / (fetched * 4),
+        "smallest_tile": tile,
+        "outputs_per_thread": outputs,
+    }
