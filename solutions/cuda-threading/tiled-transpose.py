@@ -87,21 +87,21 @@ def transpose_holds(inputs, result):
             yield "the values are wrong"
         sectors, used, conflicts = (result[name] for name in ("sectors", "used", "conflicts"))
         if not all(isinstance(one, int) and one >= 0 for one in (sectors, used, conflicts)):
-            yield "something is no count"
+            yield "a count is not a whole number"
             return
         least = 2 * a.nbytes // 32
         # Of a tile, all but the diagonal changes hands: at best 32 lanes at a time, there and back.
         through = 2 * -(-a.size * 31 // 32 // 32)
         if sectors < least:
-            yield "fewer sectors are moved than both matrices have"
+            yield "fewer sectors are transferred than both matrices have"
         elif look == "sectors" and sectors > least:
-            yield f"{sectors} sectors are moved, and {least} would do"
+            yield f"{sectors} sectors are transferred, and {least} are enough"
         if look == "banks" and not used:
             yield "shared memory is not used"
         elif look == "banks" and used < through:
-            yield "not all of the matrix goes through shared memory"
+            yield "a part of the matrix does not pass through shared memory"
         if look == "banks" and conflicts > 0:
-            yield f"bank conflicts cost {conflicts} more passes"
+            yield f"bank conflicts cost {conflicts} additional passes"
 
 
 def transpose_wrong_direct(a, out):
@@ -179,9 +179,8 @@ def transpose_wrong_returns_early(a, out):
 
 
 def solve(given):
-    """Collect the sectors of each warp's 32 addresses, for one tile, and multiply by the tiles."""
-    size = given["size"]
-    rows, columns = 32 * given["blocks_down"], 32 * given["blocks_across"]
+    """Collect the sectors and the banks of each warp's 32 words, for one tile."""
+    size, rows, columns = given["size"], given["rows"], given["columns"]
 
     def sectors(places):
         return len({place * size // 32 for place in places})
@@ -189,8 +188,25 @@ def solve(given):
     read = sum(sectors(i * columns + j for j in range(32)) for i in range(32))
     straight = sum(sectors(j * rows + i for j in range(32)) for i in range(32))
     turned = sum(sectors(j * rows + i for i in range(32)) for j in range(32))
-    tiles = given["blocks_down"] * given["blocks_across"]
+    tiles = (rows // 32) * (columns // 32)
+
+    places = {
+        "xor": lambda r, c: r ^ c,
+        "rotated": lambda r, c: (c + r) % 32,
+        "multiplied": lambda r, c: (c + given["factor"] * r) % 32,
+        "mirrored": lambda _, c: 31 - c,
+        "alternating": lambda r, c: (c + r % 2) % 32,
+    }
+    one_pass = [
+        name
+        for name, place in places.items()
+        if all(
+            len({place(r, c) for c in range(32)}) == len({place(c, r) for c in range(32)}) == 32
+            for r in range(32)
+        )
+    ]
     return {
         "gain": (read + straight) / (read + turned),
         "large_tiles": (read + turned) * tiles,
+        "swizzles": one_pass,
     }
