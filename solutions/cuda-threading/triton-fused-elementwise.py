@@ -78,14 +78,14 @@ def leaky_axpy_holds(inputs, result):
     for name, needed in (("x", right.size), ("y", right.size), ("out", 0)):
         loads = result["loads"][name]
         if not (isinstance(loads, int) and loads >= needed):
-            yield f"fewer elements of `{name}` are loaded than it takes"
+            yield f"fewer elements of `{name}` are loaded than are needed"
         elif loads > needed:
-            yield f"{loads} elements of `{name}` are loaded; {needed} would do"
+            yield f"{loads} elements of `{name}` are loaded; {needed} loads are enough"
     stores = result["stores"]
     if not (isinstance(stores, int) and stores >= right.size):
         yield "fewer elements are stored than `out` has"
     elif stores > right.size:
-        yield f"{stores} elements are stored; {right.size} would do"
+        yield f"{stores} elements are stored; {right.size} stores are enough"
 
 
 def leaky_axpy_wrong_no_mask_at_the_store(x, y, out, n, w, slope, BLOCK: "tl.constexpr"):
@@ -142,4 +142,10 @@ def solve(given):
         first += block
     kernels = [("x", "t"), ("t", "y", "s"), ("s", "out")]
     vectors = sum(map(len, kernels)) - len({"x", "y", "out"})
-    return {"masked_lanes": idle, "bytes_saved": vectors * given["millions"] * 4e6 / 1e9}
+    bandwidth = given.fact(given["gpu"], "memory_bandwidth", "B/s")
+    per_element = sum(np.dtype(np.float32).itemsize for _ in ("x", "y", "out")) / bandwidth
+    return {
+        "masked_lanes": idle,
+        "bytes_saved": vectors * given["millions"] * 4e6 / 1e9,
+        "free_arithmetic": per_element * given.fact(given["gpu"], "fp32", "FLOP/s"),
+    }
