@@ -96,7 +96,7 @@ def matmul_holds(inputs, result):
         if not (isinstance(loads, int) and loads >= least):
             yield f"fewer elements of `{name}` are loaded than it has"
         elif loads > most:
-            yield f"{loads} elements of `{name}` are loaded; {most} would do"
+            yield f"{loads} elements of `{name}` are loaded; {most} loads are enough"
 
 
 def matmul_wrong_no_mask_along_the_inner(a, b, c, rows, columns, inner, T: "tl.constexpr"):
@@ -202,16 +202,19 @@ def matmul_wrong_adds_up_in_memory(a, b, c, rows, columns, inner, T: "tl.constex
 
 
 def solve(given):
-    """Lets every program load its tiles, and counts."""
-    tile, n = given["tile"], given["n_tiles"] * given["tile"]
+    """Let every program load its tiles, and count; time one program's share of both resources."""
+    tile, n = given["tile"], given["n"]
     programs = sum(
         1 for _ in range(0, given["rows"], tile) for _ in range(0, given["columns"], tile)
     )
     loaded = 0
-    for _program in range(given["n_tiles"] ** 2):
-        loaded += given["n_tiles"] * 2 * tile * tile
+    for _program in range((n // tile) ** 2):
+        loaded += (n // tile) * 2 * tile * tile
+    seconds = 2 * n**3 / given.fact(given["gpu"], "fp16_dense", "FLOP/s")
+    from_memory = seconds * given.fact(given["gpu"], "memory_bandwidth", "B/s")
     return {
         "programs_launched": programs,
         "bytes_read": loaded * 2 / 1e9,
         "intensity": 2 * n**3 / (loaded * 2),
+        "cached_share": 100 * (loaded * 2 - from_memory) / (loaded * 2),
     }
