@@ -1,4 +1,4 @@
-"""Counters for a warp's accesses; the other road goes bank by bank and byte by byte."""
+"""Counters for a warp's accesses; the key fills the banks row by row."""
 
 import math
 
@@ -112,7 +112,7 @@ def least_padding_right_by_formula(width, high):
     if high == 1:
         return 0
     across = 32 // high
-    # The distance of rows must be an odd multiple of the piece's width.
+    # The distance of rows must be an odd multiple of the patch's width.
     padding = -width % across
     return padding if (width + padding) // across % 2 else padding + across
 
@@ -123,13 +123,13 @@ def least_padding_cases(rng, given):
 
     for width in (32, 33, 64, 30, 1, int(rng.integers(2, 200))):
         yield "columns", case(width, 32)
-    yield "pieces", case(32, 1)
-    yield "pieces", case(1 + 2 * int(rng.integers(16, 90)), 1)
-    yield "pieces", case(31, 16)
-    yield "pieces", case(2 * int(rng.integers(10, 60)), 16)
+    yield "patches", case(32, 1)
+    yield "patches", case(1 + 2 * int(rng.integers(16, 90)), 1)
+    yield "patches", case(31, 16)
+    yield "patches", case(2 * int(rng.integers(10, 60)), 16)
     for high in (2, 4, 8, 16):
-        yield "pieces", case(rng.integers(32, 200), high)
-        yield "pieces", case(64, high)
+        yield "patches", case(rng.integers(32, 200), high)
+        yield "patches", case(64, high)
 
 
 def least_padding_wrong_also_for_one_row(width, high):
