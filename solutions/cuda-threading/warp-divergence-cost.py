@@ -53,7 +53,7 @@ def solve(given):
     (warp_cycles,) = set(mixed)
     return {
         "warp_cycles": warp_cycles,
-        "active_share": active / (32 * sum(mixed)),
+        "active_share": 100 * active / (32 * sum(mixed)),
         "block_cycles": sum(cut),
         "speedup": sum(mixed) / sum(sorted_cycles),
         "uniform_conditions": {name for name, test in conditions.items() if uniform(test)},
