@@ -1,4 +1,4 @@
-"""Work dealt out by kind; cycles and sectors are found lane by lane."""
+"""Elements assigned to threads by kind; cycles and sectors are counted lane by lane."""
 
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def becomes(kind, x):
-    """What becomes of an element; a device function."""
+    """Transform an element; a device function."""
     if kind == 0:
         return x * x
     if kind == 1:
@@ -64,9 +64,9 @@ def by_kind_cases(rng, given):
     yield "full blocks", case(threads)
     yield "full blocks", case(2 * threads)
     yield "full blocks", case(192 * kinds, block=96 * kinds)
-    yield "cut off", case(1)
-    yield "cut off", case(threads - 1)
-    yield "cut off", case(threads + int(rng.integers(2, threads)))
+    yield "last block", case(1)
+    yield "last block", case(threads - 1)
+    yield "last block", case(threads + int(rng.integers(2, threads)))
     yield "decisions", case(threads, count=True)
     yield "decisions", case(2 * threads, count=True)
     yield "decisions", case(96 * kinds, count=True, block=96 * kinds)
@@ -88,7 +88,7 @@ def by_kind_holds(inputs, result):
         yield "the values are wrong"
     divergent = result["divergent"]
     if not (isinstance(divergent, int) and divergent >= 0):
-        yield "the divergent decisions are no count"
+        yield "the number of divergent decisions is not a count"
     elif divergent:
         yield f"{divergent} decisions of warps are divergent"
 
@@ -148,9 +148,21 @@ def solve(given):
         return sum(price[k] for warp in warps for k in {i % kinds for i in warp})
 
     by_kind_first = sorted(range(threads), key=lambda i: (i % kinds, i))
-    touched = {4 * i // 32 for i in by_kind_first[:32]}
+
+    def sectors(element_of):
+        """Sectors that all warps access in a vector."""
+        lanes = [[element_of(w + lane) for lane in range(32)] for w in range(0, threads, 32)]
+        return sum(len({4 * i // 32 for i in warp}) for warp in lanes)
+
+    saved = cycles(lambda t: t) - cycles(by_kind_first.__getitem__)
+    more = sectors(by_kind_first.__getitem__) - sectors(lambda t: t)
+    low, high = 0.0, 1000.0  # cycles per sector; the kernels read and write
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if saved > 2 * more * middle else (low, middle)
     return {
         "cycles_mixed": cycles(lambda t: t),
         "cycles_uniform": cycles(by_kind_first.__getitem__),
-        "price": len(touched),
+        "price": len({4 * i // 32 for i in by_kind_first[:32]}),
+        "break_even": low,
     }
