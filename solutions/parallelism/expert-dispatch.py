@@ -1,11 +1,11 @@
-"""Sorted tokens in three all-to-alls; the second road sends every token straight to its expert."""
+"""Sorted tokens in three all-to-alls; the second method applies each token's expert directly."""
 
 import torch
 import torch.distributed as dist
 
 
 def exchanged(rows, giving, taking):
-    """What other ranks have for this one, when it has *giving* rows for them."""
+    """Send *giving* rows to each rank; return the rows received, *taking* from each rank."""
     found = torch.empty((sum(taking), *rows.shape[1:]), dtype=rows.dtype)
     dist.all_to_all_single(found, rows.contiguous(), taking, giving)
     return found
@@ -245,9 +245,16 @@ def dispatch_wrong_everything_to_everybody(tokens, experts, per_rank, run_expert
 
 
 def solve(given):
-    ranks, each = given["ranks"], 2 * given["width"]
+    ranks, experts, chosen = given["ranks"], given["experts"], given["chosen"]
     sent = 0.0
     for _owner in range(ranks - 1):  # the ranks that are not this one
-        sent += given["tokens"] * given["chosen"] / ranks * each  # tokens to their experts
-        sent += given["tokens"] * given["chosen"] / ranks * each  # results for their tokens
-    return {"traffic_of_a_layer": sent / 1e6}
+        sent += given["tokens"] * chosen / ranks * 2 * given["width"]  # vectors to their experts
+        sent += given["tokens"] * chosen / ranks * 2 * given["width"]  # results for their tokens
+    # Every vector of 100 tokens for each expert, counted on the rank of its expert.
+    vectors = [0.0] * ranks
+    tokens, popular = 100 * experts, given["hot"] * experts
+    vectors[0] += popular
+    for expert in range(1, experts):
+        vectors[expert * ranks // experts] += (tokens * chosen - popular) / (experts - 1)
+    overload = max(vectors) / (sum(vectors) / ranks)
+    return {"traffic_of_a_layer": sent / 1e6, "overload": overload}

@@ -1,15 +1,15 @@
-"""Backward by hand, a weight at a time; the second road is autograd on whole weights."""
+"""A backward pass by hand, one weight at a time; the second method is autograd on whole weights."""
 
 import torch
 
 
 def forward_layer(h, shard, gather):
-    """One layer; its weight is free again when this returns."""
+    """Apply one layer; its weight is freed when this function returns."""
     return torch.tanh(h @ gather(shard).T)
 
 
 def backward_layer(delta, shard, gather):
-    """The gradient of a layer's input."""
+    """Return the gradient of a layer's input."""
     return delta @ gather(shard)
 
 
@@ -169,10 +169,23 @@ def sharded_gradients_wrong_own_rows_unsummed(shards, x, y, gather, reduce_scatt
 
 
 def solve(given):
-    held = [given["layer_size"] / given["ranks"]] * given["layers"]
-    peak = 0.0
-    for _layer in range(given["layers"]):
-        held.append(given["layer_size"])  # gathered
-        peak = max(peak, sum(held))
-        held.pop()  # freed
-    return {"peak_weights": peak / 1000}
+    size, layers = given["layer_size"], given["layers"]
+
+    def run(prefetches, counts_gradients):
+        """The peak of a step in MB, allocation by allocation."""
+        shards = layers * size / given["ranks"] * (2 if counts_gradients else 1)
+        whole, peak = {}, 0.0
+        passes = [("forward", layer) for layer in range(layers)]
+        passes += [("backward", layer) for layer in reversed(range(layers))]
+        for at, (what, layer) in enumerate(passes):
+            whole["weight", at] = size
+            if prefetches and at + 1 < len(passes):
+                whole["weight", at + 1] = size
+            if counts_gradients and what == "backward":
+                whole["gradient", layer] = size
+            peak = max(peak, shards + sum(whole.values()))
+            whole.pop(("gradient", layer), None)
+            del whole["weight", at]
+        return peak / 1000
+
+    return {"peak_weights": run(False, False), "peak_prefetched": run(True, True)}
