@@ -1,11 +1,11 @@
-"""Weighted gradients in buckets; the second road is one process with the samples of all ranks."""
+"""Weighted gradients in buckets; the second method is one process with all samples."""
 
 import torch
 import torch.distributed as dist
 
 
 def sum_in_buckets(parameters, limit, weight):
-    """Replace every gradient by the sum of those of all ranks, each times its rank's weight."""
+    """Replace each gradient by its sum over the ranks, each multiplied by its rank's weight."""
     buckets, size = [[]], 0
     for parameter in reversed(parameters):
         if parameter.grad is None:
@@ -136,9 +136,18 @@ def average_gradients_wrong_skips_what_is_missing(parameters, limit, samples, to
 
 
 def solve(given):
-    room, buckets = 0.0, 0
-    for _gradient in range(given["tensors"]):
-        if given["size"] > room:
-            buckets, room = buckets + 1, given["cap"]
-        room -= given["size"]
-    return {"count": buckets}
+    size, rate = given["size"], given["bandwidth"]  # MB / (GB/s) is ms
+    closed = []  # of each bucket: how many gradients, and when the last of them is computed
+    for gradient in range(1, given["tensors"] + 1):
+        if not closed or (closed[-1][0] + 1) * size > given["cap"]:
+            closed.append([0, 0.0])
+        closed[-1][0] += 1
+        closed[-1][1] = gradient * given["backward"] / given["tensors"]
+    clock = 0.0
+    for gradients, complete in closed:
+        clock = max(clock, complete) + given["latency"] / 1000 + gradients * size / rate
+    return {
+        "count": len(closed),
+        "exposed": clock - given["backward"],
+        "drift": ["schedule", "skip"],
+    }
