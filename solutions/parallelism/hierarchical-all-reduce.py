@@ -1,11 +1,11 @@
-"""Rings within rings; the second road is the sum of all vectors, in one process."""
+"""Rings in two levels; the second method is the sum of all vectors, in one process."""
 
 import torch
 import torch.distributed as dist
 
 
-def sent_round(tensor, ring):
-    """What the rank before sends, while this one sends *tensor* to the one after it."""
+def exchange(tensor, ring):
+    """Send *tensor* to the next rank of the ring; return what the previous one sends."""
     place = ring.index(dist.get_rank())
     arrived = torch.empty_like(tensor)
     going = dist.isend(tensor.contiguous(), ring[(place + 1) % len(ring)])
@@ -14,35 +14,35 @@ def sent_round(tensor, ring):
     return arrived
 
 
-def summed_part(x, ring):
+def reduce_scatter(x, ring):
     place, n = ring.index(dist.get_rank()), len(ring)
     parts = x.chunk(n)
     running = parts[place - 1]
     for step in range(n - 1):
-        running = sent_round(running, ring) + parts[(place - 2 - step) % n]
+        running = exchange(running, ring) + parts[(place - 2 - step) % n]
     return running
 
 
-def all_parts(part, ring):
+def all_gather(part, ring):
     place, n = ring.index(dist.get_rank()), len(ring)
     parts = [part] * n
     for step in range(1, n):
-        parts[(place - step) % n] = part = sent_round(part, ring)
+        parts[(place - step) % n] = part = exchange(part, ring)
     return torch.cat(parts)
 
 
 def rings(per_node):
-    """The ranks of this node, and those of the same number in all nodes."""
+    """Return the ranks of this node, and the ranks with the same local rank."""
     rank, world = dist.get_rank(), dist.get_world_size()
     first = rank - rank % per_node
     return list(range(first, first + per_node)), list(range(rank % per_node, world, per_node))
 
 
 def hierarchical_all_reduce(x, per_node):
-    mates, twins = rings(per_node)
-    part = summed_part(x, mates)
-    part = all_parts(summed_part(part, twins), twins)
-    return all_parts(part, mates)
+    mates, peers = rings(per_node)
+    part = reduce_scatter(x, mates)
+    part = all_gather(reduce_scatter(part, peers), peers)
+    return all_gather(part, mates)
 
 
 def hierarchical_all_reduce_expected(vectors, per_node):
@@ -84,19 +84,19 @@ def hierarchical_all_reduce_right_direct(x, per_node):
     node, number = divmod(rank, per_node)
     nodes = world // per_node
     mates = [node * per_node + k for k in range(per_node)]
-    twins = [k * per_node + number for k in range(nodes)]
+    peers = [k * per_node + number for k in range(nodes)]
     table = x.clone().view(per_node, nodes, -1)
     mine = table[number] + sum(among(mates, lambda m: table[m % per_node]).values())
-    small = mine[node] + sum(among(twins, lambda m: mine[m // per_node]).values())
-    got = among(twins, lambda _: small)
-    mine = torch.stack([got[m] if m != rank else small for m in twins])
+    small = mine[node] + sum(among(peers, lambda m: mine[m // per_node]).values())
+    got = among(peers, lambda _: small)
+    mine = torch.stack([got[m] if m != rank else small for m in peers])
     got = among(mates, lambda _: mine)
     return torch.cat([(got[m] if m != rank else mine).flatten() for m in mates])
 
 
 def hierarchical_all_reduce_wrong_flat_ring(x, per_node):
     everybody = list(range(dist.get_world_size()))
-    return all_parts(summed_part(x, everybody), everybody)
+    return all_gather(reduce_scatter(x, everybody), everybody)
 
 
 def hierarchical_all_reduce_wrong_leaders(x, per_node):
@@ -114,37 +114,51 @@ def hierarchical_all_reduce_wrong_leaders(x, per_node):
     leaders = list(range(0, world, per_node))
     padded = torch.zeros(-(-len(total) // len(leaders)) * len(leaders))
     padded[: len(total)] = total
-    total = all_parts(summed_part(padded, leaders), leaders)[: len(total)]
+    total = all_gather(reduce_scatter(padded, leaders), leaders)[: len(total)]
     for mate in mates[1:]:
         dist.send(total, mate)
     return total
 
 
 def hierarchical_all_reduce_wrong_whole_vectors_between(x, per_node):
-    mates, twins = rings(per_node)
-    total = all_parts(summed_part(x, mates), mates)
-    return all_parts(summed_part(total, twins), twins)
+    mates, peers = rings(per_node)
+    total = all_gather(reduce_scatter(x, mates), mates)
+    return all_gather(reduce_scatter(total, peers), peers)
 
 
 def hierarchical_all_reduce_wrong_node_sum_only(x, per_node):
     mates, _ = rings(per_node)
-    return all_parts(summed_part(x, mates), mates)
+    return all_gather(reduce_scatter(x, mates), mates)
 
 
 def hierarchical_all_reduce_wrong_node_by_remainder(x, per_node):
     rank, world = dist.get_rank(), dist.get_world_size()
     nodes = world // per_node
     mates = list(range(rank % nodes, world, nodes))
-    twins = list(range(rank - rank % nodes, rank - rank % nodes + nodes))
-    part = summed_part(x, mates)
-    part = all_parts(summed_part(part, twins), twins)
-    return all_parts(part, mates)
+    peers = list(range(rank - rank % nodes, rank - rank % nodes + nodes))
+    part = reduce_scatter(x, mates)
+    part = all_gather(reduce_scatter(part, peers), peers)
+    return all_gather(part, mates)
 
 
 def solve(given):
-    nodes, part = given["nodes"], given["buffer"] / given["local"]
-    sent = 0.0
-    for _phase in ("reduce-scatter", "all-gather"):
-        for _step in range(nodes - 1):
-            sent += part / nodes
-    return {"between_nodes": sent}
+    local, world = given["local"], given["nodes"] * given["local"]
+
+    def sent_away(rings, size):
+        """MB that each rank sends to other nodes when each of the rings all-reduces *size* MB."""
+        sent = [0.0] * world
+        for ring in rings:
+            for rank, following in zip(ring, ring[1:] + ring[:1], strict=True):
+                for _step in range(2 * (len(ring) - 1)):
+                    if rank // local != following // local:
+                        sent[rank] += size / len(ring)
+        return sent
+
+    peers = [list(range(number, world, local)) for number in range(local)]
+    levels = sent_away(peers, given["buffer"] / local)
+    flat = sent_away([list(range(world))], given["buffer"])
+    return {
+        "between_nodes": levels[0],
+        "flat_node": sum(flat[:local]),
+        "relief": max(flat) / max(levels),
+    }

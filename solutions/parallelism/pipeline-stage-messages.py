@@ -1,4 +1,4 @@
-"""A stage with sends that don't block; the second road is the whole model in one process."""
+"""A stage with sends that don't block; the second method is the whole model in one process."""
 
 import torch
 import torch.distributed as dist
@@ -232,9 +232,16 @@ def run_stage_wrong_gradient_to_the_next(micro_batches, shape, forward, backward
 
 
 def solve(given):
-    elements = given["micro"] * given["tokens"] * given["width"]
-    sent = 0
-    for _micro_batch in range(given["count"]):
-        for _tensor in ("activation to the next", "gradient to the previous"):
-            sent += 2 * elements
-    return {"stage_traffic": sent / 1e6}
+    stages, count = given["stages"], given["count"]
+    tensor = 2 * given["micro"] * given["tokens"] * given["width"]
+    sent = [0.0] * stages
+    for stage in range(stages):
+        for _micro_batch in range(count):
+            sent[stage] += tensor if stage < stages - 1 else 0  # the activation
+            sent[stage] += tensor if stage > 0 else 0  # the gradient
+    split = 0.0
+    for _layer in range(given["layers"] * stages):
+        for _tensor in ("attention", "MLP", "gradient of the attention", "gradient of the MLP"):
+            for _step in range(2 * (stages - 1)):
+                split += count * tensor / stages
+    return {"stage_traffic": sent[1] / 1e6, "against_tensor_parallel": split / sent[1]}
