@@ -1,11 +1,11 @@
-"""Chunks round a ring; the second road is the sum of all vectors, in one process."""
+"""Chunks around a ring; the second method is the sum of all vectors, in one process."""
 
 import torch
 import torch.distributed as dist
 
 
 def swapped(send, recv, world, rank):
-    """Send one tensor to the next rank while another comes from the previous one."""
+    """Send one tensor to the next rank while receiving another from the previous one."""
     going = dist.isend(send.clone(), (rank + 1) % world)
     dist.recv(recv, (rank - 1) % world)
     going.wait()
@@ -180,9 +180,24 @@ def ring_all_reduce_wrong_gathers_at_rank_0(x):
 
 
 def solve(given):
-    ranks, size = given["ranks"], given["thousands"] * 1000 * 4
-    sent = 0.0
+    ranks, elements = given["ranks"], given["thousands"] * 1000
+    chunk = len(range(0, elements, ranks))  # every ranks-th element
+    sent = 0
     for _phase in ("reduce-scatter", "all-gather"):
         for _step in range(ranks - 1):
-            sent += size / ranks
-    return {"sent": sent / 1000}
+            sent += 4 * chunk
+
+    def seconds(size, latency):
+        return sum(
+            latency * 1e-6 + size / ranks / (given["bandwidth"] * 1e9)
+            for _step in range(2 * (ranks - 1))
+        )
+
+    small, large = 1.0, 1e12
+    for _halving in range(200):
+        middle = (small + large) / 2
+        if seconds(middle, given["latency"]) > 2 * seconds(middle, 0.0):
+            small = middle
+        else:
+            large = middle
+    return {"sent": sent / 1000, "half_latency": small / 1000}

@@ -1,11 +1,11 @@
-"""Adam on a shard between a reduce-scatter and an all-gather; the second road is torch's Adam."""
+"""Adam on a shard of the weights; the second method is torch's Adam on all of them."""
 
 import torch
 import torch.distributed as dist
 
 
 def update(w, g, m, v, step, lr, beta1, beta2, eps):
-    """New weights and moments of Adam."""
+    """Return Adam's new weights and moments."""
     m = beta1 * m + (1 - beta1) * g
     v = beta2 * v + (1 - beta2) * g * g
     w = w - lr * (m / (1 - beta1**step)) / ((v / (1 - beta2**step)).sqrt() + eps)
@@ -149,7 +149,26 @@ def sharded_step_wrong_uncorrected(weights, gradient, m, v, step, lr, beta1, bet
 
 
 def solve(given):
-    moments = {"m": 4, "v": 4}
-    whole = sum(size * given["billions"] for size in moments.values())
-    kept = sum(size * given["billions"] / given["ranks"] for size in moments.values())
-    return {"state": whole - kept}
+    ranks, billions = given["ranks"], given["billions"]
+    stored = [{"m": 0.0, "v": 0.0} for _ in range(ranks)]
+    for state in stored:
+        for moment in state:
+            state[moment] += 4 * billions / ranks
+    whole = sum(moment for state in stored for moment in state.values())
+    sent = 0.0
+    for size in (4, 2):  # bytes of a gradient, and of a weight
+        for _step in range(ranks - 1):
+            sent += size * billions / ranks
+    # The mean gradient of two ranks with two weights: what determines its norm?
+    mean = [(3.0 + 1.0) / 2, (4.0 - 4.0) / 2]
+    norm = sum(element**2 for element in mean) ** 0.5
+    locals_norm = ((3.0**2 + 4.0**2) ** 0.5 + (1.0**2 + 4.0**2) ** 0.5) / 2
+    from_shards = (
+        sum(sum(element**2 for element in shard) for shard in ([mean[0]], [mean[1]])) ** 0.5
+    )
+    clipping = "squares" if from_shards == norm != locals_norm else "local_norms"
+    return {
+        "state": whole - sum(stored[0].values()),
+        "mixed": sent,
+        "clipping": clipping,
+    }
