@@ -1,11 +1,11 @@
-"""Two functions for autograd around a block; the second road is the whole MLP in one process."""
+"""Two autograd functions around a block; the second method is the whole MLP in one process."""
 
 import torch
 import torch.distributed as dist
 
 
 class ToAll(torch.autograd.Function):
-    """The identity; its gradient is the sum over all ranks."""
+    """The identity, whose gradient is summed over all ranks."""
 
     @staticmethod
     def forward(ctx, x):
@@ -19,7 +19,7 @@ class ToAll(torch.autograd.Function):
 
 
 class FromAll(torch.autograd.Function):
-    """The sum over all ranks; its gradient is known everywhere."""
+    """The sum over all ranks, whose gradient is the same on all of them."""
 
     @staticmethod
     def forward(ctx, x):
