@@ -39,15 +39,15 @@ def dispatch_expected(tokens, experts, per_rank, weights):
         results.append(torch.stack(rows) if rows else torch.zeros_like(mine))
     return {
         "results": results,
-        "most_calls_of_one_expert": 1,
-        "bytes_sent_too_many": [0] * world,
+        "most_calls_for_one_expert": 1,
+        "excess_bytes_sent": [0] * world,
         "other_calls": [],
     }
 
 
 def dispatch_cases(rng, given):
     def case(counts, per_rank, among=None):
-        # So wide that one vector too many is more than all that may go beside the vectors.
+        # So wide that one excess vector is larger than everything allowed in addition to the vectors.
         world, width = len(counts), int(rng.integers(96, 129))
         total = world * per_rank
 

@@ -40,10 +40,10 @@ def sharded_gradients_expected(weights, batches):
     whole = [parameter.grad.float() for parameter in parameters]
     return {
         "gradients": [[one.chunk(world)[rank] for one in whole] for rank in range(world)],
-        "most_whole_weights_alive": [1] * world,
-        "gathers_too_many": [0] * world,
-        "gathers_too_few": [0] * world,
-        "reduce_scatters_too_many": [0] * world,
+        "peak_number_of_whole_weights": [1] * world,
+        "excess_gathers": [0] * world,
+        "missing_gathers": [0] * world,
+        "excess_reduce_scatters": [0] * world,
         "other_calls": [],
     }
 

@@ -37,7 +37,7 @@ def average_gradients_expected(weights, batches, limit):
         for row, target in zip(x, y, strict=True):
             out = second @ torch.tanh(first @ row + bias) + (last if uses_last else 0)
             loss = loss + ((out - target) ** 2).sum() / total
-    loss = loss + 0.0 * sum(p.sum() for p in parameters)  # nobody may have used the last one
+    loss = loss + 0.0 * sum(p.sum() for p in parameters)  # perhaps no rank has used the last one
     loss.backward()
     sizes, room = [], 0
     for weight in reversed(weights):

@@ -49,8 +49,8 @@ def hierarchical_all_reduce_expected(vectors, per_node):
     world = len(vectors)
     return {
         "sums": [torch.stack(vectors).sum(0)] * world,
-        "bytes_too_many_between_nodes": [0] * world,
-        "bytes_too_many_inside_nodes": [0] * world,
+        "excess_bytes_between_nodes": [0] * world,
+        "excess_bytes_within_nodes": [0] * world,
         "collectives": [],
     }
 
@@ -72,7 +72,7 @@ def hierarchical_all_reduce_right_direct(x, per_node):
     rank, world = dist.get_rank(), dist.get_world_size()
 
     def among(members, give):
-        """give(other) to each of them; what each of them gave."""
+        """Send give(other) to each of the others; return what each of them sent."""
         others = [m for m in members if m != rank]
         out = {m: give(m).contiguous() for m in others}
         inbox = {m: torch.empty_like(out[m]) for m in others}

@@ -103,7 +103,7 @@ def makespan(schedules, forward, backward):
                 place[stage] += 1
                 left -= 1
         if left == before:
-            raise ValueError("some action can never begin")
+            raise ValueError("an action can never start")
     return max(clock)
 
 

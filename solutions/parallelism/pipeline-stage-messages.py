@@ -57,7 +57,9 @@ def run_stage_expected(weights, inputs, targets):
     return {
         "gradients": [weight.grad for weight in own],
         "actions": actions,
-        "most_micro_batches_alive": [min(stages - stage, count) for stage in range(stages)],
+        "peak_number_of_saved_micro_batches": [
+            min(stages - stage, count) for stage in range(stages)
+        ],
         "bytes_sent": [count * size * n for n in ends],
         "other_calls": [],
     }

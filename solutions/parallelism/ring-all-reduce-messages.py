@@ -30,8 +30,8 @@ def ring_all_reduce_expected(vectors):
     total = torch.stack(vectors).sum(0, dtype=vectors[0].dtype)
     return {
         "sums": [total] * world,
-        "bytes_sent_beyond_the_volume_of_a_ring": [0] * world,
-        "messages_to_others_than_the_next_rank": [0] * world,
+        "excess_bytes_sent": [0] * world,
+        "messages_to_other_ranks_than_the_next": [0] * world,
         "collectives": [],
     }
 

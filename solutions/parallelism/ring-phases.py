@@ -29,8 +29,8 @@ def reduce_scatter_expected(tensors, op):
     whole = stacked.sum(0) if op == "sum" else stacked.amax(0)
     return {
         "chunks": list(whole.chunk(world)),
-        "bytes_sent_too_many": [0] * world,
-        "messages_to_others_than_the_next_rank": [0] * world,
+        "excess_bytes_sent": [0] * world,
+        "messages_to_other_ranks_than_the_next": [0] * world,
         "collectives": [],
     }
 
@@ -136,8 +136,8 @@ def all_gather_expected(tensors):
     world = len(tensors)
     return {
         "gathered": [torch.cat(tensors)] * world,
-        "bytes_sent_too_many": [0] * world,
-        "messages_to_others_than_the_next_rank": [0] * world,
+        "excess_bytes_sent": [0] * world,
+        "messages_to_other_ranks_than_the_next": [0] * world,
         "collectives": [],
     }
 

@@ -35,7 +35,7 @@ def sharded_step_expected(weights, gradients, lr, betas, eps):
     return {
         "weights": [parameter.detach()] * world,
         "moments": list(zip(ms, vs, strict=True)),
-        "bytes_sent_too_many": [0.0] * world,
+        "excess_bytes_sent": [0.0] * world,
         "all_reduces": 0,
     }
 

@@ -53,8 +53,8 @@ def parallel_mlp_expected(x, a, a_bias, b, b_bias, upstream, activation, world):
                 ga.chunk(world), ga_bias.chunk(world), gb.chunk(world, dim=1), strict=True
             )
         ],
-        "calls_in_the_forward": [["all_reduce"]] * world,
-        "calls_in_the_backward": [["all_reduce"]] * world,
+        "calls_in_the_forward_pass": [["all_reduce"]] * world,
+        "calls_in_the_backward_pass": [["all_reduce"]] * world,
         "bytes_of_the_calls": [2 * 4 * x.numel()] * world,
     }
 

@@ -22,8 +22,8 @@ def tree_broadcast_expected(tensors, root):
     return {
         "tensors": [tensors[root]] * world,
         "messages_received": [int(rank != root) for rank in range(world)],
-        "rounds_too_many": 0,
-        "bytes_sent_too_many": 0,
+        "excess_rounds": 0,
+        "excess_bytes_sent": 0,
         "collectives": [],
     }
 
@@ -45,7 +45,7 @@ def tree_broadcast_cases(rng, given):
 def tree_broadcast_right_halving(x, root):
     rank, world = dist.get_rank(), dist.get_world_size()
     members = [(root + n) % world for n in range(world)]
-    while len(members) > 1:  # the first one has it, and gives it to the first of the second half
+    while len(members) > 1:  # the first one sends it to the first of the second half
         middle = (len(members) + 1) // 2
         if rank == members[0]:
             dist.isend(x, members[middle]).wait()

@@ -33,7 +33,7 @@ def split_loss_expected(logits, targets, world):
     return {
         "losses": [loss.item()] * world,
         "gradients": list(whole.grad.float().chunk(world, dim=1)),
-        "bytes_too_many": [0] * world,
+        "excess_bytes": [0] * world,
         "other_calls": [],
     }
 
