@@ -177,5 +177,5 @@ def solve(given):
     power = math.log2(sizes[0] / sizes[1])
     return {
         "softened": float(odds[1] / odds.sum()),
-        "squared": "gradients" if abs(power - 2) < 0.05 else "normalised",
+        "squared": "gradients" if abs(power - 2) < 0.05 else "normalized",
     }

@@ -1,9 +1,9 @@
-"""Vectorised; the second roads go weight by weight, with the bits written out as text."""
+"""Vectorized; the second roads go weight by weight, with the bits written out as text."""
 
 import numpy as np
 
 
-def quantise_groups(w, group):
+def quantize_groups(w, group):
     count = -(-len(w) // group)
     padded = np.zeros(count * group, dtype=np.float32)
     padded[: len(w)] = w
@@ -14,7 +14,7 @@ def quantise_groups(w, group):
     return codes.ravel()[: len(w)], scales.astype(np.float32)
 
 
-def quantise_groups_right_group_by_group(w, group):
+def quantize_groups_right_group_by_group(w, group):
     codes, scales = [], []
     for start in range(0, len(w), group):
         part = [float(v) for v in w[start : start + group]]
@@ -25,14 +25,14 @@ def quantise_groups_right_group_by_group(w, group):
     return np.array(codes, dtype=np.int8), np.array(scales, dtype=np.float32)
 
 
-def quantise_groups_right_by_reduceat(w, group):
+def quantize_groups_right_by_reduceat(w, group):
     tops = np.maximum.reduceat(np.abs(w), np.arange(0, len(w), group))
     scales = np.where(tops == 0, 1.0, tops.astype(np.float64) / 7)
     codes = np.rint(w / np.repeat(scales, group)[: len(w)])
     return codes.astype(np.int8), scales.astype(np.float32)
 
 
-def quantise_groups_cases(rng, given):
+def quantize_groups_cases(rng, given):
     def made(length, group):
         """Weights well inside the cells of their codes; each group has its own magnitude."""
         groups = -(-length // group)
@@ -56,42 +56,42 @@ def quantise_groups_cases(rng, given):
         yield "shorter", made(int(3 * group + rng.integers(1, group)), group)
 
 
-def quantise_groups_wrong_one_scale(w, group):
+def quantize_groups_wrong_one_scale(w, group):
     top = np.abs(w).max()
     scale = top / 7 if top > 0 else 1.0
     codes = np.round(w / scale).astype(np.int8)
     return codes, np.full(-(-len(w) // group), scale, dtype=np.float32)
 
 
-def quantise_groups_wrong_divides_by_eight(w, group):
-    _, scales = quantise_groups(w, group)
+def quantize_groups_wrong_divides_by_eight(w, group):
+    _, scales = quantize_groups(w, group)
     scales = np.where(np.maximum.reduceat(np.abs(w), np.arange(0, len(w), group)) > 0,
                       scales * np.float32(7 / 8), scales)  # fmt: skip
     codes = np.clip(np.round(w / np.repeat(scales, group)[: len(w)]), -8, 7)
     return codes.astype(np.int8), scales.astype(np.float32)
 
 
-def quantise_groups_wrong_drops_the_rest(w, group):
+def quantize_groups_wrong_drops_the_rest(w, group):
     whole = len(w) // group * group
-    return quantise_groups(w[:whole], group)
+    return quantize_groups(w[:whole], group)
 
 
-def quantise_groups_wrong_divides_by_zero(w, group):
+def quantize_groups_wrong_divides_by_zero(w, group):
     tops = np.maximum.reduceat(np.abs(w), np.arange(0, len(w), group))
     scales = (tops / 7).astype(np.float32)
     codes = np.round(w / np.repeat(scales, group)[: len(w)])
     return codes.astype(np.int8), scales
 
 
-def quantise_groups_wrong_largest_not_magnitude(w, group):
+def quantize_groups_wrong_largest_not_magnitude(w, group):
     tops = np.maximum.reduceat(w, np.arange(0, len(w), group))
     scales = np.where(tops == 0, 1.0, tops / 7)
     codes = np.round(w / np.repeat(scales, group)[: len(w)])
     return codes.astype(np.int8), scales.astype(np.float32)
 
 
-def quantise_groups_wrong_truncates(w, group):
-    _, scales = quantise_groups(w, group)
+def quantize_groups_wrong_truncates(w, group):
+    _, scales = quantize_groups(w, group)
     return (w / np.repeat(scales, group)[: len(w)]).astype(np.int8), scales
 
 
@@ -271,6 +271,6 @@ def read_back_wrong_group_counted_in_bytes(packed, scales, count, group):
 def solve(given):
     """The size of the layer, as the bytes of two real arrays for one row of groups."""
     groups = given["outputs"] * given["inputs"] // given["group"]
-    codes, _ = quantise_groups(np.linspace(-1, 1, given["group"], dtype=np.float32), given["group"])
+    codes, _ = quantize_groups(np.linspace(-1, 1, given["group"], dtype=np.float32), given["group"])
     scale = np.zeros(1, dtype={16: np.float16, 32: np.float32}[given["scale_bits"]])
     return {"layer_size": groups * (pack_codes(codes).nbytes + scale.nbytes) / 1e6}

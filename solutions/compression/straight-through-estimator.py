@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 
-class fake_quantise(torch.autograd.Function):
+class fake_quantize(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, scale, low, high):
         codes = torch.round(x / scale)
@@ -17,7 +17,7 @@ class fake_quantise(torch.autograd.Function):
         return upstream * inside, None, None, None
 
 
-class fake_quantise_right_keeps_the_input(torch.autograd.Function):
+class fake_quantize_right_keeps_the_input(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, scale, low, high):
         ctx.save_for_backward(x)
@@ -32,7 +32,7 @@ class fake_quantise_right_keeps_the_input(torch.autograd.Function):
         return torch.where(steps == steps.clamp(low, high), upstream, 0), None, None, None
 
 
-class fake_quantise_right_without_a_function:
+class fake_quantize_right_without_a_function:
     @staticmethod
     def apply(x, scale, low, high):
         codes = torch.round(x.detach() / scale)
@@ -40,7 +40,7 @@ class fake_quantise_right_without_a_function:
         return passed + (codes.clamp(low, high) * scale - passed).detach()
 
 
-def fake_quantise_cases(rng, given):
+def fake_quantize_cases(rng, given):
     def clear(codes, scale, low, high, dtype=torch.float32):
         """Inputs well inside the cells of their codes, and an upstream gradient."""
         codes = np.asarray(codes, dtype=np.float64)
@@ -77,7 +77,7 @@ def fake_quantise_cases(rng, given):
         yield "clamped", clear(beyond, scale, low, high)
 
 
-class fake_quantise_wrong_passes_everywhere(torch.autograd.Function):
+class fake_quantize_wrong_passes_everywhere(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, scale, low, high):
         return torch.clamp(torch.round(x / scale), low, high) * scale
@@ -87,7 +87,7 @@ class fake_quantise_wrong_passes_everywhere(torch.autograd.Function):
         return upstream, None, None, None
 
 
-class fake_quantise_wrong_upstream_lost(torch.autograd.Function):
+class fake_quantize_wrong_upstream_lost(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, scale, low, high):
         codes = torch.round(x / scale)
@@ -100,7 +100,7 @@ class fake_quantise_wrong_upstream_lost(torch.autograd.Function):
         return inside.to(upstream.dtype), None, None, None
 
 
-class fake_quantise_wrong_limits_left_out(torch.autograd.Function):
+class fake_quantize_wrong_limits_left_out(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, scale, low, high):
         codes = torch.round(x / scale)
@@ -113,7 +113,7 @@ class fake_quantise_wrong_limits_left_out(torch.autograd.Function):
         return upstream * inside, None, None, None
 
 
-class fake_quantise_wrong_mask_of_the_input(torch.autograd.Function):
+class fake_quantize_wrong_mask_of_the_input(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, scale, low, high):
         ctx.save_for_backward((x >= low) & (x <= high))
@@ -125,13 +125,13 @@ class fake_quantise_wrong_mask_of_the_input(torch.autograd.Function):
         return upstream * inside, None, None, None
 
 
-class fake_quantise_wrong_true_derivative:
+class fake_quantize_wrong_true_derivative:
     @staticmethod
     def apply(x, scale, low, high):
         return torch.clamp(torch.round(x / scale), low, high) * scale
 
 
-class fake_quantise_wrong_divided_by_scale(torch.autograd.Function):
+class fake_quantize_wrong_divided_by_scale(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, scale, low, high):
         codes = torch.round(x / scale)
@@ -157,7 +157,7 @@ def sgd_steps(w, target, scale, low, high, rate, steps):
 def sgd_steps_right_by_autograd(w, target, scale, low, high, rate, steps):
     w = w.clone().requires_grad_()
     for _ in range(steps):
-        y = fake_quantise.apply(w, scale, low, high)
+        y = fake_quantize.apply(w, scale, low, high)
         (grad,) = torch.autograd.grad(((y - target) ** 2).sum() / 2, w)
         w = (w - rate * grad).detach().requires_grad_()
     return w
@@ -217,7 +217,7 @@ def sgd_steps_cases(rng, given):
         yield "several", made(8, 10, float(rng.choice([0.07, 0.13, 0.23])))
 
 
-def sgd_steps_wrong_quantises_the_weights(w, target, scale, low, high, rate, steps):
+def sgd_steps_wrong_quantizes_the_weights(w, target, scale, low, high, rate, steps):
     for _ in range(steps):
         y = torch.clamp(torch.round(w / scale), low, high) * scale
         w = y - rate * (y - target)
@@ -239,7 +239,7 @@ def sgd_steps_wrong_gradient_of_the_weight(w, target, scale, low, high, rate, st
     return w
 
 
-def sgd_steps_wrong_quantised_once(w, target, scale, low, high, rate, steps):
+def sgd_steps_wrong_quantized_once(w, target, scale, low, high, rate, steps):
     codes = torch.round(w / scale)
     grad = ((codes >= low) & (codes <= high)) * (codes.clamp(low, high) * scale - target)
     return w - rate * steps * grad

@@ -277,7 +277,7 @@ def pairwise_sum_wrong_down_to_one(x, base):
     return pairwise_sum_right_with_a_stack(x, 1)
 
 
-def pairwise_sum_wrong_neighbours(x, base):
+def pairwise_sum_wrong_neighbors(x, base):
     while len(x) > base:
         rest = x[len(x) // 2 * 2 :]
         x = np.concatenate([x[: len(x) // 2 * 2 : 2] + x[1 : len(x) // 2 * 2 : 2], rest])

@@ -1,4 +1,4 @@
-"""Judged by properties: neighbours on the grid, and averages within six standard errors."""
+"""Judged by properties: neighbors on the grid, and averages within six standard errors."""
 
 import numpy as np
 
@@ -34,7 +34,7 @@ def round_to_grid_holds(inputs, result):
 
 
 def _faults(result, x, repeats, lower, step):
-    """What does not hold, where *lower* and *lower* + *step* are the neighbours of *x*."""
+    """What does not hold, where *lower* and *lower* + *step* are the neighbors of *x*."""
     rounded = result["rounded"]
     if rounded.shape != (repeats, *x.shape) or rounded.dtype != x.dtype:
         yield "the result has another shape or dtype than the input"
@@ -45,7 +45,7 @@ def _faults(result, x, repeats, lower, step):
     if not (rounded[:, on_grid] == x[on_grid]).all():
         yield "a number that can stay does not"
     elif not ((rounded == lower) | (rounded == lower + step)).all():
-        yield "a number goes elsewhere than to its neighbours"
+        yield "a number goes elsewhere than to its neighbors"
     elif result["the_same_generator_gives_the_same"] is not True:
         yield "the same generator gives another result"
     elif result["the_input_is_kept"] is not True:
@@ -139,7 +139,7 @@ def to_bf16(x, rng):
     return (bits & np.uint32(0xFFFF0000)).view(np.float32)
 
 
-def to_bf16_right_by_neighbours(x, rng):
+def to_bf16_right_by_neighbors(x, rng):
     bits = x.view(np.uint32).astype(np.int64)
     lower = bits // 65536
     up = rng.random(x.shape) * 65536 < bits % 65536

@@ -1,4 +1,4 @@
-"""A quantiser for whole arrays; the second roads go value by value, or search all codes."""
+"""A quantizer for whole arrays; the second roads go value by value, or search all codes."""
 
 from fractions import Fraction
 
@@ -148,14 +148,14 @@ def calibrate_wrong_divides_by_zero(x, bits, symmetric, axis=None):
     return scale, np.round(-low / scale)
 
 
-def quantise(x, scale, zero, bits, symmetric):
+def quantize(x, scale, zero, bits, symmetric):
     top = 2 ** (bits - 1) - 1
     low, high = (-top, top) if symmetric else (0, 2**bits - 1)
     codes = np.clip(np.round(x / scale) + zero, low, high).astype(np.int32)
     return codes, ((codes - zero) * scale).astype(np.float32)
 
 
-def quantise_right_value_by_value(x, scale, zero, bits, symmetric):
+def quantize_right_value_by_value(x, scale, zero, bits, symmetric):
     scales = np.broadcast_to(scale, x.shape).ravel()
     zeros = np.broadcast_to(zero, x.shape).ravel()
     low = -(2 ** (bits - 1) - 1) if symmetric else 0
@@ -169,14 +169,14 @@ def quantise_right_value_by_value(x, scale, zero, bits, symmetric):
     return np.array(codes, np.int32).reshape(shape), np.array(values, np.float32).reshape(shape)
 
 
-def quantise_right_limits_first(x, scale, zero, bits, symmetric):
+def quantize_right_limits_first(x, scale, zero, bits, symmetric):
     top = 2 ** (bits - 1) - 1
     low, high = (-top, top) if symmetric else (0, 2**bits - 1)
     steps = np.rint(np.minimum(np.maximum(x * (1 / scale), low - zero), high - zero))
     return (steps + zero).astype(np.int32), (steps * scale).astype(np.float32)
 
 
-def quantise_expected(x, scale, zero, bits, symmetric):
+def quantize_expected(x, scale, zero, bits, symmetric):
     """By search: of all codes, the one whose value lies nearest; of two, the even step."""
     top = 2 ** (bits - 1) - 1
     low, high = (-top, top) if symmetric else (0, 2**bits - 1)
@@ -195,7 +195,7 @@ def quantise_expected(x, scale, zero, bits, symmetric):
     return codes, values
 
 
-def quantise_cases(rng, given):
+def quantize_cases(rng, given):
     def case(group, shape, bits, symmetric, scale, zero, beyond=0.0):
         """Values well inside the cells of their codes; *beyond* is the share outside the range."""
         top = 2 ** (bits - 1) - 1
@@ -220,7 +220,7 @@ def quantise_cases(rng, given):
         {"relative": 0.0, "absolute": 0.0},
     )
     yield "ties", {"x": halves * 2, "scale": 0.5, "zero": 6, "bits": 4, "symmetric": False}
-    # With an odd zero point, rounding after it is added takes the other one of two neighbours.
+    # With an odd zero point, rounding after it is added takes the other one of two neighbors.
     yield "ties", {"x": halves * 2, "scale": 0.5, "zero": 7, "bits": 4, "symmetric": False}
     extreme = np.array([1e30, -1e30, 3e4, -3e4, 0.0], dtype=np.float32)
     yield "clamped", {"x": extreme, "scale": 0.5, "zero": 0, "bits": bits, "symmetric": True}
@@ -237,47 +237,47 @@ def quantise_cases(rng, given):
         yield case("clamped", (40,), bits, symmetric, scale, zero, 0.3)
 
 
-def quantise_wrong_not_clamped(x, scale, zero, bits, symmetric):
+def quantize_wrong_not_clamped(x, scale, zero, bits, symmetric):
     codes = (np.round(x / scale) + zero).astype(np.int32)
     return codes, ((codes - zero) * scale).astype(np.float32)
 
 
-def quantise_wrong_clamped_before_zero(x, scale, zero, bits, symmetric):
+def quantize_wrong_clamped_before_zero(x, scale, zero, bits, symmetric):
     top = 2 ** (bits - 1) - 1
     low, high = (-top, top) if symmetric else (0, 2**bits - 1)
     codes = (np.clip(np.round(x / scale), low, high) + zero).astype(np.int32)
     return codes, ((codes - zero) * scale).astype(np.float32)
 
 
-def quantise_wrong_truncates(x, scale, zero, bits, symmetric):
+def quantize_wrong_truncates(x, scale, zero, bits, symmetric):
     top = 2 ** (bits - 1) - 1
     low, high = (-top, top) if symmetric else (0, 2**bits - 1)
     codes = np.clip(np.trunc(x / scale) + zero, low, high).astype(np.int32)
     return codes, ((codes - zero) * scale).astype(np.float32)
 
 
-def quantise_wrong_halves_upwards(x, scale, zero, bits, symmetric):
+def quantize_wrong_halves_upwards(x, scale, zero, bits, symmetric):
     top = 2 ** (bits - 1) - 1
     low, high = (-top, top) if symmetric else (0, 2**bits - 1)
     codes = np.clip(np.floor(x / scale + 0.5) + zero, low, high).astype(np.int32)
     return codes, ((codes - zero) * scale).astype(np.float32)
 
 
-def quantise_wrong_rounded_with_zero(x, scale, zero, bits, symmetric):
+def quantize_wrong_rounded_with_zero(x, scale, zero, bits, symmetric):
     top = 2 ** (bits - 1) - 1
     low, high = (-top, top) if symmetric else (0, 2**bits - 1)
     codes = np.clip(np.round(x / scale + zero), low, high).astype(np.int32)
     return codes, ((codes - zero) * scale).astype(np.float32)
 
 
-def quantise_wrong_one_code_too_many(x, scale, zero, bits, symmetric):
+def quantize_wrong_one_code_too_many(x, scale, zero, bits, symmetric):
     low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if symmetric else (0, 2**bits - 1)
     codes = np.clip(np.round(x / scale) + zero, low, high).astype(np.int32)
     return codes, ((codes - zero) * scale).astype(np.float32)
 
 
-def quantise_wrong_zero_left_in(x, scale, zero, bits, symmetric):
-    codes, _ = quantise(x, scale, zero, bits, symmetric)
+def quantize_wrong_zero_left_in(x, scale, zero, bits, symmetric):
+    codes, _ = quantize(x, scale, zero, bits, symmetric)
     return codes, (codes * scale).astype(np.float32)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 
-def factorise(w, energy):
+def factorize(w, energy):
     u, s, vt = np.linalg.svd(w, full_matrices=False)
     kept = np.cumsum(s.astype(np.float64) ** 2)
     rank = 1 + int(np.searchsorted(kept, energy * kept[-1]))
@@ -12,7 +12,7 @@ def factorise(w, energy):
     return u[:, :rank] * s[:rank], vt[:rank]
 
 
-def factorise_right_by_eigenvalues(w, energy):
+def factorize_right_by_eigenvalues(w, energy):
     wide = w.astype(np.float64)
     squares, vectors = np.linalg.eigh(wide @ wide.T)
     squares, vectors = np.maximum(squares[::-1], 0), vectors[:, ::-1]
@@ -23,7 +23,7 @@ def factorise_right_by_eigenvalues(w, energy):
     return left.astype(w.dtype), (left.T @ wide).astype(w.dtype)
 
 
-def factorise_right_by_torch(w, energy):
+def factorize_right_by_torch(w, energy):
     u, s, v = torch.svd(torch.from_numpy(w.copy()))
     share = s.square().cumsum(0) / s.square().sum().clamp_min(1e-30)
     rank = max(1, min(int((share < energy).sum()) + 1, len(s)))
@@ -33,7 +33,7 @@ def factorise_right_by_torch(w, energy):
     return (u[:, :rank] * root).numpy(), (root[:, None] * v[:, :rank].T).numpy()
 
 
-def factorise_cases(rng, given):
+def factorize_cases(rng, given):
     def made(shape, values, dtype=np.float64):
         """A matrix with the given singular values, which lie well apart."""
         rank = len(values)
@@ -70,7 +70,7 @@ def factorise_cases(rng, given):
             yield "product", inputs
 
 
-def factorise_expected(w, energy):
+def factorize_expected(w, energy):
     """By the sum of rank-one pieces, taken away one after another."""
     rest, left = w.astype(np.float64), (w.astype(np.float64) ** 2).sum()
     total, product, rank = left, np.zeros(w.shape), 0
@@ -87,7 +87,7 @@ def factorise_expected(w, energy):
     return {"shapes": shapes, "dtypes": dtypes, "product": product.astype(w.dtype)}
 
 
-def factorise_holds(inputs, result):
+def factorize_holds(inputs, result):
     """What holds also where singular values are equal, so that the product is not unique."""
     w, energy = inputs["w"].astype(np.float64), inputs["energy"]
     squares = np.linalg.svd(w, compute_uv=False) ** 2
@@ -107,55 +107,55 @@ def factorise_holds(inputs, result):
         yield "another product of this rank comes nearer to the matrix"
 
 
-def factorise_wrong_plain_singular_values(w, energy):
+def factorize_wrong_plain_singular_values(w, energy):
     u, s, vt = np.linalg.svd(w, full_matrices=False)
     kept = np.cumsum(s.astype(np.float64))
     rank = min(1 + int(np.searchsorted(kept, energy * kept[-1])), len(s))
     return u[:, :rank] * s[:rank], vt[:rank]
 
 
-def factorise_wrong_one_too_few(w, energy):
+def factorize_wrong_one_too_few(w, energy):
     u, s, vt = np.linalg.svd(w, full_matrices=False)
     kept = np.cumsum(s.astype(np.float64) ** 2)
     rank = max(1, int(np.searchsorted(kept, energy * kept[-1])))
     return u[:, :rank] * s[:rank], vt[:rank]
 
 
-def factorise_wrong_values_in_both(w, energy):
-    left, right = factorise_right_by_eigenvalues(w, energy)
+def factorize_wrong_values_in_both(w, energy):
+    left, right = factorize_right_by_eigenvalues(w, energy)
     s = np.linalg.svd(w, compute_uv=False)[: len(right), None]
     return left, (s * right).astype(w.dtype)
 
 
-def factorise_wrong_values_left_out(w, energy):
+def factorize_wrong_values_left_out(w, energy):
     u, _, vt = np.linalg.svd(w, full_matrices=False)
-    rank = len(factorise_right_by_eigenvalues(w, energy)[1])
+    rank = len(factorize_right_by_eigenvalues(w, energy)[1])
     return u[:, :rank], vt[:rank]
 
 
-def factorise_wrong_in_single_precision(w, energy):
-    left, right = factorise_right_by_eigenvalues(w.astype(np.float32), energy)
+def factorize_wrong_in_single_precision(w, energy):
+    left, right = factorize_right_by_eigenvalues(w.astype(np.float32), energy)
     return left.astype(w.dtype), right.astype(w.dtype)
 
 
-def factorise_wrong_rounded(w, energy):
-    left, right = factorise_right_by_eigenvalues(w, energy)
+def factorize_wrong_rounded(w, energy):
+    left, right = factorize_right_by_eigenvalues(w, energy)
     return left.round(4), right.round(4)
 
 
-def factorise_wrong_share_of_the_ranks(w, energy):
+def factorize_wrong_share_of_the_ranks(w, energy):
     u, s, vt = np.linalg.svd(w, full_matrices=False)
     rank = max(1, round(energy * len(s)))
     return u[:, :rank] * s[:rank], vt[:rank]
 
 
-def factorise_wrong_largest_value_as_limit(w, energy):
+def factorize_wrong_largest_value_as_limit(w, energy):
     u, s, vt = np.linalg.svd(w, full_matrices=False)
     rank = max(1, int((s >= (1 - energy) * s[0]).sum()))
     return u[:, :rank] * s[:rank], vt[:rank]
 
 
-def factorise_wrong_full_rank(w, energy):
+def factorize_wrong_full_rank(w, energy):
     u, s, vt = np.linalg.svd(w, full_matrices=False)
     return u * s, vt
 

@@ -20,8 +20,8 @@ def group_of_bits(given):
 
 def solve(given):
     bits = len(group_of_bits(given))
-    quantised = Fraction(str(given["billions"])) - Fraction(str(given["kept"]))
-    groups = quantised * 10**9 / given["group"]
+    quantized = Fraction(str(given["billions"])) - Fraction(str(given["kept"]))
+    groups = quantized * 10**9 / given["group"]
     kept_bits = Fraction(str(given["kept"])) * 10**9 * 16
     total = (groups * bits + kept_bits) / 8
     plain = Fraction(str(given["billions"])) * 10**9 * 2
