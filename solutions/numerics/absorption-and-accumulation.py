@@ -47,9 +47,13 @@ def solve(given):
     power = 1.0
     while rounded(weight + power) != weight:
         power /= 2
-    update = given["sixteenths"] * power / 16
+    # Half a spacing is the largest power of two that does not move the weight.
+    update = given["update_units"] * power / 512
     if rounded(update) != update or rounded(weight + update) != weight:
         raise ValueError("the update moves the weight, so the question makes no sense")
+    master, updates = np.float32(weight), 0
+    while rounded(float(master)) == weight:
+        master, updates = master + np.float32(update), updates + 1
 
     block = total((addend for _ in range(64)), rounded)
     sums = {
@@ -63,6 +67,6 @@ def solve(given):
         "stalled_sum": stalled,
         "missing_share": 100 * (exact - stalled) / exact,
         "largest_lost": moves,
-        "master_weight": math.fsum([weight, *(update for _ in range(given["steps"]))]),
+        "first_step": updates,
         "remedies": {name for name, value in sums.items() if abs(value - exact) <= 0.01 * exact},
     }
