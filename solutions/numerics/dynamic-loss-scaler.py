@@ -74,7 +74,7 @@ def loss_scaler_cases(rng, given):
     def options(exponent, interval, **more):
         return {"scale": 2.0**exponent, "interval": interval, **more}
 
-    interval = given["interval"]
+    interval = int(rng.integers(4, 9))  # short, so that a few steps show the growth
     small = [grads(1e-6), grads(3e-7), grads(1e-2)]
     yield "unscaling", {"options": options(given["exponent"], 100), "steps": small}
     yield "unscaling", {"options": options(4, 100), "steps": [[np.zeros((0, 2)), np.ones(1)]]}
@@ -181,14 +181,34 @@ def solve(given):
         for _ in range(times):
             scaler.step(grads)
 
-    cycles = loss_scaler(2.0 ** given["exponent"], given["interval"])
+    # The real machine with a short interval: the scales at which steps are skipped, once it settled.
+    cycles = loss_scaler(2.0 ** given["exponent"], 3)
+    skipped = []
     with np.errstate(over="ignore"):
-        skipped = [
-            cycles.step([np.array([cycles.scale], np.float16)]) is None
-            for _ in range(60 * (given["interval"] + 1))
-        ]
-    settled = skipped[-40 * (given["interval"] + 1) :]
+        for _ in range(400):
+            scale = cycles.scale
+            if cycles.step([np.array([scale * given["peak"]]).astype(np.float16)]) is None:
+                skipped.append(scale)
+    (larger,) = set(skipped[-20:])
+
+    # Which cause skips every step, however small the scale has become?
+    def always(gradient, exponent, interval):
+        scaler = loss_scaler(2.0**exponent, interval)
+        with np.errstate(over="ignore", under="ignore"):
+            return all(
+                scaler.step([np.array([gradient * scaler.scale]).astype(np.float16)]) is None
+                for _ in range(60)
+            )
+
+    causes = {
+        "forward": always(np.nan, 16, 2000),
+        "initial": always(1.0, 30, 2000),
+        "interval": always(1.0, 10, 10**9),
+        "underflow": always(1e-12, 10, 2000),
+    }
+    (collapse,) = (name for name, all_skipped in causes.items() if all_skipped)
     return {
         "last_scale": int(np.log2(scaler.scale)),
-        "skipped_share": 100 * sum(settled) / len(settled),
+        "skipped_at": int(np.log2(larger)),
+        "collapse": collapse,
     }
