@@ -70,3 +70,32 @@ def row_stats_wrong_drops_the_rest(x, block):
         total = total * np.exp(m - new) + np.exp(part - new).sum()
         m = new
     return m, total
+
+
+def solve(given):
+    """Softmax over real scores with the table's statistics, and the recurrence itself on a masked row."""
+    rng = np.random.default_rng(1)
+    scores, values = [], []
+    splits = (
+        (given["first_max"], given["first_sum"], given["first_out"]),
+        (given["first_max"] + given["gap"], given["second_sum"], given["second_out"]),
+    )
+    for top, total, out in splits:
+        # Forty scores with this maximum whose exponentials add up to *total*, and values to match.
+        below = rng.uniform(0.5, 1, size=39)
+        below *= (total - 1) / below.sum()
+        part = np.concatenate([[0.0], np.log(below)]) + top
+        share = np.exp(part - part.max()) / np.exp(part - part.max()).sum()
+        value = rng.normal(size=40)
+        scores.append(part)
+        values.append(value - (share * value).sum() + out)
+    row, value = np.concatenate(scores), np.concatenate(values)
+    weights = np.exp(row - row.max())
+
+    masked = np.array([-np.inf, -np.inf, 0.5, 1.0])
+    with np.errstate(invalid="ignore"):
+        _, total = row_stats(masked, 2)
+    return {
+        "merged_output": float((weights * value).sum() / weights.sum()),
+        "masked": "nan" if np.isnan(total) else "right",
+    }

@@ -21,7 +21,7 @@ import pytest
 from grader.bank.folders import Bank
 from grader.check.run import AnswerStatus, answer_line
 from grader.cli.check_screen import answer_sentence
-from grader.draw import standalone_paper
+from grader.draw import draw, sample_seed, standalone_paper
 from grader.kinds import Unreadable, kinds
 from grader.kinds.answers import answer_as_python
 from grader.kinds.cells import missing_parts
@@ -352,9 +352,11 @@ def test_every_code_cell_goes_on_after_an_error_and_the_check_is_folded(course: 
 
 
 def first_cell(*problems: str) -> str:
-    """The first cell of a notebook with these problems of the package's own bank."""
+    """The first cell of a notebook with the first parts of these problems of the package's bank."""
     bank = Bank.open()
-    variants = [rendering.sample(bank, problem, 0) for problem in problems]
+    found = [bank.problem(name) for name in problems]
+    first = [replace(problem, parts=problem.parts[:1]) for problem in found]
+    variants = [draw(problem, sample_seed(problem.id, 0), bank.facts) for problem in first]
     return render(standalone_paper(variants, "quiz"), TEMPLATES)[0].source
 
 
