@@ -31,7 +31,6 @@ from grader.model import Answer, Key, Part, Raw, Tolerance, packages
 from grader.notebook.render import check, closing, how_to_answer, render
 from grader.notebook.render.answer_cells import code_cell, modules_needed, placeholder
 from grader.notebook.render.closing import brief
-from grader.release import rendering
 from grader.wire.encoding import encode_answer
 from tests.helpers.answers import JOINED, NUMBERS, UNITS, VALUES, WORDS, Sized, function, made_up
 from tests.helpers.kinds import PARTS, a_key
