@@ -250,8 +250,14 @@ def solve(given):
     weight = 0.0
     for _ in range(given["updates"]):
         weight = float(np.round(weight + share))
+
+    # The first two moments, update by update, until the relative spread is small enough.
+    count, first, second = 0, 0.0, 0.0
+    while count == 0 or second - first**2 > (0.1 * first) ** 2 * (1 + 1e-9):
+        count, first, second = count + 1, first + share, second + 2 * first * share + share
     return {
         "expected_steps": mean,
+        "updates_needed": count,
         "to_nearest": "stays" if weight == 0 else "same",
         "spread_of_steps": float(np.sqrt((steps * (moved - mean) ** 2).sum())),
     }
