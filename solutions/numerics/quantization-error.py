@@ -1,4 +1,4 @@
-"""Lists every value that the codes stand for and searches the nearest one; counts stored bits."""
+"""Lists every value that the codes stand for and searches the nearest one; goes through a row."""
 
 from fractions import Fraction
 from itertools import pairwise
@@ -26,18 +26,14 @@ def solve(given):
     samples = [limit * part / 60 for part in range(-60, 61)]
     left = {round(sample / scale) for sample in samples}
 
-    groups = 3
-    stored = sum(given["width"] for _ in range(groups * given["group"]))
-    stored += groups * given["scale_bits"]
-
-    # Steps of three groups with the outlier in the first, against one scale for all.
-    tops = [absmax, limit, limit]
-    steps = [top / max(codes) for top in tops]
-    coarse = [step == scale for step in steps]
+    # A whole row, weight by weight: the largest magnitude that determines each weight's scale.
+    groups = given["inputs"] // given["group"]
+    tops = [absmax if g == 1 else limit for g in range(groups) for _ in range(given["group"])]
+    squares = sum((top / max(codes)) ** 2 / 12 for top in tops)
     return {
-        "read_back": float(code * scale),
+        "dequantized": float(code * scale),
         "worst_error": float(worst),
         "codes_left": len(left),
-        "bits_per_weight": stored / (groups * given["group"]),
-        "group_effect": "confined" if coarse == [True, False, False] else "removed",
+        "coarse_share": 100 * tops.count(absmax) / len(tops),
+        "gain": float(len(tops) * scale**2 / 12 / squares),
     }
