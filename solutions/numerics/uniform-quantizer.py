@@ -289,5 +289,16 @@ def solve(given):
     # The code whose value is nearest to `low` has to be 0, so the zero point is what fits best.
     zero = min(range(top + 1), key=lambda z: abs((0 - z) * step - low))
     beyond = Fraction(str(given["beyond"]))
-    read_back = min(((q - zero) * step for q in range(top + 1)), key=lambda v: abs(v - beyond))
-    return {"zero_point": zero, "clamp_error": float(beyond - read_back)}
+    dequantized = min(((q - zero) * step for q in range(top + 1)), key=lambda v: abs(v - beyond))
+    # Worst errors over a fine grid of values, with the codes of both calibrations.
+    worst = []
+    for high_end in (high, beyond):
+        wide = calibrate(np.array([float(low), float(high_end)]), given["bits"], False)
+        grid = np.arange(2**12) / 2**11 * float(wide[0])
+        _, values = quantize(grid, *wide, given["bits"], False)
+        worst.append(np.abs(values.astype(np.float64) - grid).max())
+    return {
+        "zero_point": zero,
+        "clamp_error": float(beyond - dequantized),
+        "coarser": float(worst[1] / worst[0]),
+    }
