@@ -175,7 +175,17 @@ def solve(given):
         functional.kl_div(q, p, reduction="batchmean").backward()
         sizes.append(student.grad.norm().item())
     power = math.log2(sizes[0] / sizes[1])
+
+    # A central difference of the loss in the student's second logit.
+    heat = given["temperature"]
+    target = torch.tensor([[given["teacher_first"], given["teacher_second"]]], dtype=torch.float64)
+    none = torch.zeros(1, dtype=torch.int64)
+    up, down = (
+        distillation_loss(torch.tensor([[0.0, h]], dtype=torch.float64), target, none, heat, 1.0)
+        for h in (1e-4, -1e-4)
+    )
     return {
         "softened": float(odds[1] / odds.sum()),
+        "soft_gradient": float(up - down) / 2e-4,
         "squared": "gradients" if abs(power - 2) < 0.05 else "normalized",
     }
