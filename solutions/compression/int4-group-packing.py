@@ -182,13 +182,13 @@ def pack_codes_wrong_odd_one_lost(codes):
     return halves[0::2] | (halves[1::2] << 4)
 
 
-def read_back(packed, scales, count, group):
+def dequantize(packed, scales, count, group):
     halves = np.stack([packed & 15, packed >> 4], axis=1).ravel()[:count]
     codes = (halves.astype(np.int8) ^ 8) - 8
     return (codes * np.repeat(scales, group)[:count]).astype(np.float32)
 
 
-def read_back_right_by_shifts(packed, scales, count, group):
+def dequantize_right_by_shifts(packed, scales, count, group):
     signed = packed.view(np.int8)
     codes = np.empty(2 * len(packed), dtype=np.int8)
     codes[0::2] = (signed << 4) >> 4
@@ -197,14 +197,14 @@ def read_back_right_by_shifts(packed, scales, count, group):
     return codes[:count] * scales[place]
 
 
-def read_back_right_by_table(packed, scales, count, group):
+def dequantize_right_by_table(packed, scales, count, group):
     table = np.array([0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1], dtype=np.float64)
     place = np.arange(count)
     halves = (packed[place // 2].astype(np.int64) >> (4 * (place % 2))) % 16
     return (table[halves] * scales[place // group]).astype(np.float32)
 
 
-def read_back_expected(packed, scales, count, group):
+def dequantize_expected(packed, scales, count, group):
     """Weight by weight, with the bits as text."""
     weights = []
     for i in range(count):
@@ -214,7 +214,7 @@ def read_back_expected(packed, scales, count, group):
     return np.array(weights, dtype=np.float32)
 
 
-def read_back_cases(rng, given):
+def dequantize_cases(rng, given):
     def made(count, group):
         return {
             "packed": rng.integers(0, 256, size=-(-count // 2)).astype(np.uint8),
@@ -237,31 +237,31 @@ def read_back_cases(rng, given):
         yield "lengths", made(int(group * rng.integers(2, 5) + rng.integers(1, group)), group)
 
 
-def read_back_wrong_unsigned(packed, scales, count, group):
+def dequantize_wrong_unsigned(packed, scales, count, group):
     halves = np.stack([packed & 15, packed >> 4], axis=1).ravel()[:count]
     return (halves * np.repeat(scales, group)[:count]).astype(np.float32)
 
 
-def read_back_wrong_high_half_first(packed, scales, count, group):
+def dequantize_wrong_high_half_first(packed, scales, count, group):
     halves = np.stack([packed >> 4, packed & 15], axis=1).ravel()[:count]
     codes = (halves.astype(np.int8) ^ 8) - 8
     return (codes * np.repeat(scales, group)[:count]).astype(np.float32)
 
 
-def read_back_wrong_rest_not_cut(packed, scales, count, group):
+def dequantize_wrong_rest_not_cut(packed, scales, count, group):
     halves = np.stack([packed & 15, packed >> 4], axis=1).ravel()
     codes = (halves.astype(np.int8) ^ 8) - 8
     long = np.pad(np.repeat(scales, group), (0, 1))[: len(codes)]
     return (codes * long).astype(np.float32)
 
 
-def read_back_wrong_scales_tiled(packed, scales, count, group):
+def dequantize_wrong_scales_tiled(packed, scales, count, group):
     halves = np.stack([packed & 15, packed >> 4], axis=1).ravel()[:count]
     codes = (halves.astype(np.int8) ^ 8) - 8
     return (codes * np.tile(scales, group)[:count]).astype(np.float32)
 
 
-def read_back_wrong_group_counted_in_bytes(packed, scales, count, group):
+def dequantize_wrong_group_counted_in_bytes(packed, scales, count, group):
     halves = np.stack([packed & 15, packed >> 4], axis=1).ravel()[:count]
     codes = (halves.astype(np.int8) ^ 8) - 8
     place = np.arange(count) // 2 // group
@@ -273,4 +273,10 @@ def solve(given):
     groups = given["outputs"] * given["inputs"] // given["group"]
     codes, _ = quantize_groups(np.linspace(-1, 1, given["group"], dtype=np.float32), given["group"])
     scale = np.zeros(1, dtype={16: np.float16, 32: np.float32}[given["scale_bits"]])
-    return {"layer_size": groups * (pack_codes(codes).nbytes + scale.nbytes) / 1e6}
+    size = 2
+    while 100 * scale.nbytes > given["limit"] * pack_codes(np.zeros(size, np.int8)).nbytes:
+        size *= 2
+    return {
+        "smallest_group": size,
+        "layer_size": groups * (pack_codes(codes).nbytes + scale.nbytes) / 1e6,
+    }
