@@ -1,6 +1,7 @@
 """A module with a flag; the second roads keep the old weight, or compute the update as a whole."""
 
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 
 class lora_linear(torch.nn.Module):
@@ -195,8 +196,32 @@ def solve(given):
     layers = torch.nn.ModuleList([base, down, up])
     trained = sum(p.numel() for p in layers.parameters() if p.requires_grad)
 
+    # FLOPs as torch counts them, with tensors that hold no numbers.
+    x = torch.empty(1, given["inputs"], device="meta")
+    counts = []
+    for run in (lambda: base(x), lambda: up(down(x))):
+        with FlopCounterMode(display=False) as counter:
+            run()
+        counts.append(counter.get_total_flops())
+
+    # The alpha that gives two adapters with a constant update the same output.
+    ones = torch.ones(1, 4, dtype=torch.float64)
+    outputs = {}
+    for rank in (given["rank"], given["times"] * given["rank"]):
+        layer = lora_linear(torch.nn.Linear(4, 3, bias=False, dtype=torch.float64), rank, 1)
+        with torch.no_grad():
+            layer.A.fill_(1 / rank)
+            layer.B.fill_(1)
+            outputs[rank] = (layer(ones) - layer.base(ones)).mean().item()
+    first, second = outputs.values()
+
     small = lora_linear_right_keeps_the_old_weight(torch.nn.Linear(6, 5), 2, 4)
     small(torch.arange(12.0).reshape(2, 6)).square().sum().backward()
     moved = (bool(small.A.grad.any()), bool(small.B.grad.any()))
     names = {(True, True): "both", (True, False): "a-only", (False, True): "b-only"}
-    return {"trained": trained, "first_step": names.get(moved, "neither")}
+    return {
+        "trained": trained,
+        "overhead": 100 * counts[1] / counts[0],
+        "second_alpha": round(given["alpha"] * first / second),
+        "first_step": names.get(moved, "neither"),
+    }
