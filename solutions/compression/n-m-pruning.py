@@ -265,4 +265,10 @@ def solve(given):
     width = (m - 1).bit_length()
     bits = (positions.reshape(-1, 1) >> np.arange(width)) & 1
     packed = np.packbits(bits.astype(np.uint8))
-    return {"stored": given["outputs"] * (stored.nbytes + packed.nbytes) / 1e6}
+
+    # Every mask that some group can have, found by trying all masks.
+    masks = sum(bin(mask).count("1") == n for mask in range(1 << m))
+    return {
+        "stored": given["outputs"] * (stored.nbytes + packed.nbytes) / 1e6,
+        "fewest_bits": (masks - 1).bit_length(),
+    }
