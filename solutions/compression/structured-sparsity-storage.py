@@ -52,7 +52,15 @@ def solve(given):
         for count in range(181)
         if sum(part.nbytes for part in csr(short, Fraction(count, 180), index)) >= short.nbytes
     )
+
+    # The share of both sides by bisection.
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        smaller = (rows * middle) * (columns * middle) * row.itemsize < structured
+        low, high = (middle, high) if smaller else (low, middle)
     return {
+        "channels": 100 * low,
         "structured_size": structured / 1e6,
         "traffic_speedup": (dense + moved) / (structured + moved),
         "csr": (unstructured + pointers.nbytes) / 1e6,
