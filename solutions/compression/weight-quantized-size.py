@@ -29,7 +29,10 @@ def solve(given):
     # W is the storage of weights, A that of activations; the narrower operand is widened.
     wider = max(("weight", "activation"), key=lambda name: given[f"{name}_bits"])
     meant = ("weight", "activation", wider)
+    # How many tokens fit into a second, read for read.
+    seconds = total / Fraction(str(given.fact(given["gpu"], "memory_bandwidth", "B/s")))
     return {
+        "decode": float(1 / seconds),
         "effective_bits": float(Fraction(bits, given["group"])),
         "stored": float(total / 10**9),
         "smaller_by": float(plain / total),
