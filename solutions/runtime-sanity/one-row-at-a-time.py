@@ -1,14 +1,39 @@
-"""The kernels are counted token by token; the code works on all rows at once."""
+"""The loop is played kernel by kernel, with a clock; the code works on all rows at once."""
 
 import torch
 
 
 def solve(given):
-    kernels = 1
+    known = {name: given[name] for name in ("tokens", "classes", "every", "overhead", "rate")}
+    kernels, total, exponentials = played(known)
+    changed = {
+        "hoist": played(known, kernels_per_token=2, hoisted=True),
+        "half": played(known | {"classes": given["classes"] / 2}),
+        "vectors": played(known | {"rate": given["rate"] * 4}),
+        "dispatch": played(known | {"overhead": given["overhead"] / 2}),
+        "bfloat16": played(known),
+    }
+    return {
+        "launched": kernels,
+        "share": 100 * exponentials / total,
+        "helps": [name for name, (_, time, _) in changed.items() if total / time >= 1.3],
+    }
+
+
+def played(given, kernels_per_token=3, hoisted=False):
+    """Kernels, microseconds, and microseconds of exponentials of one call."""
+    row = given["classes"] / given["rate"]
+    kernels, exponentials = 1, 0.0  # torch.zeros
+    if hoisted:
+        kernels += 1
+        exponentials += given["tokens"] * row
     for token in range(given["tokens"]):
-        if token % given["every"]:
-            kernels += 3
-    return {"launched": kernels + 1, "scales": "hardly", "cause": "dispatch"}
+        if token % given["every"] == 0:
+            continue
+        kernels += kernels_per_token
+        exponentials += 0 if hoisted else row
+    kernels += 1  # the division
+    return kernels, kernels * given["overhead"] + exponentials, exponentials
 
 
 def loss(logits, labels):
