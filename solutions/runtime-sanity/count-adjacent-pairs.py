@@ -1,4 +1,4 @@
-"""The time is added up cycle by cycle in the other unit; the code counts numbers of pairs."""
+"""Cycles are added up thousand by thousand in another unit; the code counts numbers of pairs."""
 
 from collections import Counter
 
@@ -6,11 +6,16 @@ import numpy as np
 
 
 def solve(given):
-    cycles = 0.0
-    for _ in range(given["thousands"]):
-        cycles += 1000 * given["per_step"] / given["ipc"]
-    cycles -= given["per_step"] / given["ipc"]
-    return {"time": cycles / (given["clock"] * 1e3), "why": "steady", "more": "memory"}
+    def microseconds(instructions, ipc):
+        cycles = 0.0
+        for _ in range(given["thousands"]):
+            cycles += 1000 * instructions / ipc
+        cycles -= instructions / ipc  # there is one pair less than there are tokens
+        return cycles / (given["clock"] * 1e3)
+
+    loop = microseconds(given["per_step"], given["ipc"])
+    fast = microseconds(given["fast_step"], given["fast_ipc"])
+    return {"time": loop / 1e3, "gain": loop / fast, "steady": "steady"}
 
 
 def pairs(tokens, size):
