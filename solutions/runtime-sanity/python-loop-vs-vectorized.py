@@ -22,7 +22,7 @@ def solve(given):
     kernel = moved / bandwidth
     whole = max(sum(kernel for _ in range(calls)), calls * dispatch * 1e-6)
 
-    # The pace of the loop after each change, as a share of the pace before.
+    # Time per row after each change.
     after = {
         "blocks": pace(row_kernel, dispatch, calls, rows_a_call=4),
         "graph": pace(row_kernel, 0.0, calls),
@@ -32,11 +32,12 @@ def solve(given):
         "streams": pace(row_kernel / 2, dispatch, calls),
     }
     before = pace(row_kernel, dispatch, calls)
+    never_idle = pace(row_kernel, 0.0, calls)
     return {
         "loop_time": loop * 1e3,
         "whole_tensor_time": whole * 1e6,
         "speedup": loop / whole,
-        "cause": "overhead" if before / pace(0.0, dispatch, calls) < 1.01 else "bandwidth",
+        "busy": 100 * never_idle / before,
         "helps": {name for name, time in after.items() if before / time >= 1.5},
     }
 
