@@ -18,15 +18,16 @@ def solve(given):
         return flops / peak, moved / bandwidth
 
     arithmetic, memory = times(given["batch"])
+    growth = max(times(2 * given["batch"])) / max(arithmetic, memory)
     before = first(lambda b: is_compute_bound(times(b, 16, with_activations=False)))
     after = first(lambda b: is_compute_bound(times(b, given["wbits"], with_activations=False)))
     shrink = {"same": 1.0, "half": 0.5, "quarter": 0.25, "larger": 16 / given["wbits"]}
     return {
         "ridge": ridge_of(peak, bandwidth),
-        "call_time": (arithmetic if arithmetic >= memory else memory) * 1e6,
-        "bound": "compute" if arithmetic >= memory else "memory",
+        "call_time": max(arithmetic, memory) * 1e6,
+        "twice": "same" if growth < 1.2 else "between" if growth < 1.8 else "double",
         "smallest_batch": first(lambda b: is_compute_bound(times(b))),
-        "quantised": min(shrink, key=lambda name: abs(after / before - shrink[name])),
+        "quantized": min(shrink, key=lambda name: abs(after / before - shrink[name])),
     }
 
 
