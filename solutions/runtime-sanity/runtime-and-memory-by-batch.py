@@ -2,14 +2,25 @@
 
 import numpy as np
 
+ROWS = (8, 128, 1024)
+
 
 def solve(given):
+    now, small = served(given, 1), served(given, 2)
+    if small["throughput"] > now["throughput"] * 1.001:
+        change = "more-larger" if small["best"] > now["best"] else "more-smaller"
+    else:
+        change = "same-same" if small["best"] == now["best"] else "same-smaller"
+    return now | {"smaller_state": change}
+
+
+def served(given, shrunk):
     """Fill the memory, evaluate every batch that fits, and pick the first one at the top."""
     peak = given.fact(given["gpu"], "bf16_dense", "FLOP/s")
     bandwidth = given.fact(given["gpu"], "memory_bandwidth", "B/s")
     nominal = given.fact(given["gpu"], "memory", "B")
     parameters = round(given["billions"] * 1e9)
-    state = round(given["state"] * 1e6)
+    state = round(given["state"] * 1e6) // shrunk
     fixed = 2 * parameters + round(given["overhead"] * 1e9)
 
     used, largest = fixed, 0
@@ -17,7 +28,7 @@ def solve(given):
         used += state
         largest += 1
 
-    batches = np.arange(1, max(largest, 1000) + 1, dtype=np.float64)
+    batches = np.arange(1, max(largest, *ROWS) + 1, dtype=np.float64)
     loads = batches * state + 2 * parameters  # bytes read
     stores = batches * state  # bytes written back
     memory = (loads + stores) / bandwidth
@@ -25,13 +36,9 @@ def solve(given):
     step = np.maximum(memory, arithmetic)
     rate = (batches / step)[:largest]
     best = int(np.argmax(rate >= rate.max() * (1 - 1e-9))) + 1
-    compute_bound = arithmetic[best - 1] >= memory[best - 1] * (1 - 1e-9)
     return {
-        "by_batch": [
-            [step[rows - 1] * 1e3, (fixed + rows * state) / 1e9] for rows in (4, 64, 400, 1000)
-        ],
+        "by_batch": [[step[row - 1] * 1e3, (fixed + row * state) / 1e9] for row in ROWS],
         "largest": largest,
         "best": best,
-        "regime": "compute" if compute_bound else "memory",
         "throughput": float(rate[best - 1]),
     }
