@@ -1,37 +1,47 @@
-"""A list of lines, oldest first, plays the cache; the code goes along the rows."""
+"""An ordered dictionary of lines plays the cache; the code goes along the rows."""
+
+from collections import OrderedDict
 
 import numpy as np
 
 
 def solve(given):
-    room = given["cache"] * 1024 // 64
     width, rows, columns = given["width"], given["rows"], given["columns"]
+    room = given["cache"] * 1024 // 64
+    along = misses((width * n for n in range(rows * columns)), room)
+    down = misses((width * (i * columns + j) for j in range(columns) for i in range(rows)), room)
+    cycles = (rows * columns - down) * given["hit"] + down * (given["hit"] + given["penalty"])
+    return {
+        "by_rows": along,
+        "by_columns": down,
+        "average": cycles / (rows * columns),
+        "held_lines": held(given["large"], given["l2_size"] * 1024, given["ways"]),
+    }
 
-    def misses(accesses):
-        held, found = [], 0
-        for address in accesses:
-            line = address // 64
-            if line in held[-1:]:
-                continue
-            if line in held:
-                held.remove(line)
-            else:
-                found += 1
-                del held[: len(held) + 1 - room]
-            held.append(line)
-        return found
 
-    # Two columns' worth of lines tell the rest: those after them are like the second.
-    along = misses(width * n for n in range(rows * columns))
-    if rows * 64 <= given["cache"] * 1024:
-        down = along
-    else:
-        per_column = []
-        for stop in (1, 2):
-            walk = ((i, j) for j in range(stop) for i in range(rows))
-            per_column.append(misses(width * (i * columns + j) for i, j in walk))
-        down = per_column[0] + (columns - 1) * (per_column[1] - per_column[0])
-    return {"by_rows": along, "by_columns": down, "cause": "strides"}
+def misses(accesses, room):
+    """Lines that are fetched into a fully associative cache of some lines."""
+    lines, found = OrderedDict(), 0
+    for address in accesses:
+        line = address // 64
+        if line in lines:
+            lines.move_to_end(line)
+            continue
+        found += 1
+        lines[line] = None
+        if len(lines) > room:
+            lines.popitem(last=False)
+    return found
+
+
+def held(rows, size, ways):
+    """Lines of the first column that are in the cache after the column was read."""
+    sets = size // 64 // ways
+    lines = {number: [] for number in range(sets)}
+    for row in range(rows):
+        line = row * 4096 * 4 // 64
+        lines[line % sets] = [*lines[line % sets], line][-ways:]
+    return sum(len(one) for one in lines.values())
 
 
 def spread(x):
