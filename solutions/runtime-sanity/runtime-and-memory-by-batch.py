@@ -11,7 +11,26 @@ def solve(given):
         change = "more-larger" if small["best"] > now["best"] else "more-smaller"
     else:
         change = "same-same" if small["best"] == now["best"] else "same-smaller"
-    return now | {"smaller_state": change}
+    return now | {"smaller_state": change, "deviation": explained(given, now["by_batch"])}
+
+
+def explained(given, model):
+    """Which one-parameter change of the model passes through both measurements."""
+    bandwidth = given.fact(given["gpu"], "memory_bandwidth", "B/ms")
+    weights = 2e9 * given["billions"] / bandwidth
+    state = 2e6 * given["state"] / bandwidth
+    (few, _), (many, _), _ = model
+    measured = [
+        given["constant"] + given["ratio"] * (weights + batch * given["state_factor"] * state)
+        for batch in ROWS[:2]
+    ]
+    # Each parameter is fitted to the first measurement and predicts the second.
+    predicted = {
+        "launch": many + (measured[0] - few),
+        "bandwidth": many * (measured[0] / few),
+        "state": many + (measured[0] - few) * ROWS[1] / ROWS[0],
+    }
+    return min(predicted, key=lambda name: abs(predicted[name] - measured[1]))
 
 
 def served(given, shrunk):
