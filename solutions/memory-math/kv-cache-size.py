@@ -15,6 +15,15 @@ def smaller(change, given):
     return grown(1, {**given, **change}) < grown(1, given)
 
 
+def state_bytes(given):
+    """Bytes of the fp32 states of one sequence, one square matrix per layer and head."""
+    held = 0
+    for _ in range(given["layers"]):
+        for _head in range(given["heads"]):
+            held += 4 * given["head_size"] * given["head_size"]
+    return held
+
+
 def solve(given):
     tokens = given["prompt_tokens"] + given["output_tokens"]
     one = grown(tokens, given)
@@ -26,6 +35,10 @@ def solve(given):
     while one <= free:
         free -= one
         admitted += 1
+
+    length, filled = 0, 0
+    while filled < state_bytes(given):
+        length, filled = length + 1, filled + grown(1, given)
 
     changes = {
         "fewer_kv_heads": {"kv_heads": given["kv_heads"] / 2},
@@ -40,4 +53,5 @@ def solve(given):
         "batch": sum(one for _ in range(given["sequences"])) / 1e9,
         "most_sequences": admitted,
         "smaller_token": {name for name, change in changes.items() if smaller(change, given)},
+        "overtakes": length,
     }
