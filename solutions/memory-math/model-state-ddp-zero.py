@@ -31,9 +31,12 @@ def solve(given):
     needed = 1
     while owned(parameters, needed, 3, widths) > room:
         needed += 1
+    many = [owned(parameters, 10**12, stage, widths) <= room for stage in (1, 2, 3)]
+    plans = {3: "from_zero_1", 2: "from_zero_2", 1: "only_zero_3", 0: "no_stage"}
     return {
         "states": [[held / 1e9] for held in stages],
         "first_fit": fitting[0] if fitting else "none_fits",
         "limit_stage2": owned(parameters, 10**12, 2, widths) / 1e9,
         "gpus_needed": needed,
+        "many_gpus": plans[sum(many)],
     }
