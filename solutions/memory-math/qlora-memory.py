@@ -23,13 +23,15 @@ def solve(given):
     adapters = 0
     for _tensor in ("weight", "gradient", "mean", "variance"):
         adapters += 4 * given["adapter_millions"] * 10**6
-    need = base + adapters + given["activations"] * 1e9
+    other = sum(2 * 10**6 for _ in range(given["other_millions"]))  # bf16, by millions
+    need = base + other + adapters + given["activations"] * 1e9
     sizes = {16: "gpu_16", 24: "gpu_24", 48: "gpu_48", 80: "gpu_80"}
     fitting = [name for size, name in sorted(sizes.items()) if size * 1e9 >= need]
     return {
         "overhead": scales * 8 / weights,
         "base_size": base / 1e9,
         "saved": groups * (plain_scales - scales) / 1e9,
-        "state": (base + adapters) / 1e9,
+        "state": (base + other + adapters) / 1e9,
         "smallest_gpu": fitting[0] if fitting else "none_of_them",
+        "formats": {"storage"},
     }
