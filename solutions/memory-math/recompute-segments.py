@@ -334,4 +334,8 @@ def _peak(layers, segments, inner):
 def solve(given):
     names = ("few", "some", "more", "many")
     peaks = {name: _peak(given["layers"], given[name], given["inner"]) for name in names}
-    return {"peak": peaks["some"], "best": min(peaks, key=peaks.get)}
+    runs = 0
+    for reached in reversed(range(given["layers"])):
+        for _layer_before in range(reached):
+            runs += 1
+    return {"peak": peaks["some"], "best": min(peaks, key=peaks.get), "from_start": runs}
