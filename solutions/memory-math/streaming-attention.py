@@ -284,4 +284,5 @@ def solve(given):
         for left in range(0, length, tile):
             computed += left <= top + tile - 1  # its first key is seen by its last query
     per_head = sum(2 * length for _query in range(length))
-    return {"written": given["heads"] * per_head / 1e9, "tiles": computed}
+    rows = sum(4 for _head in range(given["heads"]) for _query in range(length))
+    return {"written": given["heads"] * per_head / 1e9, "kept": rows / 1e3, "tiles": computed}
