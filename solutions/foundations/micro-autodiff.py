@@ -368,6 +368,38 @@ class tracked_wrong_numbers_on_the_left(_Plain):
             node.grad += found[node]
 
 
+def _gradient_of_matrices():
+    """The expression that agrees with autograd."""
+    torch.manual_seed(0)
+    x, w3, w2 = torch.randn(5, 1), torch.randn(4, 4), torch.randn(4, 4)
+    w1 = torch.randn(4, 5, requires_grad=True)
+    h3 = w3 @ w2 @ w1 @ x
+    (h3**2).sum().backward()
+    g = 2 * h3.detach()
+    candidates = {
+        "right": w2.T @ w3.T @ g @ x.T,
+        "order": w3.T @ w2.T @ g @ x.T,
+        "not-transposed": w3 @ w2 @ g @ x.T,
+        "input-first": x @ g.T @ w3 @ w2,
+    }
+    (found,) = (
+        name
+        for name, value in candidates.items()
+        if value.shape == w1.shape and torch.allclose(value, w1.grad, rtol=1e-4, atol=1e-4)
+    )
+    return found
+
+
+def _depends_on_values(operation):
+    """Whether the derivatives differ between two points."""
+    slopes = []
+    for a, b in ((-0.7, 0.4), (1.3, 2.1)):
+        leaves = [torch.tensor(v, requires_grad=True) for v in (a, b)]
+        found = torch.autograd.grad(operation(*leaves), leaves, allow_unused=True)
+        slopes.append([0.0 if g is None else float(g) for g in found])
+    return slopes[0] != slopes[1]
+
+
 def solve(given):
     """The loss a little to both sides of the first weight."""
 
@@ -379,4 +411,17 @@ def solve(given):
 
     step = 1e-4
     slope = (loss(given["w_one"] + step) - loss(given["w_one"] - step)) / (2 * step)
-    return {"first": slope, "passes": "one-million"}
+    operations = {
+        "sum": lambda a, b: a + b,
+        "product": lambda a, b: a * b,
+        "scaled": lambda a, b: 2 * a,
+        "difference": lambda a, b: a - b,
+        "tanh": lambda a, b: a.tanh(),
+        "relu": lambda a, b: a.relu(),
+    }
+    return {
+        "first": slope,
+        "matrices": _gradient_of_matrices(),
+        "passes": "right",
+        "kept": {name for name, f in operations.items() if _depends_on_values(f)},
+    }
