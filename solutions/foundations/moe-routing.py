@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from math import comb
 
 import numpy as np
 import torch
@@ -241,6 +242,21 @@ def balance_wrong_k_left_out(logits, k):
     return experts * (counts / tokens * p.mean(0)).sum()
 
 
+def _expected_touched(given):
+    """The distribution of the number of experts in use, one token after the other."""
+    experts, k = given["experts"], given["chosen"]
+    chances = {0: Fraction(1)}
+    for _token in range(given["decoding"]):
+        after = {}
+        for used, chance in chances.items():
+            for new in range(k + 1):
+                ways = comb(experts - used, new) * comb(used, k - new)
+                now = after.get(used + new, Fraction(0))
+                after[used + new] = now + chance * Fraction(ways, comb(experts, k))
+        chances = {used: chance for used, chance in after.items() if chance}
+    return float(sum(used * chance for used, chance in chances.items()))
+
+
 def solve(given):
     """Adds places to every expert until the padded batch fits; then sends everybody to the same."""
     wanted = Fraction(str(given["slack"])) * given["tokens"] * given["chosen"]
@@ -255,4 +271,4 @@ def solve(given):
                 taken += 1
             else:
                 dropped += 1
-    return {"capacity": places, "worst": dropped}
+    return {"capacity": places, "worst": dropped, "touched": _expected_touched(given)}
