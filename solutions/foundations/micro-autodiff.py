@@ -411,6 +411,15 @@ def solve(given):
 
     step = 1e-4
     slope = (loss(given["w_one"] + step) - loss(given["w_one"] - step)) / (2 * step)
+    data = {name: torch.tensor(float(given[f"w_{name}"])) for name in ("one", "two", "three")}
+    weights = {name: value.double().requires_grad_() for name, value in data.items()}
+    for _ in range(2):
+        h = given["x"]
+        for weight in weights.values():
+            h = weight * h
+        (0.5 * (h - given["target"]) ** 2).backward()
+    before = weights["one"].item()
+    torch.optim.SGD(weights.values(), lr=0.05).step()
     operations = {
         "sum": lambda a, b: a + b,
         "product": lambda a, b: a * b,
@@ -421,6 +430,7 @@ def solve(given):
     }
     return {
         "first": slope,
+        "update": weights["one"].item() - before,
         "matrices": _gradient_of_matrices(),
         "passes": "right",
         "kept": {name for name, f in operations.items() if _depends_on_values(f)},

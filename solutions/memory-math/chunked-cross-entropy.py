@@ -238,5 +238,11 @@ def solve(given):
     return {
         "all_at_once": whole / 1e9,
         "one_chunk": part / 1e6,
+        "prices": {
+            "vocabulary": "product",
+            "tokens": "launches",
+            "narrow": "rounding",
+            "sharded": "network",
+        },
         "cost": units[round(matrix_units())],
     }
