@@ -239,10 +239,10 @@ def solve(given):
         "all_at_once": whole / 1e9,
         "one_chunk": part / 1e6,
         "prices": {
-            "vocabulary": "product",
             "tokens": "launches",
             "narrow": "rounding",
             "sharded": "network",
+            "fused": "effort",
         },
         "cost": units[round(matrix_units())],
     }

@@ -37,8 +37,9 @@ def solve(given):
         admitted += 1
 
     length, filled = 0, 0
-    while filled < state_bytes(given):
-        length, filled = length + 1, filled + grown(1, given)
+    token, state = grown(1, given), state_bytes(given)
+    while filled < state:
+        length, filled = length + 1, filled + token
 
     changes = {
         "fewer_kv_heads": {"kv_heads": given["kv_heads"] / 2},
