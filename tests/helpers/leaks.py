@@ -424,8 +424,8 @@ def feedback_of_a_mistake(course: Course, folder: Path) -> None:
     write(
         folder,
         "a.html",
-        "<p>That is the whole model state; under <b>full</b> sharding each GPU keeps a part "
-        "of it. While a layer is recomputed its own activations are in memory too.</p>",
+        "<p>This is the state of the <b>complete</b> model. You counted the saved layer inputs. "
+        "While a layer is recomputed, its other activations are in memory, too.</p>",
     )
 
 
