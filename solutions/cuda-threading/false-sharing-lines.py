@@ -145,12 +145,12 @@ def needless_cases(rng, given):
     yield "counters", case(in_turns(5, 24, 3))
     yield "counters", case(in_turns(4, 256, 3))
     yield "counters", case(in_turns(6, 4, 3))
-    yield "shared in earnest", case([(c, "w", 8) for c in (0, 1, 0, 1, 2)])
-    yield "shared in earnest", case([(c, k, 40) for c in (0, 1, 2, 0, 1) for k in "rw"])
+    yield "true sharing", case([(c, "w", 8) for c in (0, 1, 0, 1, 2)])
+    yield "true sharing", case([(c, k, 40) for c in (0, 1, 2, 0, 1) for k in "rw"])
     # Beside a word that is, counters that are not.
-    yield "shared in earnest", case([*in_turns(3, 4, 3), *((c, "w", 256) for c in (0, 1, 0))])
-    yield "neighbours", case([(0, "r", a) for a in range(0, 64, 8)])
-    yield "neighbours", case([(c, "r", a) for c in (0, 1) for a in range(0, 256, 16)])
+    yield "true sharing", case([*in_turns(3, 4, 3), *((c, "w", 256) for c in (0, 1, 0))])
+    yield "neighbors", case([(0, "r", a) for a in range(0, 64, 8)])
+    yield "neighbors", case([(c, "r", a) for c in (0, 1) for a in range(0, 256, 16)])
     for _ in range(4):
         yield "any", case(some(rng, 3, 20, 50), int(rng.choice([32, 64, 128])))
 
@@ -181,7 +181,5 @@ def solve(given):
     line, size, cores = given["line"], given["size"], given["cores"]
     places = [core // (line // size) * line + core % (line // size) * size for core in range(cores)]
     trace = [(c, k, places[c]) for _ in range(given["rounds"]) for c in range(cores) for k in "rw"]
-    return {
-        "packed_fetches": coherence(trace, line)[0],
-        "padded_size": sum(len(bytes(line)) for _ in range(cores)),
-    }
+    fetches, invalidations = coherence_right_by_states(trace, line)
+    return {"packed_fetches": fetches, "packed_invalidations": invalidations}

@@ -5,16 +5,16 @@ import heapq
 
 def ends(threads):
     at, free = [0] * len(threads), 0
-    rest = [list(pieces) for pieces in threads]
+    rest = [list(segments) for segments in threads]
     while any(rest):
-        for n, pieces in enumerate(rest):
-            while pieces and pieces[0][0] != "python":
-                at[n] += pieces.pop(0)[1]
-        asking = [(at[n], n) for n, pieces in enumerate(rest) if pieces]
-        if not asking:
+        for n, segments in enumerate(rest):
+            while segments and segments[0][0] != "python":
+                at[n] += segments.pop(0)[1]
+        requests = [(at[n], n) for n, segments in enumerate(rest) if segments]
+        if not requests:
             break
-        asked, n = min(asking)
-        free = at[n] = max(asked, free) + rest[n].pop(0)[1]
+        requested, n = min(requests)
+        free = at[n] = max(requested, free) + rest[n].pop(0)[1]
     return at
 
 
@@ -22,9 +22,9 @@ def ends_right_with_a_heap(threads):
     heap, done = [], [0] * len(threads)
 
     def go_on(n, now, place):
-        pieces = threads[n]
-        while place < len(pieces):
-            kind, length = pieces[place]
+        segments = threads[n]
+        while place < len(segments):
+            kind, length = segments[place]
             if kind == "python":
                 heapq.heappush(heap, (now, n, place))
                 return
@@ -43,32 +43,32 @@ def ends_right_with_a_heap(threads):
 
 def ends_expected(threads):
     # Millisecond by millisecond: end what ends, then ask, then hand out the lock.
-    left = [[[kind, length] for kind, length in pieces] for pieces in threads]
-    done = [None if pieces else 0 for pieces in left]
+    left = [[[kind, length] for kind, length in segments] for segments in threads]
+    done = [None if segments else 0 for segments in left]
     asked, holder, now = {}, None, 0
     while None in done:
-        for n, pieces in enumerate(left):
-            if pieces and pieces[0][1] == 0:
-                pieces.pop(0)
+        for n, segments in enumerate(left):
+            if segments and segments[0][1] == 0:
+                segments.pop(0)
                 holder = None if holder == n else holder
-                if not pieces:
+                if not segments:
                     done[n] = now
-        for n, pieces in enumerate(left):
-            if pieces and pieces[0][0] == "python" and holder != n and n not in asked:
+        for n, segments in enumerate(left):
+            if segments and segments[0][0] == "python" and holder != n and n not in asked:
                 asked[n] = now
         if holder is None and asked:
             holder = min(asked, key=lambda n: (asked[n], n))
             del asked[holder]
-        for n, pieces in enumerate(left):
-            if pieces and (pieces[0][0] != "python" or holder == n):
-                pieces[0][1] -= 1
+        for n, segments in enumerate(left):
+            if segments and (segments[0][0] != "python" or holder == n):
+                segments[0][1] -= 1
         now += 1
     return done
 
 
 def ends_cases(rng, given):
     def case(*threads):
-        return {"threads": [[(kind, int(t)) for kind, t in pieces] for pieces in threads]}
+        return {"threads": [[(kind, int(t)) for kind, t in segments] for segments in threads]}
 
     def some(longest):
         kinds = rng.choice(["python", "native", "wait"], int(rng.integers(1, 6)))
@@ -93,13 +93,13 @@ def ends_cases(rng, given):
 
 
 def ends_wrong_in_parallel(threads):
-    return [sum(length for _, length in pieces) for pieces in threads]
+    return [sum(length for _, length in segments) for segments in threads]
 
 
 def ends_wrong_one_after_the_other(threads):
     now, found = 0, []
-    for pieces in threads:
-        now += sum(length for _, length in pieces)
+    for segments in threads:
+        now += sum(length for _, length in segments)
         found.append(now)
     return found
 
@@ -111,25 +111,25 @@ def ends_wrong_native_holds_the_lock(threads):
 def ends_wrong_by_number(threads):
     # The lowest number goes first, however late it has asked.
     at, free = [0] * len(threads), 0
-    rest = [list(pieces) for pieces in threads]
+    rest = [list(segments) for segments in threads]
     while any(rest):
-        for n, pieces in enumerate(rest):
-            while pieces and pieces[0][0] != "python":
-                at[n] += pieces.pop(0)[1]
-        asking = [n for n, pieces in enumerate(rest) if pieces]
-        if not asking:
+        for n, segments in enumerate(rest):
+            while segments and segments[0][0] != "python":
+                at[n] += segments.pop(0)[1]
+        requests = [n for n, segments in enumerate(rest) if segments]
+        if not requests:
             break
-        n = min(asking, key=lambda n: (max(at[n], free), n))
+        n = min(requests, key=lambda n: (max(at[n], free), n))
         free = at[n] = max(at[n], free) + rest[n].pop(0)[1]
     return at
 
 
 def ends_wrong_keeps_the_lock_for_the_next(threads):
-    # Pieces of Python that follow each other are taken as one.
+    # Segments of Python that follow each other are taken as one.
     joined = []
-    for pieces in threads:
+    for segments in threads:
         one = []
-        for kind, length in pieces:
+        for kind, length in segments:
             if one and kind == "python" == one[-1][0]:
                 one[-1] = (kind, one[-1][1] + length)
             else:
@@ -152,7 +152,14 @@ def solve(given):
         found = [ends([one * r] * count) for r in (rounds, rounds - 1)]
         return found[0][0] - found[1][0]
 
+    def lock_always_busy(count):
+        return steady(count, given["heavy"], given["brief"]) == count * given["heavy"]
+
+    full = 1
+    while not lock_always_busy(full):
+        full += 1
     return {
         "steady_first": steady(given["waiters"], given["short"], given["long_wait"]),
         "steady_second": steady(given["busy"], given["heavy"], given["brief"]),
+        "saturating": full,
     }
