@@ -34,7 +34,8 @@ def add_scaled_expected(a, x, y, grid, block, count):
 
 
 def add_scaled_cases(rng, given):
-    blocks, threads = given["blocks"], given["threads"]
+    sizes = (2, 64), (3, 32), (3, 64), (4, 32), (5, 32), (5, 64), (6, 32), (7, 32)
+    blocks, threads = sizes[int(rng.integers(len(sizes)))]
     total = blocks * threads
 
     def case(n, grid=blocks, block=threads, count=False):
@@ -102,12 +103,20 @@ def add_scaled_wrong_runs_of_neighbours(a, x, y):
 
 
 def solve(given):
-    """Deals the elements out one by one, like cards."""
-    total = given["blocks"] * given["threads"]
-    done = [0] * total
-    for i in range(given["elements"]):
-        done[i % total] += 1
-    thread = 0
-    for _ in range(given["place"] + 3 * total):
-        thread = 0 if thread == total - 1 else thread + 1
-    return {"rounds": max(done), "which_block": thread // given["threads"]}
+    """Deal the elements out round by round; look up the sectors of all lanes."""
+    blocks = int(given.fact(given["gpu"], "sms", "")) * given["per_sm"]
+    block_of = np.repeat(np.arange(blocks), given["threads"])
+    done = np.zeros(len(block_of), np.int64)
+    left = given["millions"] * 1_000_000
+    while left > 0:
+        done[:left] += 1
+        left -= len(done)
+    thread = given["asked"]
+    while thread >= len(done):
+        thread -= len(done)
+    sectors = {lane * given["run"] * 4 // 32 for lane in range(32)}
+    return {
+        "rounds": int(done.max()),
+        "which_block": int(block_of[thread]),
+        "contiguous": len(sectors),
+    }

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def histogram(values, counts):
-    mine = cuda.shared.array(130, np.int64)
+    mine = cuda.shared.array(200, np.int64)
     for k in range(cuda.threadIdx.x, counts.size, cuda.blockDim.x):
         mine[k] = 0
     cuda.syncthreads()
@@ -22,7 +22,7 @@ def histogram(values, counts):
 
 
 def histogram_right_skips_empty_bins(values, counts):
-    mine = cuda.shared.array((130,), np.int32)
+    mine = cuda.shared.array((200,), np.int32)
     t, bins = cuda.threadIdx.x, counts.shape[0]
     k = t
     while k < bins:
@@ -94,7 +94,7 @@ def histogram_holds(inputs, result):
 
 
 def histogram_wrong_eight_bits(values, counts):
-    mine = cuda.shared.array(130, np.uint8)  # room for the largest
+    mine = cuda.shared.array(200, np.uint8)  # room for the largest
     for k in range(cuda.threadIdx.x, len(counts), cuda.blockDim.x):
         mine[k] = 0
     cuda.syncthreads()
@@ -116,7 +116,7 @@ def histogram_wrong_no_copy(values, counts):
 
 
 def histogram_wrong_not_cleared(values, counts):
-    mine = cuda.shared.array(130, np.int64)
+    mine = cuda.shared.array(200, np.int64)
     for i in range(cuda.grid(1), values.size, cuda.gridsize(1)):
         cuda.atomic.add(mine, values[i], 1)
     cuda.syncthreads()
@@ -125,7 +125,7 @@ def histogram_wrong_not_cleared(values, counts):
 
 
 def histogram_wrong_one_bin_a_thread(values, counts):
-    mine = cuda.shared.array(130, np.int64)
+    mine = cuda.shared.array(200, np.int64)
     if cuda.threadIdx.x < counts.size:
         mine[cuda.threadIdx.x] = 0
     cuda.syncthreads()
@@ -137,7 +137,7 @@ def histogram_wrong_one_bin_a_thread(values, counts):
 
 
 def histogram_wrong_no_barrier_before_merging(values, counts):
-    mine = cuda.shared.array(130, np.int64)
+    mine = cuda.shared.array(200, np.int64)
     for k in range(cuda.threadIdx.x, counts.size, cuda.blockDim.x):
         mine[k] = 0
     cuda.syncthreads()
@@ -148,7 +148,7 @@ def histogram_wrong_no_barrier_before_merging(values, counts):
 
 
 def histogram_wrong_merged_without_atomics(values, counts):
-    mine = cuda.shared.array(130, np.int64)
+    mine = cuda.shared.array(200, np.int64)
     for k in range(cuda.threadIdx.x, counts.size, cuda.blockDim.x):
         mine[k] = 0
     cuda.syncthreads()
@@ -160,7 +160,7 @@ def histogram_wrong_merged_without_atomics(values, counts):
 
 
 def histogram_wrong_all_threads_merge(values, counts):
-    mine = cuda.shared.array(130, np.int64)
+    mine = cuda.shared.array(200, np.int64)
     for k in range(cuda.threadIdx.x, counts.size, cuda.blockDim.x):
         mine[k] = 0
     cuda.syncthreads()
@@ -172,7 +172,14 @@ def histogram_wrong_all_threads_merge(values, counts):
 
 
 def solve(given):
-    """Let the blocks merge bin by bin, and the lanes count."""
-    merged = sum(1 for _block in range(given["blocks"]) for _bin in range(given["bins"]))
-    met = Counter(lane % given["groups"] for lane in range(32))
-    return {"on_counts": merged, "serial": max(met.values())}
+    """Let the blocks merge bin by bin; draw the lanes' values so that each share is exact."""
+    blocks = int(given.fact(given["gpu"], "sms", "")) * given["per_sm"]
+    merged = sum(given["bins"] for _block in range(blocks))
+    values = [0] * given["skew"] + [1] * (100 - given["skew"])
+    warps = [[values[(7 * lane + start) % 100] for lane in range(32)] for start in range(100)]
+    met = Counter(value for warp in warps for value in warp)
+    return {
+        "fewer_atomics": given["millions"] * 1e6 / merged,
+        "serial": met[0] / len(warps),
+        "remedy": "run_length",
+    }
