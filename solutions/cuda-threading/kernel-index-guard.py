@@ -77,39 +77,39 @@ def axpy_wrong_loses_y(a, x, y):
         y[i] = a * x[i]
 
 
-def brighten(picture, out, gain):
+def brighten(image, out, gain):
     column, row = cuda.grid(2)
-    if row < picture.shape[0] and column < picture.shape[1]:
-        out[row, column] = gain * picture[row, column]
+    if row < image.shape[0] and column < image.shape[1]:
+        out[row, column] = gain * image[row, column]
 
 
-def brighten_right_written_out(picture, out, gain):
+def brighten_right_written_out(image, out, gain):
     x = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
     y = cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y
     rows, columns = out.shape
     if x >= columns or y >= rows:
         return
-    value = picture[y][x]
+    value = image[y][x]
     out[y][x] = value * gain
 
 
-def brighten_right_strided(picture, out, gain):
+def brighten_right_strided(image, out, gain):
     first, top = cuda.grid(2)
     right, down = cuda.gridsize(2)
-    for row in range(top, picture.shape[0], down):
-        for column in range(first, picture.shape[1], right):
-            out[row, column] = picture[row, column] * gain
+    for row in range(top, image.shape[0], down):
+        for column in range(first, image.shape[1], right):
+            out[row, column] = image[row, column] * gain
 
 
 def brighten_cases(rng, given):
     wide, high = given["wide"], given["high"]
 
     def case(rows, columns, count=False, more=0):
-        picture = rng.normal(size=(rows, columns)).astype(np.float32)
+        image = rng.normal(size=(rows, columns)).astype(np.float32)
         grid = (-(-columns // wide) + more, -(-rows // high) + more)
         gain = float(rng.integers(2, 9))
         return {
-            "picture": picture,
+            "image": image,
             "gain": gain,
             "grid": grid,
             "block": (wide, high),
@@ -128,65 +128,71 @@ def brighten_cases(rng, given):
     yield "sectors", case(64, 8, count=True)
 
 
-def brighten_expected(picture, gain, grid, block, count):
-    return ... if count else (gain * picture.astype(np.float64)).astype(picture.dtype)
+def brighten_expected(image, gain, grid, block, count):
+    return ... if count else (gain * image.astype(np.float64)).astype(image.dtype)
 
 
 def brighten_holds(inputs, result):
-    picture, gain = inputs["picture"], inputs["gain"]
+    image, gain = inputs["image"], inputs["gain"]
     if inputs["count"]:
         out = result["out"]
-        if np.shape(out) != picture.shape or not np.allclose(out, gain * picture, rtol=1e-5):
+        if np.shape(out) != image.shape or not np.allclose(out, gain * image, rtol=1e-5):
             yield "the values are wrong"
         # Rows are whole numbers of sectors here.
-        least, sectors = 2 * picture.nbytes // 32, result["sectors"]
+        least, sectors = 2 * image.nbytes // 32, result["sectors"]
         if not (isinstance(sectors, int) and sectors >= least):
-            yield "fewer sectors are moved than both pictures have"
+            yield "fewer sectors are transferred than both images occupy"
         elif sectors > least:
-            yield f"{sectors} sectors are moved, and {least} would do"
+            yield f"{sectors} sectors are transferred, and {least} are enough"
 
 
-def brighten_wrong_axes_exchanged(picture, out, gain):
+def brighten_wrong_axes_exchanged(image, out, gain):
     row, column = cuda.grid(2)
-    if row < picture.shape[0] and column < picture.shape[1]:
-        out[row, column] = gain * picture[row, column]
+    if row < image.shape[0] and column < image.shape[1]:
+        out[row, column] = gain * image[row, column]
 
 
-def brighten_wrong_guard_exchanged(picture, out, gain):
+def brighten_wrong_guard_exchanged(image, out, gain):
     column, row = cuda.grid(2)
-    if column < picture.shape[0] and row < picture.shape[1]:
-        out[row, column] = gain * picture[row, column]
+    if column < image.shape[0] and row < image.shape[1]:
+        out[row, column] = gain * image[row, column]
 
 
-def brighten_wrong_guard_or(picture, out, gain):
+def brighten_wrong_guard_or(image, out, gain):
     column, row = cuda.grid(2)
-    if row < picture.shape[0] or column < picture.shape[1]:
-        out[row, column] = gain * picture[row, column]
+    if row < image.shape[0] or column < image.shape[1]:
+        out[row, column] = gain * image[row, column]
 
 
-def brighten_wrong_down_the_columns(picture, out, gain):
+def brighten_wrong_down_the_columns(image, out, gain):
     # Every thread has its element, but the lanes of a warp lie a row apart.
     column, row = cuda.grid(2)
     columns_of_grid, rows_of_grid = cuda.gridsize(2)
     number = row * columns_of_grid + column
-    for i in range(number, picture.size, columns_of_grid * rows_of_grid):
-        down, across = i % picture.shape[0], i // picture.shape[0]
-        out[down, across] = gain * picture[down, across]
+    for i in range(number, image.size, columns_of_grid * rows_of_grid):
+        down, across = i % image.shape[0], i // image.shape[0]
+        out[down, across] = gain * image[down, across]
 
 
-def brighten_wrong_x_alone(picture, out, gain):
+def brighten_wrong_x_alone(image, out, gain):
     column = cuda.grid(1)
-    if column < picture.shape[1]:
-        out[0, column] = gain * picture[0, column]
+    if column < image.shape[1]:
+        out[0, column] = gain * image[0, column]
 
 
 def solve(given):
     """Goes through every thread of the launch and asks whether it has an element."""
-    idle = 0
-    for top in range(0, given["rows"], given["high"]):
-        for left in range(0, given["columns"], given["wide"]):
-            mine = min(given["high"], given["rows"] - top) * min(
-                given["wide"], given["columns"] - left
-            )
-            idle += given["wide"] * given["high"] - mine
-    return {"idle_threads": idle}
+    rows, columns, wide, high = (given[name] for name in ("rows", "columns", "wide", "high"))
+    warps = wide * high // 32
+    idle = split = launched = 0
+    for top in range(0, rows, high):
+        inside_rows = np.arange(top, top + high) < rows
+        for left in range(0, columns, wide):
+            inside = inside_rows[:, None] & (np.arange(left, left + wide) < columns)
+            launched += warps
+            if inside.all():
+                continue
+            by_warp = inside.reshape(warps, 32).sum(axis=1)
+            idle += int((32 - by_warp).sum())
+            split += int(((by_warp > 0) & (by_warp < 32)).sum())
+    return {"idle_threads": idle, "divergent": 100 * split / launched}

@@ -28,14 +28,13 @@ def solve(given):
         of_warp = works[:, np.array(warp_of) == members]
         split += int((of_warp.any(axis=1) & ~of_warp.all(axis=1)).sum())
 
-    place = []
-    for element in (given["first_element"], given["second_element"]):
-        (block,), (inside,) = np.nonzero(index == element)
-        place.append([int(block), int(inside), warp_of[inside], lane_of[inside]])
+    (block,), (inside,) = np.nonzero(index == given["first_element"])
+    place = [[int(block), int(inside), warp_of[inside], lane_of[inside]]]
     return {
         "blocks": blocks,
         "idle_threads": int((~works).sum()),
         "warps": blocks * len(set(warp_of)),
         "place": place,
         "guard": {0: "no-warp", 1: "one-warp"}[split],
+        "unguarded": "beyond" if index.max() >= n else None,
     }
