@@ -1,5 +1,7 @@
 """The pipeline by its recurrences; the other road lets workers and loop run as processes."""
 
+import numpy as np
+
 
 def epoch_time(loads, workers, prefetch, copy, step, pinned):
     loaded, taken, begun, ended, copied = [], [], [], [], 0
@@ -158,20 +160,30 @@ def solve(given):
     """Run long epochs and look at their second halves; count what a full loader holds."""
 
     times = given["copy"], given["step"]
+    load = sum(given["per_image"] for _ in range(given["images"]))
 
-    def each(workers, pinned):
+    def each(workers, pinned, prefetch=given["prefetch"]):
         short, long = (
-            epoch_time([given["load"]] * n, workers, given["prefetch"], *times, pinned)
-            for n in (240, 480)
+            epoch_time([load] * n, workers, prefetch, *times, pinned) for n in (480, 1440)
         )
-        return (long - short) / 240
+        return (long - short) / 960
 
     workers = 1
     while each(workers, True) > given["step"] * 1.0001:
         workers += 1
-    waiting = [given["batch"]] * given["prefetch"]
+    mine = given["workers"]
+    changed = {
+        "worker": each(mine + 1, False),
+        "pinned": each(mine, True),
+        "ahead": each(mine, False, given["prefetch"] + 1),
+        "neither": each(mine // 2, False, 2 * given["prefetch"]),
+    }
+    (shorter,) = [name for name, time in changed.items() if time < 0.999 * each(mine, False)]
+    # Nothing is taken, so every worker stops when it has loaded as many batches as it may.
+    loaded = [i for i in range(10 * mine * given["prefetch"]) if i - given["prefetch"] * mine < 0]
     return {
-        "steady": each(given["workers"], False),
+        "steady": each(mine, False),
+        "change": shorter,
         "workers_needed": workers,
-        "host_memory": sum(sum(waiting) for _ in range(given["workers"])),
+        "host_memory": len(loaded) * np.zeros((given["images"], 3, 224, 224), "f4").nbytes / 1e9,
     }

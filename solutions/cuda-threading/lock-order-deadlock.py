@@ -73,7 +73,7 @@ def transfer_holds(inputs, result):
     if result["raises"]:
         yield "in some order of steps an exception is raised"
     if result["stops"]:
-        yield "in some order of steps threads wait for locks for ever"
+        yield "in some order of steps threads wait for locks forever"
     found = {tuple(end) for end in result["ends"]}
     if found - ends:
         yield "some order of steps leads to an end that no order of whole transfers has"
@@ -243,7 +243,7 @@ def on_cycles_cases(rng, given):
         yield "any", {"threads": threads}
 
 
-def on_cycles_wrong_neighbours_alone(threads):
+def on_cycles_wrong_neighbors_alone(threads):
     # Only the lock that was taken last counts as held.
     edges = set()
     for steps in threads:
@@ -324,13 +324,25 @@ def on_cycles_wrong_all_that_reach_one(threads):
 
 
 def solve(given):
-    """Deal out the pool in the worst way; try ever larger pools."""
-    pool = given["each"]
-    while True:
-        held, left = [0] * given["workers"], pool
-        while left and min(held) < given["each"] - 1:
-            held[held.index(min(held))] += 1
-            left -= 1
-        if left:  # somebody gets the last one that he needs
-            return {"buffers": pool}
+    """Try ever larger pools, each in every state that it can reach; equal threads are sorted."""
+    workers, each = given["workers"], given["each"]
+
+    def stuck(pool):
+        seen, waiting = {(0,) * workers}, [(0,) * workers]
+        while waiting:
+            held = waiting.pop()
+            if sum(held) == pool and each not in held:
+                return True
+            for n, mine in enumerate(held):
+                if mine < each and sum(held) == pool:
+                    continue
+                after = tuple(sorted((*held[:n], (mine + 1) % (each + 1), *held[n + 1 :])))
+                if after not in seen:
+                    seen.add(after)
+                    waiting.append(after)
+        return False
+
+    pool = each
+    while stuck(pool):
         pool += 1
+    return {"buffers": pool}

@@ -56,7 +56,7 @@ def withdraw_holds(inputs, result):
     if result["raises"]:
         yield "in some order of steps an exception is raised"
     if result["stops"]:
-        yield "in some order of steps a thread waits for the lock for ever"
+        yield "in some order of steps a thread waits for the lock forever"
     found = {tuple(end) for end in result["ends"]}
     if found - ends:
         yield "some order of steps leads to an end that no order of whole withdrawals has"
@@ -167,4 +167,4 @@ def solve(given):
             if state not in seen:
                 seen.add(state)
                 waiting.append(state)
-    return {"final_values": len(ends)}
+    return {"final_values": len(ends), "interpreter_lock": "between"}

@@ -235,10 +235,21 @@ def best_size_wrong_powers_of_two(registers, per_thread, sm):
 
 
 def solve(given):
-    """Put blocks on the SM until one doesn't fit."""
-    sm = {"blocks": 32, "warps": 64, "registers": 65536, "shared": 102400}
-    kernel = (given["threads"], given["registers"], given["shared_kib"] * 1024)
-    blocks = 0
-    while all(fitting(name, blocks + 1, *kernel, sm) for name in sm):
-        blocks += 1
-    return {"resident": blocks}
+    """Put blocks on the SM until one doesn't fit; take registers away until one more fits."""
+    sm = {
+        "blocks": int(given.fact(given["gpu"], "blocks_per_sm", "")),
+        "warps": int(given.fact(given["gpu"], "threads_per_sm", "")) // 32,
+        "registers": int(given.fact(given["gpu"], "registers_per_sm", "")),
+        "shared": int(given.fact(given["gpu"], "shared_memory_per_sm", "B")),
+    }
+
+    def resident(registers):
+        blocks, kernel = 0, (given["threads"], registers, given["shared_kib"] * 1024)
+        while all(fitting(name, blocks + 1, *kernel, sm) for name in sm):
+            blocks += 1
+        return blocks
+
+    registers = given["registers"]
+    while resident(registers) == resident(given["registers"]):
+        registers -= 1
+    return {"resident": resident(given["registers"]), "registers_for_more": registers}
