@@ -178,8 +178,24 @@ def solve(given):
     values = [0] * given["skew"] + [1] * (100 - given["skew"])
     warps = [[values[(7 * lane + start) % 100] for lane in range(32)] for start in range(100)]
     met = Counter(value for warp in warps for value in warp)
+    # Where a memory is, who reaches it, and whether a kernel can write to it.
+    spaces = {
+        ("chip", "thread", "write"): "register",
+        ("chip", "block", "write"): "shared",
+        ("device", "thread", "write"): "local",
+        ("device", "all", "write"): "global",
+        ("device", "all", "read"): "constant",
+    }
+    needed = {
+        "private": ("chip", "block", "write"),
+        "counts": ("device", "all", "write"),
+        "index": ("chip", "thread", "write"),
+        "edges": ("device", "all", "read"),
+        "spilled": ("device", "thread", "write"),
+    }
     return {
         "fewer_atomics": given["millions"] * 1e6 / merged,
         "serial": met[0] / len(warps),
         "remedy": "run_length",
+        "spaces": {item: spaces[what] for item, what in needed.items()},
     }
