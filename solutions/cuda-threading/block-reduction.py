@@ -135,13 +135,17 @@ def block_sum_holds(inputs, result):
     # at most as much again as it knows.
     least, most = 4, 5 * (n // 32) + 20
     if not (isinstance(passes, int) and passes >= least):
-        yield "shared memory is not used" if passes == 0 else "shared memory takes too few passes"
+        yield (
+            "shared memory is not used"
+            if passes == 0
+            else "there are too few passes of shared memory"
+        )
     elif passes > most:
-        yield f"shared memory takes {passes} passes, and at most {most} are allowed"
+        yield f"there are {passes} passes of shared memory, and at most {most} are allowed"
     if not (isinstance(reads, int) and reads >= n // 32):
-        yield "`x` takes fewer requests than it has runs of 32"
+        yield "there are fewer requests to `x` than groups of 32 elements"
     elif reads > n // 8:
-        yield f"`x` takes {reads} requests, and at most {n // 8} are allowed"
+        yield f"there are {reads} requests to `x`, and at most {n // 8} are allowed"
 
 
 def block_sum_wrong_no_barrier(x, out):

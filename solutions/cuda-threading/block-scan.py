@@ -1,4 +1,4 @@
-"""Running sums in a block; the additions are counted in a scan that is played through."""
+"""A prefix sum in a block; the additions are counted in a simulated scan."""
 
 from typing import TYPE_CHECKING
 
@@ -125,22 +125,22 @@ def scan_holds(inputs, result):
         yield "the sums are wrong"
     requests, reads, others = (result[name] for name in ("requests", "reads", "others"))
     if not all(isinstance(one, int) for one in (requests, reads, others)):
-        yield "something is no count"
+        yield "a count is not an integer"
         return
     # With so few requests to `x`, more than 4 lanes read it; after a store, a load tells a thread
     # at most as much again as it knows.
     if requests < 4:
-        yield "shared memory takes too few requests"
+        yield "there are too few requests to shared memory"
     elif requests >= most:
         yield f"{requests} requests to shared memory, and fewer than {most} are allowed"
     if reads < len(x) - 1:  # the last is in no sum
         yield "not all of `x` is read"
     elif reads > 2 * len(x):
-        yield f"`x` is read {reads} times, element by element"
+        yield f"{reads} elements of `x` are read, and at most {2 * len(x)} reads are allowed"
     if others < 2 * warps:
-        yield "`x` and `out` take fewer requests than they have runs of 32"
+        yield "there are fewer requests to `x` and `out` than groups of 32 elements"
     elif others > len(x) // 4:
-        yield f"`x` and `out` take {others} requests, and at most {len(x) // 4} are allowed"
+        yield f"there are {others} requests to `x` and `out`, and at most {len(x) // 4} are allowed"
 
 
 def scan_wrong_inclusive(x, out):

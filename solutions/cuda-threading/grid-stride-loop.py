@@ -1,4 +1,4 @@
-"""A grid-stride loop; the rounds are played through thread by thread."""
+"""A grid-stride loop; the rounds are simulated for all threads."""
 
 from typing import TYPE_CHECKING
 
@@ -62,9 +62,9 @@ def add_scaled_holds(inputs, result):
             yield "the values are wrong"
         least, sectors = inputs["x"].nbytes // 32, result["sectors"]
         if not (isinstance(sectors, int) and sectors >= least):
-            yield "there are fewer sectors than `x` has"
+            yield "the loads of `x` transfer fewer sectors than `x` occupies"
         elif sectors > least:
-            yield f"`x` takes {sectors} sectors, and {least} would do"
+            yield f"the loads of `x` transfer {sectors} sectors, and {least} are enough"
 
 
 def add_scaled_wrong_stride_of_a_block(a, x, y):

@@ -1,4 +1,4 @@
-"""A histogram with a copy in each block; the meetings are counted lane by lane."""
+"""A privatized histogram; the updates of an address are counted lane by lane."""
 
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -88,9 +88,9 @@ def histogram_holds(inputs, result):
     if not np.array_equal(result["counts"], right):
         yield "the counts are wrong"
     if not (isinstance(atomics, int) and atomics >= np.count_nonzero(right)):
-        yield "`counts` is used less often than it has bins that are not empty"
+        yield "there are fewer atomic operations on `counts` than nonempty bins"
     elif atomics > most:
-        yield f"`counts` is used {atomics} times, and at most {most} are allowed"
+        yield f"there are {atomics} atomic operations on `counts`, and at most {most} are allowed"
 
 
 def histogram_wrong_eight_bits(values, counts):

@@ -71,14 +71,14 @@ def transfer_holds(inputs, result):
                 now[b] += amount
         ends.add((*now, *(told[k] for k in range(len(moves)))))
     if result["raises"]:
-        yield "in some order of steps an exception is raised"
+        yield "in some order of steps, an exception is raised"
     if result["stops"]:
-        yield "in some order of steps threads wait for locks forever"
+        yield "in some order of steps, threads wait for locks forever"
     found = {tuple(end) for end in result["ends"]}
     if found - ends:
-        yield "some order of steps leads to an end that no order of whole transfers has"
+        yield "some order of steps leads to a result that no sequence of complete transfers has"
     if ends - found:
-        yield "an end that an order of whole transfers has can't be reached"
+        yield "a result of a sequence of complete transfers can't be reached"
 
 
 def transfer_cases(rng, given):

@@ -1,4 +1,4 @@
-"""A locked withdrawal; what is right is what some order of whole withdrawals gives."""
+"""A locked withdrawal; a result is right if some sequence of complete withdrawals has it."""
 
 import itertools
 
@@ -54,14 +54,14 @@ def withdraw_holds(inputs, result):
             left -= amounts[n] if told[n] else 0
         ends.add((left, sum(told.values()), *(told[n] for n in range(len(amounts)))))
     if result["raises"]:
-        yield "in some order of steps an exception is raised"
+        yield "in some order of steps, an exception is raised"
     if result["stops"]:
-        yield "in some order of steps a thread waits for the lock forever"
+        yield "in some order of steps, a thread waits for the lock forever"
     found = {tuple(end) for end in result["ends"]}
     if found - ends:
-        yield "some order of steps leads to an end that no order of whole withdrawals has"
+        yield "some order of steps leads to a result that no sequence of complete withdrawals has"
     if ends - found:
-        yield "an end that an order of whole withdrawals has can't be reached"
+        yield "a result of a sequence of complete withdrawals can't be reached"
 
 
 def withdraw_cases(rng, given):
