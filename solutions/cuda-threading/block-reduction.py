@@ -110,10 +110,10 @@ def block_sum_cases(rng, given):
 
     yield "full blocks", case(threads)
     yield "full blocks", case(2 * threads)
-    yield "ragged", case(1)
-    yield "ragged", case(threads // 2)
-    yield "ragged", case(threads + 1)
-    yield "ragged", case(threads + int(rng.integers(2, threads)))
+    yield "partial blocks", case(1)
+    yield "partial blocks", case(threads // 2)
+    yield "partial blocks", case(threads + 1)
+    yield "partial blocks", case(threads + int(rng.integers(2, threads)))
     yield "passes", case(threads, count=True)
     yield "passes", case(threads, count=True)
 

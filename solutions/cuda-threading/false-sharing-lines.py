@@ -77,7 +77,7 @@ def coherence_cases(rng, given):
     yield "writing", case(in_turns(4, 8, 3))
     yield "writing", case(in_turns(4, 64, 3), 32)
     for _ in range(5):
-        yield "any", case(some(rng, 4, 24, 60), int(rng.choice([32, 64, 128])))
+        yield "random", case(some(rng, 4, 24, 60), int(rng.choice([32, 64, 128])))
 
 
 def coherence_wrong_each_access(trace, line):
@@ -152,7 +152,7 @@ def needless_cases(rng, given):
     yield "neighbors", case([(0, "r", a) for a in range(0, 64, 8)])
     yield "neighbors", case([(c, "r", a) for c in (0, 1) for a in range(0, 256, 16)])
     for _ in range(4):
-        yield "any", case(some(rng, 3, 20, 50), int(rng.choice([32, 64, 128])))
+        yield "random", case(some(rng, 3, 20, 50), int(rng.choice([32, 64, 128])))
 
 
 def needless_wrong_all(trace, line):

@@ -74,10 +74,10 @@ def ends_cases(rng, given):
         kinds = rng.choice(["python", "native", "wait"], int(rng.integers(1, 6)))
         return [(str(kind), int(rng.integers(1, longest))) for kind in kinds]
 
-    yield "one", case([])
-    yield "one", case([("python", 7), ("wait", 5), ("native", 3), ("python", 2)])
-    yield "python", case([("python", 4)], [("python", 6)], [], [("python", 1)])
-    yield "python", case([("python", 3)] * 3, [("python", 4)] * 2)
+    yield "one thread", case([])
+    yield "one thread", case([("python", 7), ("wait", 5), ("native", 3), ("python", 2)])
+    yield "python only", case([("python", 4)], [("python", 6)], [], [("python", 1)])
+    yield "python only", case([("python", 3)] * 3, [("python", 4)] * 2)
     yield "mixed", case([("native", 9)], [("wait", 30)], [("python", 2), ("native", 5)])
     yield (
         "mixed",

@@ -39,13 +39,13 @@ def axpy_cases(rng, given):
 
     yield "whole blocks", case(threads, 1)
     yield "whole blocks", case(3 * threads, 3)
-    yield "ragged", case(1, 1)
-    yield "ragged", case(threads - 1, 1)
-    yield "ragged", case(threads + 1, 2)
-    yield "ragged", case(threads, 3)
+    yield "partial blocks", case(1, 1)
+    yield "partial blocks", case(threads - 1, 1)
+    yield "partial blocks", case(threads + 1, 2)
+    yield "partial blocks", case(threads, 3)
     for _ in range(3):
         n = int(rng.integers(2, 6)) * threads + int(rng.integers(1, threads))
-        yield "ragged", case(n, -(-n // threads))
+        yield "partial blocks", case(n, -(-n // threads))
 
 
 def axpy_wrong_no_guard(a, x, y):
@@ -118,12 +118,12 @@ def brighten_cases(rng, given):
 
     yield "square", case(1, 1)
     yield "square", case(11, 11)
-    yield "oblong", case(1, 2 * wide + 1)
-    yield "oblong", case(2 * high + 1, 1)
-    yield "oblong", case(high + 1, wide + 3, more=1)
+    yield "rectangular", case(1, 2 * wide + 1)
+    yield "rectangular", case(2 * high + 1, 1)
+    yield "rectangular", case(high + 1, wide + 3, more=1)
     for _ in range(2):
-        yield "oblong", case(int(rng.integers(2, 3 * high)), int(rng.integers(2, 2 * wide)))
-    yield "oblong", case(3 * high + 1, wide // 2)
+        yield "rectangular", case(int(rng.integers(2, 3 * high)), int(rng.integers(2, 2 * wide)))
+    yield "rectangular", case(3 * high + 1, wide // 2)
     yield "sectors", case(32, wide, count=True)
     yield "sectors", case(64, 8, count=True)
 

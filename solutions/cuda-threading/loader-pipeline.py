@@ -102,12 +102,12 @@ def epoch_time_cases(rng, given):
         yield group, case([40, 5, 5, 5, 40, 5, 5, 5], 2, 3, 4, 10, pinned)
         for _ in range(3):
             yield group, some(pinned)
-    yield "few ahead", case([2, 2, 2, 60, 2, 2, 2, 60, 2], 1, 1, 5, 20, False)
-    yield "few ahead", case([2, 2, 2, 60, 2, 2, 2, 60, 2], 1, 1, 5, 20, True)
-    yield "few ahead", case([3, 30, 3, 30, 3, 30, 3, 30], 2, 1, 6, 25, True)
+    yield "limited prefetch", case([2, 2, 2, 60, 2, 2, 2, 60, 2], 1, 1, 5, 20, False)
+    yield "limited prefetch", case([2, 2, 2, 60, 2, 2, 2, 60, 2], 1, 1, 5, 20, True)
+    yield "limited prefetch", case([3, 30, 3, 30, 3, 30, 3, 30], 2, 1, 6, 25, True)
     for pinned in (False, True):
-        yield "few ahead", case([2] * 5 + [70] + [2] * 5, 1, 2, 4, 25, pinned)
-        yield "few ahead", some(pinned, prefetch=1)
+        yield "limited prefetch", case([2] * 5 + [70] + [2] * 5, 1, 2, 4, 25, pinned)
+        yield "limited prefetch", some(pinned, prefetch=1)
 
 
 def epoch_time_wrong_no_overlap(loads, workers, prefetch, copy, step, pinned):

@@ -86,17 +86,17 @@ def transfer_cases(rng, given):
         return {"balances": balances, "moves": [list(move) for move in moves]}
 
     some = [int(n) for n in rng.integers(20, 60, 4)]
-    yield "alone", case([50, 10], (0, 1, some[0] % 50 + 1))
-    yield "alone", case([50, 10], (1, 0, 11))
-    yield "alone", case([some[1], 0, 5], (0, 2, some[1]))
+    yield "one thread", case([50, 10], (0, 1, some[0] % 50 + 1))
+    yield "one thread", case([50, 10], (1, 0, 11))
+    yield "one thread", case([some[1], 0, 5], (0, 2, some[1]))
     yield "opposite", case([50, 50], (0, 1, some[2] % 40 + 1), (1, 0, some[3] % 40 + 1))
     yield "opposite", case([5, some[0]], (0, 1, 8), (1, 0, some[0]))
     yield "opposite", case([9, some[1]], (1, 0, 4), (0, 1, 12))
     yield "ring", case([some[0], some[1], some[2]], (0, 1, 7), (1, 2, 9), (2, 0, 11))
-    yield "itself", case([some[3], 3], (0, 0, 5))
-    yield "itself", case([some[3], 3], (1, 1, 5))
-    yield "itself", case([7, 3], (1, 1, 2), (1, 0, 3))
-    yield "itself", case([some[3], 3], (0, 0, 5), (0,))
+    yield "self-transfer", case([some[3], 3], (0, 0, 5))
+    yield "self-transfer", case([some[3], 3], (1, 1, 5))
+    yield "self-transfer", case([7, 3], (1, 1, 2), (1, 0, 3))
+    yield "self-transfer", case([some[3], 3], (0, 0, 5), (0,))
     yield "opposite", case([some[2], 3], (0, 1, 5), (0,))
 
 
@@ -240,7 +240,7 @@ def on_cycles_cases(rng, given):
                     held.append(str(rng.choice(free)))
                     steps.append("+" + held[-1])
             threads.append(steps)
-        yield "any", {"threads": threads}
+        yield "random", {"threads": threads}
 
 
 def on_cycles_wrong_neighbors_alone(threads):
@@ -333,9 +333,10 @@ def solve(given):
             held = waiting.pop()
             if sum(held) == pool and each not in held:
                 return True
-            for n, mine in enumerate(held):
+            for mine in sorted(set(held), reverse=True):  # first where it may get stuck soonest
                 if mine < each and sum(held) == pool:
                     continue
+                n = held.index(mine)
                 after = tuple(sorted((*held[:n], (mine + 1) % (each + 1), *held[n + 1 :])))
                 if after not in seen:
                     seen.add(after)

@@ -92,7 +92,7 @@ def resident_blocks_cases(rng, given):
     yield "shared", case(128, 24, int(rng.integers(20000, 60000)), SMALL)
     for _ in range(6):
         numbers = [int(rng.integers(*ends)) for ends in ((1, 1025), (16, 200), (0, 60000))]
-        yield "together", case(*numbers, LARGE if rng.random() < 0.5 else SMALL)
+        yield "all limits", case(*numbers, LARGE if rng.random() < 0.5 else SMALL)
 
 
 def resident_blocks_wrong_threads_not_rounded(threads, registers, shared, sm):
