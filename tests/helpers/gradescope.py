@@ -80,7 +80,7 @@ def metadata(root: Path, *users: dict[str, Any], **changes: Any) -> None:
     data = {
         "id": 123456,
         "created_at": "2026-11-02T10:00:00.000000-08:00",
-        "assignment": {"id": 1, "title": "Midterm", "total_points": "44.0", "group_size": None},
+        "assignment": {"id": 1, "title": "Midterm", "total_points": "48.0", "group_size": None},
         "submission_method": "upload",
         "users": list(users) or [{"email": "ADA@uni.example", "id": 77, "name": "Ada"}],
         "previous_submissions": [],

@@ -214,11 +214,11 @@ def with_cell(notebook: Path, source: str) -> bytes:
 def test_an_exam_without_torch_is_graded_in_768_mb(image: Image, course: Path) -> None:
     with limited() as group:
         document, done = image.run(course / "right.ipynb", group)
-        assert (document["score"], done.stdout) == (44, "ada: 44 of 44 points\n"), done.stderr
+        assert (document["score"], done.stdout) == (48, "ada: 48 of 48 points\n"), done.stderr
         checked((image.autograder / "results" / "results.json").read_bytes())
         blank = course / "release" / "notebooks" / "ada.ipynb"
         document, done = image.run(blank, group)
-        assert (document["score"], done.stdout) == (0, "ada: 0 of 44 points\n"), done.stderr
+        assert (document["score"], done.stdout) == (0, "ada: 0 of 48 points\n"), done.stderr
         assert group is None or group.killed() == 0
 
 
@@ -239,7 +239,7 @@ def test_who_takes_all_memory_keeps_what_was_earned(forks: int, image: Image, co
         document, done = image.run(
             with_cell(course / "right.ipynb", HOG.format(forks=forks)), group
         )
-        assert (document["score"], done.stdout) == (44, "ada: 44 of 44 points\n"), done.stderr
+        assert (document["score"], done.stdout) == (48, "ada: 48 of 48 points\n"), done.stderr
         assert "used more memory than allowed" in document["output"]
         assert group.killed() == 0
 
@@ -296,7 +296,7 @@ raise RuntimeError("GOT " + ("; ".join(got) or "nothing"))
 def test_hostile_code_gets_nothing_and_leaves_nothing(image: Image, course: Path) -> None:
     document, done = image.run(with_cell(course / "right.ipynb", HOSTILE))
     assert "GOT nothing" in document["output"], document["output"]
-    assert (document["score"], done.stdout) == (44, "ada: 44 of 44 points\n"), done.stderr
+    assert (document["score"], done.stdout) == (48, "ada: 48 of 48 points\n"), done.stderr
 
 
 def test_who_may_read_what_there(image: Image) -> None:

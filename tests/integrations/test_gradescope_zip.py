@@ -394,10 +394,10 @@ def test_the_solved_notebook_earns_everything(tree: Path, course: Path) -> None:
     solve(tree, course, "ada")
     document, printed = run(tree)
     checked((tree / "results" / "results.json").read_bytes())
-    assert document["score"] == sum(test["max_score"] for test in document["tests"]) == 44
+    assert document["score"] == sum(test["max_score"] for test in document["tests"]) == 48
     assert {test["status"] for test in document["tests"]} == {"passed"}
     assert document["extra_data"]["counted"] == ["2026-11-02T10:00:00.000000-08:00"]
-    assert printed == "ada: 44 of 44 points\n"
+    assert printed == "ada: 48 of 48 points\n"
     # The answers that are accepted stay in the release.
     assert all("solution" not in test["name"] for test in document["tests"])
 
@@ -477,7 +477,7 @@ def test_hostile_code_gets_nothing_and_hostile_text_stays_text(
     assert document["score"] == 0
     assert document["output_format"] == document["test_output_format"] == "text"
     assert "\x1b" not in json.dumps(document, ensure_ascii=False)
-    assert printed == "ada: 0 of 44 points\n"
+    assert printed == "ada: 0 of 48 points\n"
     after = hashlib.sha256((tree / "source" / "release.json").read_bytes()).hexdigest()
     assert before == after
 
@@ -506,7 +506,7 @@ def test_too_soon_keeps_the_last_score(tree: Path, course: Path) -> None:
     assert document["score"] == 7.5
     assert "Submit again after 2026-11-02T10:30:00" in document["output"]
     metadata(tree, previous_submissions=earlier, created_at="2026-11-02T10:30:00.000000-08:00")
-    assert run_here(tree)[0]["score"] == 44
+    assert run_here(tree)[0]["score"] == 48
 
 
 @linux
@@ -514,7 +514,7 @@ def test_two_notebooks_and_which_was_graded(tree: Path, course: Path) -> None:
     hand_in(tree, course, "bo", "aaa/bo.ipynb")
     solve(tree, course, "ada", "zzz.ipynb")
     document, _ = run_here(tree)
-    assert document["score"] == 44
+    assert document["score"] == 48
     assert "handed in 2 notebooks" in document["output"]
     assert "not ada/aaa/bo.ipynb" in document["output"]
 
@@ -535,14 +535,14 @@ def test_a_group_is_graded_by_the_numbers_of_the_one_who_worked(tree: Path, cour
     both = ({"email": "ada@uni.example", "id": 1}, {"email": "bo@uni.example", "id": 2})
     metadata(tree, *both)
     document, printed = run_here(tree)
-    assert document["score"] == 44
+    assert document["score"] == 48
     assert "numbers of bo" in document["output"]
-    assert printed.startswith("bo: 44")
+    assert printed.startswith("bo: 48")
     # Colab and others lose what says whose it is: then the numbers themselves do.
     path = tree / "submission" / "midterm.ipynb"
     path.write_bytes(write(read(path.read_bytes()).cells, {}))
     document, printed = run_here(tree)
-    assert printed.startswith("bo: 44")
+    assert printed.startswith("bo: 48")
 
 
 @linux
@@ -642,7 +642,7 @@ def test_a_run_without_torch_fits_into_768_mb(tree: Path, course: Path) -> None:
         while process.poll() is None:
             peak = max(peak, sum(map(_proportional, _tree_of(process.pid))))
             time.sleep(0.02)
-        assert json.loads((tree / "results" / "results.json").read_text())["score"] == 44
+        assert json.loads((tree / "results" / "results.json").read_text())["score"] == 48
         peaks.append(peak)
     print("peak memory of all processes:", *(f"{peak / 1e6:.0f} MB" for peak in peaks))
     # What a container counts beside it are pages of files, which it can take back.
