@@ -251,7 +251,7 @@ def test_with_a_pack_and_its_key_the_hidden_tests_decide(made: Path, checkout: P
     done = autograde(made, checkout, GRADER_PACK_KEY=key)
     assert done.returncode == 0, done.stderr
     data = result_of(checkout)
-    assert data["score"] == data["max-score"] == 4400
+    assert data["score"] == data["max-score"] == 4800
     assert not any("public" in test["test-name"] for test in data["tests"])
     assert key not in done.stdout + done.stderr + (checkout / "result.json").read_text()
     # Another student's notebook earns what it is worth to this one, not what it was to them.
@@ -499,4 +499,4 @@ def test_what_the_bundle_installs_opens_a_sealed_pack(
         done = autograde(tmp_path, checkout, GRADER_PACK_KEY=key, python=python)
         assert done.returncode == 0, done.stderr
         data = result_of(checkout)
-        assert data["score"] == data["max-score"] == 4400
+        assert data["score"] == data["max-score"] == 4800

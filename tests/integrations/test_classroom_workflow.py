@@ -270,7 +270,7 @@ def test_the_reusable_workflow_grades_by_a_sealed_pack(course: Path, tmp_path: P
     done = reusable(workspace, environment)
     assert all(one.returncode == 0 for one in done.values()), done
     summary = Path(environment["GITHUB_STEP_SUMMARY"]).read_text()
-    assert "44 of 44 points" in summary
+    assert "48 of 48 points" in summary
     key = environment["secrets_GRADER_PACK_KEY"]
     told = "".join(one.stdout + one.stderr for one in done.values())
     assert key not in told + summary
