@@ -143,7 +143,7 @@ def rows(report: Report) -> dict[str, AttackResult]:
         ("escape/speaker", "without the layer network: reached a socket outside"),
         ("escape/file", "without the layer files: planted a file"),
         ("escape/secret", "read a secret: file"),
-        ("forge/less", "earned 6 of 7 points instead of all"),
+        ("forge/less", "earned 9 of 10 points instead of all"),
         ("forge/broken", "the attack itself is broken: NameError"),
         ("forge/dangerous", "not tried, because it would do harm without the layer processes"),
         ("batch/course", "new.txt has changed"),
