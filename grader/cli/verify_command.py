@@ -46,6 +46,9 @@ if TYPE_CHECKING:
 @click.option(
     "--strict", is_flag=True, help="Exit 1 if a problem was skipped for a missing package."
 )
+@click.option(
+    "--style", is_flag=True, help="Also report wording that the style guide advises against."
+)
 @jobs_option
 @bank_option
 @json_option
@@ -55,6 +58,7 @@ def command(
     kernel: bool,
     cache: bool,
     strict: bool,
+    style: bool,
     jobs: int | None,
     banks: tuple[str, ...],
     as_json: bool,
@@ -67,6 +71,7 @@ def command(
     """
     from grader.bank.index import BankIndex
     from grader.verify import verify
+    from grader.verify.wording import check_style
 
     total = len(problems) or len(BankIndex.open(banks).listed)
     with progress("verifying", total) as done:
@@ -76,22 +81,25 @@ def command(
         )  # fmt: skip
     ran = tuple(line for r in results for line in r.kernel)
     checked = [r for r in results if not r.skipped]
-    holds = all(r.holds for r in checked) and not ran
+    wording = check_style(banks, [r.problem for r in results if not r.errors]) if style else ()
+    holds = all(r.holds for r in checked) and not ran and not wording
     is_short = len(checked) < len(results) and (strict or bool(problems))
     status = 0 if holds and not is_short else 1
     if as_json:
-        print_json(_data(results, ran, holds))
+        print_json(_data(results, ran, holds, wording))
         return status
     for result in results:
         for line in _result_lines(result):
             click.echo(line)
     for line in ran:
         click.echo(f"FAIL {line}")
+    for finding in wording:
+        click.echo(f"style {finding}")
     unrun = sum(bool(r.unrun) for r in results)
     failed = sum(not r.holds for r in checked) + len(ran)
     click.echo(
         f"\n{len(checked) - failed} of {len(checked)} hold."
-        if failed
+        if failed or wording
         else f"\n{_success_line(len(checked), seeds)}"
         + (f" Some code of {unrun} was not run; see above." if unrun else "")
     )
@@ -100,10 +108,13 @@ def command(
     return status
 
 
-def _data(results: Sequence[Verified], ran: Sequence[str], holds: bool) -> dict[str, object]:
+def _data(
+    results: Sequence[Verified], ran: Sequence[str], holds: bool, wording: Sequence[Finding]
+) -> dict[str, object]:
     return {
         "holds": holds,
         "kernel": list(ran),
+        "style": [_finding_data(f) for f in wording],
         "problems": [
             {
                 "id": r.problem,

@@ -138,7 +138,7 @@ def unexamined_submission(student: str, path: Path, why: str) -> Submission:
 def _drop_namesakes(found: dict[str, list[NotebookFile]], roster: Roster, notices: Notices) -> None:
     """Removes files of several platform users whose names all match the same student.
 
-    On some platforms, users choose their names, so the newest file could be somebody else's.
+    On some platforms, users choose their names, so the newest file could be another student's.
     """
     for student, files in list(found.items()):
         senders = [(entry, roster.sender(entry.name)) for entry in files] if len(files) > 1 else []

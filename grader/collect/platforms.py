@@ -1,7 +1,7 @@
 """File names that Canvas and Moodle assign, which say whose submission it is.
 
-They end with the student's own file name, which is ignored: a student may have used somebody else's
-id in it.
+They end with the student's own file name, which is ignored, because it may contain another
+student's id.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def parse_sender(part: str) -> PlatformSender | None:
         )
     if moodle:
         # People choose their own names and file names: with a second number in one of them, a
-        # student could make the file look like somebody else's.
+        # student could make the file look like another student's.
         unsure = (
             canvas is not None
             or _CANVAS_IN.search(f"{moodle['name']}_") is not None

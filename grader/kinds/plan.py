@@ -57,7 +57,7 @@ class PlanKind(KindOf[PlanKey, Chosen]):
         return PlanKey(part=part, draw=draw, best=tied, score=best)
 
     def read(self, raw: Raw, key: PlanKey) -> Chosen:
-        wanted = f"a dict with {_names_in_words(key.part)}"
+        wanted = f"a dict with {', '.join(key.part.choose)}"
         if raw.get("t") != "dict":
             raise refusal(raw, wanted)
         found: dict[str, Scalar] = {}
@@ -215,10 +215,6 @@ def _direction(part: Plan) -> str:
 
 def _percent(share: float) -> str:
     return f"{units.format_number(100 * share)}%"
-
-
-def _names_in_words(part: Plan) -> str:
-    return ", ".join(part.choose)
 
 
 def _read_choice(raw: Raw, name: str, offered: tuple[Scalar, ...]) -> Scalar:

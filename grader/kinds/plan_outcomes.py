@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Literal, NamedTuple
 
 from grader import units
-from grader.expressions import compile_expression, holds, names_in
+from grader.expressions import ExpressionError, compile_expression, holds, names_in
 from grader.model import Draw, Expr, Part, Scalar, Share, Text
 from grader.model.spec import Strict
 from grader.units.quantity import Value
@@ -103,7 +104,8 @@ def evaluate_plan(plan: Chosen, part: Plan, draw: Draw) -> Outcome:
     """Returns what *plan* leads to in this variant. Raises ExpressionError."""
     outcome = _Evaluations(part, draw).outcome(plan)
     for name in part.values:
-        outcome.scope[name]  # so that texts find all names
+        with suppress(ExpressionError):  # of a value that an infeasible plan need not have
+            outcome.scope[name]  # so that texts find all names
     return outcome
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 
+from grader.bank.folders import Bank
 from grader.bank.yaml12 import Located, Path_
 from grader.verify.case import Finding
 
@@ -37,10 +39,6 @@ _ADVICE = {
     r"must do for|does for any": "must work for",
     r"times fewer": "by what factor does it decrease",
 }
-_TERMS = [
-    (re.compile(rf"(?<![\w-])(?:{pattern})(?!\w)", re.IGNORECASE), advice)
-    for pattern, advice in _ADVICE.items()
-]
 _CODE = re.compile(r"```.*?```|`[^`]*`|\{\{.*?\}\}|\{%.*?%\}|\$[^$]*\$", re.DOTALL)
 _WHICH = re.compile(
     r"\bwhich (?:share|rate|value|speed|speedup|time|factor|percentage|fraction|part of|throughput"
@@ -50,11 +48,27 @@ _WHICH = re.compile(
 _LIST_KINDS = frozenset(["choice", "multi_choice", "matching", "ordering", "plan", "true_false"])
 
 
+@cache
+def _terms() -> list[tuple[re.Pattern[str], str]]:
+    """Returns what to look for and what to say about it, in the order of the advice."""
+    return [
+        (re.compile(rf"(?<![\w-])(?:{pattern})(?!\w)", re.IGNORECASE), advice)
+        for pattern, advice in _ADVICE.items()
+    ]
+
+
+def check_style(folders: Sequence[str], problems: Iterable[str]) -> tuple[Finding, ...]:
+    """Returns the findings in the texts of *problems* of the banks in *folders*."""
+    bank = Bank.open(folders)
+    found = (find_wording(name, bank.located(name)[1]) for name in problems if name in bank.listed)
+    return tuple(finding for findings in found for finding in findings)
+
+
 def find_wording(problem: str, source: Located) -> Iterator[Finding]:
     """Yields a finding for each phrase that docs/how-to/style-of-problems.md advises against."""
     for path, text, kind in _iter_texts(source.data, (), ""):
         plain = _CODE.sub(" ", text)
-        for pattern, advice in _TERMS:
+        for pattern, advice in _terms():
             for match in pattern.finditer(plain):
                 yield _finding(problem, source, path, match[0], advice)
         if path[-1] == "ask" and kind not in _LIST_KINDS:

@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 
-def dealt(serial_percent, gpus):
+def round_robin_speedup(serial_percent, gpus):
     """Return the speedup of 100 pieces for each GPU, of which a share stays on GPU 0."""
     pieces = 100 * gpus
     serial = serial_percent * gpus
@@ -55,7 +55,7 @@ def solve(given):
     second = measured(one, given["hidden_percent"] * given["growth"], many)
     serial = inverted(first / one, few)
     serial_many = inverted(second / one, many)
-    speedup = dealt(given["serial_percent"], given["gpus"])
+    speedup = round_robin_speedup(given["serial_percent"], given["gpus"])
     if serial_many > 1.3 * serial:
         diagnosis = "growing_overhead"
     elif serial_many < 0.8 * serial:

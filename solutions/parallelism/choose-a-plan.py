@@ -23,8 +23,8 @@ def state(billions, layers, tensor, pipeline, shards=1):
     return held
 
 
-def dealt(batch, data):
-    """Return how many sequences the first pipeline gets when they are dealt out in turn."""
+def first_share(batch, data):
+    """Return how many sequences the first pipeline gets in round-robin order."""
     return np.bincount(np.arange(batch) % data, minlength=data)[0]
 
 
@@ -75,11 +75,13 @@ def solve(given):
     data = len(ranks)
     plans, sharded = listed(given), ("zero1", "narrow")
     fine = {name for name, plan in plans.items() if valid(given, *plan, zero1=name in sharded)}
-    bubbles = [bubble(plans[name][1], int(dealt(given["batch"], plans[name][2]))) for name in fine]
+    bubbles = [
+        bubble(plans[name][1], int(first_share(given["batch"], plans[name][2]))) for name in fine
+    ]
     return {
         "state": state(*size, tensor, pipeline),
         "state_zero1": state(*size, tensor, pipeline, data),
-        "micro_batches": int(dealt(given["batch"], data)),
+        "micro_batches": int(first_share(given["batch"], data)),
         "valid": fine,
         "least_bubble": 100 * min(bubbles),
         "axes": {

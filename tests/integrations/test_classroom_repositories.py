@@ -552,7 +552,7 @@ def test_a_result_takes_the_place_of_whatever_a_student_put_there(
     theirs = git("rev-parse", "HEAD", cwd=remote.work)
     sent = send(remote, {**files, "README.md": b"12 of 20"}, **how)
     assert sent.went is SendStatus.SENT, sent.text
-    assert "replacing what somebody else committed" in sent.text
+    assert "replacing another user's commit" in sent.text
     listed = git("ls-tree", "-r", "feedback", cwd=remote.bare).splitlines()
     assert [line.split()[0] for line in listed] == ["100644", "100644"]
     assert git("show", "feedback:result.json", cwd=remote.bare) == "{}"

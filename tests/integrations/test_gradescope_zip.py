@@ -176,7 +176,7 @@ def test_a_wheel_on_this_machine_goes_into_the_zip(tmp_path: Path) -> None:
     assert usual["wheels/systems_grader-0.1.0-py3-none-any.whl"] == b"x"
     assert usual["requirements.txt"] == b"./wheels/systems_grader-0.1.0-py3-none-any.whl\n"
     assert files_of()["requirements.txt"] == f"systems-grader @ {SOURCE.url}\n".encode()
-    # torch is installed on its own, so that its index is asked for nothing else.
+    # torch is installed separately, so that its index serves no other package.
     torch = files_of(a_wheel(tmp_path), torch=True)
     assert torch["requirements.txt"] == usual["requirements.txt"]
     line = next(x for x in torch["setup.sh"].splitlines() if b"download.pytorch.org" in x)

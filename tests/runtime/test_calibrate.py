@@ -25,7 +25,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.cli import grader, main
+from grader.cli import grader
 from grader.errors import GraderError, SetupError
 from grader.runtime.machine import (
     MachineProfile,
@@ -53,6 +53,7 @@ from grader.runtime.machine.records import (
     unit_of,
 )
 from grader.runtime.machine.roofline import peak_bandwidth, peak_rate
+from tests.helpers.commands import fails
 from tests.helpers.measurements import GB, KIB, MIB, a_figure, a_profile, a_roof
 
 DTYPES = ("fp64", "fp32", "bf16", "fp16", "int8")
@@ -631,16 +632,6 @@ def test_a_gpu_is_measured(tmp_path: Path) -> None:
 
 
 # --- the command ------------------------------------------------------------------------------
-
-
-def fails(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    with pytest.raises(SystemExit) as stop:
-        main([str(a) for a in arguments])
-    assert stop.value.code == 2
-    text = capsys.readouterr().err
-    assert "Traceback" not in text
-    assert len(text.splitlines()) < 8
-    return text
 
 
 def names_of(profile: MachineProfile) -> set[str]:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from grader.bank.yaml12 import parse_yaml
 from grader.verify.wording import find_wording
+from tests.helpers.banks import SOLUTION, SPEC, a_bank
+from tests.helpers.commands import run
 
 PROBLEM = """\
 id: sample
@@ -62,3 +67,16 @@ def test_a_number_stands_in_the_prompt_or_in_the_table() -> None:
     (finding,) = found("A model with {{ layers }} layers and {{ shards }} shards.")
     assert '"layers"' in finding
     assert "shown: false" in finding
+
+
+def test_the_command_reports_wording_only_if_asked(tmp_path: Path) -> None:
+    spec = SPEC.replace("prompt: |\n", "prompt: |\n  It hangs on the number of GPUs.\n", 1)
+    bank = a_bank(tmp_path, spec, SOLUTION)
+    options = ("verify", "sample", "--bank", bank, "--seeds", 9, "--no-kernel", "--no-cache")
+    assert run(*options).return_value == 0
+    asked = run(*options, "--style")
+    assert asked.return_value == 1
+    assert '"hangs on" [wording]\n  fix: depends on' in asked.output
+    data = json.loads(run(*options, "--style", "--json").output)
+    assert {finding["check"] for finding in data["style"]} == {"wording"}
+    assert data["holds"] is False

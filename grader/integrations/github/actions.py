@@ -230,7 +230,7 @@ def fit_lines(lines: Iterable[str], most: int = SUMMARY_BYTES) -> str:
 
 
 def stop_commands(text: str, token: str) -> str:
-    """Returns *text* between lines that stop the runner from interpreting commands in it.
+    """Returns *text* between lines that keep GitHub Actions from executing workflow commands in it.
 
     *token* must be random, have at least 128 bits, and be printed nowhere else. Raises SetupError
     if it is too short or occurs in the text.

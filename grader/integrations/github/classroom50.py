@@ -217,12 +217,12 @@ def result_json(
 def runner_outputs(
     result: Result, *, scale: int = SCALE, leave_out: bool = False
 ) -> dict[str, str]:
-    """Returns `status` and `summary` for the runner's GITHUB_OUTPUT."""
+    """Returns `status` and `summary` as GITHUB_OUTPUT expects them."""
     return outputs_of(_tests(result, scale, leave_out))
 
 
 def outputs_of(tests: list[dict[str, Any]]) -> dict[str, str]:
-    """Returns `status` and `summary` of these *tests* for the runner's GITHUB_OUTPUT."""
+    """Returns `status` and `summary` of these *tests* as GITHUB_OUTPUT expects them."""
     full, count = _total(tests, "passed"), len(tests)
     score, most = _total(tests, "score"), _total(tests, "max-score")
     return {

@@ -151,7 +151,7 @@ class _SheetPoints:
         for name, number in points.items():
             one = given.get(name)
             if one and one.by != BY and self._last_points.get((student, name)) == number:
-                continue  # the sheet still has what it had before somebody assigned other points
+                continue  # the sheet still has what it had before other points were assigned
             if one is None or one.points != number:
                 self._book.put_override(
                     Override(

@@ -90,7 +90,7 @@ def print_exam(
         write_atomic(files[-1], page_html("key", one, bank.templates), private=True)
     files.append(out / SHEET)
     kept = [f"{SHEET} already exists and was not changed"] if files[-1].exists() else []
-    if not kept:  # somebody may have typed into it
+    if not kept:  # a person may have typed into it
         write_atomic(files[-1], answer_sheet(exams, students))
     strange = sorted({s.version for s in students if s.version} - {e.version for e in exams})
     if strange:

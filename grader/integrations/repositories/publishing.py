@@ -97,7 +97,7 @@ def _send(to: Repository, files: Mapping[str, bytes], how: SendOptions) -> SendR
         parent, taken_over = _branch_tip(git, how)
         start = [parent] if parent and not how.whole else ["--empty"]
         git.run("read-tree", *start)
-        # Existing files of somebody else's branch are left unchanged.
+        # Existing files of another user's branch are left unchanged.
         exists = ["ls-tree", "-z", "--full-tree", parent, "--"]
         ours = how.whole or not parent
         new = {n: data for n, data in files.items() if ours or not git.run(*exists, n)}
@@ -116,12 +116,12 @@ def _send(to: Repository, files: Mapping[str, bytes], how: SendOptions) -> SendR
         commit = git.line(*who, "commit-tree", tree, *parents, given=message)
         git.run("push", "--quiet", "--no-verify", "origin", f"{commit}:refs/heads/{how.branch}")
         text = f"{join_names(sorted(new), most=4)} to the branch {how.branch}"
-        text += ", replacing what somebody else committed there" if taken_over else ""
+        text += ", replacing another user's commit there" if taken_over else ""
         return told(went=SendStatus.SENT, text=text, commit=commit)
 
 
 def _branch_tip(git: Git, how: SendOptions) -> tuple[str, bool]:
-    """Returns the branch's commit, and whether it is somebody else's on top of ours.
+    """Returns the branch's commit, and whether another user committed it on top of ours.
 
     The commit is empty if the branch does not exist. Raises SetupError if we did not make it.
     """
