@@ -72,7 +72,7 @@ def test_a_number_stands_in_the_prompt_or_in_the_table() -> None:
 def test_the_command_reports_wording_only_if_asked(tmp_path: Path) -> None:
     spec = SPEC.replace("prompt: |\n", "prompt: |\n  It hangs on the number of GPUs.\n", 1)
     bank = a_bank(tmp_path, spec, SOLUTION)
-    options = ("verify", "sample", "--bank", bank, "--seeds", 9, "--no-kernel", "--no-cache")
+    options = ("verify", "sample", "--bank", bank, "--seeds", 30, "--no-kernel", "--no-cache")
     assert run(*options).return_value == 0
     asked = run(*options, "--style")
     assert asked.return_value == 1
