@@ -132,13 +132,14 @@ class PlanKind(KindOf[PlanKey, Chosen]):
         return f"{best}, with a {_noun(key.part)} of {shown}."
 
     def sheet(self, key: PlanKey) -> Mapping[str, object]:
-        return {"choose": {name: list(offered) for name, offered in key.part.choose.items()}}
+        # A list of pairs, because a notebook's metadata are written with sorted keys.
+        return {"choose": [[name, list(offered)] for name, offered in key.part.choose.items()]}
 
     def from_sheet(self, sheet: Mapping[str, object]) -> PlanKey:
         offers = sheet["choose"]
-        if not isinstance(offers, dict):
-            raise ValueError("'choose' must be a dict")
-        choose = {str(name): tuple(offered) for name, offered in offers.items()}
+        if not isinstance(offers, list):
+            raise ValueError("'choose' must be a list of names with their values")
+        choose = {str(name): tuple(offered) for name, offered in offers}
         return PlanKey(part=Plan(id="", ask="", choose=choose), draw=UNDRAWN)
 
     def read_solution(self, answer: object, key: PlanKey) -> Chosen:
@@ -234,7 +235,8 @@ def _read_choice(raw: Raw, name: str, offered: tuple[Scalar, ...]) -> Scalar:
             same = _as_float(text) == value
         if same:
             return value
-    raise Unreadable(f"{quote(written)} is not on offer for {name}; give {wanted}.")
+    shown = quote(written) if tag == "str" else written
+    raise Unreadable(f"{name} can't be {shown}; give {format_offers(offered)}.")
 
 
 def _as_float(text: str) -> float:

@@ -86,8 +86,8 @@ def test_a_gain_is_better_if_it_is_larger() -> None:
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        ({"tp": 3, "pp": 1, "checkpoint": "none"}, "is not on offer for tp; give 1, 2, or 4"),
-        ({"tp": 2, "pp": 1, "checkpoint": "half"}, "give none or full for checkpoint"),
+        ({"tp": 3, "pp": 1, "checkpoint": "none"}, "tp can't be 3; give 1, 2, or 4."),
+        ({"tp": 2, "pp": 1, "checkpoint": "half"}, "give none or full."),
         ({"tp": 2, "pp": 1}, "No value is given for checkpoint."),
         ({"tp": 2, "pq": 1, "checkpoint": "none"}, "There is no choice"),
         (["tp", 2], "a dict with tp, pp, checkpoint"),
