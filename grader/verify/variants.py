@@ -17,6 +17,8 @@ FEWEST_VARIANTS = 8
 LOWEST_HIT_RATE = 0.02
 MOST_AT_A_PLACE = 3
 """Different findings kept per check and place in the YAML."""
+LUCKY_SHARE = 0.02
+"""The share of variants below which an accepted guess is luck."""
 RUN_CODE = frozenset({"implementations", "properties"})
 """Checks that run code, and therefore use fewer seeds."""
 _NUMBER = re.compile(r"[-+]?\d[\d.,]*(?:e[-+]?\d+)?")
@@ -60,7 +62,8 @@ def _general(case: Case, check: str, at: tuple[str, ...], what: str, fix: str) -
 def group_findings(findings: Sequence[Finding], seeds: int, code_seeds: int) -> tuple[Finding, ...]:
     """Merges *findings* that differ only in their numbers; keeps the first, with its seed count.
 
-    *seeds* variants were checked, *code_seeds* of them by the checks that run code.
+    *seeds* variants were checked, *code_seeds* of them by the checks that run code. Drops guesses
+    that are accepted so rarely that nobody could count on them.
     """
     groups: dict[tuple[str, Location, str], list[Finding]] = {}
     for finding in findings:
@@ -69,9 +72,11 @@ def group_findings(findings: Sequence[Finding], seeds: int, code_seeds: int) -> 
     kept: list[Finding] = []
     places: dict[tuple[str, Location], int] = {}
     for (check, where, _), group in groups.items():
+        of = min(seeds, code_seeds) if check in RUN_CODE else seeds
+        hit = len({finding.seed for finding in group})
+        if check == "trivial-guess" and hit < LUCKY_SHARE * of:
+            continue
         places[check, where] = places.get((check, where), 0) + 1
         if places[check, where] <= MOST_AT_A_PLACE:
-            of = min(seeds, code_seeds) if check in RUN_CODE else seeds
-            hit = len({finding.seed for finding in group})
             kept.append(replace(group[0], seeds=hit, of=max(of, hit)))
     return tuple(kept)

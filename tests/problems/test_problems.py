@@ -166,7 +166,7 @@ def test_the_wheel_brings_bank_and_templates(tmp_path: Path) -> None:
     assert {p.name for p in (about / "licenses").iterdir()} == {"LICENSE", "CITATION.cff"}
     # Neither images nor pages of the repository are there to link to on an index.
     text = (about / "METADATA").read_text(encoding="utf-8")
-    assert "An automated grader for machine-learning-systems exams" in text
+    assert "systems-grader grades exams about machine-learning systems" in text
     assert re.findall(r"\]\((?!https?:|#)[^)]*\)", text) == []
 
 

@@ -248,6 +248,16 @@ def test_findings_that_differ_only_in_numbers_are_one_and_others_are_not() -> No
     assert len(group_findings(many, 1, 1)) == 3
 
 
+def test_a_guess_that_is_right_by_luck_is_no_finding() -> None:
+    where = Location("a.yaml", 3)
+    guesses = [
+        Finding(problem="a", check="trivial-guess", where=where, what=f"{n}", fix="f", seed=n)
+        for n in range(2)
+    ]
+    assert len(group_findings(guesses, seeds=100, code_seeds=3)) == 1
+    assert not group_findings(guesses, seeds=101, code_seeds=3)
+
+
 def test_a_sound_problem_is_remembered_until_something_changes(tmp_path: Path) -> None:
     bank = a_bank(tmp_path / "bank", SPEC, SOLUTION)
     file = cache_file()
