@@ -11,7 +11,7 @@ import math
 import os
 import stat
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from grader.runtime.worker.process_tree import list_threads
 
@@ -23,13 +23,18 @@ _LARGEST_ENTRY = 4096
 
 
 class DiskQuota:
-    """Allows *limit* bytes in the folder *root*."""
+    """Allows *limit* bytes in the folder *root*.
 
-    def __init__(self, root: str, limit: int):
+    *uid* is the owner of the folder if it is not this process's user; this process must then be
+    able to become that user for a moment.
+    """
+
+    def __init__(self, root: str, limit: int, uid: int | None = None):
         self.gone = False
         """Whether the folder has been removed or moved, so that nothing can be counted."""
         self._root = os.path.realpath(root)
         self._limit = limit
+        self._uid = uid
         self._device = os.stat(self._root).st_dev  # noqa: PTH116
         self._most_entries = max(limit // _LARGEST_ENTRY, 1000)
         self._next = 0.0
@@ -43,7 +48,8 @@ class DiskQuota:
         if began < self._next:
             return False
         # Twice, because a file that is moved meanwhile may be counted twice.
-        over = all(self._used_bytes(pids) > self._limit for _ in range(2))
+        with _as_user(self._uid):
+            over = all(self._used_bytes(pids) > self._limit for _ in range(2))
         now = time.monotonic()
         self._next = now + _SHARE * (now - began)
         self.gone = not os.path.lexists(self._root)
@@ -82,7 +88,7 @@ class DiskQuota:
     def _list_folder(self, path: str) -> list[os.DirEntry[str]]:
         """Returns the entries of a folder, after restoring its permissions if needed."""
         try:
-            if not os.access(path, os.R_OK | os.X_OK):
+            if not os.access(path, os.R_OK | os.X_OK, effective_ids=True):
                 self._unlock(path)
             return list(os.scandir(path))
         except (FileNotFoundError, NotADirectoryError):
@@ -110,3 +116,22 @@ class DiskQuota:
                         if about.st_dev == self._device and not about.st_nlink:
                             found[about.st_ino] = 512 * about.st_blocks
         return sum(found.values())
+
+
+@contextlib.contextmanager
+def _as_user(uid: int | None) -> Iterator[None]:
+    """Becomes another user, to whom the system shows that user's folders and open files.
+
+    In a container, root has neither of the capabilities that would show them.
+    """
+    if uid is None:
+        yield
+        return
+    user, group = os.geteuid(), os.getegid()
+    os.setegid(uid)  # both, or the open files are not shown
+    try:
+        os.seteuid(uid)
+        yield
+    finally:
+        os.seteuid(user)
+        os.setegid(group)

@@ -27,10 +27,11 @@ _KEPT = sum(
     1 << capability
     for capability in (
         syscalls.CAP_KILL,  # to interrupt and end a kernel that runs as another user
-        syscalls.CAP_SYS_PTRACE,  # to see how much memory it uses, and its open files
-        syscalls.CAP_DAC_READ_SEARCH,  # to look into its folder
+        syscalls.CAP_SYS_PTRACE,  # to see how much memory it uses
     )
 )
+# To look into its folder and at its open files, and to end all its processes, as its user.
+_KEPT_TO_SWITCH = 1 << syscalls.CAP_SETGID | 1 << syscalls.CAP_SETUID
 
 
 def serve(
@@ -55,9 +56,8 @@ def serve(
             os.close(file)
         syscalls.prctl(syscalls.PR_SET_DUMPABLE, 0)
         if plan["drop"]:
-            # As its user, it ends all processes of a kernel that has no pid namespace.
-            becomes_user = plan["view"] is None and start["uid"] is not None
-            syscalls.keep_capabilities(_KEPT | becomes_user << syscalls.CAP_SETUID)
+            switches = plan["view"] is None and start["uid"] is not None
+            syscalls.keep_capabilities(_KEPT | (_KEPT_TO_SWITCH if switches else 0))
         Watchdog(plan, start, line, pid, ready).run()
         status = 0
     except BaseException as error:  # noqa: BLE001  # reported: nobody sees what is printed here

@@ -31,7 +31,7 @@ class Watchdog:
         """The scratch directory if it is in memory."""
         self._quota: DiskQuota | None = None
         if plan["view"] is None:
-            self._quota = DiskQuota(start["root"], start["scratch_bytes"])
+            self._quota = DiskQuota(start["root"], start["scratch_bytes"], start["uid"])
         self._next = time.monotonic() + _LOOK_SECONDS
         self._line = line
         self._ready: int | None = ready
