@@ -14,6 +14,7 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("guards are for Linux", allow_module_level=True)
 
+from grader.runtime.worker import syscalls
 from grader.runtime.worker.disk_quota import DiskQuota
 
 MB = 1_000_000
@@ -144,3 +145,23 @@ def test_a_folder_that_is_not_there_any_more_is_gone(tmp_path: Path) -> None:
     folder.rename(tmp_path / "elsewhere")
     assert not space.is_exceeded([])
     assert space.gone
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give kernels other users")
+@pytest.mark.parametrize(("written", "exceeded"), [(0, False), (2 * LIMIT, True)])
+def test_root_of_a_container_looks_into_a_users_folder(written: int, exceeded: bool) -> None:
+    """Root there can become that user, but can't enter the folder as root."""
+    uid = 50_000
+    with tempfile.TemporaryDirectory() as made:
+        Path(made).chmod(0o755)
+        folder = Path(made) / "folder"
+        for each in (folder, folder / "work", folder / "wire"):
+            each.mkdir(0o700)
+        (folder / "work" / "file").write_bytes(b"x" * written)
+        for each in (folder, folder / "work", folder / "work" / "file"):
+            os.chown(each, uid, uid)
+        pid = os.fork()
+        if pid == 0:
+            syscalls.keep_capabilities(1 << syscalls.CAP_SETUID | 1 << syscalls.CAP_SETGID)
+            os._exit(DiskQuota(str(folder), LIMIT, uid).is_exceeded([]))
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == exceeded

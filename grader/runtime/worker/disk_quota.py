@@ -86,12 +86,15 @@ class DiskQuota:
         return total
 
     def _list_folder(self, path: str) -> list[os.DirEntry[str]]:
-        """Returns the entries of a folder, after restoring its permissions if needed."""
+        """Returns the entries of a folder, after restoring its permissions if needed.
+
+        None of a folder of the grader's, which the notebook can't write to.
+        """
         try:
             if not os.access(path, os.R_OK | os.X_OK, effective_ids=True):
                 self._unlock(path)
             return list(os.scandir(path))
-        except (FileNotFoundError, NotADirectoryError):
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
             return []
 
     def _unlock(self, path: str) -> None:
