@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -107,6 +108,7 @@ def given_values(variant: Variant) -> list[GivenValue]:
 
 def _cells(paper: Paper, templates: tuple[Path, ...], answers: Mapping[str, str]) -> Iterator[Cell]:
     yield Cell(type="markdown", id="title", source=_title(paper, templates))
+    yield from _tool_cells(paper, templates)
     for question in paper.questions:
         yield from _question(question, templates, answers)
     yield Cell(type="markdown", id="closing", source=_fill_shared(templates, "closing.md"))
@@ -134,6 +136,25 @@ def _title(paper: Paper, templates: tuple[Path, ...]) -> str:
     )
 
 
+def _tool_cells(paper: Paper, templates: tuple[Path, ...]) -> Iterator[Cell]:
+    """Yields the definitions that answers may use, each once, with their code hidden at first."""
+    tools: dict[str, str] = {}
+    for _, key in paper.named_keys():
+        tools |= tool_cells(key)
+    if tools:
+        yield Cell(type="markdown", id="tools", source=_fill_shared(templates, "tools.md"))
+    for name, source in tools.items():
+        text = f"#@title {_first_line(source)}\n{source.strip()}"
+        yield Cell(
+            type="code", id=_cell_id(f"tools-{name}"), source=text, metadata=_FOLDED | _GOES_ON
+        )
+
+
+def _first_line(source: str) -> str:
+    docstring = ast.get_docstring(ast.parse(source)) or ""
+    return docstring.partition("\n")[0].rstrip(".:")
+
+
 def _question(
     question: Question, templates: tuple[Path, ...], answers: Mapping[str, str]
 ) -> Iterator[Cell]:
@@ -153,11 +174,6 @@ def _question(
             assumptions=[fill(a, dice) for a in problem.assumptions],
         ),
     )
-    # The definitions that answers may use.
-    tools = {n: source for key in question.keys.values() for n, source in tool_cells(key).items()}
-    for tool, source in tools.items():
-        cell = _cell_id(f"q{number}-{tool}")
-        yield Cell(type="code", id=cell, source=source.strip("\n"), metadata=_GOES_ON)
     for index, (part_id, key) in enumerate(question.keys.items()):
         kind, name = kinds.find(key.part.kind), question.name(part_id)
         letter = part_letter(index)
