@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -144,15 +145,15 @@ def _tool_cells(paper: Paper, templates: tuple[Path, ...]) -> Iterator[Cell]:
     if tools:
         yield Cell(type="markdown", id="tools", source=_fill_shared(templates, "tools.md"))
     for name, source in tools.items():
-        text = f"#@title {_first_line(source)}\n{source.strip()}"
-        yield Cell(
-            type="code", id=_cell_id(f"tools-{name}"), source=text, metadata=_FOLDED | _GOES_ON
-        )
+        text = f"#@title {_subject(source)}\n{source.strip()}"
+        folded = {**_FOLDED, **_GOES_ON}
+        yield Cell(type="code", id=_cell_id(f"tools-{name}"), source=text, metadata=folded)
 
 
-def _first_line(source: str) -> str:
-    docstring = ast.get_docstring(ast.parse(source)) or ""
-    return docstring.partition("\n")[0].rstrip(".:")
+def _subject(source: str) -> str:
+    """Returns the start of a module's docstring, as a title."""
+    docstring = ast.get_docstring(ast.parse(source)) or "Definitions"
+    return re.split(r"[:.\n]", docstring)[0]
 
 
 def _question(
