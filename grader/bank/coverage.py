@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from grader.bank.heads import read_heads
 from grader.bank.index import BankIndex
+from grader.bank.listing import read_heads
 from grader.errors import SpecError
 
 

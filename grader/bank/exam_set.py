@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from grader.bank.shape import shape
@@ -17,8 +17,8 @@ _MOST_PROCESSES = 4096
 _ID = re.compile(r"[A-Za-z0-9]+(?:[-_.][A-Za-z0-9]+)*\Z")
 
 
-def load_exam(path: Path, known: Collection[str], searched: str = "") -> ExamSet:
-    """Returns the set in the YAML file at *path*; raises SpecErrors.
+def load_exam(path: Path, known: Collection[str], searched: str = "") -> tuple[ExamSet, Located]:
+    """Returns the set in the YAML file at *path*, and its data with locations; raises SpecErrors.
 
     *known* are the ids of problems that exist, and *searched* names the banks they come from.
     """
@@ -28,7 +28,7 @@ def load_exam(path: Path, known: Collection[str], searched: str = "") -> ExamSet
         what = f"the id '{exam.id}' is not the file name '{path.stem}'"
         fix = "make them the same, since sets are found by file name"
         raise SpecErrors((source.error(("id",), what, fix),))
-    return exam
+    return exam, source
 
 
 def exam_from(source: Located, known: Collection[str], searched: str = "") -> ExamSet:
@@ -48,8 +48,8 @@ def _check(
     if not _ID.match(exam.id):
         what, fix = f"'{exam.id}' is not a valid id", "use letters, digits and single hyphens"
         yield source.error(("id",), what, fix)
-    if not exam.problems:
-        fix = "list at least one problem"
+    if not exam.problems and exam.blueprint is None:
+        fix = "list at least one problem, or describe them in 'blueprint:'"
         yield source.error(("problems",), "the set has no problems", fix)
     if exam.processes is not None and not 1 <= exam.processes <= _MOST_PROCESSES:
         what = f"a notebook can't have {exam.processes} processes"
@@ -69,12 +69,26 @@ def _check(
 def _unknown(
     slot: Slot, source: Located, at: Path_, known: Collection[str], searched: str
 ) -> Iterator[SpecError]:
-    for name in slot.pool or (slot.problem,):
-        if name is not None and name not in known:
+    for name in slot.problem_ids:
+        if name not in known:
             close = nearest(name, known)
             what = f"there is no problem '{name}'" + (f" in {searched}" if searched else "")
             fix = "see `grader list`, or name another bank with --bank DIR or GRADER_BANK"
             yield source.error(at, what, f"did you mean '{close}'?" if close else fix)
+
+
+def _check_parts(slot: Slot, source: Located, at: Path_) -> Iterator[SpecError]:
+    if slot.problem and not isinstance(slot.parts, tuple):
+        fix = "write 'parts: [ID, …]'"
+        yield source.error(at, "'parts' of a problem should be a list of its parts", fix)
+    elif slot.pool and isinstance(slot.parts, tuple) and slot.parts:
+        fix = "write 'parts: {PROBLEM: [ID, …]}', or omit 'parts:'"
+        yield source.error(at, "'parts' of a pool should say of which problem they are", fix)
+    elif slot.pool and isinstance(slot.parts, Mapping):
+        for name in slot.parts:
+            if name not in slot.pool:
+                fix = "name a problem of the pool: " + ", ".join(slot.pool)
+                yield source.error((*at, name), f"'{name}' is not in this pool", fix, key=True)
 
 
 def _check_slot(slot: Slot, source: Located, at: Path_, seen: set[str]) -> Iterator[SpecError]:
@@ -82,15 +96,12 @@ def _check_slot(slot: Slot, source: Located, at: Path_, seen: set[str]) -> Itera
         fix = "write {problem: ID} or {pool: [ID, …], choose: 1}"
         yield source.error(at, "an entry must have either a problem or a pool", fix)
         return
-    if slot.pool and slot.parts:
-        what = "'parts' works only with a problem, not with a pool"
-        fix = "use 'problem:' instead of 'pool:', or omit 'parts:'"
-        yield source.error((*at, "parts"), what, fix)
-    for name in (slot.problem,) if slot.problem else slot.pool:
+    yield from _check_parts(slot, source, (*at, "parts"))
+    for name in slot.problem_ids:
         if name in seen:
             fix = "keep one of them, so that no student gets it twice"
             yield source.error(at, f"the problem '{name}' is in this set twice", fix)
-        seen.add(str(name))
+        seen.add(name)
     if slot.pool and not 1 <= slot.choose <= len(slot.pool):
         what = f"can't choose {slot.choose} from a pool of {len(slot.pool)}"
         yield source.error((*at, "choose"), what, f"choose 1 to {len(slot.pool)}")

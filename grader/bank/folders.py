@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+from grader.bank.blueprint import fill_blueprint
 from grader.bank.exam_set import load_exam
 from grader.bank.facts import BankFacts
 from grader.bank.families import declared_families
+from grader.bank.heads import Head, heads_of
 from grader.bank.index import BankIndex
 from grader.bank.problem import digest_of, load_problem
 from grader.bank.yaml12 import Located
@@ -24,6 +26,7 @@ class Bank(BankIndex):
     """Banks whose problems, sets and facts can be loaded."""
 
     _loaded: dict[str, tuple[Problem, Located]] = field(default_factory=dict, repr=False)
+    _heads: dict[str, Head] = field(default_factory=dict, repr=False)
 
     @cached_property
     def facts(self) -> BankFacts:
@@ -88,35 +91,59 @@ class Bank(BankIndex):
 
     def exam(self, wanted: str) -> ExamSet:
         """Returns the set with the id or YAML path *wanted*; raises SpecError or SetupError."""
-        exam, path = self._exam(wanted)
+        path = self.set_path(wanted)
+        exam, source = load_exam(path, self.paths, self.searched)
         for slot in exam.slots:
             self._check_parts(slot, path)
-        return exam
+        return exam if exam.blueprint is None else self._fill(exam, source)
+
+    def _fill(self, exam: ExamSet, source: Located) -> ExamSet:
+        """Returns the set with its blueprint filled; raises SpecErrors."""
+        listed = self.heads(exam.problem_ids)
+        home = Path(source.file).absolute().parent.parent.parent
+        return fill_blueprint(exam, source, self._heads_near(home).values(), listed)
+
+    def _heads_near(self, home: Path) -> Mapping[str, Head]:
+        """Returns the heads of the problems that a blueprint in the bank *home* draws from: those
+        of the named banks, or those of *home* if it is not one of them."""
+        own = {folder for folder in self.folders if folder.resolve() == home.resolve()}
+        if not own or own <= set(self.named):
+            return self.heads(self.listed)
+        inside = (n for n, path in self.paths.items() if path.parent.parent.parent in own)
+        return self.heads(inside)
+
+    def heads(self, names: Iterable[str]) -> Mapping[str, Head]:
+        """Returns the heads of the problems in *names*; raises SpecErrors with all errors."""
+        names = tuple(names)
+        heads, errors = heads_of(self, [n for n in names if n not in self._heads], self.problem)
+        if errors:
+            raise SpecErrors(errors)
+        self._heads.update({head.id: head for head in heads})
+        return {name: self._heads[name] for name in names}
 
     def _check_parts(self, slot: Slot, path: Path) -> None:
         """Raises SpecError for parts that do not exist, or that use a part that is not asked."""
-        if not slot.parts or not slot.problem:
-            return
-        parts = {p.id: p for p in self.problem(slot.problem).parts}
-        for name in slot.parts:
+        for problem in slot.problem_ids:
+            if slot.parts_of(problem):
+                self._check_chosen(problem, slot.parts_of(problem), path)
+
+    def _check_chosen(self, problem: str, chosen: tuple[str, ...], path: Path) -> None:
+        parts = {p.id: p for p in self.problem(problem).parts}
+        for name in chosen:
             if name not in parts:
                 close = nearest(name, parts)
                 raise SpecError(
-                    f"'{slot.problem}' has no part '{name}'",
+                    f"'{problem}' has no part '{name}'",
                     where=Location(str(path)),
                     fix=f"did you mean '{close}'?" if close else "it has: " + ", ".join(parts),
                 )
-            left_out = [u for u in parts[name].uses if u not in slot.parts]
+            left_out = [u for u in parts[name].uses if u not in chosen]
             if left_out:
                 raise SpecError(
-                    f"part '{name}' of '{slot.problem}' uses '{left_out[0]}', which is not asked",
+                    f"part '{name}' of '{problem}' uses '{left_out[0]}', which is not asked",
                     where=Location(str(path)),
                     fix=f"add '{left_out[0]}' to 'parts:'",
                 )
-
-    def _exam(self, wanted: str) -> tuple[ExamSet, Path]:
-        path = self.set_path(wanted)
-        return load_exam(path, self.paths, self.searched), path
 
 
 def _text_of(solution: Path) -> str:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from grader.bank.index import BankIndex
 from grader.bank.yaml12 import read_yaml
 from grader.errors import SpecError, SpecErrors
 from grader.model import Level, Problem
-
-if TYPE_CHECKING:
-    from grader.bank.folders import Bank
 
 _KEYS = {f.name for f in dataclasses.fields(Problem)} - {"solution"}
 _LEVELS = get_args(Level)
@@ -24,6 +21,17 @@ prediction short_text table true_false
 """
 _KINDS = frozenset(_NAMES.split())
 """The built-in kinds; other kinds are plug-ins or errors."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadPart:
+    """The listed fields of a part."""
+
+    id: str
+    kind: str
+    points: float = 1.0
+    minutes: float = 0.0
+    """The part's own minutes, or its share of the problem's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,42 +47,46 @@ class Head:
     """Total points of all parts."""
     topics: tuple[str, ...] = ()
     concepts: tuple[str, ...] = ()
-    parts: tuple[tuple[str, str], ...]
-    """Id and kind of each part."""
+    parts: tuple[HeadPart, ...]
 
 
-def read_heads(
-    bank: BankIndex, family: str | None = None
+def split_minutes(whole: float, parts: Sequence[tuple[float, float | None]]) -> tuple[float, ...]:
+    """Returns the minutes of each part of a problem that takes *whole* minutes.
+
+    *parts* are the points and the stated minutes, if any, of each part. The parts without stated
+    minutes share the rest in proportion to their points.
+
+    >>> split_minutes(20, [(4, 14), (1, None), (2, None)])
+    (14, 2.0, 4.0)
+    """
+    rest = whole - sum(minutes for _, minutes in parts if minutes is not None)
+    among = sum(points for points, minutes in parts if minutes is None)
+    return tuple(rest * points / among if minutes is None else minutes for points, minutes in parts)
+
+
+def heads_of(
+    bank: BankIndex, names: Iterable[str], load: Callable[[str], Problem]
 ) -> tuple[tuple[Head, ...], tuple[SpecError, ...]]:
-    """Returns the heads of all problems in the named banks, or of those in *family*, and the errors
-    in files whose head can't be read.
+    """Returns the heads of the problems in *names*, and the errors in files whose head can't be
+    read. *load* loads the problem of an id if its YAML is unusual.
 
     Expressions, texts and solutions are not checked, which would take twenty times as long;
     `grader verify` does that.
     """
     heads: list[Head] = []
     errors: list[SpecError] = []
-    loader: list[Bank] = []
-    for name in bank.listed:
-        if family is not None and bank.paths[name].parent.name != family:
-            continue
+    for name in names:
         try:
             path = bank.path(name)
-            heads.append(_plain_head(path, bank.families) or _loaded_head(bank, name, loader))
+            heads.append(_plain_head(path, bank.families) or _loaded_head(load(name)))
         except SpecErrors as wrong:
             errors += wrong.errors
         except SpecError as wrong:
             errors.append(wrong)
-    return tuple(heads), (*errors, *bank.faults())
+    return tuple(heads), tuple(errors)
 
 
-def _loaded_head(bank: BankIndex, name: str, loader: list[Bank]) -> Head:
-    """Returns the head of a problem with unusual YAML; raises SpecErrors if it is invalid."""
-    from grader.bank.folders import Bank
-
-    if not loader:
-        loader.append(Bank(bank.folders, bank.named))
-    problem = loader[0].problem(name)
+def _loaded_head(problem: Problem) -> Head:
     return Head(
         id=problem.id,
         title=problem.title,
@@ -84,7 +96,19 @@ def _loaded_head(bank: BankIndex, name: str, loader: list[Bank]) -> Head:
         points=sum(part.points for part in problem.parts),
         topics=problem.topics,
         concepts=problem.concepts,
-        parts=tuple((part.id, part.kind) for part in problem.parts),
+        parts=_head_parts(
+            problem.minutes, [(p.id, p.kind, p.points, p.minutes) for p in problem.parts]
+        ),
+    )
+
+
+def _head_parts(
+    whole: float, parts: Sequence[tuple[str, str, float, float | None]]
+) -> tuple[HeadPart, ...]:
+    shares = split_minutes(whole, [(points, minutes) for _, _, points, minutes in parts])
+    return tuple(
+        HeadPart(id=name, kind=kind, points=points, minutes=share)
+        for (name, kind, points, _), share in zip(parts, shares, strict=True)
     )
 
 
@@ -97,11 +121,12 @@ def _plain_head(path: Path, families: Collection[str]) -> Head | None:
     if not (parts and isinstance(parts, tuple) and all(_is_plain_part(p) for p in parts)):
         return None
     fields = {f.name: data[f.name] for f in dataclasses.fields(Head) if f.name in data}
-    fields["parts"] = tuple((p["id"], p["kind"]) for p in parts)
     fields["points"] = sum(float(p.get("points", 1)) for p in parts)
     if not _is_plain(fields, path, families):
         return None
-    return Head(**{**fields, "minutes": float(fields.get("minutes", 5))})
+    minutes = float(fields.get("minutes", 5))
+    listed = [(p["id"], p["kind"], float(p.get("points", 1)), p.get("minutes")) for p in parts]
+    return Head(**{**fields, "minutes": minutes, "parts": _head_parts(minutes, listed)})
 
 
 def _is_plain(fields: Mapping[str, Any], path: Path, families: Collection[str]) -> bool:
@@ -124,6 +149,7 @@ def _is_plain_part(part: object) -> bool:
         isinstance(part, dict)
         and all(_is_text(part.get(name)) for name in ("id", "kind", "ask"))
         and _is_positive(part.get("points", 1.0))
+        and _is_positive(part.get("minutes", 1.0))
         and part["kind"] in _KINDS
     )
 

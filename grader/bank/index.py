@@ -15,6 +15,8 @@ from grader.errors import Location, SetupError, SpecError, SpecErrors
 from grader.model import FAMILIES
 from grader.registry import nearest
 
+_OF_SETS = {"problems", "blueprint"}
+"""Keys that sets have, and problems don't."""
 _OWN = "the bank that comes with the package"
 
 
@@ -155,6 +157,13 @@ class BankIndex:
         if not files:
             self._missing("problem", wanted, self._files)
         return files[0]
+
+    def is_set(self, wanted: str) -> bool:
+        """Returns whether *wanted*, an id or a path to YAML, is a set rather than a problem."""
+        if not wanted.endswith((".yaml", ".yml")):
+            return wanted in self.set_paths and wanted not in self._files
+        data = read_yaml(Path(wanted)).data
+        return isinstance(data, dict) and "parts" not in data and bool(_OF_SETS & data.keys())
 
     def set_path(self, wanted: str) -> Path:
         """Returns the file of the set *wanted*, an id or a path to YAML; raises SetupError."""

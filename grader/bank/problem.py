@@ -175,6 +175,16 @@ def _check(problem: Problem, source: Located, families: Collection[str]) -> list
     return errors
 
 
+def _check_minutes(problem: Problem, source: Located) -> Iterator[SpecError]:
+    """Yields an error if the minutes that parts state do not fit those of the problem."""
+    stated = [part.minutes for part in problem.parts if part.minutes is not None]
+    rest = problem.minutes - sum(stated)
+    if stated and (rest <= 0 if len(stated) < len(problem.parts) else abs(rest) > 0.01):
+        what = f"the parts state {sum(stated):g} minutes, but the problem takes {problem.minutes:g}"
+        fix = "correct one of them; parts without 'minutes:' share the rest by points"
+        yield source.error(("minutes",), what, fix)
+
+
 def _check_ids(problem: Problem, source: Located) -> Iterator[SpecError]:
     if not _PROBLEM_ID.match(problem.id):
         fix = "use lowercase letters, digits and single hyphens, such as 'kv-cache-size'"
@@ -182,6 +192,7 @@ def _check_ids(problem: Problem, source: Located) -> Iterator[SpecError]:
     if problem.minutes <= 0:
         what = f"a problem can't take {problem.minutes:g} minutes"
         yield source.error(("minutes",), what, "give the time that a student needs, in minutes")
+    yield from _check_minutes(problem, source)
     seen: set[str] = set()
     for index, part in enumerate(problem.parts):
         at = ("parts", index, "id")
@@ -193,6 +204,9 @@ def _check_ids(problem: Problem, source: Located) -> Iterator[SpecError]:
         if part.points <= 0:
             what = f"a part can't be worth {part.points:g} points"
             yield source.error((*at[:-1], "points"), what, "use more than 0")
+        if part.minutes is not None and part.minutes <= 0:
+            what = f"a part can't take {part.minutes:g} minutes"
+            yield source.error((*at[:-1], "minutes"), what, "use more than 0, or omit 'minutes:'")
         for used in part.uses:
             if used not in seen:
                 close = nearest(used, seen)

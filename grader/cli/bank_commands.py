@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from grader.bank.coverage import Coverage
+    from grader.bank.folders import Bank
     from grader.bank.heads import Head
     from grader.errors import SpecError
 
@@ -34,8 +35,8 @@ def list_command(family: str | None, sets: bool, banks: tuple[str, ...], as_json
     """
     if sets:
         return _list_sets(banks, as_json=as_json)
-    from grader.bank.heads import read_heads
     from grader.bank.index import BankIndex
+    from grader.bank.listing import read_heads
 
     bank = BankIndex.open(banks)
     if family:
@@ -58,7 +59,7 @@ def _head_data(head: Head) -> dict[str, object]:
         "points": head.points,
         "topics": list(head.topics),
         "concepts": list(head.concepts),
-        "parts": [{"id": part, "kind": kind} for part, kind in head.parts],
+        "parts": [{"id": part.id, "kind": part.kind} for part in head.parts],
     }
 
 
@@ -89,7 +90,7 @@ def _list_sets(banks: tuple[str, ...], *, as_json: bool) -> int:
     if as_json:
         print_json([{"id": e.id, "title": e.title, "problems": list(e.problem_ids)} for e in exams])
     else:
-        rows = [(e.id, str(sum(s.choose for s in e.slots)), e.title) for e in exams]
+        rows = [(e.id, str(sum(s.asked for s in e.slots)), e.title) for e in exams]
         click.echo(table(("set", "problems", "title"), rows, right=(1,)))
     return _print_errors(errors)
 
@@ -108,6 +109,7 @@ def _print_errors(errors: Sequence[SpecError]) -> int:
         "grader show kv-cache-size",
         "grader show kv-cache-size --seed 7 --key",
         "grader show mybank/problems/numerics/ulp.yaml",
+        "grader show midterm",
     ),
 )
 @click.argument("problem", metavar="ID")
@@ -123,14 +125,19 @@ def _print_errors(errors: Sequence[SpecError]) -> int:
 @bank_option
 @json_option
 def show_command(problem: str, seed: int, key: bool, banks: tuple[str, ...], as_json: bool) -> None:
-    """Show one variant of a problem as a student sees it.
+    """Show one variant of a problem as a student sees it, or the table of a set.
 
-    ID is a problem's id or a path to its YAML file.
+    ID is the id of a problem or a set, or a path to its YAML file. The table of a set has its
+    problems, minutes, points, families, levels, and concepts, and compares 200 papers.
     """
     from grader.bank.folders import Bank
     from grader.release.rendering import preview
 
-    shown = preview(Bank.open(banks), problem, seed)
+    bank = Bank.open(banks)
+    if bank.is_set(problem):
+        _show_set(bank, problem, as_json=as_json)
+        return
+    shown = preview(bank, problem, seed)
     if as_json:
         print_json(shown.as_data(key=key))
         return
@@ -142,6 +149,19 @@ def show_command(problem: str, seed: int, key: bool, banks: tuple[str, ...], as_
         Console().print(Markdown(text))
     else:
         click.echo(text)
+
+
+def _show_set(bank: Bank, wanted: str, *, as_json: bool) -> None:
+    from grader.release.composition import composition
+
+    found = composition(bank, wanted)
+    if as_json:
+        print_json(found.as_data())
+        return
+    from grader.cli.set_table import set_text
+
+    topics = {name: concept.get("topic", "") for name, concept in bank.concepts().items()}
+    click.echo(set_text(found, topics))
 
 
 @click.command("coverage", epilog=examples("grader coverage", "grader coverage --missing --json"))

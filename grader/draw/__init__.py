@@ -1,7 +1,7 @@
 """Draws variants, with keys, from problems and seeds, and papers from releases and students."""
 
 from grader.draw.fault import DrawError, format_numbers
-from grader.draw.paper import iter_questions, paper, points_of, standalone_paper
+from grader.draw.paper import iter_chosen, iter_questions, paper, points_of, standalone_paper
 from grader.draw.parameters import choices_of
 from grader.draw.plan import MAX_DRAWS
 from grader.draw.variant import draw
@@ -14,6 +14,7 @@ __all__ = [
     "draw",
     "draw_below",
     "format_numbers",
+    "iter_chosen",
     "iter_questions",
     "order",
     "paper",

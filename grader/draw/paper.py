@@ -34,7 +34,7 @@ def paper(
                 number=number,
                 variant=draw(problem, seed, release.facts, numbers.get(problem.id)),
                 points=points_of(problem, slot),
-                pooled=bool(slot.pool) and slot.choose < len(slot.pool),
+                pooled=slot.asked < len(slot.problem_ids),
             )
         )
     return Paper(student=student, exam=release.exam, release=release.id, questions=tuple(questions))
@@ -43,17 +43,22 @@ def paper(
 def iter_questions(release: Release, seat: str) -> Iterator[tuple[int, Slot, Problem]]:
     """Yields the number, the slot, and the problem of each question for a seat, without drawing
     it."""
-    problems = (
-        (slot, one) for slot in release.exam.slots for one in _choose_problems(slot, release, seat)
-    )
+    problems = iter_chosen(release.exam, release.private_key, seat)
     for number, (slot, problem_id) in enumerate(problems, start=1):
         yield number, slot, release.problems[problem_id]
 
 
-def _choose_problems(slot: Slot, release: Release, seat: str) -> tuple[str, ...]:
+def iter_chosen(exam: ExamSet, private_key: bytes, seat: str) -> Iterator[tuple[Slot, str]]:
+    """Yields the slot and the problem's id of each question that a seat gets of *exam*."""
+    for slot in exam.slots:
+        for problem_id in _choose_problems(slot, private_key, seat):
+            yield slot, problem_id
+
+
+def _choose_problems(slot: Slot, private_key: bytes, seat: str) -> tuple[str, ...]:
     if slot.problem:
         return (slot.problem,)
-    seed = seed_for(release.private_key, seat, "pool/" + "/".join(slot.pool))
+    seed = seed_for(private_key, seat, "pool/" + "/".join(slot.pool))
     taken = order(seed, "pool", len(slot.pool))[: slot.choose]
     # In the set's order: students differ only in which problems they get.
     return tuple(slot.pool[i] for i in sorted(taken))
@@ -62,7 +67,7 @@ def _choose_problems(slot: Slot, release: Release, seat: str) -> tuple[str, ...]
 def points_of(problem: Problem, slot: Slot) -> dict[str, float]:
     """Returns the points of each part of the slot: its own, or scaled so that the sum is the
     slot's."""
-    asked = [p for p in problem.parts if not slot.parts or p.id in slot.parts]
+    asked = [p for p in problem.parts if slot.asks(problem.id, p.id)]
     if slot.points is None:
         return {p.id: round(p.points, 6) for p in asked}
     own, points, before = sum(p.points for p in asked), dict[str, float](), 0.0

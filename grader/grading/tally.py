@@ -46,10 +46,9 @@ def pooled_numbers(exam: ExamSet) -> frozenset[int]:
     found: set[int] = set()
     number = 1
     for slot in exam.slots:
-        count = 1 if slot.problem else slot.choose
-        if slot.problem is None and slot.choose < len(slot.pool):
-            found.update(range(number, number + count))
-        number += count
+        if slot.asked < len(slot.problem_ids):
+            found.update(range(number, number + slot.asked))
+        number += slot.asked
     return frozenset(found)
 
 

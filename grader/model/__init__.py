@@ -28,6 +28,7 @@ from grader.model.paper import (
 )
 from grader.model.spec import (
     FAMILIES,
+    Blueprint,
     Carry,
     ExamSet,
     Expr,

@@ -148,6 +148,9 @@ class Part(Strict):
     kind: str
     ask: Text
     points: float = 1.0
+    minutes: float | None = None
+    """The expected time for this part; parts without it share the rest of the problem's minutes in
+    proportion to their points."""
     uses: tuple[str, ...] = ()
     """Earlier parts whose answers this part's expressions name."""
     carry: Carry = field(default_factory=Carry)
@@ -195,10 +198,59 @@ class Slot(Strict):
     problem: str | None = None
     pool: tuple[str, ...] = ()
     choose: int = 1
-    parts: tuple[str, ...] = ()
-    """The parts of the problem to ask; all parts if empty."""
+    parts: tuple[str, ...] | Mapping[str, tuple[str, ...]] = ()
+    """The parts of the problem to ask, or for a pool, the parts by problem. All parts of a problem
+    that has none here."""
     points: float | None = None
     """The points of each problem of this slot in this set; defaults to the problem's points."""
+
+    @property
+    def problem_ids(self) -> tuple[str, ...]:
+        """The ids of the problems that this slot may ask."""
+        return (self.problem,) if self.problem else self.pool
+
+    @property
+    def asked(self) -> int:
+        """How many problems a student gets from this slot."""
+        return 1 if self.problem else self.choose
+
+    def parts_of(self, problem: str) -> tuple[str, ...]:
+        """Returns the ids of the parts of *problem* to ask; empty for all parts."""
+        if isinstance(self.parts, tuple):
+            return self.parts
+        return tuple(self.parts.get(problem, ()))
+
+    def asks(self, problem: str, part: str) -> bool:
+        """Returns whether students who get *problem* from this slot are asked *part*."""
+        chosen = self.parts_of(problem)
+        return not chosen or part in chosen
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blueprint(Strict):
+    """What the papers of a set have in common; the bank's problems fill it."""
+
+    minutes: float
+    """The time that the questions of a paper take together."""
+    points: float
+    """The points of every paper, exactly."""
+    questions: int | None = None
+    """The number of questions of every paper; any number if None."""
+    families: Mapping[str, Share] = field(default_factory=dict)
+    """The share of the points that each family has; any families if empty."""
+    levels: Mapping[Level, Share] = field(default_factory=dict)
+    """The share of the points that each level has; any levels if empty."""
+    topics: tuple[str, ...] = ()
+    """Draw only problems with at least one of these topics; any topics if empty."""
+    code: bool | None = None
+    """False excludes problems with code or measurements, and true draws only those."""
+    exclude: tuple[str, ...] = ()
+    """The ids of problems that are not drawn."""
+    tolerance: Share = 0.1
+    """How far the minutes may be off, as a share of them, and each share, as a share of all
+    points."""
+    seed: int = 0
+    """Another seed fills the blueprint with other problems."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,13 +259,16 @@ class ExamSet(Strict):
 
     id: str
     title: str
-    problems: tuple[str | Slot, ...]
+    problems: tuple[str | Slot, ...] = ()
     minutes: float | None = None
     instructions: Text = ""
     variables: Mapping[str, str] = field(default_factory=dict)
     """Environment variables that every notebook of the set runs with."""
     processes: int | None = None
     """Limit on processes and threads of each notebook at a time; None uses the default."""
+    blueprint: Blueprint | None = None
+    """What the bank's problems fill the set with when it is loaded from a bank; a release has the
+    result in `problems`."""
 
     @property
     def slots(self) -> tuple[Slot, ...]:
@@ -223,5 +278,4 @@ class ExamSet(Strict):
     @property
     def problem_ids(self) -> tuple[str, ...]:
         """The ids of all problems that a student may get, without duplicates, in order."""
-        ids = (i for slot in self.slots for i in ((slot.problem,) if slot.problem else slot.pool))
-        return tuple(dict.fromkeys(ids))
+        return tuple(dict.fromkeys(i for slot in self.slots for i in slot.problem_ids))

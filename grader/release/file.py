@@ -186,7 +186,7 @@ def _parse(data: Mapping[str, Any], file: Path) -> Release:
 
 # Fields added to sets later. With their defaults, they are not part of a release's id, so that
 # older releases still load.
-_SINCE_FIRST = ("variables", "processes")
+_SINCE_FIRST = ("variables", "processes", "blueprint")
 
 
 def _identity_data(exam: ExamSet) -> Any:

@@ -137,10 +137,9 @@ class Papers:
         names: dict[str, None] = {}
         number = 1
         for slot in self.release.exam.slots:
-            ids = (slot.problem,) if slot.problem else slot.pool
-            for _ in range(1 if slot.problem else slot.choose):
-                for problem in (self.release.problems[i] for i in ids if i):
-                    asked = (p.id for p in problem.parts if not slot.parts or p.id in slot.parts)
+            for _ in range(slot.asked):
+                for problem in (self.release.problems[i] for i in slot.problem_ids):
+                    asked = (p.id for p in problem.parts if slot.asks(problem.id, p.id))
                     names.update(dict.fromkeys(f"q{number}_{part}" for part in asked))
                 number += 1
         return tuple(names)

@@ -14,8 +14,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from grader.bank.folders import Bank
-from grader.bank.heads import read_heads
 from grader.bank.index import BankIndex
+from grader.bank.listing import read_heads
 from grader.cli import grader
 from tests.helpers.banks import SET, SOLUTION, SPEC, a_bank
 
@@ -79,10 +79,10 @@ def test_the_list_agrees_with_what_is_loaded() -> None:
     bank = Bank.open()
     heads, errors = read_heads(bank)
     assert not errors
-    assert [(h.id, h.title, h.family, h.level, h.minutes, h.points, h.topics, h.concepts, h.parts)
-            for h in heads] == [
+    assert [(h.id, h.title, h.family, h.level, h.minutes, h.points, h.topics, h.concepts,
+             tuple((x.id, x.kind, x.points) for x in h.parts)) for h in heads] == [
         (p.id, p.title, p.family, p.level, p.minutes, sum(x.points for x in p.parts), p.topics,
-         p.concepts, tuple((x.id, x.kind) for x in p.parts))
+         p.concepts, tuple((x.id, x.kind, x.points) for x in p.parts))
         for p in bank.problems()
     ]  # fmt: skip
 

@@ -109,9 +109,9 @@ def _require_paper(out: Path) -> None:
         return
     old = load_release(file)
     for slot in old.exam.slots:
-        names = (slot.problem,) if slot.problem else slot.pool
-        asked = (part for name in names for part in old.problems[name].parts)
-        if any(needs_computer(p.kind) for p in asked if not slot.parts or p.id in slot.parts):
+        problems = (old.problems[name] for name in slot.problem_ids)
+        asked = (p for one in problems for p in one.parts if slot.asks(one.id, p.id))
+        if any(needs_computer(part.kind) for part in asked):
             raise SetupError(
                 "the existing release has parts that need a computer",
                 where=str(file),
@@ -150,7 +150,7 @@ def answerable_on_paper(
 
 def _filter_problem(slot: Slot, bank: Bank) -> tuple[Slot | None, list[str]]:
     problem = bank.problem(str(slot.problem))
-    asked = [p for p in problem.parts if not slot.parts or p.id in slot.parts]
+    asked = [p for p in problem.parts if slot.asks(problem.id, p.id)]
     kept = [p for p in asked if not needs_computer(p.kind)]
     lost = [f"{problem.id}/{p.id} ({p.kind})" for p in asked if p not in kept]
     if not lost:
@@ -168,7 +168,11 @@ def _filter_pool(slot: Slot, bank: Bank) -> tuple[Slot | None, list[str]]:
     kept = tuple(
         name
         for name in slot.pool
-        if not any(needs_computer(part.kind) for part in bank.problem(name).parts)
+        if not any(
+            needs_computer(part.kind)
+            for part in bank.problem(name).parts
+            if slot.asks(name, part.id)
+        )
     )
     lost = [f"{name} (of a pool)" for name in slot.pool if name not in kept]
     if len(kept) < slot.choose:

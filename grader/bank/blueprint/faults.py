@@ -1,0 +1,150 @@
+"""Says why a bank can't fill a blueprint, and what would help."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from grader.bank.blueprint.groups import Group
+from grader.bank.blueprint.search import Groups, iter_papers
+from grader.bank.blueprint.totals import Bounds, Totals
+from grader.bank.yaml12 import Located, Path_
+from grader.errors import SpecError
+from grader.model import dice
+
+_ORDERS = 20
+"""The orders in which problems are added up to estimate what the bank has."""
+_PAPERS = 8
+"""The papers that are looked at when a requirement is left out."""
+_NO_LIMIT = float("inf")
+_GENERAL = "raise 'tolerance:', or add problems to the bank"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unfilled:
+    """A blueprint that no paper fits."""
+
+    source: Located
+    groups: Groups
+    start: Totals
+    """What the set lists."""
+    bounds: Bounds
+    seed: bytes
+
+    def error(self) -> SpecError:
+        """Returns the error, at the key of the blueprint that is hardest to meet."""
+        if not self.groups:
+            fix = "allow more 'families:', 'levels:' or 'topics:', or omit 'code:'"
+            return self._error((), "the bank has no problem that fits this blueprint", fix)
+        found = next(self._short(), None) or next(self._at_odds(), None)
+        if found is not None:
+            return found
+        what = "no paper has these minutes, points, and shares together"
+        return self._error((), what, _GENERAL)
+
+    def _error(self, path: Path_, what: str, fix: str) -> SpecError:
+        return self.source.error(("blueprint", *path), what, fix)
+
+    def _short(self) -> Iterator[SpecError]:
+        """Yields errors for requirements that the bank has too few points for."""
+        longest = [found[0] for found in self.groups.values()]
+        start, bounds = self.start, self.bounds
+        for name, (low, _) in bounds.families.items():
+            of_family = [group for group in longest if group.family == name]
+            yield from self._lacking(("families", name), low, start.families, of_family)
+        for name, (low, _) in bounds.levels.items():
+            of_level = [group for group in longest if group.level == name]
+            yield from self._lacking(("levels", name), low, start.levels, of_level)
+        yield from self._lacking(("points",), bounds.points, {"points": start.points}, longest)
+
+    def _lacking(
+        self, path: Path_, low: float, points: Mapping[str, float], longest: Sequence[Group]
+    ) -> Iterator[SpecError]:
+        """Yields an error if *longest* has too few points for what is asked at *path*."""
+        name = str(path[-1])
+        have = points.get(name, 0.0) + self._supply(longest)
+        if have < low:
+            of = f" of '{name}'" if len(path) > 1 else ""
+            what = f"one paper can have {have:g} points{of}, not {low:g}"
+            fix = f"add problems{of} on other concepts, ask for fewer points, or allow more code"
+            yield self._error(path, what, fix)
+
+    def _supply(self, longest: Sequence[Group]) -> float:
+        """Returns about how many points one paper can have from *longest*, with at most one of
+        them on a concept."""
+        most = 0.0
+        for number in range(_ORDERS):
+            concepts, points = self.start.concepts, 0.0
+            for index in dice.order(self.seed, f"supply/{number}", len(longest)):
+                if not longest[index].concepts & concepts:
+                    concepts |= longest[index].concepts
+                    points += longest[index].points
+            most = max(most, points)
+        return most
+
+    def _at_odds(self) -> Iterator[SpecError]:
+        """Yields errors for single requirements without which there would be papers."""
+        bounds = self.bounds
+        low, high = bounds.minutes
+        if papers := self._papers(replace(bounds, minutes=(0.0, _NO_LIMIT))):
+            times = [totals.minutes for totals in papers]
+            what = (
+                f"papers with these points and shares take {_span(times)} minutes, not "
+                f"{low:.1f} to {high:.1f}"
+            )
+            fix = "change 'minutes:' or 'points:', or raise 'tolerance:'"
+            yield self._error(("minutes",), what, fix)
+        if papers := self._papers(replace(bounds, questions=None)):
+            what = f"papers with these points and shares have {_numbers(papers)} questions"
+            yield self._error(("questions",), what, "change 'questions:', or omit it")
+        yield from self._wrong_shares("levels", replace(bounds, levels={}), bounds.levels)
+        yield from self._wrong_shares("families", replace(bounds, families={}), bounds.families)
+
+    def _wrong_shares(
+        self, key: str, bounds: Bounds, wanted: Mapping[str, tuple[float, float]]
+    ) -> Iterator[SpecError]:
+        papers = self._papers(bounds) if wanted else []
+        if not papers:
+            return
+        shares = [paper.families if key == "families" else paper.levels for paper in papers]
+        closest = min(shares, key=lambda points: max(_gaps(points, wanted).values()))
+        gaps = _gaps(closest, wanted)
+        name = max(gaps, key=lambda name: gaps[name])
+        low, high = (points / bounds.points for points in wanted[name])
+        have = closest.get(name, 0.0) / bounds.points
+        what = (
+            f"the closest paper has {have:.0%} of its points in '{name}', "
+            f"not {low:.0%} to {high:.0%}"
+        )
+        fix = f"add problems of '{name}' that fit, change its share, or raise 'tolerance:'"
+        yield self._error((key, name), what, fix)
+
+    def _papers(self, bounds: Bounds) -> list[Totals]:
+        found = iter_papers(self.groups, self.start, bounds, self.seed)
+        papers = []
+        for paper in islice(found, _PAPERS):
+            totals = self.start
+            for group in paper:
+                totals = totals.plus(group)
+            papers.append(totals)
+        return papers
+
+
+def _gaps(
+    points: Mapping[str, float], wanted: Mapping[str, tuple[float, float]]
+) -> dict[str, float]:
+    """Returns how many points each share is off its bounds."""
+    return {
+        name: max(low - points.get(name, 0.0), points.get(name, 0.0) - high, 0.0)
+        for name, (low, high) in wanted.items()
+    }
+
+
+def _span(numbers: list[float]) -> str:
+    low, high = f"{min(numbers):.1f}", f"{max(numbers):.1f}"
+    return low if low == high else f"{low} to {high}"
+
+
+def _numbers(papers: list[Totals]) -> str:
+    return " or ".join(str(number) for number in sorted({paper.questions for paper in papers}))

@@ -1,0 +1,103 @@
+"""Fills the blueprint of a set: from heads of problems to the entries of the set."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import get_args
+
+from grader.bank.blueprint.faults import Unfilled
+from grader.bank.blueprint.groups import Group, group_in_slot, leading_groups
+from grader.bank.blueprint.pools import Pool, variety, widen
+from grader.bank.blueprint.search import Groups, iter_papers
+from grader.bank.blueprint.totals import Totals, bounds_of
+from grader.bank.heads import Head
+from grader.bank.yaml12 import Located
+from grader.errors import SpecErrors
+from grader.model import Blueprint, ExamSet, Level
+
+_COMPARED = 12
+"""Of that many papers, the best is used."""
+_EXACTNESS = 10.0
+"""How much of the variety a paper gives up to be closer to the blueprint."""
+_LEVELS = get_args(Level)
+
+
+def fill_blueprint(
+    exam: ExamSet, source: Located, heads: Iterable[Head], listed: Mapping[str, Head]
+) -> ExamSet:
+    """Returns *exam* with entries that fill its blueprint, after those that it lists.
+
+    The entries are drawn from *heads*; *listed* are the heads of the problems that the set lists.
+    The result depends only on these and on the blueprint. Raises SpecErrors if the blueprint can't
+    be filled.
+    """
+    blueprint = exam.blueprint
+    if blueprint is None:
+        return exam
+    start = _listed_totals(exam, listed)
+    groups = eligible(blueprint, heads, listed)
+    bounds = bounds_of(blueprint)
+    seed = hashlib.sha256(f"blueprint/{exam.id}/{blueprint.seed}".encode()).digest()
+    papers = list(islice(iter_papers(groups, start, bounds, seed), _COMPARED))
+    if not papers:
+        unfilled = Unfilled(source=source, groups=groups, start=start, bounds=bounds, seed=seed)
+        raise SpecErrors((unfilled.error(),))
+    filled = [widen(paper, groups, start, bounds, seed) for paper in papers]
+    best = max(filled, key=lambda pools: _merit(pools, start, blueprint))
+    pools = sorted(best, key=lambda pool: _place(pool, blueprint))
+    return replace(exam, problems=(*exam.problems, *(pool.slot() for pool in pools)))
+
+
+def eligible(blueprint: Blueprint, heads: Iterable[Head], listed: Mapping[str, Head]) -> Groups:
+    """Returns what *blueprint* may ask of each problem, without those that the set lists."""
+    found: dict[str, tuple[Group, ...]] = {}
+    for head in heads:
+        if (
+            head.id not in listed
+            and head.id not in blueprint.exclude
+            and (not blueprint.families or head.family in blueprint.families)
+            and (not blueprint.levels or head.level in blueprint.levels)
+            and (not blueprint.topics or set(blueprint.topics) & set(head.topics))
+        ):
+            found[head.id] = leading_groups(head, code=blueprint.code)
+    return {name: groups for name, groups in found.items() if groups}
+
+
+def _listed_totals(exam: ExamSet, listed: Mapping[str, Head]) -> Totals:
+    """Returns the totals of the entries that the set lists; of a pool, the average."""
+    totals = Totals()
+    for slot in exam.slots:
+        before = totals.questions
+        for name in slot.problem_ids:
+            group = group_in_slot(listed[name], slot)
+            totals = totals.plus(group, slot.asked / len(slot.problem_ids))
+        totals = replace(totals, questions=before + slot.asked)
+    return totals
+
+
+def _merit(pools: Sequence[Pool], start: Totals, blueprint: Blueprint) -> float:
+    """Returns how good *pools* are: their variety, less how far they are off the blueprint."""
+    totals = start
+    for pool in pools:
+        totals = totals.plus(pool.groups[0])
+    off = abs(totals.minutes / blueprint.minutes - 1)
+    for shares, points in (
+        (blueprint.families, totals.families),
+        (blueprint.levels, totals.levels),
+    ):
+        off += sum(
+            abs(points.get(name, 0.0) / blueprint.points - share) for name, share in shares.items()
+        )
+    return variety(pools) - _EXACTNESS * off
+
+
+def _place(pool: Pool, blueprint: Blueprint) -> tuple[int, str, int, str]:
+    """Returns the sort key of a question: families as the blueprint lists them, then easy levels
+    first."""
+    group = pool.groups[0]
+    families = list(blueprint.families)
+    first = families.index(group.family) if group.family in families else 0
+    return first, group.family, _LEVELS.index(group.level), group.problem

@@ -1,0 +1,75 @@
+"""What can be one question of a paper: a problem, or its leading parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from grader.bank.heads import Head
+from grader.kinds import kinds
+from grader.model import Slot
+
+_LEAST = 0.5
+"""The least share of a problem's points that stands for the problem."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """The parts of one problem that a paper asks."""
+
+    problem: str
+    parts: tuple[str, ...]
+    """The ids of the parts; empty for the whole problem."""
+    family: str
+    level: str
+    minutes: float
+    points: float
+    concepts: frozenset[str]
+
+
+def leading_groups(head: Head, *, code: bool | None) -> tuple[Group, ...]:
+    """Returns the whole problem, and its leading parts with at least half of the points, the
+    longest first.
+
+    Leading parts never use or mention a part that is left out. If *code* is True, each group has a
+    part with code or a measurement; if it is False, problems with such parts have no group.
+    """
+    coded = [needs_computer(part.kind) for part in head.parts]
+    if code is False and any(coded):
+        return ()
+    counts = range(len(head.parts), 0, -1)
+    groups = (_group(head, count) for count in counts if not code or any(coded[:count]))
+    return tuple(group for group in groups if group.points >= _LEAST * head.points)
+
+
+def _group(head: Head, count: int) -> Group:
+    first = head.parts[:count]
+    return Group(
+        problem=head.id,
+        parts=() if count == len(head.parts) else tuple(part.id for part in first),
+        family=head.family,
+        level=head.level,
+        minutes=sum(part.minutes for part in first),
+        points=round(sum(part.points for part in first), 6),
+        concepts=frozenset(head.concepts),
+    )
+
+
+def group_in_slot(head: Head, slot: Slot) -> Group:
+    """Returns what *slot* asks of the problem, with the slot's points."""
+    asked = [part for part in head.parts if slot.asks(head.id, part.id)]
+    points = sum(part.points for part in asked) if slot.points is None else slot.points
+    return Group(
+        problem=head.id,
+        parts=slot.parts_of(head.id),
+        family=head.family,
+        level=head.level,
+        minutes=sum(part.minutes for part in asked),
+        points=round(points, 6),
+        concepts=frozenset(head.concepts),
+    )
+
+
+def needs_computer(kind: str) -> bool:
+    """Returns whether answers of that kind are executed or measured."""
+    found = kinds.find(kind)
+    return found.needs_solution or found.is_measured

@@ -1,0 +1,95 @@
+"""Turns one paper into pools, so that students get different problems of the same weight."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from grader.bank.blueprint.groups import Group
+from grader.bank.blueprint.search import Groups
+from grader.bank.blueprint.totals import Bounds, Totals
+from grader.model import Slot, dice
+
+_LONGER = 1.1
+"""How many times as long as the shortest group of a pool the longest may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Groups that stand for one another: the same family, level and points, and about the same
+    minutes."""
+
+    groups: tuple[Group, ...]
+
+    @property
+    def minutes(self) -> tuple[float, float]:
+        """The minutes of the shortest and of the longest group."""
+        times = [group.minutes for group in self.groups]
+        return min(times), max(times)
+
+    @property
+    def concepts(self) -> frozenset[str]:
+        """The concepts of all groups."""
+        return frozenset().union(*(group.concepts for group in self.groups))
+
+    def takes(self, group: Group) -> bool:
+        """Returns whether *group* can stand for the groups of this pool."""
+        one = self.groups[0]
+        low, high = self.minutes
+        return (
+            (group.family, group.level) == (one.family, one.level)
+            and math.isclose(group.points, one.points)
+            and max(high, group.minutes) <= _LONGER * min(low, group.minutes)
+        )
+
+    def slot(self) -> Slot:
+        """Returns the pool as an entry of a set."""
+        if len(self.groups) == 1:
+            return Slot(problem=self.groups[0].problem, parts=self.groups[0].parts)
+        return Slot(
+            pool=tuple(group.problem for group in self.groups),
+            parts={group.problem: group.parts for group in self.groups if group.parts},
+        )
+
+
+def widen(
+    paper: Sequence[Group], groups: Groups, start: Totals, bounds: Bounds, seed: bytes
+) -> tuple[Pool, ...]:
+    """Returns a pool for each question of *paper*.
+
+    Whatever is drawn from the pools keeps to *bounds*, and no two of them share a concept.
+    """
+    pools = [Pool((group,)) for group in paper]
+    used = {group.problem for group in paper}
+    names = sorted(set(groups) - used)
+    for index in dice.order(seed, "widen", len(names)):
+        fits = list(_places(groups[names[index]], pools, start, bounds))
+        if fits:
+            _, place, group = min(fits, key=lambda fit: fit[:2])
+            members = (*pools[place].groups, group)
+            pools[place] = Pool(tuple(sorted(members, key=lambda member: member.problem)))
+    return tuple(pools)
+
+
+def _places(
+    choices: Sequence[Group], pools: Sequence[Pool], start: Totals, bounds: Bounds
+) -> Iterator[tuple[int, int, Group]]:
+    """Yields the size and the number of each pool that can take one of *choices*."""
+    low = start.minutes + sum(pool.minutes[0] for pool in pools)
+    high = start.minutes + sum(pool.minutes[1] for pool in pools)
+    for place, pool in enumerate(pools):
+        others = [other.concepts for number, other in enumerate(pools) if number != place]
+        blocked = start.concepts.union(*others)
+        for group in choices:
+            if not pool.takes(group) or group.concepts & blocked:
+                continue
+            shortest = low - max(0.0, pool.minutes[0] - group.minutes)
+            longest = high + max(0.0, group.minutes - pool.minutes[1])
+            if bounds.minutes[0] <= shortest and longest <= bounds.minutes[1]:
+                yield len(pool.groups), place, group
+
+
+def variety(pools: Sequence[Pool]) -> float:
+    """Returns the logarithm of how many papers can be drawn from *pools*."""
+    return sum(math.log(len(pool.groups)) for pool in pools)

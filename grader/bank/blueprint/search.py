@@ -1,0 +1,68 @@
+"""Searches for a paper that keeps to the bounds of a blueprint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from grader.bank.blueprint.groups import Group
+from grader.bank.blueprint.totals import Bounds, Totals
+from grader.model import dice
+
+_ATTEMPTS = 150
+_STEPS = 400
+"""The groups that one attempt tries before it gives up."""
+
+Groups = Mapping[str, tuple[Group, ...]]
+"""What can be asked of each problem, by its id."""
+
+
+def iter_papers(
+    groups: Groups, start: Totals, bounds: Bounds, seed: bytes
+) -> Iterator[tuple[Group, ...]]:
+    """Yields papers that extend *start* within *bounds*, with at most one problem on a concept.
+
+    Each attempt takes the problems in another order and goes back where they don't fit. The papers
+    depend only on the arguments; an attempt without success yields nothing.
+    """
+    names = sorted(groups)
+    wanted = bounds.points / bounds.questions if bounds.questions else None
+    choices = {name: _in_order(groups[name], wanted) for name in names}
+    for attempt in range(_ATTEMPTS):
+        order = dice.order(seed, f"attempt/{attempt}", len(names))
+        paper = _Attempt([choices[names[i]] for i in order], bounds).extend(start, 0)
+        if paper is not None:
+            yield paper
+
+
+def _in_order(groups: Sequence[Group], wanted: float | None) -> tuple[Group, ...]:
+    """Returns the groups of a problem in the order to try: those with about *wanted* points first,
+    or else the longest first."""
+    if wanted is None:
+        return tuple(groups)
+    return tuple(sorted(groups, key=lambda group: abs(group.points - wanted)))
+
+
+@dataclass
+class _Attempt:
+    problems: list[tuple[Group, ...]]
+    bounds: Bounds
+    steps: int = _STEPS
+
+    def extend(self, totals: Totals, first: int) -> tuple[Group, ...] | None:
+        """Returns groups that complete *totals*, from the problems after *first*."""
+        if self.bounds.accept(totals):
+            return ()
+        for index in range(first, len(self.problems)):
+            for group in self.problems[index]:
+                if self.steps == 0:
+                    return None
+                self.steps -= 1
+                if group.concepts & totals.concepts:
+                    break  # all groups of a problem have its concepts
+                after = totals.plus(group)
+                if self.bounds.allow(after):
+                    rest = self.extend(after, index + 1)
+                    if rest is not None:
+                        return (group, *rest)
+        return None

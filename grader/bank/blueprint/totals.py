@@ -1,0 +1,104 @@
+"""Adds up the questions of a paper, and compares the sum with a blueprint."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from grader.bank.blueprint.groups import Group
+from grader.model import Blueprint
+
+_EXACT = 1e-6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """The questions of a paper, added up."""
+
+    questions: int = 0
+    minutes: float = 0.0
+    points: float = 0.0
+    families: Mapping[str, float] = field(default_factory=dict)
+    """The points of each family."""
+    levels: Mapping[str, float] = field(default_factory=dict)
+    """The points of each level."""
+    concepts: frozenset[str] = frozenset()
+
+    def plus(self, group: Group, weight: float = 1.0) -> Totals:
+        """Returns the totals with *group* added, or with the share *weight* of it."""
+        points = weight * group.points
+        return Totals(
+            questions=self.questions + 1,
+            minutes=self.minutes + weight * group.minutes,
+            points=self.points + points,
+            families={
+                **self.families,
+                group.family: self.families.get(group.family, 0.0) + points,
+            },
+            levels={**self.levels, group.level: self.levels.get(group.level, 0.0) + points},
+            concepts=self.concepts | group.concepts,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What a blueprint allows the totals of a paper to be."""
+
+    points: float
+    minutes: tuple[float, float]
+    families: Mapping[str, tuple[float, float]]
+    """The fewest and the most points of each family; any families if empty."""
+    levels: Mapping[str, tuple[float, float]]
+    """The fewest and the most points of each level; any levels if empty."""
+    questions: int | None
+
+    def allow(self, totals: Totals) -> bool:
+        """Returns whether a paper may continue from *totals*."""
+        left = self.points - totals.points
+        if left < -_EXACT or totals.minutes > self.minutes[1] + _EXACT:
+            return False
+        if self.questions is not None and totals.questions > self.questions - (left > _EXACT):
+            return False
+        return _fits(self.families, totals.families, left) and _fits(
+            self.levels, totals.levels, left
+        )
+
+    def accept(self, totals: Totals) -> bool:
+        """Returns whether a paper may end with *totals*, which `allow` allows."""
+        return (
+            abs(self.points - totals.points) <= _EXACT
+            and totals.minutes >= self.minutes[0] - _EXACT
+            and self.questions in (None, totals.questions)
+        )
+
+
+def _fits(
+    bounds: Mapping[str, tuple[float, float]], points: Mapping[str, float], left: float
+) -> bool:
+    """Returns whether no share is exceeded, and *left* more points can fill those that lack."""
+    lacking = 0.0
+    for name, (low, high) in bounds.items():
+        have = points.get(name, 0.0)
+        if have > high + _EXACT:
+            return False
+        lacking += max(0.0, low - have)
+    return lacking <= left + _EXACT
+
+
+def bounds_of(blueprint: Blueprint) -> Bounds:
+    """Returns the bounds that *blueprint* states."""
+    off, points = blueprint.tolerance, blueprint.points
+
+    def around(shares: Mapping[str, float]) -> dict[str, tuple[float, float]]:
+        return {
+            name: (max(0.0, share - off) * points, min(1.0, share + off) * points)
+            for name, share in shares.items()
+        }
+
+    return Bounds(
+        points=points,
+        minutes=(blueprint.minutes * (1 - off), blueprint.minutes * (1 + off)),
+        families=around(blueprint.families),
+        levels=around({str(level): share for level, share in blueprint.levels.items()}),
+        questions=blueprint.questions,
+    )

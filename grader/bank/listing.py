@@ -1,0 +1,32 @@
+"""Lists the problems of a bank without loading them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from grader.bank.heads import Head, heads_of
+from grader.bank.index import BankIndex
+from grader.errors import SpecError
+
+if TYPE_CHECKING:
+    from grader.bank.folders import Bank
+    from grader.model import Problem
+
+
+def read_heads(
+    bank: BankIndex, family: str | None = None
+) -> tuple[tuple[Head, ...], tuple[SpecError, ...]]:
+    """Returns the heads of all problems in the named banks, or of those in *family*, and the errors
+    in files whose head can't be read, as `heads_of` does."""
+    loader: list[Bank] = []
+
+    def load(name: str) -> Problem:
+        from grader.bank.folders import Bank
+
+        if not loader:
+            loader.append(Bank(bank.folders, bank.named))
+        return loader[0].problem(name)
+
+    names = [name for name in bank.listed if family in (None, bank.paths[name].parent.name)]
+    heads, errors = heads_of(bank, names, load)
+    return heads, (*errors, *bank.faults())

@@ -1,0 +1,129 @@
+"""Prints what a set consists of, for `grader show SET`."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from grader.cli.options import table
+from grader.words import counted, points
+
+if TYPE_CHECKING:
+    from grader.bank.blueprint import Group
+    from grader.release.composition import Composition, Entry, Range
+
+_WIDTH = 100
+_SAME = 0.005
+"""Shares and numbers that differ less look the same."""
+
+
+_LONGER = 1.05
+"""Expected times are estimates; a paper that takes more than this many times what the set allows is
+too long."""
+
+
+def set_text(found: Composition, topics: Mapping[str, str]) -> str:
+    """Returns the composition as text. *topics* maps concepts to their topics."""
+    blocks = [
+        _title(found),
+        _entries_table(found),
+        _ranges_table(found),
+        "\n".join(_conclusions(found)),
+        "\n".join(_concept_lines(found, topics)),
+    ]
+    return "\n\n".join(block for block in blocks if block)
+
+
+def _title(found: Composition) -> str:
+    exam = found.exam
+    limit = "" if exam.minutes is None else f", {exam.minutes:g} minutes"
+    return f"{exam.title} ({exam.id}){limit}"
+
+
+def _entries_table(found: Composition) -> str:
+    rows = [row for entry in found.entries for row in _entry_rows(entry)]
+    header = ("question", "problem", "min", "points", "family", "level", "parts")
+    return table(header, rows, right=(2, 3))
+
+
+def _entry_rows(entry: Entry) -> Iterator[tuple[str, ...]]:
+    last = entry.first + entry.asked - 1
+    number = f"{entry.first}" if last == entry.first else f"{entry.first}-{last}"
+    if entry.asked < len(entry.groups):
+        number += f" ({entry.asked} of {len(entry.groups)})"
+    for index, group in enumerate(entry.groups):
+        yield ("" if index else number, *_group_cells(group))
+
+
+def _group_cells(group: Group) -> tuple[str, ...]:
+    parts = ", ".join(group.parts) or "all"
+    minutes, worth = f"{group.minutes:.1f}", points(group.points)
+    return group.problem, minutes, worth, group.family, group.level, parts
+
+
+def _ranges_table(found: Composition) -> str:
+    wanted = found.exam.blueprint
+    rows = [
+        ("questions", *map(points, found.questions), points(wanted and wanted.questions)),
+        ("minutes", *map(_minutes, found.minutes), points(wanted and wanted.minutes)),
+        ("points", *map(points, found.points), points(wanted and wanted.points)),
+    ]
+    for shares, targets in (
+        (found.families, wanted.families if wanted else {}),
+        (found.levels, {str(k): v for k, v in wanted.levels.items()} if wanted else {}),
+    ):
+        for name, share in shares.items():
+            target = f"{targets[name]:.0%}" if name in targets else ""
+            rows.append((name, *(f"{value:.0%}" for value in share), target))
+    header = ("of 200 papers", "lowest", "highest", "blueprint")
+    columns = 4 if wanted else 3
+    return table(header[:columns], [row[:columns] for row in rows], right=(1, 2, 3)[: columns - 1])
+
+
+def _minutes(value: float) -> str:
+    return f"{value:.1f}"
+
+
+def _conclusions(found: Composition) -> Iterator[str]:
+    same = [name for name, pair in (("points", found.points),) if _is_same(pair)]
+    if all(_is_same(pair) for pair in found.families.values()):
+        same.append("shares of the families")
+    if all(_is_same(pair) for pair in found.levels.values()):
+        same.append("shares of the levels")
+    low, high = found.minutes
+    if _is_same(found.minutes):
+        yield f"Every paper takes {low:.1f} minutes."
+    else:
+        more = (high - low) / low
+        yield f"The longest paper takes {more:.1%} more minutes than the shortest."
+    if same:
+        yield f"All papers have the same {_listed(same)}."
+    limit = found.exam.minutes
+    if limit is not None and high > _LONGER * limit:
+        yield f"The set allows {limit:g} minutes, but a paper can take {high:.1f}."
+    if found.on_one_concept > 1:
+        yield f"Up to {found.on_one_concept} problems of a paper cite the same concept."
+    elif found.concepts:
+        yield "No two problems of a paper cite the same concept."
+
+
+def _is_same(pair: Range) -> bool:
+    return pair[1] - pair[0] < _SAME
+
+
+def _listed(words: list[str]) -> str:
+    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else words[0]
+
+
+def _concept_lines(found: Composition, topics: Mapping[str, str]) -> Iterator[str]:
+    if not found.concepts:
+        return
+    by_topic: dict[str, list[str]] = {}
+    for concept in found.concepts:
+        by_topic.setdefault(topics.get(concept, "unknown"), []).append(concept)
+    listed = ", ".join(f"{topic} ({', '.join(ids)})" for topic, ids in sorted(by_topic.items()))
+    yield f"{counted(len(found.concepts), 'concept')}:"
+    yield from textwrap.wrap(
+        listed, _WIDTH, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False
+    )

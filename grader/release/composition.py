@@ -1,0 +1,147 @@
+"""What a set consists of, and how much the papers of its students differ."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from grader.bank.blueprint import Group, Totals, group_in_slot
+from grader.bank.folders import Bank
+from grader.draw import iter_chosen
+from grader.model import ExamSet, Slot
+
+PAPERS = 200
+"""The number of sample papers that a composition compares."""
+_KEY = hashlib.sha256(b"composition").digest()
+
+Range = tuple[float, float]
+"""The lowest and the highest value over the sample papers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """An entry of the set, and what it may ask."""
+
+    first: int
+    """The number of its first question."""
+    asked: int
+    """How many of the groups a student gets."""
+    groups: tuple[Group, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Composition:
+    """The entries of a set, and the ranges over `PAPERS` sample papers."""
+
+    exam: ExamSet
+    entries: tuple[Entry, ...]
+    questions: Range
+    minutes: Range
+    points: Range
+    families: Mapping[str, Range]
+    """The share of each family in the points of a paper."""
+    levels: Mapping[str, Range]
+    """The share of each level in the points of a paper."""
+    concepts: tuple[str, ...]
+    """The ids of the concepts that any problem of the set cites, sorted."""
+    on_one_concept: int
+    """The most problems of one paper that cite the same concept."""
+
+    def as_data(self) -> dict[str, object]:
+        """Returns the composition as plain data for `--json`."""
+        return {
+            "id": self.exam.id,
+            "title": self.exam.title,
+            "minutes_allowed": self.exam.minutes,
+            "entries": [
+                {
+                    "first": entry.first,
+                    "asked": entry.asked,
+                    "groups": [_group_data(group) for group in entry.groups],
+                }
+                for entry in self.entries
+            ],
+            "papers": PAPERS,
+            "questions": list(self.questions),
+            "minutes": list(self.minutes),
+            "points": list(self.points),
+            "families": {name: list(share) for name, share in self.families.items()},
+            "levels": {name: list(share) for name, share in self.levels.items()},
+            "concepts": list(self.concepts),
+            "most_problems_on_one_concept": self.on_one_concept,
+        }
+
+
+def _group_data(group: Group) -> dict[str, object]:
+    return {
+        "problem": group.problem,
+        "parts": list(group.parts),
+        "minutes": round(group.minutes, 2),
+        "points": group.points,
+        "family": group.family,
+        "level": group.level,
+        "concepts": sorted(group.concepts),
+    }
+
+
+def composition(bank: Bank, wanted: str) -> Composition:
+    """Returns the composition of the set *wanted*; raises SpecError or SetupError.
+
+    Problems are not drawn, so that errors in their expressions are not found.
+    """
+    exam = bank.exam(wanted)
+    heads = bank.heads(exam.problem_ids)
+    groups = {
+        name: group_in_slot(heads[name], slot) for slot in exam.slots for name in slot.problem_ids
+    }
+    papers = [
+        tuple(groups[name] for _, name in iter_chosen(exam, _KEY, f"student-{number}"))
+        for number in range(PAPERS)
+    ]
+    totals = [_total(paper) for paper in papers]
+    return Composition(
+        exam=exam,
+        entries=tuple(_entries(exam.slots, groups)),
+        questions=_range(one.questions for one in totals),
+        minutes=_range(one.minutes for one in totals),
+        points=_range(one.points for one in totals),
+        families=_shares([(one.families, one.points) for one in totals]),
+        levels=_shares([(one.levels, one.points) for one in totals]),
+        concepts=tuple(sorted({c for group in groups.values() for c in group.concepts})),
+        on_one_concept=max(_on_one_concept(paper) for paper in papers),
+    )
+
+
+def _entries(slots: Iterable[Slot], groups: Mapping[str, Group]) -> list[Entry]:
+    entries, number = [], 1
+    for slot in slots:
+        members = tuple(groups[name] for name in slot.problem_ids)
+        entries.append(Entry(first=number, asked=slot.asked, groups=members))
+        number += slot.asked
+    return entries
+
+
+def _total(paper: Iterable[Group]) -> Totals:
+    total = Totals()
+    for group in paper:
+        total = total.plus(group)
+    return total
+
+
+def _range(values: Iterable[float]) -> Range:
+    rounded = [round(value, 4) for value in values]
+    return min(rounded), max(rounded)
+
+
+def _shares(papers: Sequence[tuple[Mapping[str, float], float]]) -> dict[str, Range]:
+    names = sorted({name for points, _ in papers for name in points})
+    return {
+        name: _range(points.get(name, 0.0) / total for points, total in papers) for name in names
+    }
+
+
+def _on_one_concept(paper: Iterable[Group]) -> int:
+    counts = Counter(concept for group in paper for concept in group.concepts)
+    return max(counts.values(), default=0)
