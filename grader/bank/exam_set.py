@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
+from grader.bank.blueprint.checks import check_numbers
 from grader.bank.shape import shape
 from grader.bank.yaml12 import Located, Path_, read_yaml
 from grader.errors import SpecError, SpecErrors
@@ -55,6 +56,8 @@ def _check(
         what = f"a notebook can't have {exam.processes} processes"
         fix = f"write a number from 1 to {_MOST_PROCESSES}, or omit 'processes:'"
         yield source.error(("processes",), what, fix)
+    if exam.blueprint is not None:
+        yield from check_numbers(exam.blueprint, source)
     for name in exam.variables:
         if not _VARIABLE.match(name):
             what = f"'{name}' is not a valid name of an environment variable"

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from grader.bank.blueprint import fill_blueprint
+from grader.bank.blueprint.checks import check_names
 from grader.bank.exam_set import load_exam
 from grader.bank.facts import BankFacts
 from grader.bank.families import declared_families
@@ -17,7 +18,7 @@ from grader.bank.problem import digest_of, load_problem
 from grader.bank.yaml12 import Located
 from grader.errors import Location, SpecError, SpecErrors
 from grader.kinds import kinds
-from grader.model import ExamSet, Problem, Slot
+from grader.model import Blueprint, ExamSet, Problem, Slot
 from grader.registry import nearest
 
 
@@ -95,13 +96,17 @@ class Bank(BankIndex):
         exam, source = load_exam(path, self.paths, self.searched)
         for slot in exam.slots:
             self._check_parts(slot, path)
-        return exam if exam.blueprint is None else self._fill(exam, source)
+        blueprint = exam.blueprint
+        return exam if blueprint is None else self._fill(exam, blueprint, source)
 
-    def _fill(self, exam: ExamSet, source: Located) -> ExamSet:
+    def _fill(self, exam: ExamSet, blueprint: Blueprint, source: Located) -> ExamSet:
         """Returns the set with its blueprint filled; raises SpecErrors."""
         listed = self.heads(exam.problem_ids)
-        home = Path(source.file).absolute().parent.parent.parent
-        return fill_blueprint(exam, source, self._heads_near(home).values(), listed)
+        heads = self._heads_near(Path(source.file).absolute().parent.parent.parent).values()
+        wrong = tuple(check_names(blueprint, source, heads, self.families, self.paths))
+        if wrong:
+            raise SpecErrors(wrong)
+        return fill_blueprint(exam, blueprint, source, heads, listed)
 
     def _heads_near(self, home: Path) -> Mapping[str, Head]:
         """Returns the heads of the problems that a blueprint in the bank *home* draws from: those

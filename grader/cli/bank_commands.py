@@ -135,6 +135,8 @@ def show_command(problem: str, seed: int, key: bool, banks: tuple[str, ...], as_
 
     bank = Bank.open(banks)
     if bank.is_set(problem):
+        if key:
+            raise click.UsageError("--key is only for problems; for a set, see `grader key --help`")
         _show_set(bank, problem, as_json=as_json)
         return
     shown = preview(bank, problem, seed)

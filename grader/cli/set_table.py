@@ -18,11 +18,6 @@ _SAME = 0.005
 """Shares and numbers that differ less look the same."""
 
 
-_LONGER = 1.05
-"""Expected times are estimates; a paper that takes more than this many times what the set allows is
-too long."""
-
-
 def set_text(found: Composition, topics: Mapping[str, str]) -> str:
     """Returns the composition as text. *topics* maps concepts to their topics."""
     blocks = [
@@ -100,7 +95,7 @@ def _conclusions(found: Composition) -> Iterator[str]:
     if same:
         yield f"All papers have the same {_listed(same)}."
     limit = found.exam.minutes
-    if limit is not None and high > _LONGER * limit:
+    if limit is not None and high > limit + _SAME:
         yield f"The set allows {limit:g} minutes, but a paper can take {high:.1f}."
     if found.on_one_concept > 1:
         yield f"Up to {found.on_one_concept} problems of a paper cite the same concept."

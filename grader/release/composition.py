@@ -6,11 +6,12 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 from grader.bank.blueprint import Group, Totals, group_in_slot
 from grader.bank.folders import Bank
 from grader.draw import iter_chosen
-from grader.model import ExamSet, Slot
+from grader.model import ExamSet, Level, Slot
 
 PAPERS = 200
 """The number of sample papers that a composition compares."""
@@ -108,7 +109,7 @@ def composition(bank: Bank, wanted: str) -> Composition:
         minutes=_range(one.minutes for one in totals),
         points=_range(one.points for one in totals),
         families=_shares([(one.families, one.points) for one in totals]),
-        levels=_shares([(one.levels, one.points) for one in totals]),
+        levels=_in_order(_shares([(one.levels, one.points) for one in totals])),
         concepts=tuple(sorted({c for group in groups.values() for c in group.concepts})),
         on_one_concept=max(_on_one_concept(paper) for paper in papers),
     )
@@ -140,6 +141,10 @@ def _shares(papers: Sequence[tuple[Mapping[str, float], float]]) -> dict[str, Ra
     return {
         name: _range(points.get(name, 0.0) / total for points, total in papers) for name in names
     }
+
+
+def _in_order(levels: Mapping[str, Range]) -> dict[str, Range]:
+    return {name: levels[name] for name in get_args(Level) if name in levels}
 
 
 def _on_one_concept(paper: Iterable[Group]) -> int:

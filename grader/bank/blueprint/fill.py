@@ -26,20 +26,21 @@ _LEVELS = get_args(Level)
 
 
 def fill_blueprint(
-    exam: ExamSet, source: Located, heads: Iterable[Head], listed: Mapping[str, Head]
+    exam: ExamSet,
+    blueprint: Blueprint,
+    source: Located,
+    heads: Iterable[Head],
+    listed: Mapping[str, Head],
 ) -> ExamSet:
-    """Returns *exam* with entries that fill its blueprint, after those that it lists.
+    """Returns *exam* with entries that fill *blueprint*, after those that it lists.
 
     The entries are drawn from *heads*; *listed* are the heads of the problems that the set lists.
-    The result depends only on these and on the blueprint. Raises SpecErrors if the blueprint can't
-    be filled.
+    The result depends only on these and on the blueprint's seed. Raises SpecErrors if the bank
+    can't fill the blueprint.
     """
-    blueprint = exam.blueprint
-    if blueprint is None:
-        return exam
     start = _listed_totals(exam, listed)
     groups = eligible(blueprint, heads, listed)
-    bounds = bounds_of(blueprint)
+    bounds = bounds_of(blueprint, exam.minutes)
     seed = hashlib.sha256(f"blueprint/{exam.id}/{blueprint.seed}".encode()).digest()
     papers = list(islice(iter_papers(groups, start, bounds, seed), _COMPARED))
     if not papers:

@@ -85,19 +85,20 @@ def _fits(
     return lacking <= left + _EXACT
 
 
-def bounds_of(blueprint: Blueprint) -> Bounds:
-    """Returns the bounds that *blueprint* states."""
+def bounds_of(blueprint: Blueprint, limit: float | None = None) -> Bounds:
+    """Returns the bounds that *blueprint* states, and that no paper takes over *limit* minutes."""
     off, points = blueprint.tolerance, blueprint.points
+    low, high = blueprint.minutes * (1 - off), blueprint.minutes * (1 + off)
 
     def around(shares: Mapping[str, float]) -> dict[str, tuple[float, float]]:
         return {
-            name: (max(0.0, share - off) * points, min(1.0, share + off) * points)
+            name: (max(share / 2, share - off) * points, min(1.0, share + off) * points)
             for name, share in shares.items()
         }
 
     return Bounds(
         points=points,
-        minutes=(blueprint.minutes * (1 - off), blueprint.minutes * (1 + off)),
+        minutes=(low, high if limit is None else min(high, limit)),
         families=around(blueprint.families),
         levels=around({str(level): share for level, share in blueprint.levels.items()}),
         questions=blueprint.questions,

@@ -1,0 +1,69 @@
+"""Checks a blueprint before it is filled."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from grader.bank.families import family_fix
+from grader.bank.heads import Head
+from grader.bank.yaml12 import Located
+from grader.errors import SpecError
+from grader.model import Blueprint
+from grader.registry import nearest
+
+_AT = "blueprint"
+_ROUNDING = 0.005
+
+
+def check_numbers(blueprint: Blueprint, source: Located) -> Iterator[SpecError]:
+    """Yields errors in the numbers and shares of *blueprint*."""
+    for name in ("minutes", "points", "questions"):
+        number = getattr(blueprint, name)
+        if number is not None and number <= 0:
+            what = f"'{name}' can't be {number:g}"
+            yield source.error((_AT, name), what, "write a number greater than 0")
+    shares: tuple[tuple[str, Mapping[str, float]], ...] = (
+        ("families", blueprint.families),
+        ("levels", {str(level): share for level, share in blueprint.levels.items()}),
+    )
+    for key, found in shares:
+        total = sum(found.values())
+        if found and abs(total - 1) > _ROUNDING:
+            what = f"the shares of '{key}' add up to {total:.0%}"
+            yield source.error((_AT, key), what, "change them so that they add up to 100%")
+        for name, share in found.items():
+            if share == 0:
+                what, fix = f"'{name}' has no share", f"omit '{name}', so that it is not drawn"
+                yield source.error((_AT, key, name), what, fix)
+
+
+def check_names(
+    blueprint: Blueprint,
+    source: Located,
+    heads: Iterable[Head],
+    families: Collection[str],
+    known: Collection[str],
+) -> Iterator[SpecError]:
+    """Yields errors for families, topics, and problems of *blueprint* that do not exist.
+
+    *heads* are those of the problems that it may draw, *families* those of the banks, and *known*
+    the ids of all problems.
+    """
+    for name in blueprint.families:
+        if name not in families:
+            what = f"there is no family '{name}'"
+            yield source.error((_AT, "families", name), what, family_fix(name, families), key=True)
+    topics = {topic for head in heads for topic in head.topics}
+    for index, name in enumerate(blueprint.topics):
+        if name not in topics:
+            what = f"no problem has the topic '{name}'"
+            yield source.error((_AT, "topics", index), what, _near(name, topics, "--json"))
+    for index, name in enumerate(blueprint.exclude):
+        if name not in known:
+            what = f"there is no problem '{name}'"
+            yield source.error((_AT, "exclude", index), what, _near(name, known))
+
+
+def _near(name: str, known: Collection[str], option: str = "") -> str:
+    close = nearest(name, known)
+    return f"did you mean '{close}'?" if close else f"see `{f'grader list {option}'.strip()}`"
