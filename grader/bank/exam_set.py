@@ -57,7 +57,7 @@ def _check(
         fix = f"write a number from 1 to {_MOST_PROCESSES}, or omit 'processes:'"
         yield source.error(("processes",), what, fix)
     if exam.blueprint is not None:
-        yield from check_numbers(exam.blueprint, source)
+        yield from check_numbers(exam.blueprint, exam.minutes, source)
     for name in exam.variables:
         if not _VARIABLE.match(name):
             what = f"'{name}' is not a valid name of an environment variable"

@@ -15,8 +15,13 @@ _AT = "blueprint"
 _ROUNDING = 0.005
 
 
-def check_numbers(blueprint: Blueprint, source: Located) -> Iterator[SpecError]:
-    """Yields errors in the numbers and shares of *blueprint*."""
+def check_numbers(
+    blueprint: Blueprint, limit: float | None, source: Located
+) -> Iterator[SpecError]:
+    """Yields errors in the numbers and shares of *blueprint*, in a set of *limit* minutes."""
+    if limit is not None and limit < blueprint.minutes * (1 - blueprint.tolerance):
+        what = f"papers of {blueprint.minutes:g} minutes don't fit in the {limit:g} of the set"
+        yield source.error((_AT, "minutes"), what, "change one of them")
     for name in ("minutes", "points", "questions"):
         number = getattr(blueprint, name)
         if number is not None and number <= 0:

@@ -11,7 +11,7 @@ from grader.bank.blueprint.search import Groups, iter_papers
 from grader.bank.blueprint.totals import Bounds, Totals
 from grader.bank.yaml12 import Located, Path_
 from grader.errors import SpecError
-from grader.model import dice
+from grader.model import Blueprint, dice
 
 _ORDERS = 20
 """The orders in which problems are added up to estimate what the bank has."""
@@ -21,10 +21,20 @@ _NO_LIMIT = float("inf")
 _GENERAL = "raise 'tolerance:', or add problems to the bank"
 
 
+@dataclass(frozen=True, slots=True)
+class _Lack:
+    """Points that a paper can have for the requirement at *path*, and that it needs."""
+
+    path: tuple[str, ...]
+    have: float
+    need: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unfilled:
     """A blueprint that no paper fits."""
 
+    blueprint: Blueprint
     source: Located
     groups: Groups
     start: Totals
@@ -37,7 +47,7 @@ class Unfilled:
         if not self.groups:
             fix = "allow more 'families:', 'levels:' or 'topics:', or omit 'code:'"
             return self._error((), "the bank has no problem that fits this blueprint", fix)
-        found = next(self._short(), None) or next(self._at_odds(), None)
+        found = self._short() or next(self._at_odds(), None)
         if found is not None:
             return found
         what = "no paper has these minutes, points, and shares together"
@@ -46,29 +56,31 @@ class Unfilled:
     def _error(self, path: Path_, what: str, fix: str) -> SpecError:
         return self.source.error(("blueprint", *path), what, fix)
 
-    def _short(self) -> Iterator[SpecError]:
-        """Yields errors for requirements that the bank has too few points for."""
+    def _short(self) -> SpecError | None:
+        """Returns the error for what the bank has too few points for; None if there is nothing."""
+        lacks = [lack for lack in self._lacks() if lack.have < lack.need]
+        if not lacks:
+            return None
+        worst = max(lacks, key=lambda lack: 1 - lack.have / lack.need)
+        of = f" of '{worst.path[-1]}'" if len(worst.path) > 1 else ""
+        what = f"a paper can have {worst.have:.3g} points{of}, but needs {worst.need:.3g}"
+        allow = ", or omit 'code:'" if self.blueprint.code is not None else ""
+        fix = f"add problems{of} on other concepts to the bank, or ask for less{allow}"
+        return self._error(worst.path, what, fix)
+
+    def _lacks(self) -> Iterator[_Lack]:
+        """Yields what each requirement needs, and what the bank has for it."""
         longest = [found[0] for found in self.groups.values()]
         start, bounds = self.start, self.bounds
-        for name, (low, _) in bounds.families.items():
-            of_family = [group for group in longest if group.family == name]
-            yield from self._lacking(("families", name), low, start.families, of_family)
         for name, (low, _) in bounds.levels.items():
             of_level = [group for group in longest if group.level == name]
-            yield from self._lacking(("levels", name), low, start.levels, of_level)
-        yield from self._lacking(("points",), bounds.points, {"points": start.points}, longest)
-
-    def _lacking(
-        self, path: Path_, low: float, points: Mapping[str, float], longest: Sequence[Group]
-    ) -> Iterator[SpecError]:
-        """Yields an error if *longest* has too few points for what is asked at *path*."""
-        name = str(path[-1])
-        have = points.get(name, 0.0) + self._supply(longest)
-        if have < low:
-            of = f" of '{name}'" if len(path) > 1 else ""
-            what = f"one paper can have {have:g} points{of}, not {low:g}"
-            fix = f"add problems{of} on other concepts, ask for fewer points, or allow more code"
-            yield self._error(path, what, fix)
+            have = start.levels.get(name, 0.0) + self._supply(of_level)
+            yield _Lack(("levels", name), have, low)
+        for name, (low, _) in bounds.families.items():
+            of_family = [group for group in longest if group.family == name]
+            have = start.families.get(name, 0.0) + self._supply(of_family)
+            yield _Lack(("families", name), have, low)
+        yield _Lack(("points",), start.points + self._supply(longest), bounds.points)
 
     def _supply(self, longest: Sequence[Group]) -> float:
         """Returns about how many points one paper can have from *longest*, with at most one of
@@ -88,9 +100,9 @@ class Unfilled:
         bounds = self.bounds
         low, high = bounds.minutes
         if papers := self._papers(replace(bounds, minutes=(0.0, _NO_LIMIT))):
-            times = [totals.minutes for totals in papers]
+            times = _closest([totals.minutes for totals in papers], low, high)
             what = (
-                f"papers with these points and shares take {_span(times)} minutes, not "
+                f"the closest papers with these points and shares take {times} minutes, not "
                 f"{low:.1f} to {high:.1f}"
             )
             fix = "change 'minutes:' or 'points:', or raise 'tolerance:'"
@@ -141,9 +153,12 @@ def _gaps(
     }
 
 
-def _span(numbers: list[float]) -> str:
-    low, high = f"{min(numbers):.1f}", f"{max(numbers):.1f}"
-    return low if low == high else f"{low} to {high}"
+def _closest(numbers: Sequence[float], low: float, high: float) -> str:
+    """Returns the closest of *numbers* on either side of the range from *low* to *high*."""
+    below = [number for number in numbers if number < low]
+    above = [number for number in numbers if number > high]
+    closest = [max(below)] * bool(below) + [min(above)] * bool(above)
+    return " or ".join(f"{number:.1f}" for number in closest)
 
 
 def _numbers(papers: list[Totals]) -> str:

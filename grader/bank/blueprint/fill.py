@@ -44,7 +44,14 @@ def fill_blueprint(
     seed = hashlib.sha256(f"blueprint/{exam.id}/{blueprint.seed}".encode()).digest()
     papers = list(islice(iter_papers(groups, start, bounds, seed), _COMPARED))
     if not papers:
-        unfilled = Unfilled(source=source, groups=groups, start=start, bounds=bounds, seed=seed)
+        unfilled = Unfilled(
+            blueprint=blueprint,
+            source=source,
+            groups=groups,
+            start=start,
+            bounds=bounds,
+            seed=seed,
+        )
         raise SpecErrors((unfilled.error(),))
     filled = [widen(paper, groups, start, bounds, seed) for paper in papers]
     best = max(filled, key=lambda pools: _merit(pools, start, blueprint))
