@@ -38,6 +38,8 @@ def exam_from(source: Located, known: Collection[str], searched: str = "") -> Ex
     exam, errors = shaped.record, list(shaped.errors)
     if exam is not None:
         errors += _check(exam, source, known, searched)
+        if not errors:
+            errors += _check_whole(exam, source)
     if errors or not isinstance(exam, ExamSet):
         raise SpecErrors(tuple(errors))
     return exam
@@ -49,15 +51,10 @@ def _check(
     if not _ID.match(exam.id):
         what, fix = f"'{exam.id}' is not a valid id", "use letters, digits and single hyphens"
         yield source.error(("id",), what, fix)
-    if not exam.problems and exam.blueprint is None:
-        fix = "list at least one problem, or describe them in 'blueprint:'"
-        yield source.error(("problems",), "the set has no problems", fix)
     if exam.processes is not None and not 1 <= exam.processes <= _MOST_PROCESSES:
         what = f"a notebook can't have {exam.processes} processes"
         fix = f"write a number from 1 to {_MOST_PROCESSES}, or omit 'processes:'"
         yield source.error(("processes",), what, fix)
-    if exam.blueprint is not None:
-        yield from check_numbers(exam.blueprint, exam.minutes, source)
     for name in exam.variables:
         if not _VARIABLE.match(name):
             what = f"'{name}' is not a valid name of an environment variable"
@@ -67,6 +64,15 @@ def _check(
     for index, slot in enumerate(exam.slots):
         yield from _check_slot(slot, source, ("problems", index), seen)
         yield from _unknown(slot, source, ("problems", index), known, searched)
+
+
+def _check_whole(exam: ExamSet, source: Located) -> Iterator[SpecError]:
+    """Yields errors that could follow from others."""
+    if exam.blueprint is not None:
+        yield from check_numbers(exam.blueprint, exam.minutes, source)
+    elif not exam.problems:
+        fix = "list at least one problem, or describe them in 'blueprint:'"
+        yield source.error(("problems",), "the set has no problems", fix)
 
 
 def _unknown(

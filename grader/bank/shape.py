@@ -130,6 +130,9 @@ def _sentence(detail: Any, path: Path_, record: type, source: Located, at: Path_
         return source.error(path, f"unknown key '{name}'", fix, key=True)
     if kind == "missing":
         return source.error(path[:-1], f"'{name}' is missing", f"add '{name}:' here")
+    if kind == "literal_error" and detail["loc"][-1] == "[key]":
+        what, fix = f"unknown key '{name}'", f"known keys: {detail['ctx']['expected']}"
+        return source.error(path, what, fix.replace("'", "").replace(" or ", ", "), key=True)
     if kind == "literal_error":
         wanted = detail["ctx"]["expected"].replace("'", "").replace(" or ", ", ").split(", ")
         close = nearest(str(detail["input"]), wanted)
@@ -174,16 +177,18 @@ _EXAMPLES = {
     "options": "write a list of {id: …, text: …, correct: true}",
     "parameters": "write name: {choice: [1, 2, 4]}",
     "values": "write name: expression",
+    "families": "write {memory-math: 60%, numerics: 40%}",
+    "levels": "write {apply: 60%, analyse: 40%}",
     "where": "write a list of conditions, each after '- '",
 }
 
 
 def _fix(detail: Any, name: object) -> str:
     value = detail["input"]
-    if name in _EXAMPLES:
-        return _EXAMPLES[str(name)]
     if detail["type"] == "value_error":
         return "write a percentage, or a number from 0 to 1"
+    if name in _EXAMPLES:
+        return _EXAMPLES[str(name)]
     if detail["type"] in ("float_type", "int_type") and isinstance(value, str):
         return "write it without quotes and without a unit"
     if detail["type"] == "string_type" and isinstance(value, (int, float, bool)):

@@ -8,7 +8,7 @@ from itertools import islice
 
 from grader.bank.blueprint.groups import Group
 from grader.bank.blueprint.search import Groups, iter_papers
-from grader.bank.blueprint.totals import Bounds, Totals
+from grader.bank.blueprint.totals import Bounds, Totals, bounds_of
 from grader.bank.yaml12 import Located, Path_
 from grader.errors import SpecError
 from grader.model import Blueprint, dice
@@ -18,7 +18,8 @@ _ORDERS = 20
 _PAPERS = 8
 """The papers that are looked at when a requirement is left out."""
 _NO_LIMIT = float("inf")
-_GENERAL = "raise 'tolerance:', or add problems to the bank"
+_OFF = (-0.5, 0.5, -1, 1, -2, 2, -3, 3)
+"""Changes of the points that are tried in order, if no single requirement is at odds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,8 @@ class _Lack:
     path: tuple[str, ...]
     have: float
     need: float
+    unknown: bool = False
+    """Whether no problem has this family or level, whatever else the blueprint states."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +40,8 @@ class Unfilled:
     blueprint: Blueprint
     source: Located
     groups: Groups
+    others: Groups
+    """What the blueprint could ask if it allowed all families and levels."""
     start: Totals
     """What the set lists."""
     bounds: Bounds
@@ -47,11 +52,9 @@ class Unfilled:
         if not self.groups:
             fix = "allow more 'families:', 'levels:' or 'topics:', or omit 'code:'"
             return self._error((), "the bank has no problem that fits this blueprint", fix)
-        found = self._short() or next(self._at_odds(), None)
-        if found is not None:
-            return found
+        found = self._short() or next(self._at_odds(), None) or self._other_points()
         what = "no paper has these minutes, points, and shares together"
-        return self._error((), what, _GENERAL)
+        return found or self._error((), what, "raise 'tolerance:', or add problems to the bank")
 
     def _error(self, path: Path_, what: str, fix: str) -> SpecError:
         return self.source.error(("blueprint", *path), what, fix)
@@ -61,7 +64,7 @@ class Unfilled:
         lacks = [lack for lack in self._lacks() if lack.have < lack.need]
         if not lacks:
             return None
-        worst = max(lacks, key=lambda lack: 1 - lack.have / lack.need)
+        worst = max(lacks, key=lambda lack: (1 - lack.have / lack.need, lack.unknown))
         of = f" of '{worst.path[-1]}'" if len(worst.path) > 1 else ""
         what = f"a paper can have {worst.have:.3g} points{of}, but needs {worst.need:.3g}"
         allow = ", or omit 'code:'" if self.blueprint.code is not None else ""
@@ -72,14 +75,17 @@ class Unfilled:
         """Yields what each requirement needs, and what the bank has for it."""
         longest = [found[0] for found in self.groups.values()]
         start, bounds = self.start, self.bounds
+        others = [found[0] for found in self.others.values()]
         for name, (low, _) in bounds.levels.items():
             of_level = [group for group in longest if group.level == name]
             have = start.levels.get(name, 0.0) + self._supply(of_level)
-            yield _Lack(("levels", name), have, low)
+            unknown = name not in {group.level for group in others}
+            yield _Lack(("levels", name), have, low, unknown)
         for name, (low, _) in bounds.families.items():
             of_family = [group for group in longest if group.family == name]
             have = start.families.get(name, 0.0) + self._supply(of_family)
-            yield _Lack(("families", name), have, low)
+            unknown = name not in {group.family for group in others}
+            yield _Lack(("families", name), have, low, unknown)
         yield _Lack(("points",), start.points + self._supply(longest), bounds.points)
 
     def _supply(self, longest: Sequence[Group]) -> float:
@@ -131,6 +137,17 @@ class Unfilled:
         )
         fix = f"add problems of '{name}' that fit, change its share, or raise 'tolerance:'"
         yield self._error((key, name), what, fix)
+
+    def _other_points(self) -> SpecError | None:
+        """Returns an error with points that papers can have; None if a small change is too
+        little."""
+        for off in _OFF:
+            points = self.blueprint.points + off
+            bounds = bounds_of(replace(self.blueprint, points=points))
+            if points > 0 and self._papers(replace(bounds, minutes=self.bounds.minutes)):
+                what = f"no paper has exactly {self.blueprint.points:g} points and these shares"
+                return self._error(("points",), what, f"write 'points: {points:g}'")
+        return None
 
     def _papers(self, bounds: Bounds) -> list[Totals]:
         found = iter_papers(self.groups, self.start, bounds, self.seed)

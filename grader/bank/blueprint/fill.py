@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import get_args
@@ -29,7 +29,7 @@ def fill_blueprint(
     exam: ExamSet,
     blueprint: Blueprint,
     source: Located,
-    heads: Iterable[Head],
+    heads: Collection[Head],
     listed: Mapping[str, Head],
 ) -> ExamSet:
     """Returns *exam* with entries that fill *blueprint*, after those that it lists.
@@ -48,6 +48,7 @@ def fill_blueprint(
             blueprint=blueprint,
             source=source,
             groups=groups,
+            others=eligible(replace(blueprint, families={}, levels={}), heads, listed),
             start=start,
             bounds=bounds,
             seed=seed,
