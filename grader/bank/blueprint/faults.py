@@ -172,9 +172,9 @@ def _gaps(
 
 def _closest(numbers: Sequence[float], low: float, high: float) -> str:
     """Returns the closest of *numbers* on either side of the range from *low* to *high*."""
-    below = [number for number in numbers if number < low]
-    above = [number for number in numbers if number > high]
-    closest = [max(below)] * bool(below) + [min(above)] * bool(above)
+    below = sorted(number for number in numbers if number < low)
+    above = sorted(number for number in numbers if number > high)
+    closest = (*below[-1:], *above[:1])
     return " or ".join(f"{number:.1f}" for number in closest)
 
 

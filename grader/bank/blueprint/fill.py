@@ -18,7 +18,7 @@ from grader.bank.yaml12 import Located
 from grader.errors import SpecErrors
 from grader.model import Blueprint, ExamSet, Level
 
-_COMPARED = 12
+_COMPARED = 30
 """Of that many papers, the best is used."""
 _EXACTNESS = 10.0
 """How much of the variety a paper gives up to be closer to the blueprint."""
