@@ -22,6 +22,8 @@ _COMPARED = 30
 """Of that many papers, the best is used."""
 _EXACTNESS = 10.0
 """How much of the variety a paper gives up to be closer to the blueprint."""
+_CUT = 0.3
+"""How much of the variety a paper gives up to ask one more problem whole."""
 _LEVELS = get_args(Level)
 
 
@@ -88,7 +90,8 @@ def _listed_totals(exam: ExamSet, listed: Mapping[str, Head]) -> Totals:
 
 
 def _merit(pools: Sequence[Pool], start: Totals, blueprint: Blueprint) -> float:
-    """Returns how good *pools* are: their variety, less how far they are off the blueprint."""
+    """Returns how good *pools* are: their variety, less how far they are off the blueprint, and
+    less the problems that are not asked whole."""
     totals = start
     for pool in pools:
         totals = totals.plus(pool.groups[0])
@@ -100,7 +103,8 @@ def _merit(pools: Sequence[Pool], start: Totals, blueprint: Blueprint) -> float:
         off += sum(
             abs(points.get(name, 0.0) / blueprint.points - share) for name, share in shares.items()
         )
-    return variety(pools) - _EXACTNESS * off
+    cut = sum(bool(group.parts) / len(pool.groups) for pool in pools for group in pool.groups)
+    return variety(pools) - _EXACTNESS * off - _CUT * cut
 
 
 def _place(pool: Pool, blueprint: Blueprint) -> tuple[int, str, int, str]:
