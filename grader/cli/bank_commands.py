@@ -87,6 +87,7 @@ def _list_sets(banks: tuple[str, ...], *, as_json: bool) -> int:
             errors += wrong.errors
         except SpecError as wrong:
             errors.append(wrong)
+    errors = list({str(error): error for error in errors}.values())  # of a problem in several sets
     if as_json:
         print_json([{"id": e.id, "title": e.title, "problems": list(e.problem_ids)} for e in exams])
     else:

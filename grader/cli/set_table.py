@@ -81,11 +81,12 @@ def _minutes(value: float) -> str:
 
 
 def _conclusions(found: Composition) -> Iterator[str]:
-    same = [name for name, pair in (("points", found.points),) if _is_same(pair)]
-    if all(_is_same(pair) for pair in found.families.values()):
-        same.append("shares of the families")
-    if all(_is_same(pair) for pair in found.levels.values()):
-        same.append("shares of the levels")
+    ranges = {
+        "points": (found.points,),
+        "shares of families": found.families.values(),
+        "shares of levels": found.levels.values(),
+    }
+    same = [what for what, pairs in ranges.items() if all(map(_is_same, pairs))]
     low, high = found.minutes
     if _is_same(found.minutes):
         yield f"Every paper takes {low:.1f} minutes."
@@ -108,7 +109,8 @@ def _is_same(pair: Range) -> bool:
 
 
 def _listed(words: list[str]) -> str:
-    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else words[0]
+    *first, last = words
+    return f"{', '.join(first)}{',' * (len(first) > 1)} and {last}" if first else last
 
 
 def _concept_lines(found: Composition, topics: Mapping[str, str]) -> Iterator[str]:
