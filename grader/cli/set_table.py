@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 _WIDTH = 100
 _SAME = 0.005
 """Shares and numbers that differ less look the same."""
+_SHORT = 0.5
+"""Minutes that a paper may lack without a note; expected times are estimates."""
 
 
 def set_text(found: Composition, topics: Mapping[str, str]) -> str:
@@ -96,7 +98,7 @@ def _conclusions(found: Composition) -> Iterator[str]:
     if same:
         yield f"All papers have the same {_listed(same)}."
     limit = found.exam.minutes
-    if limit is not None and high > limit + _SAME:
+    if limit is not None and high > limit + _SHORT:
         yield f"The set allows {limit:g} minutes, but a paper can take {high:.1f}."
     if found.on_one_concept > 1:
         yield f"Up to {found.on_one_concept} problems of a paper cite the same concept."

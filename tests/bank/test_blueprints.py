@@ -16,6 +16,7 @@ from grader.draw import iter_chosen
 from grader.errors import SpecError
 from grader.integrations.paper.printing import answerable_on_paper
 from grader.model import ExamSet
+from grader.release.composition import composition
 from tests.helpers.banks import SPEC, a_bank, a_roster
 from tests.helpers.commands import fails, ok
 
@@ -197,6 +198,12 @@ def test_two_hundred_papers_have_the_same_points_and_levels_and_about_the_same_m
             assert found.get(share, 0) > 0
 
 
+@pytest.mark.parametrize("name", sorted(name for name, data in SETS.items() if "minutes" in data))
+def test_no_paper_takes_longer_than_its_set_allows(name: str) -> None:
+    found = composition(Bank.open(), name)
+    assert found.minutes[1] <= SETS[name]["minutes"] + 0.5
+
+
 def test_midterms_final_and_quizzes_can_be_printed() -> None:
     bank = Bank.open()
     for name in BLUEPRINTS:
@@ -218,6 +225,8 @@ def test_a_release_grades_the_same_after_a_problem_is_added_to_the_bank(tmp_path
     grading = ("grade", notebook.parent, "--release", release, "--out")
     ok(*grading, results)
     before = Bank.open([bank]).exam("quiz")
+    again = ok("render", "quiz", "--student", "ada", "--out", release, "--bank", bank, *key)
+    assert "changed" not in again.stderr + again.stdout
 
     for one in (
         ("new-a", "memory-math", "apply", 6.1, 3, "a-10"),
@@ -227,9 +236,12 @@ def test_a_release_grades_the_same_after_a_problem_is_added_to_the_bank(tmp_path
     assert Bank.open([bank]).exam("quiz") != before  # a new release would differ
     ok(*grading, tmp_path / "again")
     first = json.loads((results / "grades/ada.json").read_text())
-    again = json.loads((tmp_path / "again/grades/ada.json").read_text())
+    second = json.loads((tmp_path / "again/grades/ada.json").read_text())
     assert first["score"] == first["max_score"] == 7
-    assert [first["marks"], first["release"]] == [again["marks"], again["release"]]
+    assert [first["marks"], first["release"]] == [second["marks"], second["release"]]
+
+    preview = ok("score", results, "--specs", "current", "--dry-run", "--json", "--bank", bank)
+    assert json.loads(preview.stdout)["changes"] == []
 
     # A student who is added later gets a paper of the old entries, and a note says so.
     more = a_roster(tmp_path, "id\nada\nbo\ncy\ndi\n")
