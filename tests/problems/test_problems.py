@@ -111,7 +111,7 @@ def test_every_cited_concept_is_in_the_inventory() -> None:
 
 def test_sets_have_what_they_should() -> None:
     assert len(BANK.exam("midterm").problem_ids) == 10
-    assert BANK.exam("midterm").minutes == 60
+    assert BANK.exam("midterm").minutes == 70  # what its parts take
     code = {p.id for p in BANK.problems() if p.solution}
     measured = {p.id for p in BANK.problems() if any(q.kind == "prediction" for q in p.parts)}
     # What not every computer can run stands in a set of its own.
