@@ -113,7 +113,7 @@ def _print_errors(errors: Sequence[SpecError]) -> int:
         "grader show midterm",
     ),
 )
-@click.argument("problem", metavar="ID")
+@click.argument("wanted", metavar="ID")
 @click.option(
     "--seed",
     type=click.IntRange(min=0),
@@ -125,7 +125,7 @@ def _print_errors(errors: Sequence[SpecError]) -> int:
 @click.option("--key", is_flag=True, help="Also show the answers, tolerances and mistakes.")
 @bank_option
 @json_option
-def show_command(problem: str, seed: int, key: bool, banks: tuple[str, ...], as_json: bool) -> None:
+def show_command(wanted: str, seed: int, key: bool, banks: tuple[str, ...], as_json: bool) -> None:
     """Show one variant of a problem as a student sees it, or the table of a set.
 
     ID is the id of a problem or a set, or a path to its YAML file. The table of a set has its
@@ -135,12 +135,12 @@ def show_command(problem: str, seed: int, key: bool, banks: tuple[str, ...], as_
     from grader.release.rendering import preview
 
     bank = Bank.open(banks)
-    if bank.is_set(problem):
+    if bank.is_set(wanted):
         if key:
             raise click.UsageError("--key is only for problems; for a set, see `grader key --help`")
-        _show_set(bank, problem, as_json=as_json)
+        _show_set(bank, wanted, as_json=as_json)
         return
-    shown = preview(bank, problem, seed)
+    shown = preview(bank, wanted, seed)
     if as_json:
         print_json(shown.as_data(key=key))
         return

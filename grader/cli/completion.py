@@ -83,6 +83,9 @@ def _student_ids(_ctx: click.Context) -> Iterable[str]:
 
 
 _PROBLEM = CompletedText(lambda ctx: tuple(_bank_index(ctx).paths), files=True)
+_PROBLEM_OR_SET = CompletedText(
+    lambda ctx: (*_bank_index(ctx).paths, *_bank_index(ctx).set_paths), files=True
+)
 _STUDENT = CompletedText(_student_ids)
 _TYPES: Mapping[str, CompletedText] = {
     "exam": CompletedText(lambda ctx: tuple(_bank_index(ctx).set_paths), files=True),
@@ -92,6 +95,7 @@ _TYPES: Mapping[str, CompletedText] = {
     "problems": _PROBLEM,
     "student": _STUDENT,
     "students": _STUDENT,
+    "wanted": _PROBLEM_OR_SET,
 }
 
 

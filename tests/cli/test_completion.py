@@ -49,6 +49,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("line", "wanted"),
     [
         ("grader show kv-c", ["kv-cache-size"]),
+        ("grader show midterm-", ["midterm-1", "midterm-2"]),
         ("grader show --bank course min", ["mine"]),
         ("grader show --bank course bro", ["broken"]),
         ("grader verify mine kv-c", ["kv-cache-size"]),
