@@ -6,7 +6,6 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
-from grader.bank.blueprint.checks import check_numbers
 from grader.bank.shape import shape
 from grader.bank.yaml12 import Located, Path_, read_yaml
 from grader.errors import SpecError, SpecErrors
@@ -69,6 +68,8 @@ def _check(
 def _check_whole(exam: ExamSet, source: Located) -> Iterator[SpecError]:
     """Yields errors that could follow from others."""
     if exam.blueprint is not None:
+        from grader.bank.blueprint.checks import check_numbers
+
         yield from check_numbers(exam.blueprint, exam.minutes, source)
     elif not exam.problems:
         fix = "list at least one problem, or describe them in 'blueprint:'"

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from grader.bank.blueprint import fill_blueprint
-from grader.bank.blueprint.checks import check_names
 from grader.bank.exam_set import load_exam
 from grader.bank.facts import BankFacts
 from grader.bank.families import declared_families
@@ -101,6 +99,9 @@ class Bank(BankIndex):
 
     def _fill(self, exam: ExamSet, blueprint: Blueprint, source: Located) -> ExamSet:
         """Returns the set with its blueprint filled; raises SpecErrors."""
+        from grader.bank.blueprint import fill_blueprint
+        from grader.bank.blueprint.checks import check_names
+
         listed = self.heads(exam.problem_ids)
         heads = self._heads_near(Path(source.file).absolute().parent.parent.parent).values()
         wrong = tuple(check_names(blueprint, source, heads, self.families, self.paths))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -203,6 +204,7 @@ def command(
     with ExitStack() as stack:
 
         def started(total: int) -> Callable[[str], None]:
+            Thread(target=_load_templates, args=(banks,), daemon=True).start()
             return stack.enter_context(progress("executing", total))
 
         if foreign is None:
@@ -225,6 +227,15 @@ def command(
             done = _RunCounts(theirs.executed, theirs.kept, theirs.unsettled, theirs.notices)
     written = write_results(out, Bank.open(banks))
     return _print_outcome(done, written, {"results": str(out), **more}, as_json=as_json)
+
+
+def _load_templates(banks: tuple[str, ...]) -> None:
+    """Compiles templates while the first kernel starts; errors show when the pages are written."""
+    from grader.bank.folders import Bank
+    from grader.report import load_templates
+
+    with suppress(Exception):
+        load_templates(Bank.open(banks).templates)
 
 
 def _print_note(note: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from grader.files import write_atomic
 from grader.model.result import Feedback, Row
 from grader.report.names import file_name
-from grader.report.pages import class_page, feedback_page
+from grader.report.pages import class_page, feedback_page, load_templates
 from grader.report.summary import ClassSummary, summarize
 from grader.report.tables import grade_json, grades_csv
 
@@ -19,6 +19,7 @@ __all__ = [
     "file_name",
     "grade_json",
     "grades_csv",
+    "load_templates",
     "summarize",
     "write_class_report",
     "write_csv",
