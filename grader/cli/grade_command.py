@@ -204,7 +204,7 @@ def command(
     with ExitStack() as stack:
 
         def started(total: int) -> Callable[[str], None]:
-            Thread(target=_load_templates, args=(banks,), daemon=True).start()
+            Thread(target=_prepare_pages, args=(banks,), daemon=True).start()
             return stack.enter_context(progress("executing", total))
 
         if foreign is None:
@@ -229,13 +229,13 @@ def command(
     return _print_outcome(done, written, {"results": str(out), **more}, as_json=as_json)
 
 
-def _load_templates(banks: tuple[str, ...]) -> None:
+def _prepare_pages(banks: tuple[str, ...]) -> None:
     """Compiles templates while the first kernel starts; errors show when the pages are written."""
     from grader.bank.folders import Bank
-    from grader.report import load_templates
+    from grader.grading.results import prepare_pages
 
     with suppress(Exception):
-        load_templates(Bank.open(banks).templates)
+        prepare_pages(Bank.open(banks))
 
 
 def _print_note(note: str) -> None:

@@ -28,6 +28,7 @@ from grader.release.papers import SEATS
 from grader.report import (
     ClassSummary,
     file_name,
+    load_templates,
     summarize,
     write_class_report,
     write_csv,
@@ -58,6 +59,11 @@ def set_published(out: Path, published: bool) -> None:
     """Sets whether feedback pages show the accepted answers and the worked solutions."""
     with Gradebook.open(out) as book:
         book.set_setting(PUBLISHED, published)
+
+
+def prepare_pages(bank: Bank) -> None:
+    """Compiles the templates of the pages, so that `write_results` takes less time."""
+    load_templates(bank.templates)
 
 
 def write_results(out: Path, bank: Bank) -> WrittenResults:

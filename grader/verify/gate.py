@@ -9,9 +9,10 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, wait
-from contextlib import ExitStack
+from contextlib import ExitStack, redirect_stdout
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from io import StringIO
 from pathlib import Path
 
 from grader.bank.folders import Bank
@@ -193,7 +194,9 @@ def verify_problem(
     If an author's code makes a check raise, only that problem gets an error.
     """
     try:
-        return _check_problem(bank, name, seeds, code_seeds)
+        # What an author's code prints is no part of the report, which may be JSON.
+        with redirect_stdout(StringIO()):
+            return _check_problem(bank, name, seeds, code_seeds)
     except GraderError as wrong:
         return _error_result(name, wrong)
     except (Exception, SystemExit) as error:  # noqa: BLE001

@@ -135,6 +135,12 @@ def test_what_a_solution_prints_stays_off_stdout(
     assert capsys.readouterr().out == ""
 
 
+def test_what_a_tool_prints_stays_off_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    # Without Triton, its tool says so as soon as it is loaded.
+    verify_problem(Bank.open(), "triton-row-softmax", seeds=1, code_seeds=1)
+    assert capsys.readouterr().out == ""
+
+
 def test_mistakes_nearer_than_the_tolerance_are_found(tmp_path: Path) -> None:
     near = "      - {id: near, value: 2.004 * weights / gpus, feedback: Almost the same.}\n"
     found = [
