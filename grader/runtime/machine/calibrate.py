@@ -139,8 +139,9 @@ def _run_worker(assignment: Assignment) -> Iterator[tuple[str, Any]]:
             start_new_session=True,
         )
         watchdog = threading.Timer(assignment.seconds + _GRACE_SECONDS, _kill, [worker])
-        watchdog.start()
+        watchdog.daemon = True  # or it would delay the end of the program after Ctrl-C
         try:
+            watchdog.start()
             what = ""
             for line in worker.stdout or ():
                 ((what, data),) = json.loads(line).items()
