@@ -39,7 +39,7 @@ def size(tensors):
     return sum(tensor.numel() * tensor.element_size() for tensor in tensors) / COUNT
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def start(name):
     """The tensors of a recipe after one step; for recipe 3, those of the passes and the others."""
     torch.manual_seed(0)
