@@ -1,0 +1,169 @@
+"""Solutions of problems on memory, peaks, and compression against figures that are known."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from grader.bank.folders import Bank
+
+ROOT = next(iter(Bank.open().paths.values())).parents[2]
+
+
+class Given(dict[str, object]):
+    """What a solution is given, with facts under the name of their field."""
+
+    def fact(self, item: str, field: str, unit: str) -> object:
+        return self[field]
+
+
+def solution(path: str) -> ModuleType:
+    file = Path(ROOT) / "solutions" / f"{path}.py"
+    spec = importlib.util.spec_from_file_location(file.stem.replace("-", "_"), file)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def solve(path: str, **values: object) -> dict[str, object]:
+    found: dict[str, object] = solution(path).solve(Given(values))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("experts", "chosen", "tokens", "read"),
+    [(8, 2, 1, 2), (8, 2, 8, 7.1990967), (64, 4, 64, 62.971175)],
+)
+def test_experts_that_a_batch_reads(experts: int, chosen: int, tokens: int, read: float) -> None:
+    distinct = solution("memory-math/moe-weight-traffic").distinct
+    assert distinct(experts, chosen, tokens) == pytest.approx(read)
+
+
+def test_parameters_of_mixtral_8x7b() -> None:
+    shape = {"layers": 32, "hidden": 4096, "ffn": 14336, "experts": 8, "chosen": 2, "shared": 1.6}
+    use = {"width": 2, "gpus": 2, "chip": "any", "goal": 90, "some": 3}
+    rates = {"memory_bandwidth": 3.35e12, "bf16_dense": 989.4e12}
+    batches = {"first": 1, "second": 2, "third": 8}
+    found = solve("memory-math/moe-weight-traffic", **shape, **use, **rates, **batches)
+    assert found["stored"] == pytest.approx(2 * 46.7, rel=0.001)
+    assert found["active"] == pytest.approx(12.9, rel=0.005)
+    assert found["nearly_all"] == 9
+
+
+def test_offloading_ten_billion_parameters() -> None:
+    hardware = {"copy": 25, "host": 100, "chunks": 8}
+    found = solve("memory-math/optimizer-offload", billions=10, micro=1, compute=0.5, **hardware)
+    assert found["host_state"] == 140
+    assert found["in_sequence"] == pytest.approx(0.5 + 0.8 + 2.8 + 0.8)
+
+
+def test_flops_and_parameters_of_gpt_2_xl() -> None:
+    shape = {"layers": 48, "hidden": 1600, "heads": 25, "ffn": 6400, "vocabulary": 50257}
+    run = {"gpus": 1, "mfu": 50, "sequences": 1024, "steps": 400_000}
+    chip = {"chip": "any", "rate": "fp32", "fp32": 19.5e12, "memory": 80e9}
+    found = solve("memory-math/decoder-training-budget", context=1024, **shape, **run, **chip)
+    assert found["forward_pass"] == pytest.approx(4.513, rel=0.001)
+    norms = (2 * 48 + 1) * 1600
+    assert found["model_state"] == pytest.approx(16 * (2_127_057_600 - norms) / 1e9)
+
+
+@pytest.mark.parametrize(
+    ("chip", "fp32", "fp64"),
+    [
+        ((6, 7, 2, 4, 64, 32, 1.53), 15.7, 7.8),  # V100
+        ((8, 8, 2, 20, 64, 32, 1.41), 19.5, 9.7),  # A100
+        ((8, 9, 2, 12, 128, 64, 1.98), 66.9, 33.5),  # H100 SXM
+        ((8, 9, 2, 30, 128, 64, 1.755), 51.2, 25.6),  # H100 PCIe
+        ((7, 6, 2, 2, 128, 2, 1.695), 35.6, 0.556),  # RTX 3090
+        ((7, 6, 2, 12, 128, 2, 1.695), 31.2, 0.488),  # A10
+        ((12, 6, 2, 2, 128, 2, 2.52), 91.6, 1.431),  # L40S
+    ],
+)
+def test_peaks_of_gpus(chip: tuple[float, ...], fp32: float, fp64: float) -> None:
+    names = ("gpcs", "tpcs", "tpc_sms", "disabled", "lanes", "doubles", "gpu_clock")
+    cpu = {"cores": 8, "clock": 3, "vector": 256, "units_per_core": 2, "bandwidth": 100}
+    numbers = dict(zip(names, chip, strict=True))
+    found = solve("memory-math/peak-from-units", degree=16, **cpu, **numbers)
+    assert found["gpu_peaks"] == [
+        [pytest.approx(fp32, rel=0.006)],
+        [pytest.approx(fp64, rel=0.006)],
+    ]
+    assert found["cpu_peak"] == pytest.approx(768)
+
+
+def test_what_vectorization_gains() -> None:
+    gpu = {"gpcs": 1, "tpcs": 1, "tpc_sms": 1, "disabled": 0, "lanes": 1, "doubles": 1}
+    cpu = {"cores": 10, "clock": 2, "vector": 256, "units_per_core": 2, "bandwidth": 200}
+    module = "memory-math/peak-from-units"
+    assert solve(module, degree=2, gpu_clock=1, **cpu, **gpu)["vector_gain"] == pytest.approx(1.25)
+    assert solve(module, degree=200, gpu_clock=1, **cpu, **gpu)["vector_gain"] == pytest.approx(8)
+
+
+def test_loading_from_many_files() -> None:
+    imagenet = {"files": 1_281_167, "size": 110, "iops": 5000, "bandwidth": 0.55, "requests": 1}
+    node = {"gpus": 1, "batch": 256, "step": 400, "preparing": 5, "loaders": 4, "first": 10}
+    found = solve("memory-math/small-file-input", **imagenet, **node)
+    assert found["read_all"] == pytest.approx(256.2334 / 60)
+    assert found["workers_needed"] == 4
+    quick = {**imagenet, "iops": 1e9, "bandwidth": 1e6}
+    one = {"gpus": 1, "batch": 6, "step": 50, "preparing": 5, "loaders": 1, "first": 100}
+    assert solve("memory-math/small-file-input", **quick, **one)["first_steps"] == pytest.approx(
+        5.03
+    )
+
+
+def test_convolutions_of_resnet() -> None:
+    stem = {"side": 224, "inputs": 3, "outputs": 64, "kernel": 7, "stride": 2, "padding": 3}
+    block = {"channels": 64, "width": 56, "window": 3, "images": 32, "depth": 3}
+    chip = {"chip": "any", "fp16_dense": 312e12, "memory_bandwidth": 2.039e12}
+    found = solve("memory-math/convolution-cost", **stem, **block, **chip)
+    assert (found["output_side"], found["parameters"]) == (112, 9472)
+    assert found["operations"] == pytest.approx(32 * 236027904 / 1e9)
+    assert found["groups"] == [
+        [pytest.approx(7.398752256), pytest.approx(287.17583)],
+        [pytest.approx(0.115605504), pytest.approx(4.4997982)],
+    ]
+    assert solution("memory-math/convolution-cost").field(3, 1, 4) == 11  # five 3 x 3 layers
+
+
+def test_a_projector_in_four_bits() -> None:
+    shape = {"layers": 1, "hidden": 4096, "ffn": 11008, "rank": 128, "group": 256, "block": 256}
+    found = solve("compression/q-galore-memory", **shape, share=0.02, updates=10)
+    table = found["tensors"]
+    assert isinstance(table, list)
+    assert table[0][1] == pytest.approx(270336 / 1e6)
+    assert table[0][0] == pytest.approx(4096 * 4096 * 8.125 / 8 / 1e6)
+
+
+def test_softened_probabilities_and_a_regressor() -> None:
+    logits = {"classes": 3, "first": 4, "second": 2, "third": 1, "rest": 0, "temperature": 2}
+    layers = {"guided_side": 10, "guided": 32, "hint_side": 8, "hint": 64}
+    found = solve("compression/soft-labels", ratio=2, **logits, **layers)
+    assert found["softened"] == [
+        [
+            pytest.approx(84.37947345),
+            pytest.approx(11.41951994),
+            pytest.approx(0.5242666167 / math.log(2)),
+        ],
+        [
+            pytest.approx(62.85317192),
+            pytest.approx(23.12238976),
+            pytest.approx(0.9059592565 / math.log(2)),
+        ],
+    ]
+    assert found["regressor"] == 18432
+    assert found["dense"] == pytest.approx(13107200 / 18432)
+
+
+def test_energy_of_a_billion_products() -> None:
+    found = solve("compression/energy-of-a-layer", inputs=1000, outputs=1000, count=1000)
+    assert found["energy"] == [
+        [pytest.approx(4.6), pytest.approx(3 * 0.64)],
+        [pytest.approx(0.3), pytest.approx(3 * 0.16)],
+    ]
