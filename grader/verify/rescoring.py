@@ -14,7 +14,7 @@ from grader.grading.score import score_refused
 from grader.grading.sources import require_release
 from grader.release.papers import current_specs, keep_correction, papers_of
 from grader.verify import Verified, verify_problem
-from grader.verify.gate import OF_VARIANTS
+from grader.verify.one_problem import OF_VARIANTS
 
 GATE_SEEDS = 10
 """Variants checked for a corrected spec before it takes effect; code is run for one."""

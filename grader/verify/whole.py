@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from grader.bank.folders import Bank
 from grader.draw import draw, sample_seed, standalone_paper
 from grader.grading.score import score
 from grader.kinds import kinds
-from grader.model import Job, Limits, Mark, Submission
+from grader.model import Job, Limits, Mark, Problem, Submission
 from grader.notebook import write
 from grader.notebook.render import metadata, render, solution
 from grader.runtime.execute import execute
 from grader.verify.answers import is_deferred
 
 
-def run_reference(bank: Bank, name: str, seed: int = 0) -> tuple[str, ...]:
-    """Executes a notebook with the right answers to a problem; returns a sentence for each part
+def needs_own_kernel(problem: Problem) -> bool:
+    """Returns whether a problem has parts whose code is called after the notebook has run."""
+    return any(kinds.find(part.kind).needs_solution for part in problem.parts)
+
+
+def run_references(bank: Bank, names: Sequence[str]) -> tuple[str, ...]:
+    """Executes one notebook with the right answers to problems; returns a sentence for each part
     that does not earn full marks.
 
     One variant is enough, since differences between variants are checked without a kernel.
     """
-    problem = bank.problem(name)
-    paper = standalone_paper(
-        [draw(problem, sample_seed(problem.id, seed), bank.facts)], "reference"
-    )
+    problems = [bank.problem(name) for name in names]
+    variants = [draw(problem, sample_seed(problem.id, 0), bank.facts) for problem in problems]
+    paper = standalone_paper(variants, "reference")
     data = write(render(paper, bank.templates, solution(paper)), metadata(paper))
     job = Job(
         submission=Submission(student="reference", path="reference.ipynb", sha256="0" * 64),
@@ -33,7 +39,7 @@ def run_reference(bank: Bank, name: str, seed: int = 0) -> tuple[str, ...]:
             if (found := kinds.find(key.part.kind).call_plan(name, key)) is not None
         ),
         limits=Limits(),
-        loopback="loopback" in problem.needs,
+        loopback=any("loopback" in problem.needs for problem in problems),
     )
     grade = score(paper, execute(job, data))
     keys = dict(paper.named_keys())

@@ -19,7 +19,7 @@ from grader.kinds import kinds
 from grader.kinds.attempts import CodeKey
 from grader.kinds.choice import ChoiceKey
 from grader.verify import verify_problem
-from grader.verify.whole import run_reference
+from grader.verify.whole import run_references
 from tests.helpers.commands import ok
 
 BANK = Bank.open()
@@ -198,4 +198,4 @@ def test_no_two_problems_give_a_name_of_their_notebook_two_meanings() -> None:
 
 @pytest.mark.slow
 def test_every_right_answer_earns_all_points_in_a_kernel() -> None:
-    assert [line for name in BANK.listed for line in run_reference(BANK, name)] == []
+    assert [line for name in BANK.listed for line in run_references(BANK, [name])] == []

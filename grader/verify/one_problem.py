@@ -1,0 +1,188 @@
+"""The gate for one problem: every check on every variant."""
+
+from __future__ import annotations
+
+import gc
+import time
+import traceback
+from contextlib import ExitStack, redirect_stdout
+from dataclasses import dataclass, replace
+from io import StringIO
+from pathlib import Path
+
+from grader.bank.folders import Bank
+from grader.draw import MAX_DRAWS
+from grader.errors import GraderError, Location, SetupError, SpecErrors
+from grader.kinds import kinds
+from grader.kinds.attempts import Code, required_packages
+from grader.model import Problem, Variant, packages
+from grader.units.quantity import Quantity
+from grader.verify.case import CODE_SEEDS, Case, Finding
+from grader.verify.checks import CHECKS, drawable
+from grader.verify.code import unrun
+from grader.verify.rank_pool import kept_ranks
+from grader.verify.solutions import Solve, load_file, load_solve
+from grader.verify.variants import across, group_findings
+
+OF_VARIANTS = frozenset(["variants-differ", "hit-rate"])
+"""Checks of how variants are drawn, not of keys and marks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verified:
+    """The gate's result for one problem."""
+
+    problem: str
+    seeds: int
+    findings: tuple[Finding, ...]
+    seconds: float
+    distinct: int = 0
+    """The number of different sets of numbers over all seeds."""
+    hit_rate: float = 1.0
+    """The share of draws that satisfied `where`."""
+    errors: tuple[str, ...] = ()
+    """Errors of the spec itself, ready to print; if there are any, nothing else was checked."""
+    unrun: tuple[str, ...] = ()
+    """Parts whose code this machine can't run, with the missing packages."""
+    skipped: tuple[str, ...] = ()
+    """Missing packages because of which nothing was checked."""
+    kernel: tuple[str, ...] = ()
+    """What went wrong when a kernel ran the right answers, a sentence for each part."""
+    cached: bool = False
+    """Whether an earlier run checked it, and nothing has changed since."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether the problem was checked without findings."""
+        return not self.findings and not self.errors and not self.skipped
+
+
+def verify_problem(
+    bank: Bank, name: str, seeds: int = 50, code_seeds: int = CODE_SEEDS
+) -> Verified:
+    """Runs the gate on one problem with *seeds* variants; code is run for fewer.
+
+    If an author's code makes a check raise, only that problem gets an error.
+    """
+    try:
+        # What an author's code prints is no part of the report, which may be JSON.
+        with redirect_stdout(StringIO()):
+            return _check_problem(bank, name, seeds, code_seeds)
+    except GraderError as wrong:
+        return error_result(name, wrong)
+    except (Exception, SystemExit) as error:  # noqa: BLE001
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        said = f"a check raised {type(error).__name__}: {error} ({frame.filename}:{frame.lineno})"
+        return error_result(name, GraderError(said, where=Location(str(bank.path(name)))))
+
+
+def error_result(name: str, wrong: GraderError) -> Verified:
+    """Returns the result for a problem that can't be loaded, drawn, or listed."""
+    errors = wrong.errors if isinstance(wrong, SpecErrors) else (wrong,)
+    return Verified(problem=name, seeds=0, findings=(), seconds=0.0, errors=tuple(map(str, errors)))
+
+
+def _check_problem(bank: Bank, name: str, seeds: int, code_seeds: int) -> Verified:
+    started = time.perf_counter()
+    problem, source = bank.located(name)
+    path = bank.solution(name)
+    if lacking := _lacking(problem, path):
+        return Verified(problem=problem.id, seeds=0, findings=(), seconds=0.0, skipped=lacking)
+    findings: list[Finding] = []
+    has_answers = any(not kinds.find(p.kind).needs_solution for p in problem.parts)
+    solve = _solve(bank, name, problem, findings) if has_answers else None
+    if path is not None and (broken := _unloadable(problem, path)):
+        # The checks of code look into the solution file.
+        return Verified(problem=problem.id, seeds=0, findings=(broken,), seconds=0.0)
+    first = Case(problem, source, bank.facts, 0, solve, bank.templates, code_seeds)
+    cases = [replace(first, number=number, right={}) for number in range(seeds)]
+    gc.freeze()  # solutions that measure memory collect garbage, which would look at all libraries
+    variants: list[Variant] = []
+    checked = 0
+    with ExitStack() as stack:
+        for case in cases:
+            checked += 1
+            undrawable = list(drawable(case))
+            findings += undrawable
+            if undrawable:
+                continue
+            if not variants:
+                stack.enter_context(kept_ranks(case.variant.keys.values()))
+            variants.append(case.variant)
+            for check in CHECKS:
+                findings += check(case)
+            if any("TimeoutError" in f.what for f in findings):
+                break  # a solution that never returns would time out for every seed
+    distinct = len({tuple(map(_plain, v.draw.parameters.values())) for v in variants})
+    draws = sum(v.draws for v in variants)
+    hit_rate = len(variants) / draws if draws else 1 / MAX_DRAWS
+    if variants:
+        findings += across(cases[0], variants, distinct, hit_rate)
+    return Verified(
+        problem=problem.id,
+        seeds=seeds,
+        findings=group_findings(findings, checked, code_seeds),
+        seconds=time.perf_counter() - started,
+        distinct=distinct,
+        hit_rate=hit_rate,
+        unrun=tuple(unrun(problem)),
+    )
+
+
+def _lacking(problem: Problem, solution: Path | None) -> tuple[str, ...]:
+    """Returns the missing packages without which the problem can't be checked.
+
+    If a part declares the packages it needs, only that part is skipped.
+    """
+    text = solution.read_text(encoding="utf-8", errors="replace") if solution else ""
+    code = (part for part in problem.parts if isinstance(part, Code))
+    parts = (name for part in code for name in required_packages(part, text))
+    declared = {name for part in problem.parts for name in getattr(part, "needs", ())}
+    wanted = {*packages.imported_packages(text), *parts} - declared
+    wanted.update(packages.imported_packages(text, at_load=True))
+    return packages.missing_packages(name for name in packages.PACKAGES if name in wanted)
+
+
+def _plain(value: object) -> object:
+    return value.magnitude if isinstance(value, Quantity) else value
+
+
+def _solve(bank: Bank, name: str, problem: Problem, findings: list[Finding]) -> Solve | None:
+    path = bank.solution(name)
+    if path is None:
+        findings.append(
+            Finding(
+                problem=problem.id,
+                check="second-computation",
+                where=Location(str(bank.path(name))),
+                what="no solution file exists, so nothing confirms the keys",
+                fix=f"write solutions/{problem.family}/{problem.id}.py with solve(given)",
+            )
+        )
+        return None
+    try:
+        return load_solve(path)
+    except SetupError as error:
+        findings.append(_of_file(problem, path, error))
+        return None
+
+
+def _unloadable(problem: Problem, path: Path) -> Finding | None:
+    """Why the solution file, which holds a code problem's hidden cases, can't be loaded."""
+    if not problem.solution:
+        return None
+    try:
+        load_file(path)
+    except SetupError as error:
+        return _of_file(problem, path, error)
+    return None
+
+
+def _of_file(problem: Problem, path: Path, error: SetupError) -> Finding:
+    return Finding(
+        problem=problem.id,
+        check="second-computation",
+        where=error.where if isinstance(error.where, Location) else Location(str(path)),
+        what=error.what,
+        fix=error.fix or "correct the file",
+    )
