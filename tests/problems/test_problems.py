@@ -102,6 +102,7 @@ def test_there_are_enough_problems_of_every_family() -> None:
 BEYOND_THE_INVENTORY = {
     "checkpoint-interval",
     "continuous-batching",
+    "distributed-matmul",
     "paged-kv-cache",
     "speculative-decoding",
     "speculative-sampling",
