@@ -1,5 +1,7 @@
 """Counts the FLOPs of every product with PyTorch, on tensors without data, and searches."""
 
+from functools import cache
+
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -48,6 +50,7 @@ def growth(given):
     }
 
 
+@cache
 def counted(*products):
     """The FLOPs of matrix products of the given shapes."""
     with FlopCounterMode(display=False) as counter:

@@ -1,5 +1,6 @@
 """Follows the number of distinct experts token by token, as a distribution, and sums matrices."""
 
+from functools import cache
 from math import comb
 
 
@@ -55,16 +56,19 @@ def solve(given):
 
 
 def distinct(experts, chosen, tokens):
-    """The expected number of experts read, from the probability of each number after each token."""
-    known = {0: 1.0}
-    for _ in range(tokens):
-        after = {}
-        for read, likely in known.items():
-            for new in range(chosen + 1):
-                ways = comb(experts - read, new) * comb(read, chosen - new)
-                if ways:
-                    after[read + new] = after.get(read + new, 0) + likely * ways / comb(
-                        experts, chosen
-                    )
-        known = after
-    return sum(read * likely for read, likely in known.items())
+    """The expected number of experts read, from the probability of each number."""
+    return sum(read * likely for read, likely in numbers(experts, chosen, tokens).items())
+
+
+@cache
+def numbers(experts, chosen, tokens):
+    """The probability of each number of experts that the tokens read, one token after the other."""
+    if tokens == 0:
+        return {0: 1.0}
+    after, all_ways = {}, comb(experts, chosen)
+    for read, likely in numbers(experts, chosen, tokens - 1).items():
+        for new in range(chosen + 1):
+            ways = comb(experts - read, new) * comb(read, chosen - new)
+            if ways:
+                after[read + new] = after.get(read + new, 0) + likely * ways / all_ways
+    return after

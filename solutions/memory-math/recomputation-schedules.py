@@ -18,7 +18,7 @@ def solve(given):
         first += 1
     factor = 4 if given["segment"] < 6 else 9
     root = round(factor**0.5)
-    short, long = (400, 20, inner), (400 * factor, 20 * root, inner)
+    short, long = (100, 10, inner), (100 * factor, 10 * root, inner)
     names = {1: "one", root: "root", factor: "linear", factor**2: "square"}
     grown = {
         "memory-one": one(*long)[1] / one(*short)[1],
