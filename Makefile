@@ -89,7 +89,7 @@ $(VENV)/.installed-dev: $(VENV)/.installed-torch
 	@touch $@
 
 $(VENV)/.installed-bench: $(VENV)/.installed-dev
-	$(PIP) install "$(TORCH)" --editable ".[bench]"
+	$(PIP) install "$(TORCH)" --editable .
 	touch $@
 
 clean:

@@ -18,7 +18,7 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "grader"
 
 GROUND = ["words", "errors", "registry", "files", "units", "model", "wire"]
-LANGUAGE = ["text", "expressions", "kinds"]
+LANGUAGE = ["text", "expressions", "figures", "kinds"]
 STAGES = [
     "notebook", "bank", "draw", "gradebook", "release", "collect", "runtime", "report", "grading",
 ]  # fmt: skip
@@ -29,27 +29,28 @@ FLOORS = {"ground": GROUND, "language": LANGUAGE, "stages": STAGES, "whole": WHO
 MAY_IMPORT: dict[str, set[str]] = {
     "text": set(),
     "expressions": set(),
+    "figures": {"expressions"},
     "kinds": {"expressions"},
-    "notebook": {"expressions", "kinds", "text"},
-    "bank": {"expressions", "kinds"},
+    "notebook": {"expressions", "figures", "kinds", "text"},
+    "bank": {"expressions", "figures", "kinds"},
     "draw": {"expressions", "kinds"},
     "gradebook": set(),
-    "release": {"bank", "draw", "gradebook", "kinds", "notebook", "text"},
+    "release": {"bank", "draw", "figures", "gradebook", "kinds", "notebook", "text"},
     "collect": {"notebook"},
     "runtime": {"kinds", "notebook"},
-    "report": {"text"},
+    "report": {"figures", "text"},
     "grading": {
-        "bank", "collect", "expressions", "gradebook", "kinds", "notebook", "release", "report",
-        "runtime", "text",
+        "bank", "collect", "expressions", "figures", "gradebook", "kinds", "notebook", "release",
+        "report", "runtime", "text",
     },
     "check": {"kinds", "notebook", "runtime"},
     "verify": {
-        "bank", "draw", "expressions", "gradebook", "grading", "kinds", "notebook", "release",
-        "runtime",
+        "bank", "draw", "expressions", "figures", "gradebook", "grading", "kinds", "notebook",
+        "release", "runtime",
     },
     "integrations": {
-        "bank", "check", "collect", "draw", "gradebook", "grading", "kinds", "notebook", "release",
-        "report", "runtime", "text",
+        "bank", "check", "collect", "draw", "figures", "gradebook", "grading", "kinds",
+        "notebook", "release", "report", "runtime", "text",
     },
     "security": {
         "bank", "draw", "gradebook", "kinds", "notebook", "release", "runtime",
@@ -88,6 +89,7 @@ HOMES = {
     "latex2mathml": {"text"},
     "regex": {"kinds"},
     "cryptography": {"release"},
+    "matplotlib": {"figures"},
     "numpy": {
         "kinds/hidden", "kinds/student_tools", "runtime/execute", "runtime/machine",
         "security/leaks", "verify", "wire",

@@ -83,23 +83,23 @@ def check_names(problem: Problem, source: Located) -> Iterator[SpecError]:
         bound[name] = at
     known = set(bound)
     for name, expression in problem.values.items():
-        yield from _check_expression(expression, known, source, ("values", name))
+        yield from check_expression(expression, known, source, ("values", name))
         yield from _check_name(name, bound, source, ("values", name))
         bound[name] = ("values", name)
         known.add(name)
     for index, condition in enumerate(problem.where):
-        yield from _check_expression(condition, known, source, ("where", index))
+        yield from check_expression(condition, known, source, ("where", index))
     for label, expression in problem.given.items():
-        yield from _check_expression(expression, known, source, ("given", label))
+        yield from check_expression(expression, known, source, ("given", label))
     answers = {p.id for p in problem.parts}
     for index, part in enumerate(problem.parts):
         at = ("parts", index)
         yield from _check_name(part.id, bound, source, (*at, "id"))
         yield from _check_part(part, known, answers, source, at)
     for path, marker, text in iter_marked(problem):
-        if marker == "text" and path[0] != "parts":
+        if marker == "text" and path[0] not in ("parts", "figures"):
             after = answers if path[0] == "explanation" else set()
-            yield from _check_text(text, known | after, source, path)
+            yield from check_text(text, known | after, source, path)
 
 
 def _check_name(
@@ -132,16 +132,17 @@ def _check_part(
         expressions |= answers
     for path, marker, written in iter_marked(part, at):
         if marker == "expression":
-            yield from _check_expression(written, expressions, source, path)
+            yield from check_expression(written, expressions, source, path)
         elif marker == "text":
             staff = _FOR_STAFF & {str(step) for step in path}
             allowed = expressions if staff else known | set(part.local_names())
-            yield from _check_text(written, allowed, source, path)
+            yield from check_text(written, allowed, source, path)
 
 
-def _check_expression(
+def check_expression(
     written: object, known: set[str], source: Located, at: Path_
 ) -> Iterator[SpecError]:
+    """Yields errors in an expression, such as names that are not *known*."""
     if not isinstance(written, str):
         return
     try:
@@ -156,7 +157,8 @@ def _check_expression(
         yield _unknown(name, known | set(units.named_units()), f"'{_short(written)}'", source, at)
 
 
-def _check_text(text: str, known: set[str], source: Located, at: Path_) -> Iterator[SpecError]:
+def check_text(text: str, known: set[str], source: Located, at: Path_) -> Iterator[SpecError]:
+    """Yields errors in the placeholders of a text, such as names that are not *known*."""
     try:
         names = text_names(text)
     except TextError as error:

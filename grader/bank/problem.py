@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from grader.bank.families import unknown_family
+from grader.bank.figures import check_figures, shape_figures
 from grader.bank.names import check_names, check_parameters
 from grader.bank.parts import check_part
 from grader.bank.shape import Shaped, describe, shape
@@ -51,23 +52,23 @@ def problem_from(
     *checked* before, as in a release, only its shape is checked: checking names and texts is slow,
     and its family may be declared only in the original bank.
     """
-    shaped = [*_parts(source)]
+    shaped, figures = [*_parts(source)], [*shape_figures(source)]
     data = source.data
     if isinstance(data, dict) and "solution" in data:
         fix = "put the solution into the file solutions/FAMILY/ID.py"
         raise SpecErrors((source.error(("solution",), "unknown key 'solution'", fix, key=True),))
-    if isinstance(data, dict) and "parts" in data:
-        data = {**data, "parts": ()}
+    if isinstance(data, dict):
+        data = {**data, **{name: () for name in ("parts", "figures") if name in data}}
     whole = shape(Problem, data, source, (), _FILL)
-    errors = [e for one in (whole, *shaped) for e in one.errors]
+    everything = (whole, *shaped, *figures)
+    errors = [e for one in everything for e in one.errors]
     problem = whole.record
     if isinstance(problem, Problem):
         parts = tuple(one.record or _unread(source, n) for n, one in enumerate(shaped))
-        problem = dataclasses.replace(problem, parts=parts, solution=solution)
+        drawn = tuple(one.record for one in figures if one.record)
+        problem = dataclasses.replace(problem, parts=parts, figures=drawn, solution=solution)
         if not checked:
-            errors += _independent_errors(
-                _check(problem, source, families), source, (whole, *shaped)
-            )
+            errors += _independent_errors(_check(problem, source, families), source, everything)
     if errors or not isinstance(problem, Problem):
         raise SpecErrors(tuple(sorted(errors, key=_by_line)))
     return problem
@@ -172,6 +173,7 @@ def _check(problem: Problem, source: Located, families: Collection[str]) -> list
     errors += check_names(problem, source)
     for index, part in enumerate(problem.parts):
         errors += check_part(part, source, ("parts", index))
+    errors += check_figures(problem, source)
     return errors
 
 

@@ -11,8 +11,9 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from grader.bank.shape import adapter
+from grader.figures import figure_types
 from grader.kinds import kinds
-from grader.model import FAMILIES, ExamSet, Part, Problem
+from grader.model import FAMILIES, ExamSet, Figure, Part, Problem
 
 
 def json_schema(families: Collection[str] = FAMILIES) -> dict[str, Any]:
@@ -37,10 +38,26 @@ def json_schema(families: Collection[str] = FAMILIES) -> dict[str, Any]:
         "minItems": 1,
         "items": {"oneOf": alternatives},
     }
+    definitions.pop("Figure", None)
+    schema["properties"]["figures"] = {
+        "type": "array",
+        "items": {"oneOf": [_figure_schema(name, definitions) for name in sorted(figure_types)]},
+    }
     _describe(schema, Problem)
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "systems-grader problem"
     return schema
+
+
+def _figure_schema(name: str, definitions: dict[str, Any]) -> dict[str, str]:
+    """Adds the definition of a type of figure, and returns a reference to it."""
+    spec = figure_types.find(name).spec
+    figure = TypeAdapter(spec).json_schema()
+    definitions.update(figure.pop("$defs", {}))
+    _describe(figure, spec)
+    figure["properties"]["type"] = {"const": name}
+    definitions[f"figure-{name}"] = figure
+    return {"$ref": f"#/$defs/figure-{name}"}
 
 
 def set_schema() -> dict[str, Any]:
@@ -51,7 +68,7 @@ def set_schema() -> dict[str, Any]:
     return schema
 
 
-def _describe(schema: dict[str, Any], record: type[Part | Problem]) -> None:
+def _describe(schema: dict[str, Any], record: type[Part | Problem | Figure]) -> None:
     """Adds the docstring of each field of the record to the schema as its description."""
     for name, sentence in field_sentences(record).items():
         if name in schema.get("properties", {}):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from grader.errors import GraderError
+from grader.figures import prompt_figures, solution_blocks
 from grader.kinds.base import Kind, kinds
 from grader.kinds.choice import MultiChoiceKey
 from grader.kinds.lettered import find_choices
@@ -120,15 +121,18 @@ def _shown_problem(
     variant, problem = question.variant, question.variant.problem
     if given is None:
         return ShownProblem(number=question.number, id=problem.id, title=problem.title, parts=parts)
+    solution = _fill_text(variant, problem.explanation)
     return ShownProblem(
         number=question.number,
         id=problem.id,
         title=problem.title,
         parts=parts,
+        figures=prompt_figures(variant),
         prompt=_fill_text(variant, problem.prompt),
         given=tuple(given(variant)),
         assumptions=tuple(_fill_text(variant, text) for text in problem.assumptions),
-        solution=_fill_text(variant, problem.explanation) or None,
+        solution=solution or None,
+        solution_blocks=solution_blocks(variant, solution),
     )
 
 

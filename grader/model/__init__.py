@@ -32,6 +32,7 @@ from grader.model.spec import (
     Carry,
     ExamSet,
     Expr,
+    Figure,
     Level,
     Mistake,
     Parameter,

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from grader.model.evidence import Outcome
+from grader.model.figure import DrawnFigure, TextBlock
 from grader.model.grade import Audience, Grade, Mark, Override, Verdict
 from grader.model.paper import Student
 
@@ -100,6 +101,10 @@ class ProblemText:
     assumptions: tuple[str, ...]
     solution: str
     """The worked solution. **Secret.**"""
+    figures: tuple[DrawnFigure, ...] = ()
+    """The figures of the prompt."""
+    solution_blocks: tuple[TextBlock, ...] = ()
+    """The worked solution with its figures, in blocks. **Secret.**"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,8 +148,12 @@ class ShownProblem:
     given: tuple[GivenValue, ...] = ()
     assumptions: tuple[str, ...] = ()
     """Markdown each."""
+    figures: tuple[DrawnFigure, ...] = ()
+    """The figures of the prompt."""
     solution: str | None = None
     """Markdown."""
+    solution_blocks: tuple[TextBlock, ...] = ()
+    """The worked solution with its figures, in blocks."""
 
     @property
     def points(self) -> float:

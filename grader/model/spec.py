@@ -161,6 +161,25 @@ class Part(Strict):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Figure(Strict):
+    """A figure drawn with the variant's numbers; every type adds fields to these."""
+
+    id: str
+    type: str
+    alt: Text
+    """A sentence that says what the figure shows, for those who can't see it."""
+    show: Literal["prompt", "explanation"] = "explanation"
+    """Whether students see it with the question, or only with the worked solution."""
+    part: str | None = None
+    """The part whose paragraph of the explanation it follows; at the end if None."""
+
+    def local_names(self) -> tuple[str, ...]:
+        """Returns names that this figure binds for its own expressions, such as a curve's
+        variable."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Problem(Strict):
     """One YAML spec: a family of variants with one or more parts."""
 
@@ -187,6 +206,8 @@ class Problem(Strict):
     """Conventions that the answers depend on, printed under the prompt."""
     explanation: Text = ""
     """The worked solution, with the student's own numbers."""
+    figures: tuple[Figure, ...] = ()
+    """Figures of the question and of the worked solution."""
     solution: str = ""
     """The text of the solution file, for problems with code; never written in YAML. **Secret.**"""
 

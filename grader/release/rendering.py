@@ -13,13 +13,16 @@ from grader import units
 from grader.bank.folders import Bank
 from grader.draw import DrawError, draw, paper, sample_seed, standalone_paper
 from grader.errors import SetupError, SpecError
+from grader.figures import FigureError, explanation_figures, prompt_figures
 from grader.files import make_private_folder, write_atomic
 from grader.kinds import kinds
 from grader.kinds.answers import answer_as_python
 from grader.kinds.texts import fill
 from grader.model import ExamSet, Key, Paper, Question, Release, Student, Variant
+from grader.model.figure import DrawnFigure
 from grader.notebook import Cell, write
 from grader.notebook.render import metadata, render, solution
+from grader.notebook.render.figure_cells import describe_figures
 from grader.release.file import add_students_to, load_release, new_release, release_bytes
 from grader.release.papers import Papers
 from grader.release.versions import assign_versions, of_version, versions_of
@@ -259,12 +262,17 @@ class Preview:
                 question.name(p): key_entry(question, p, k) for p, k in question.keys.items()
             }
             data["explanation"] = self._explanation()
+            data["figures"] = [
+                {"id": one.id, "type": one.type, "alt": one.alt} for one in self._solution_figures()
+            ]
         return data
 
     def as_markdown(self, *, key: bool) -> str:
         """Returns the preview as Markdown, with the key and the worked solution if *key*."""
         blocks = [
-            cell.source if cell.type == "markdown" else f"```python\n{cell.source}\n```"
+            describe_figures(cell.source)
+            if cell.type == "markdown"
+            else f"```python\n{cell.source}\n```"
             for cell in self.cells
         ]
         if key:
@@ -272,7 +280,11 @@ class Preview:
             for name, one in self.paper.named_keys():
                 blocks.append(f"- `{name}`: {kinds.find(one.part.kind).explain(one)}")
             blocks.append("### Worked solution\n\n" + self._explanation())
+            blocks += [f"*Figure: {one.alt}*" for one in self._solution_figures()]
         return "\n\n".join(blocks)
+
+    def _solution_figures(self) -> tuple[DrawnFigure, ...]:
+        return explanation_figures(self.paper.questions[0].variant)
 
     def _explanation(self) -> str:
         variant = self.paper.questions[0].variant
@@ -292,6 +304,12 @@ def preview(bank: Bank, wanted: str, seed: int) -> Preview:
     """Returns the problem for the seed that `grader verify` counts as *seed*; raises SpecError."""
     variant = sample(bank, wanted, seed)
     mine = standalone_paper([variant], "preview")
+    try:
+        explanation_figures(variant)
+        prompt_figures(variant)
+    except FigureError as error:
+        place = bank.located(wanted)[1].at(error.path)
+        raise SpecError(error.what, where=place, fix=error.fix) from None
     cells = tuple(c for c in render(mine, bank.templates) if c.id not in _FRAME)
     return Preview(paper=mine, cells=cells, seed=seed)
 

@@ -9,6 +9,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from markupsafe import Markup
+
+from grader.figures import figure_svg
 from grader.model import Outcome, Verdict
 from grader.model.result import Feedback, Standing
 from grader.report.names import file_name
@@ -115,6 +118,7 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
         "coefficient": format_coefficient,
         "cut": _truncate,
         "feedback_text": feedback_text,
+        "figure_svg": lambda figure: Markup(figure_svg(figure)),  # noqa: S704 - texts are paths
         "file_name": file_name,
         "letter": lambda place: part_letter(place - 1),
         "percent": format_percent,

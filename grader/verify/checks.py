@@ -17,6 +17,7 @@ from grader.verify.answers import (
 )
 from grader.verify.case import Case, Finding
 from grader.verify.code import implementations
+from grader.verify.figures import figures
 from grader.verify.forged import properties
 from grader.verify.numbers import (
     mistakes_apart,
@@ -71,4 +72,5 @@ CHECKS: tuple[Check, ...] = (
     readable_numbers,
     printed_rounding,
     texts,
+    figures,
 )

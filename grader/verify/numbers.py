@@ -37,7 +37,7 @@ def trivial_guesses(case: Case) -> Iterator[Finding]:
         if not isinstance(key, NumericKey):
             continue
         ask = fill(key.part.ask, dice)
-        guesses = {0.0, 1.0, *_numbers(printed), *_numbers(ask)}
+        guesses = {0.0, 1.0, *printed_numbers(printed), *printed_numbers(ask)}
         for guess in sorted(guesses):
             if key.low <= guess <= key.high:
                 what = (
@@ -48,7 +48,8 @@ def trivial_guesses(case: Case) -> Iterator[Finding]:
                 yield case.finding("trivial-guess", case.part_path(part_id), what, fix)
 
 
-def _numbers(text: str) -> set[float]:
+def printed_numbers(text: str) -> set[float]:
+    """Returns the numbers that a text contains."""
     return {float(n.replace(",", "")) for n in _NUMBER.findall(text)}
 
 

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader import units
+from grader.figures import figure_svg
 from grader.model import Student
+from grader.model.figure import DrawnFigure
 from grader.model.printed import AnswerForm, PrintedExam
 from grader.text.markdown import author_text, strip_paragraph
 from grader.text.spreadsheet import csv_line, escape_cell
@@ -64,7 +66,18 @@ def _inline_markup(written: str) -> Markup:
     return Markup(strip_paragraph(author_text(written)))  # noqa: S704 - the parser lets no raw HTML through
 
 
+def _figure_markup(figure: DrawnFigure) -> Markup:
+    from markupsafe import Markup
+
+    return Markup(figure_svg(figure))  # noqa: S704 - its only text is escaped
+
+
 @lru_cache(maxsize=8)
 def _environment(folders: tuple[Path, ...]) -> Environment:
-    filters = {"inline": _inline_markup, "points": _points, "plain": units.format_number}
+    filters = {
+        "figure_svg": _figure_markup,
+        "inline": _inline_markup,
+        "points": _points,
+        "plain": units.format_number,
+    }
     return html_environment(folders, filters)

@@ -11,6 +11,7 @@ from pathlib import Path
 from grader.bank.folders import Bank
 from grader.draw import paper
 from grader.errors import SetupError
+from grader.figures import prompt_figures, solution_blocks
 from grader.files import write_atomic
 from grader.integrations.paper.pages import SHEET, answer_sheet, page_html
 from grader.integrations.quiz_items import quiz_items
@@ -210,6 +211,7 @@ def _printed_problem(question: Question) -> PrintedProblem:
     variant, problem = question.variant, question.variant.problem
     dice = variant.draw
     alone = len(question.keys) == 1
+    solution = fill(problem.explanation, dice)
     return PrintedProblem(
         number=question.number,
         title=problem.title,
@@ -220,7 +222,9 @@ def _printed_problem(question: Question) -> PrintedProblem:
             _printed_part(question, key, "" if alone else part_letter(index))
             for index, key in enumerate(question.keys.values())
         ),
-        solution=fill(problem.explanation, dice),
+        solution=solution,
+        figures=prompt_figures(variant),
+        solution_blocks=solution_blocks(variant, solution),
     )
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from grader import units
 from grader.expressions import evaluate
+from grader.figures import prompt_figures
 from grader.kinds import kinds
 from grader.kinds.answers import answer_as_python
 from grader.kinds.code import Code
@@ -30,6 +31,7 @@ from grader.notebook.render.answer_cells import (
     tool_cells,
 )
 from grader.notebook.render.closing import check_of, owner_texts, wrap_literal
+from grader.notebook.render.figure_cells import figure_cell
 from grader.text.templates import make_environment, render_template
 from grader.units.quantity import Value
 from grader.words import part_letter, points
@@ -175,6 +177,8 @@ def _question(
             assumptions=[fill(a, dice) for a in problem.assumptions],
         ),
     )
+    for figure in prompt_figures(variant):
+        yield figure_cell(number, figure)
     for index, (part_id, key) in enumerate(question.keys.items()):
         kind, name = kinds.find(key.part.kind), question.name(part_id)
         letter = part_letter(index)

@@ -1,0 +1,96 @@
+"""Reads the figures of a problem, and checks their ids, places, names, and texts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from grader.bank.names import check_expression, check_text, parameter_names
+from grader.bank.shape import Shaped, describe, iter_marked, shape
+from grader.bank.yaml12 import Located, Path_
+from grader.errors import SetupError, SpecError
+from grader.figures import figure_types
+from grader.model import Figure, Problem
+from grader.registry import suggest
+
+_ID = re.compile(r"[a-z][a-z0-9_-]*\Z")
+
+
+def shape_figures(source: Located) -> Iterator[Shaped]:
+    """Yields every figure, validated by its type."""
+    listed = source.data.get("figures", ()) if isinstance(source.data, dict) else ()
+    if not isinstance(listed, tuple):
+        what = f"'figures' should be a list of figures, saw {describe(listed)}"
+        error = source.error(("figures",), what, "add '- id: …' lines")
+        yield Shaped(None, (error,), (("figures",),))
+        return
+    for index, data in enumerate(listed):
+        at: Path_ = ("figures", index)
+        try:
+            spec = _spec_of(data, source, at)
+        except SpecError as error:
+            yield Shaped(None, (error,), (at,))
+        else:
+            yield shape(spec, data, source, at)
+
+
+def _spec_of(data: object, source: Located, at: Path_) -> type[Figure]:
+    if not isinstance(data, dict):
+        what = f"a figure should be keys and values, saw {describe(data)}"
+        raise source.error(at, what, "start it with '- id: name'")
+    known = "one of: " + ", ".join(sorted(figure_types))
+    if "type" not in data:
+        raise source.error(at, "'type' is missing", known)
+    try:
+        return figure_types.find(str(data["type"])).spec
+    except SetupError as error:
+        raise source.error((*at, "type"), error.what, error.fix or known) from None
+
+
+def check_figures(problem: Problem, source: Located) -> Iterator[SpecError]:
+    """Yields errors in figures that can be found without drawing numbers.
+
+    A figure of the prompt may not name the answers of parts.
+    """
+    known = {*parameter_names(problem), *problem.values}
+    answers = {part.id for part in problem.parts}
+    seen: set[str] = set()
+    for index, figure in enumerate(problem.figures):
+        at: Path_ = ("figures", index)
+        if not _ID.match(figure.id):
+            fix = "use lowercase letters, digits, hyphens and underscores"
+            yield source.error((*at, "id"), f"'{figure.id}' is not a valid id of a figure", fix)
+        if figure.id in seen:
+            what = f"two figures have the id '{figure.id}'"
+            yield source.error((*at, "id"), what, "rename one of them")
+        seen.add(figure.id)
+        if not figure.alt.strip():
+            fix = "say in a sentence what the figure shows, for those who can't see it"
+            yield source.error((*at, "alt"), "the text is empty", fix)
+        yield from _check_place(figure, answers, source, at)
+        names = known | (set() if figure.show == "prompt" else answers)
+        yield from _check_names(figure, names, source, at)
+
+
+def _check_place(
+    figure: Figure, answers: set[str], source: Located, at: Path_
+) -> Iterator[SpecError]:
+    if figure.part is None:
+        return
+    if figure.part not in answers:
+        fix = suggest(figure.part, answers, "name a part, or omit 'part'")
+        yield source.error((*at, "part"), f"there is no part '{figure.part}'", fix)
+    if figure.show == "prompt":
+        what = "a figure of the prompt can't belong to a part"
+        yield source.error((*at, "part"), what, "omit 'part', or use 'show: explanation'")
+
+
+def _check_names(
+    figure: Figure, known: set[str], source: Located, at: Path_
+) -> Iterator[SpecError]:
+    names = known | set(figure.local_names())
+    for path, marker, written in iter_marked(figure, at):
+        if marker == "expression":
+            yield from check_expression(written, names, source, path)
+        elif marker == "text":
+            yield from check_text(written, names, source, path)

@@ -1,0 +1,19 @@
+"""Figures with a variant's numbers; importing this package registers their types."""
+
+from grader.figures import roofline  # noqa: F401
+from grader.figures.base import FigureError, FigureType, figure_types, shown_values
+from grader.figures.output import figure_png, figure_svg, painted_texts
+from grader.figures.placing import explanation_figures, prompt_figures, solution_blocks
+
+__all__ = [
+    "FigureError",
+    "FigureType",
+    "explanation_figures",
+    "figure_png",
+    "figure_svg",
+    "figure_types",
+    "painted_texts",
+    "prompt_figures",
+    "shown_values",
+    "solution_blocks",
+]

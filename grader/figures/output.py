@@ -1,0 +1,108 @@
+"""Writes figures as SVG for pages and as PNG for notebooks; the same picture gives the same
+bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from html import escape
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from grader.figures.base import Picture, figure_types
+from grader.figures.style import RC
+from grader.model.figure import DrawnFigure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+PNG_SCALE = 2
+"""Pixels of a PNG per CSS pixel."""
+_CSS_DPI = 96
+_LOCK = Lock()  # matplotlib keeps its settings in a global variable
+
+_GROUP_ID = re.compile(r'<g id="[^"]*"')
+_COMMENT = re.compile(r"<!--.*?-->\s*", re.S)
+_STYLE = re.compile(r'\s*<defs>\s*<style type="text/css">.*?</style>\s*</defs>', re.S)
+_ID = re.compile(r'(\bid="|href="#|url\(#)')
+_ROOT = re.compile(r"<svg [^>]*>")
+_LONG = re.compile(r"([1-9]\d*\.\d{2})\d+")  # not the scale of glyphs, which is below 1
+_SPACE = re.compile(r"\s*\n\s*")
+
+
+def figure_svg(figure: DrawnFigure) -> str:
+    """Returns the figure as an SVG element for a page, with its text alternative.
+
+    Its ids begin with a hash of its contents, so that several figures can be on one page.
+    """
+    label = escape(figure.alt, quote=True)
+    head, body = _svg(figure.type, figure.picture)
+    return f'<svg {head} role="img" aria-label="{label}"><title>{label}</title>{body}</svg>'
+
+
+def figure_png(figure: DrawnFigure) -> bytes:
+    """Returns the figure as a PNG with twice as many pixels as its size on a page."""
+    return _png(figure.type, figure.picture)
+
+
+def painted_texts(figure: DrawnFigure) -> frozenset[str]:
+    """Returns the labels of the figure, apart from those of ticks."""
+    from matplotlib.text import Text
+
+    with _drawing(figure.type, figure.picture) as canvas:
+        texts = frozenset(one.get_text() for one in canvas.findobj(Text))
+    return texts - {""}
+
+
+@lru_cache(maxsize=256)
+def _svg(name: str, picture: Picture) -> tuple[str, str]:
+    """Returns the attributes and the contents of the SVG element."""
+    kind = figure_types.find(name)
+    width, height = kind.sides[0], kind.height(picture)
+    with _drawing(name, picture) as canvas:
+        text = io.StringIO()
+        nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        canvas.savefig(text, format="svg", metadata=nothing)
+    written = text.getvalue()
+    root = _ROOT.search(written)
+    assert root is not None  # noqa: S101 - matplotlib writes one
+    body = written[root.end() :].rsplit("</svg>", 1)[0]
+    body = _GROUP_ID.sub("<g", _STYLE.sub("", _COMMENT.sub("", body)))
+    body = _SPACE.sub(" ", _LONG.sub(r"\1", body)).replace("> <", "><").strip()
+    mark = hashlib.sha256(f"{name} {picture!r}".encode()).hexdigest()[:6]
+    body = _ID.sub(rf"\1f{mark}-", body)
+    box = f"{width * 0.75:g} {height * 0.75:g}"
+    head = (
+        'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
+        f'class="figure" width="{width}" height="{height}" viewBox="0 0 {box}" '
+        'stroke-linejoin="round"'
+    )
+    return head, body
+
+
+@lru_cache(maxsize=64)
+def _png(name: str, picture: Picture) -> bytes:
+    with _drawing(name, picture) as canvas:
+        data = io.BytesIO()
+        canvas.savefig(data, format="png", dpi=_CSS_DPI * PNG_SCALE, metadata={"Software": None})
+    return data.getvalue()
+
+
+@contextmanager
+def _drawing(name: str, picture: Picture) -> Iterator[Canvas]:
+    """Yields a canvas with the picture, while the style is in force."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure as Canvas
+
+    kind = figure_types.find(name)
+    inches = (kind.sides[0] / _CSS_DPI, kind.height(picture) / _CSS_DPI)
+    with _LOCK, mpl.rc_context():
+        mpl.rcdefaults()  # whatever the person's own settings are
+        mpl.rcParams.update(RC)
+        canvas = Canvas(figsize=inches)
+        kind.paint(picture, canvas)
+        yield canvas

@@ -1,0 +1,81 @@
+"""The figures of a variant, and their places in its worked solution."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+from grader.figures.base import FieldReader, FigureError, figure_types
+from grader.model import Figure, Problem, Variant
+from grader.model.figure import DrawnFigure, TextBlock
+from grader.words import part_letter
+
+
+def prompt_figures(variant: Variant) -> tuple[DrawnFigure, ...]:
+    """Returns the figures of the question. Raises FigureError."""
+    return _figures(variant, "prompt")
+
+
+def explanation_figures(variant: Variant) -> tuple[DrawnFigure, ...]:
+    """Returns the figures of the worked solution. Raises FigureError. **Secret.**"""
+    return _figures(variant, "explanation")
+
+
+def _figures(variant: Variant, show: Literal["prompt", "explanation"]) -> tuple[DrawnFigure, ...]:
+    figures = variant.problem.figures
+    return tuple(
+        _drawn(variant, index, figure)
+        for index, figure in enumerate(figures)
+        if figure.show == show
+    )
+
+
+def _drawn(variant: Variant, index: int, figure: Figure) -> DrawnFigure:
+    read = FieldReader(figure, variant.draw)
+    try:
+        alt = read.text(figure.alt, "alt")
+        picture = figure_types.find(figure.type).picture(figure, read)
+    except FigureError as error:
+        error.path = ("figures", index, *error.path)
+        raise
+    return DrawnFigure(id=figure.id, type=figure.type, alt=alt, part=figure.part, picture=picture)
+
+
+def solution_blocks(variant: Variant, text: str) -> tuple[TextBlock, ...]:
+    """Returns the worked solution *text* of *variant* with its figures. Raises FigureError."""
+    return place_figures(variant.problem, text, explanation_figures(variant))
+
+
+def place_figures(
+    problem: Problem, text: str, figures: Sequence[DrawnFigure]
+) -> tuple[TextBlock, ...]:
+    """Returns the worked solution *text* of *problem* in blocks, each followed by its figures.
+
+    A figure of a part follows the paragraphs that begin with the part's letter, such as **(b)**;
+    other figures, and those without such paragraphs, follow the whole text.
+    """
+    cuts: dict[int, list[DrawnFigure]] = {}
+    letters = {part.id: part_letter(index) for index, part in enumerate(problem.parts)}
+    for figure in figures:
+        letter = letters.get(figure.part or "", "")
+        cuts.setdefault(_end_of_part(text, letter), []).append(figure)
+    blocks, start = [], 0
+    for cut, placed in sorted(cuts.items()):
+        blocks.append(TextBlock(text[start:cut].strip(), tuple(placed)))
+        start = cut
+    if rest := text[start:].strip():
+        blocks.append(TextBlock(rest))
+    return tuple(blocks)
+
+
+_PART = re.compile(r"^\*\*\(([a-z]+)\)", re.M)
+
+
+def _end_of_part(text: str, letter: str) -> int:
+    """Returns the position after the paragraphs of a part."""
+    found = list(_PART.finditer(text))
+    for index, one in enumerate(found):
+        if one[1] == letter:
+            return found[index + 1].start() if index + 1 < len(found) else len(text)
+    return len(text)

@@ -1,0 +1,157 @@
+"""A roofline: attainable rate over arithmetic intensity, with points of kernels.
+
+Source: Williams, Waterman, and Patterson, "Roofline", Communications of the ACM 52(4), 2009.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from grader import units
+from grader.figures.base import FieldReader, FigureTypeOf, Picture, figure_types
+from grader.figures.style import HALO, INK, INKS, QUIET, plot_area
+from grader.model.spec import Expr, Figure, Strict, Text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
+
+_MARKERS = "os^D"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RooflinePoint(Strict):
+    """A kernel in the diagram."""
+
+    label: Text
+    intensity: Expr
+    """Its arithmetic intensity, in FLOP/B if it has no unit."""
+    reached: Expr | None = None
+    """Its rate, in FLOP/s if it has no unit; the attainable rate if None."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roofline(Figure):
+    """The two roofs of a device, and kernels below them."""
+
+    peak: Expr
+    """The highest rate, in FLOP/s if it has no unit."""
+    bandwidth: Expr
+    """The memory bandwidth, in B/s if it has no unit."""
+    points: tuple[RooflinePoint, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A kernel: FLOP/B and FLOP/s."""
+
+    label: str
+    intensity: float
+    rate: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RooflinePicture(Picture):
+    """Rates in FLOP/s, bandwidth in B/s."""
+
+    peak: float
+    bandwidth: float
+    points: tuple[Point, ...]
+
+    @property
+    def ridge(self) -> float:
+        """The intensity in FLOP/B from which the peak is attainable."""
+        return self.peak / self.bandwidth
+
+
+class RooflineType(FigureTypeOf[Roofline, RooflinePicture]):
+    """Log-log diagram of rate over intensity."""
+
+    spec = Roofline
+
+    def picture(self, figure: Roofline, read: FieldReader) -> RooflinePicture:
+        """Returns the roofs and the points."""
+        peak = read.positive(figure.peak, "peak", unit="FLOP/s")
+        bandwidth = read.positive(figure.bandwidth, "bandwidth", unit="B/s")
+        points = []
+        for n, point in enumerate(figure.points):
+            at = ("points", n)
+            intensity = read.positive(point.intensity, *at, "intensity", unit="FLOP/B")
+            rate = min(peak, intensity * bandwidth)
+            if point.reached is not None:
+                rate = read.positive(point.reached, *at, "reached", unit="FLOP/s")
+            points.append(Point(read.text(point.label, *at, "label"), intensity, rate))
+        return RooflinePicture(peak=peak, bandwidth=bandwidth, points=tuple(points))
+
+    def paint(self, picture: RooflinePicture, canvas: Canvas) -> None:
+        """Draws the roofs, the ridge, and the points with their labels."""
+        axes = plot_area(canvas, left=78)
+        seen = [picture.ridge, *(p.intensity for p in picture.points)]
+        low = 10 ** math.floor(math.log10(min(seen) / 3))
+        high = 10 ** math.ceil(math.log10(max(seen) * 3))
+        rates = [low * picture.bandwidth, *(p.rate / 2 for p in picture.points)]
+        axes.set(xscale="log", yscale="log", xlim=(low, high))
+        axes.set_ylim(min(rates), picture.peak * 4)
+        axes.grid(visible=True)
+        axes.minorticks_off()
+        axes.set_xlabel("Arithmetic intensity (FLOP/B)")
+        axes.set_ylabel("Rate (FLOP/s)")
+        axes.xaxis.set_major_formatter(lambda x, _: units.format_number(x, 3))
+        axes.yaxis.set_major_formatter(lambda y, _: _short_rate(y))
+        axes.plot([low, picture.ridge], [low * picture.bandwidth, picture.peak], color=INK, lw=2)
+        axes.plot([picture.ridge, high], [picture.peak, picture.peak], color=INK, lw=2, ls="-")
+        axes.plot([picture.ridge] * 2, [min(rates), picture.peak], color=QUIET, lw=1, ls=":")
+        _label_roofs(axes, picture, low, high)
+        for n, point in enumerate(picture.points):
+            _paint_point(axes, point, n)
+
+
+def _label_roofs(axes: Axes, picture: RooflinePicture, low: float, high: float) -> None:
+    peak = units.format_quantity(units.quantity(picture.peak, "FLOP/s"), "TFLOP/s", 4)
+    bandwidth = units.format_quantity(units.quantity(picture.bandwidth, "B/s"), "TB/s", 4)
+    axes.annotate(
+        f"peak {peak}", (high, picture.peak), (-2, 5), textcoords="offset points", ha="right"
+    )
+    middle = low * (picture.ridge / low) ** 0.08
+    axes.annotate(
+        f"bandwidth {bandwidth}", (middle, middle * picture.bandwidth), (-4, 5),
+        textcoords="offset points", ha="left", va="bottom", rotation_mode="anchor",
+        rotation=math.degrees(math.atan(_slope(axes))), bbox=HALO,
+    )  # fmt: skip
+    axes.annotate(
+        f"ridge {units.format_number(picture.ridge, 4)} FLOP/B",
+        (picture.ridge, axes.get_ylim()[0]), (3, 4), textcoords="offset points", color=INK,
+    )  # fmt: skip
+
+
+def _slope(axes: Axes) -> float:
+    """Returns the slope, on paper, of a line that rises by a decade per decade."""
+    (x0, x1), (y0, y1) = axes.get_xlim(), axes.get_ylim()
+    box = axes.get_window_extent()
+    return float((box.height / math.log10(y1 / y0)) / (box.width / math.log10(x1 / x0)))
+
+
+def _paint_point(axes: Axes, point: Point, index: int) -> None:
+    color, low = INKS[index % len(INKS)], index % 2 == 0
+    axes.plot(
+        [point.intensity], [point.rate], _MARKERS[index % len(_MARKERS)], color=color, ms=7,
+        markeredgecolor="white", zorder=7,
+    )  # fmt: skip
+    further = 12 * (index // 2)
+    axes.annotate(
+        point.label, (point.intensity, point.rate), (8, -15 - further) if low else (-8, 6 + further),
+        textcoords="offset points", ha="left" if low else "right", color=color,
+        weight="bold", bbox=HALO, zorder=6,
+    )  # fmt: skip
+
+
+def _short_rate(rate: float) -> str:
+    for size, prefix in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M")):
+        if rate >= size:
+            return f"{units.format_number(rate / size, 3)} {prefix}"
+    return units.format_number(rate, 3)
+
+
+figure_types.add("roofline")(RooflineType())
