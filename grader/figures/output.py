@@ -6,14 +6,14 @@ from __future__ import annotations
 import hashlib
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from html import escape
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from grader.figures.base import Picture, figure_types
+from grader.figures.base import figure_types
 from grader.figures.style import RC
 from grader.model.figure import DrawnFigure
 
@@ -59,7 +59,7 @@ def painted_texts(figure: DrawnFigure) -> frozenset[str]:
 
 
 @lru_cache(maxsize=256)
-def _svg(name: str, picture: Picture) -> tuple[str, str]:
+def _svg(name: str, picture: Hashable) -> tuple[str, str]:
     """Returns the attributes and the contents of the SVG element."""
     kind = figure_types.find(name)
     width, height = kind.sides[0], kind.height(picture)
@@ -85,7 +85,7 @@ def _svg(name: str, picture: Picture) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=64)
-def _png(name: str, picture: Picture) -> bytes:
+def _png(name: str, picture: Hashable) -> bytes:
     with _drawing(name, picture) as canvas:
         data = io.BytesIO()
         canvas.savefig(data, format="png", dpi=_CSS_DPI * PNG_SCALE, metadata={"Software": None})
@@ -93,7 +93,7 @@ def _png(name: str, picture: Picture) -> bytes:
 
 
 @contextmanager
-def _drawing(name: str, picture: Picture) -> Iterator[Canvas]:
+def _drawing(name: str, picture: Hashable) -> Iterator[Canvas]:
     """Yields a canvas with the picture, while the style is in force."""
     import matplotlib as mpl
     from matplotlib.figure import Figure as Canvas

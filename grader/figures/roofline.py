@@ -114,7 +114,8 @@ def _label_roofs(axes: Axes, picture: RooflinePicture, low: float, high: float) 
     axes.annotate(
         f"peak {peak}", (high, picture.peak), (-2, 5), textcoords="offset points", ha="right"
     )
-    middle = low * (picture.ridge / low) ** 0.08
+    left = any(point.intensity < low * (picture.ridge / low) ** 0.5 for point in picture.points)
+    middle = low * (picture.ridge / low) ** (0.55 if left else 0.08)
     axes.annotate(
         f"bandwidth {bandwidth}", (middle, middle * picture.bandwidth), (-4, 5),
         textcoords="offset points", ha="left", va="bottom", rotation_mode="anchor",
@@ -141,10 +142,16 @@ def _paint_point(axes: Axes, point: Point, index: int) -> None:
     )  # fmt: skip
     further = 12 * (index // 2)
     axes.annotate(
-        point.label, (point.intensity, point.rate), (8, -15 - further) if low else (-8, 6 + further),
-        textcoords="offset points", ha="left" if low else "right", color=color,
-        weight="bold", bbox=HALO, zorder=6,
-    )  # fmt: skip
+        point.label,
+        (point.intensity, point.rate),
+        (8, -15 - further) if low else (-8, 6 + further),
+        textcoords="offset points",
+        ha="left" if low else "right",
+        color=color,
+        weight="bold",
+        bbox=HALO,
+        zorder=6,
+    )
 
 
 def _short_rate(rate: float) -> str:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-INK, QUIET, GRID = "#1c2027", "#565e6b", "#dfe2e7"
+INK, QUIET, GRID, IDLE = "#1c2027", "#565e6b", "#dfe2e7", "#f0f0ec"
 
-RC: dict[str, Any] = {
+RC: Any = {
     "svg.hashsalt": "systems-grader",
     "svg.fonttype": "path",  # the same glyphs on every machine
     "font.family": ["DejaVu Sans"],  # comes with matplotlib
@@ -41,25 +42,25 @@ RC: dict[str, Any] = {
 
 FILLS = ("#9fc0ea", "#f3c98b", "#a9d8b8", "#e3a9a1", "#c9b6e4", "#d9d9d2")
 """Fill colors; all are light enough for black text, also on a printer without colors."""
-HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----")
+HATCHES = ("", "////", "|||", "\\\\\\\\", "xxx", "---")
 LINES = ("-", "--", "-.", ":")
 INKS = ("#1f55a5", "#9a3f12", "#176b3a", "#6a3d9a")
 """Colors of lines and points on a white ground."""
 
 
-def fill_of(index: int) -> dict[str, str]:
+def fill_of(index: int) -> dict[str, Any]:
     """Returns the fill and hatch of the category *index*, for a patch."""
     n = index % len(FILLS)
     return {"facecolor": FILLS[n], "hatch": HATCHES[n], "edgecolor": INK}
 
 
-def line_of(index: int) -> dict[str, str]:
+def line_of(index: int) -> dict[str, Any]:
     """Returns the color and dashes of the line *index*."""
     return {"color": INKS[index % len(INKS)], "linestyle": LINES[index % len(LINES)]}
 
 
 def plot_area(
-    canvas: Canvas, left: float = 62, right: float = 14, bottom: float = 44, top: float = 14
+    canvas: Canvas, left: float = 62, right: float = 24, bottom: float = 44, top: float = 14
 ) -> Axes:
     """Returns axes that fill the canvas up to margins in CSS pixels."""
     width, height = (96 * side for side in canvas.get_size_inches())
@@ -80,3 +81,20 @@ def drawing_area(canvas: Canvas) -> Axes:
 
 HALO = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
 """The box behind a label over lines."""
+
+
+def category_legend(
+    canvas: Canvas, labels: Sequence[str], title: str = "", *, idle: bool = False
+) -> None:
+    """Adds a row below the plot with the fill of each category, and of idle time."""
+    from matplotlib.patches import Patch
+
+    patches = [Patch(**fill_of(n), linewidth=0.6, label=label) for n, label in enumerate(labels)]
+    if idle:
+        patches.append(Patch(facecolor=IDLE, edgecolor=QUIET, linewidth=0.4, label="idle"))
+    if title:
+        patches.insert(0, Patch(facecolor="none", edgecolor="none", label=title + ":"))
+    canvas.legend(
+        handles=patches, loc="lower center", ncol=len(patches), columnspacing=1.4,
+        handlelength=1.8, handleheight=1.1, borderaxespad=0.3,
+    )  # fmt: skip

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from grader.bank.folders import Bank
 from grader.draw import DrawError, draw, order, points_of, seed_for
 from grader.errors import SpecError
+from grader.figures import prompt_figures
 from grader.integrations.base import QuizExporter, option
 from grader.integrations.lms.quizzes.supported_parts import even_points
 from grader.integrations.quiz_items import quiz_items
@@ -125,6 +126,7 @@ def quiz_question(variant: Variant, slot: Slot, number: int) -> QuizQuestion:
         prompt=fill(problem.prompt, dice),
         given=tuple(given_values(variant)),
         assumptions=tuple(fill(a, dice) for a in problem.assumptions),
+        figures=prompt_figures(variant),
         solution=fill(problem.explanation, dice),
         fields=tuple(
             QuizPart(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterable
 from decimal import Decimal
 from html import escape
 
+from grader.figures import figure_png
 from grader.model.item import NumberItem, NumberRange
 from grader.model.quiz import QuizPart, QuizQuestion
 from grader.text.markdown import strip_paragraph, typeset_text
@@ -22,8 +24,13 @@ def inline_html(text: str) -> str:
 
 
 def prompt_html(asked: QuizQuestion) -> str:
-    """Returns the HTML above the parts: the prompt, the table of given values, the conventions."""
+    """Returns the HTML above the parts: the prompt, its figures, the table of given values,
+    the conventions."""
     html = typeset_text(asked.prompt)
+    for figure in asked.figures:
+        data = b64encode(figure_png(figure)).decode()
+        alt = escape(figure.alt, quote=True)
+        html += f'<p><img src="data:image/png;base64,{data}" alt="{alt}" width="560"></p>\n'
     if asked.given:
         rows = [[inline_html(one.label), inline_html(one.value)] for one in asked.given]
         html += html_table(["given", "value"], rows)

@@ -1,0 +1,95 @@
+"""Bit fields of number formats, a row of boxes per format."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from grader.figures.base import FieldReader, FigureTypeOf, Picture, figure_types
+from grader.figures.style import INK, drawing_area, fill_of
+from grader.model.spec import Expr, Figure, Strict, Text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BitFormat(Strict):
+    """A floating-point format."""
+
+    label: Text
+    sign: Expr = 1
+    """The number of bits of each field."""
+    exponent: Expr
+    mantissa: Expr
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BitFields(Figure):
+    """The fields of one or more formats, to scale."""
+
+    formats: tuple[BitFormat, ...]
+
+
+class Fields(NamedTuple):
+    """The bits of a format."""
+
+    label: str
+    sign: int
+    exponent: int
+    mantissa: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BitsPicture(Picture):
+    """The formats from the top."""
+
+    formats: tuple[Fields, ...]
+
+
+class BitsType(FigureTypeOf[BitFields, BitsPicture]):
+    """A box per bit, from the highest."""
+
+    spec = BitFields
+
+    def picture(self, figure: BitFields, read: FieldReader) -> BitsPicture:
+        """Returns the numbers of bits."""
+        if not 1 <= len(figure.formats) <= 6:
+            what = f"it has {len(figure.formats)} formats"
+            raise read.error(("formats",), what, "use 1 to 6 formats")
+        rows = []
+        for n, one in enumerate(figure.formats):
+            at = ("formats", n)
+            sizes = [
+                read.count(getattr(one, name), *at, name, least=0)
+                for name in ("sign", "exponent", "mantissa")
+            ]
+            rows.append(Fields(read.text(one.label, *at, "label"), *sizes))
+        return BitsPicture(formats=tuple(rows))
+
+    def height(self, picture: BitsPicture) -> int:
+        """Returns a height in proportion to the formats."""
+        return 20 + 62 * len(picture.formats)
+
+    def paint(self, picture: BitsPicture, canvas: Canvas) -> None:
+        """Draws the boxes and the names of the fields."""
+        from matplotlib.patches import Rectangle
+
+        axes = drawing_area(canvas)
+        left = 24 + 7 * max(len(one.label) for one in picture.formats)
+        width = min(24.0, (544 - left) / max(sum(one[1:]) for one in picture.formats))
+        for row, one in enumerate(picture.formats):
+            x, y = float(left), 16 + 62 * row
+            axes.text(left - 10, y + 15, one.label, ha="right", va="center", weight="bold")
+            for n, (name, bits) in enumerate(zip(one._fields[1:], one[1:], strict=True)):
+                for bit in range(bits):
+                    style = fill_of(n)
+                    axes.add_patch(Rectangle((x + bit * width, y), width, 30, lw=0.6, **style))
+                if bits:
+                    shown = f"{name} {bits}" if bits * width > 62 else f"{name[0]} {bits}"
+                    axes.text(x + bits * width / 2, y + 41, shown, ha="center", va="center",
+                              color=INK, fontsize=8)  # fmt: skip
+                x += bits * width
+
+
+figure_types.add("bits")(BitsType())

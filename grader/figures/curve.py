@@ -1,0 +1,154 @@
+"""A curve: expressions over one variable, with marked points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from grader import units
+from grader.figures.base import FieldReader, FigureTypeOf, Picture, figure_types
+from grader.figures.style import HALO, INK, line_of, plot_area
+from grader.model.spec import Expr, Figure, Strict, Text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+_SAMPLES = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurveLine(Strict):
+    """A line; its expression uses the figure's variable."""
+
+    label: Text
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurveMark(Strict):
+    """A marked point of the first line."""
+
+    label: Text
+    at: Expr
+    """The value of the variable."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve(Figure):
+    """Values over a variable."""
+
+    over: str = "x"
+    """The name of the variable in the lines' expressions."""
+    first: Expr
+    last: Expr
+    scale: Literal["linear", "log"] = "linear"
+    """The scale of the horizontal axis."""
+    across: Text
+    """The label of the horizontal axis."""
+    up: Text
+    """The label of the vertical axis."""
+    unit: str = ""
+    """The unit of the values."""
+    lines: tuple[CurveLine, ...]
+    marks: tuple[CurveMark, ...] = ()
+
+    def local_names(self) -> tuple[str, ...]:
+        """Returns the name of the variable."""
+        return (self.over,)
+
+
+class Line(NamedTuple):
+    """A label, and the value at each sample."""
+
+    label: str
+    values: tuple[float, ...]
+
+
+class Mark(NamedTuple):
+    """A label, and a point."""
+
+    label: str
+    x: float
+    y: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurvePicture(Picture):
+    """Samples of each line."""
+
+    across: str
+    up: str
+    scale: str
+    samples: tuple[float, ...]
+    lines: tuple[Line, ...]
+    marks: tuple[Mark, ...]
+
+
+class CurveType(FigureTypeOf[Curve, CurvePicture]):
+    """A plot with up to four lines."""
+
+    spec = Curve
+
+    def picture(self, figure: Curve, read: FieldReader) -> CurvePicture:
+        """Returns the samples of the lines, and the marked points."""
+        first, last = read.number(figure.first, "first"), read.number(figure.last, "last")
+        if not (first < last and (first > 0 or figure.scale == "linear")):
+            fix = "let 'first' be less than 'last', and positive for a log scale"
+            raise read.error(("first",), f"the range is {first:g} to {last:g}", fix)
+        if not 1 <= len(figure.lines) <= 4:
+            raise read.error(("lines",), f"it has {len(figure.lines)} lines", "use 1 to 4 lines")
+        samples = tuple(_sample(first, last, n, figure.scale) for n in range(_SAMPLES))
+
+        def at(x: float, n: int) -> float:
+            local = read.with_names(**{figure.over: x})
+            return local.number(figure.lines[n].value, "lines", n, "value", unit=figure.unit)
+
+        marks = []
+        for m, mark in enumerate(figure.marks):
+            x = read.number(mark.at, "marks", m, "at")
+            marks.append(Mark(read.text(mark.label, "marks", m, "label"), x, at(x, 0)))
+        return CurvePicture(
+            across=read.text(figure.across, "across"),
+            up=read.text(figure.up, "up"),
+            scale=figure.scale,
+            samples=samples,
+            lines=tuple(
+                Line(read.text(x.label, "lines", n, "label"), tuple(at(s, n) for s in samples))
+                for n, x in enumerate(figure.lines)
+            ),
+            marks=tuple(marks),
+        )
+
+    def paint(self, picture: CurvePicture, canvas: Canvas) -> None:
+        """Draws the lines with a legend, and the marked points."""
+        axes = plot_area(canvas, left=66, right=24, top=18)
+        axes.set(xscale=picture.scale, xlim=(picture.samples[0], picture.samples[-1]))
+        axes.grid(visible=True)
+        axes.minorticks_off()
+        for n, line in enumerate(picture.lines):
+            axes.plot(picture.samples, line.values, lw=1.8, label=line.label, **line_of(n))
+        low = min(0.0, *(min(line.values) for line in picture.lines))
+        axes.set_ylim(low, 1.12 * max(max(line.values) for line in picture.lines))
+        middle = picture.samples[_SAMPLES // 2]
+        for mark in picture.marks:
+            axes.plot([mark.x], [mark.y], "o", color=INK, ms=7, markeredgecolor="white", zorder=7)
+            right = mark.x > middle
+            axes.annotate(
+                mark.label, (mark.x, mark.y), (-7 if right else 7, 7), weight="bold", zorder=6,
+                textcoords="offset points", ha="right" if right else "left", bbox=HALO,
+            )  # fmt: skip
+        axes.set(xlabel=picture.across, ylabel=picture.up)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(lambda x, _: units.format_number(x, 4))
+        if len(picture.lines) > 1:
+            axes.legend(loc="best")
+
+
+def _sample(first: float, last: float, n: int, scale: str) -> float:
+    share = n / (_SAMPLES - 1)
+    if scale == "log":
+        return float(first * (last / first) ** share)
+    return first + (last - first) * share
+
+
+figure_types.add("curve")(CurveType())

@@ -1,0 +1,81 @@
+"""A memory hierarchy: levels from the fastest at the top, wider as they get larger."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from grader.figures.base import FieldReader, FigureTypeOf, Picture, figure_types
+from grader.figures.style import drawing_area, fill_of
+from grader.model.spec import Figure, Strict, Text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HierarchyLevel(Strict):
+    """A level, such as the L2 cache."""
+
+    label: Text
+    note: Text = ""
+    """What is said of it, such as its size and bandwidth."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hierarchy(Figure):
+    """Two to six levels, from the fastest."""
+
+    levels: tuple[HierarchyLevel, ...]
+
+
+class Level(NamedTuple):
+    """The texts of a level."""
+
+    label: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HierarchyPicture(Picture):
+    """The levels from the top."""
+
+    levels: tuple[Level, ...]
+
+
+class HierarchyType(FigureTypeOf[Hierarchy, HierarchyPicture]):
+    """A stepped pyramid."""
+
+    spec = Hierarchy
+
+    def picture(self, figure: Hierarchy, read: FieldReader) -> HierarchyPicture:
+        """Returns the texts of the levels."""
+        if not 2 <= len(figure.levels) <= 6:
+            what = f"it has {len(figure.levels)} levels"
+            raise read.error(("levels",), what, "use 2 to 6 levels")
+        levels = tuple(
+            Level(read.text(x.label, "levels", n, "label"), read.text(x.note, "levels", n, "note"))
+            for n, x in enumerate(figure.levels)
+        )
+        return HierarchyPicture(levels=levels)
+
+    def height(self, picture: HierarchyPicture) -> int:
+        """Returns a height in proportion to the levels."""
+        return 24 + 52 * len(picture.levels)
+
+    def paint(self, picture: HierarchyPicture, canvas: Canvas) -> None:
+        """Draws a box per level."""
+        from matplotlib.patches import Rectangle
+
+        axes = drawing_area(canvas)
+        for n, level in enumerate(picture.levels):
+            wide = 260 + 270 * n / (len(picture.levels) - 1)
+            y = 12 + 52 * n
+            style = fill_of(0) | {"hatch": "", "lw": 0.8}
+            axes.add_patch(Rectangle((280 - wide / 2, y), wide, 44, **style))
+            axes.text(280, y + (14 if level.note else 22), level.label, ha="center", va="center",
+                      weight="bold")  # fmt: skip
+            axes.text(280, y + 31, level.note, ha="center", va="center", fontsize=8)
+
+
+figure_types.add("hierarchy")(HierarchyType())

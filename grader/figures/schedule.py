@@ -1,0 +1,169 @@
+"""A pipeline schedule: which micro-batch each stage works on, computed by simulation.
+
+Source: Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using
+Megatron-LM", SC 2021.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from grader import units
+from grader.figures.base import FieldReader, FigureTypeOf, Picture, figure_types
+from grader.figures.style import IDLE, INK, QUIET, category_legend, fill_of, plot_area
+from grader.model.spec import Expr, Figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
+
+_NARROWEST = 13
+"""Width in CSS pixels from which a slot shows the number of its micro-batch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineSchedule(Figure):
+    """Forward and backward passes of each stage over time, with its idle time."""
+
+    stages: Expr
+    micro_batches: Expr
+    order: Literal["gpipe", "1f1b"] = "1f1b"
+    """All forward passes first, or one forward and one backward pass alternately."""
+    forward: Expr = 1
+    """The time of a forward pass of a micro-batch on a stage, in any unit."""
+    backward: Expr = 2
+    """The time of a backward pass, in the same unit."""
+
+
+class Slot(NamedTuple):
+    """One pass on one stage."""
+
+    stage: int
+    micro_batch: int
+    """Counted from 1."""
+    backward: bool
+    start: float
+    end: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedulePicture(Picture):
+    """The passes, with times in forward passes."""
+
+    stages: int
+    order: str
+    slots: tuple[Slot, ...]
+
+    @property
+    def end(self) -> float:
+        """The time of the last pass."""
+        return max(slot.end for slot in self.slots)
+
+
+def simulate(
+    stages: int, micro_batches: int, order: str, forward: float, backward: float
+) -> tuple[Slot, ...]:
+    """Returns all passes of a step; each starts as soon as its stage and its input are free."""
+    left = [list(_own_order(stage, stages, micro_batches, order)) for stage in range(stages)]
+    ends: dict[tuple[int, int, bool], float] = {}
+    free, slots = [0.0] * stages, []
+    while any(left):
+        for stage, passes in enumerate(left):
+            while passes:
+                number, back = passes[0]
+                needed = _input(stage, stages, number, back)
+                if needed is not None and needed not in ends:
+                    break
+                start = max(free[stage], ends[needed] if needed else 0.0)
+                end = free[stage] = start + (backward if back else forward)
+                ends[stage, number, back] = end
+                slots.append(Slot(stage, number, back, start, end))
+                passes.pop(0)
+    return tuple(sorted(slots))
+
+
+def _own_order(stage: int, stages: int, count: int, order: str) -> list[tuple[int, bool]]:
+    """Returns the passes of a stage in order: micro-batch, and whether it is backward."""
+    warm_up = count if order == "gpipe" else min(stages - stage, count)
+    passes = [(n, False) for n in range(1, warm_up + 1)]
+    for n in range(1, count + 1):
+        passes.append((n, True))
+        if warm_up + n <= count:
+            passes.append((warm_up + n, False))
+    return passes
+
+
+def _input(stage: int, stages: int, number: int, back: bool) -> tuple[int, int, bool] | None:
+    """Returns the pass that a pass waits for on another stage; None if there is none."""
+    if not back:
+        return (stage - 1, number, False) if stage else None
+    return (stage + 1, number, True) if stage + 1 < stages else (stage, number, False)
+
+
+class ScheduleType(FigureTypeOf[PipelineSchedule, SchedulePicture]):
+    """A row per stage, from the first at the top."""
+
+    spec = PipelineSchedule
+
+    def picture(self, figure: PipelineSchedule, read: FieldReader) -> SchedulePicture:
+        """Returns the simulated passes."""
+        stages = read.count(figure.stages, "stages", most=16)
+        count = read.count(figure.micro_batches, "micro_batches", most=64)
+        forward = read.value(figure.forward, "forward")
+        ratio = read.with_names(_forward=forward)
+        back = ratio.positive(f"({figure.backward}) / _forward", "backward")
+        return SchedulePicture(
+            stages=stages,
+            order=figure.order,
+            slots=simulate(stages, count, figure.order, 1.0, back),
+        )
+
+    def height(self, picture: SchedulePicture) -> int:
+        """Returns a height in proportion to the stages."""
+        return min(320, 96 + 28 * picture.stages)
+
+    def paint(self, picture: SchedulePicture, canvas: Canvas) -> None:
+        """Draws the passes, and shades the idle time."""
+        axes = plot_area(canvas, left=62, right=14, bottom=64, top=12)
+        axes.set(xlim=(0, picture.end), ylim=(picture.stages - 0.5, -0.5))
+        pixels = (560 - 76) / picture.end
+        for stage in range(picture.stages):
+            axes.broken_barh([(0, picture.end)], (stage - 0.4, 0.8), facecolor=IDLE)
+        for back in (False, True):
+            slots = [slot for slot in picture.slots if slot.backward is back]
+            _paint_slots(axes, slots, pixels)
+        axes.set_yticks(range(picture.stages), [f"stage {n}" for n in range(picture.stages)])
+        axes.tick_params(axis="y", length=0)
+        axes.spines[["left"]].set_visible(False)
+        axes.set_xlabel("Time, in forward passes of a micro-batch on a stage", color=QUIET)
+        axes.xaxis.set_major_formatter(lambda x, _: units.format_number(x, 4))
+        names = {"gpipe": "GPipe", "1f1b": "1F1B"}
+        category_legend(canvas, ["forward", "backward"], title=names[picture.order], idle=True)
+
+
+def _paint_slots(axes: Axes, slots: list[Slot], pixels: float) -> None:
+    """Draws passes of one direction as one path, with the numbers for which there is room."""
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
+    corners = [
+        [(x, slot.stage + y) for x, y in zip(
+            (slot.start, slot.end, slot.end, slot.start, slot.start),
+            (-0.4, -0.4, 0.4, 0.4, -0.4), strict=True,
+        )]
+        for slot in slots
+    ]  # fmt: skip
+    style = fill_of(1 if slots[0].backward else 0)
+    narrow = pixels * (slots[0].end - slots[0].start) < _NARROWEST
+    style["hatch"] = "" if narrow else style["hatch"]
+    whole = Path.make_compound_path(*(Path(one, closed=True) for one in corners))
+    axes.add_patch(PathPatch(whole, lw=0.6 if pixels > 4 else 0.25, **style))
+    for slot in () if narrow else slots:
+        axes.text(
+            (slot.start + slot.end) / 2, slot.stage, str(slot.micro_batch), ha="center",
+            va="center", fontsize=7.5, color=INK,
+        )  # fmt: skip
+
+
+figure_types.add("pipeline")(ScheduleType())

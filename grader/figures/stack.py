@@ -1,0 +1,131 @@
+"""Stacked bars: amounts by category, such as memory, with a line for the capacity."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from grader import units
+from grader.figures.base import FieldReader, FigureTypeOf, Picture, figure_types
+from grader.figures.style import HALO, INK, category_legend, fill_of, plot_area
+from grader.model.spec import Expr, Figure, Strict, Text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackedBar(Strict):
+    """One bar."""
+
+    label: Text
+    amounts: tuple[Expr, ...]
+    """An amount for each category; a plain number is in the figure's unit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stack(Figure):
+    """Bars of stacked amounts."""
+
+    unit: str = "GB"
+    quantity: Text = "Memory"
+    """What the amounts are, for the axis."""
+    categories: tuple[Text, ...]
+    """Up to six, from the bottom."""
+    bars: tuple[StackedBar, ...]
+    capacity: Expr | None = None
+    """An amount to draw a line at."""
+    capacity_label: Text = "capacity"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackPicture(Picture):
+    """Amounts by bar and category."""
+
+    unit: str
+    quantity: str
+    categories: tuple[str, ...]
+    labels: tuple[str, ...]
+    amounts: tuple[tuple[float, ...], ...]
+    capacity: float | None
+    capacity_label: str
+
+
+class StackType(FigureTypeOf[Stack, StackPicture]):
+    """Upright bars with their totals."""
+
+    spec = Stack
+
+    def picture(self, figure: Stack, read: FieldReader) -> StackPicture:
+        """Returns the amounts."""
+        if not 1 <= len(figure.categories) <= 6:
+            what = f"it has {len(figure.categories)} categories"
+            raise read.error(("categories",), what, "use 1 to 6 categories")
+        if not 1 <= len(figure.bars) <= 8:
+            raise read.error(("bars",), f"it has {len(figure.bars)} bars", "use 1 to 8 bars")
+        amounts = []
+        for n, bar in enumerate(figure.bars):
+            if len(bar.amounts) != len(figure.categories):
+                what = f"it has {len(bar.amounts)} amounts for {len(figure.categories)} categories"
+                raise read.error(("bars", n, "amounts"), what, "give one amount per category")
+            row = [
+                read.number(one, "bars", n, "amounts", m, unit=figure.unit)
+                for m, one in enumerate(bar.amounts)
+            ]
+            if min(row) < 0 or sum(row) <= 0:
+                what = "amounts must not be negative, and one must be positive"
+                raise read.error(("bars", n, "amounts"), what, "check the expressions")
+            amounts.append(tuple(row))
+        capacity = figure.capacity
+        return StackPicture(
+            unit=figure.unit,
+            quantity=read.text(figure.quantity, "quantity"),
+            categories=tuple(
+                read.text(one, "categories", n) for n, one in enumerate(figure.categories)
+            ),
+            labels=tuple(read.text(x.label, "bars", n, "label") for n, x in enumerate(figure.bars)),
+            amounts=tuple(amounts),
+            capacity=None
+            if capacity is None
+            else read.positive(capacity, "capacity", unit=figure.unit),
+            capacity_label=read.text(figure.capacity_label, "capacity_label"),
+        )
+
+    def paint(self, picture: StackPicture, canvas: Canvas) -> None:
+        """Draws the bars with their totals, and the capacity."""
+        axes = plot_area(canvas, left=66, right=24, bottom=62, top=14)
+        totals = [sum(row) for row in picture.amounts]
+        top = 1.16 * max(*totals, picture.capacity or 0)
+        axes.set(xlim=(-0.6, len(totals) - 0.4), ylim=(0, top))
+        width = min(0.6, 0.16 * len(totals) + 0.1)
+        for n, row in enumerate(picture.amounts):
+            below = 0.0
+            for m, amount in enumerate(row):
+                axes.bar(n, amount, width, below, linewidth=0.7, **fill_of(m))
+                if amount > 0.09 * top:
+                    axes.text(
+                        n, below + amount / 2, units.format_number(amount, 3), ha="center",
+                        va="center", bbox=HALO, fontsize=8,
+                    )  # fmt: skip
+                below += amount
+            axes.annotate(
+                units.format_number(below, 4), (n, below), (0, 3), textcoords="offset points",
+                ha="center", weight="bold", bbox=HALO, zorder=6,
+            )  # fmt: skip
+        if picture.capacity is not None:
+            axes.axhline(picture.capacity, color=INK, linestyle="--", linewidth=1.2)
+            shown = units.format_with_unit(picture.capacity, picture.unit, 4)
+            axes.annotate(
+                f"{picture.capacity_label} {shown}", (1, picture.capacity), (0, 3),
+                xycoords=("axes fraction", "data"), textcoords="offset points", ha="right",
+                bbox=HALO,
+            )  # fmt: skip
+        axes.set_xticks(range(len(totals)), picture.labels)
+        axes.tick_params(axis="x", length=0)
+        unit = units.printed_unit(picture.unit)
+        axes.set_ylabel(f"{picture.quantity} ({unit})" if unit else picture.quantity)
+        axes.yaxis.set_major_formatter(lambda y, _: units.format_number(y, 4))
+        category_legend(canvas, picture.categories)
+
+
+figure_types.add("stack")(StackType())

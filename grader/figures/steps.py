@@ -1,0 +1,123 @@
+"""The steps of a collective: which ranks send to which, along a ring or down a tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from grader.figures.base import FieldReader, FigureTypeOf, Picture, figure_types
+from grader.figures.style import FILLS, HALO, INK, INKS, drawing_area
+from grader.model.spec import Expr, Figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectiveSteps(Figure):
+    """Columns of ranks, with an arrow for each message of a step."""
+
+    pattern: Literal["reduce-scatter", "all-gather", "tree"]
+    """A ring that reduces or gathers chunks, or a binomial tree from rank 0."""
+    ranks: Expr
+    """From 2 to 16."""
+    steps: Expr | None = None
+    """How many steps to draw; all of them if None."""
+
+
+class Message(NamedTuple):
+    """A message of a step, which counts from 0."""
+
+    step: int
+    sender: int
+    receiver: int
+    chunk: int
+    """Which piece of the data; -1 for all of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepsPicture(Picture):
+    """The messages in order."""
+
+    pattern: str
+    ranks: int
+    steps: int
+    messages: tuple[Message, ...]
+
+
+def messages_of(pattern: str, ranks: int, steps: int) -> tuple[Message, ...]:
+    """Returns the messages of the first *steps* steps.
+
+    In step s of a ring, rank r sends chunk r - s (to reduce) or r + 1 - s (to gather) to the next
+    rank; in step s of the tree, each of the first 2^s ranks sends everything to the rank 2^s above.
+    """
+    found = []
+    for step in range(steps):
+        if pattern == "tree":
+            half = 2**step
+            found += [
+                Message(step, r, r + half, -1) for r in range(min(half, ranks)) if r + half < ranks
+            ]
+        else:
+            ahead = 0 if pattern == "reduce-scatter" else 1
+            found += [
+                Message(step, r, (r + 1) % ranks, (r + ahead - step) % ranks) for r in range(ranks)
+            ]
+    return tuple(found)
+
+
+class StepsType(FigureTypeOf[CollectiveSteps, StepsPicture]):
+    """Time goes down, ranks go right."""
+
+    spec = CollectiveSteps
+
+    def picture(self, figure: CollectiveSteps, read: FieldReader) -> StepsPicture:
+        """Returns the messages."""
+        ranks = read.count(figure.ranks, "ranks", least=2, most=16)
+        every = (ranks - 1).bit_length() if figure.pattern == "tree" else ranks - 1
+        steps = every
+        if figure.steps is not None:
+            steps = read.count(figure.steps, "steps", most=every)
+        messages = messages_of(figure.pattern, ranks, steps)
+        return StepsPicture(pattern=figure.pattern, ranks=ranks, steps=steps, messages=messages)
+
+    def height(self, picture: StepsPicture) -> int:
+        """Returns a height in proportion to the steps."""
+        return min(400, 56 + 62 * picture.steps)
+
+    def paint(self, picture: StepsPicture, canvas: Canvas) -> None:
+        """Draws the ranks between the steps, and the messages as arrows."""
+        axes = drawing_area(canvas)
+        apart = (self.height(picture) - 56) / picture.steps
+        wide = (560 - 110) / max(picture.ranks - 1, 1)
+        x = [84 + wide * rank for rank in range(picture.ranks)]
+        top = 34
+        for rank in range(picture.ranks):
+            axes.text(x[rank], 14, str(rank), ha="center", va="center", weight="bold")
+        axes.text(10, 14, "rank", va="center")
+        holders = {0}
+        for step in range(picture.steps + 1):
+            y = top + apart * step
+            if picture.pattern == "tree" and step:
+                holders |= {m.receiver for m in picture.messages if m.step == step - 1}
+            for rank in range(picture.ranks):
+                full = picture.pattern != "tree" or rank in holders
+                axes.plot(x[rank], y, "o", ms=8, mfc=FILLS[0] if full else "white", mec=INK, mew=1)
+            if step < picture.steps:
+                axes.text(10, y + apart / 2, f"step {step + 1}", va="center")
+        for one in picture.messages:
+            start = (x[one.sender], top + apart * one.step)
+            end = (x[one.receiver], top + apart * (one.step + 1))
+            far = one.receiver < one.sender
+            color = INKS[1 if far else 0]
+            arrow = {"arrowstyle": "-|>", "color": color, "shrinkA": 5, "shrinkB": 5, "lw": 1.1}
+            arrow["linestyle"] = "--" if far else "-"
+            axes.annotate("", end, start, arrowprops=arrow)
+            if one.chunk >= 0 and picture.ranks <= 8:
+                share = 0.2 if far else 0.45
+                x0, y0 = (a + share * (b - a) for a, b in zip(start, end, strict=True))
+                axes.text(x0, y0, str(one.chunk), ha="center", va="center", fontsize=7.5,
+                          bbox=HALO, color=color)  # fmt: skip
+
+
+figure_types.add("steps")(StepsType())
