@@ -15,6 +15,9 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
+from grader.bank.folders import Bank
+from grader.figures import explanation_figures, figure_svg, prompt_figures
+from grader.release.rendering import sample
 from grader.text.markdown import author_text
 
 ROOT = Path(__file__).parents[2]
@@ -54,8 +57,23 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
+_FIGURE = re.compile(r"^<!-- figure ([a-z0-9-]+) ([a-z0-9_-]+) -->$", re.M)
+
+
+def _drawn_figure(found: re.Match[str]) -> str:
+    """Returns a figure of a problem of the bank, for a comment that names both."""
+    variant = sample(Bank.open(()), found[1])
+    drawn = {one.id: one for one in (*prompt_figures(variant), *explanation_figures(variant))}
+    style = "background:#fff;border-radius:12px;padding:10px;max-width:580px;overflow-x:auto"
+    svg = figure_svg(drawn[found[2]]).replace(
+        "<svg ", '<svg style="max-width:100%;height:auto" ', 1
+    )
+    return f'<div style="{style}">{svg}</div>'
+
+
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Points links that leave `docs/` to the same file's page on the site."""
+    """Points links that leave `docs/` to the same file's page on the site, and draws figures."""
+    markdown = _FIGURE.sub(_drawn_figure, markdown)
     for name, place in ROOT_PAGES.items():
         target = re.escape(name)
         markdown = re.sub(rf"\]\(((?:\.\./)+){target}([#)])", rf"](\1docs/{place}\2", markdown)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
+_MOST_CELLS = 400
 _NARROWEST = 13
 """Width in CSS pixels from which a slot shows the number of its micro-batch."""
 
@@ -110,6 +111,10 @@ class ScheduleType(FigureTypeOf[PipelineSchedule, SchedulePicture]):
         """Returns the simulated passes."""
         stages = read.count(figure.stages, "stages", most=16)
         count = read.count(figure.micro_batches, "micro_batches", most=64)
+        if stages * count > _MOST_CELLS:
+            what = f"{stages} stages with {count} micro-batches are too many to draw"
+            fix = f"draw fewer, for example min({figure.micro_batches}, {_MOST_CELLS // stages})"
+            raise read.error(("micro_batches",), what, fix)
         forward = read.value(figure.forward, "forward")
         ratio = read.with_names(_forward=forward)
         back = ratio.positive(f"({figure.backward}) / _forward", "backward")

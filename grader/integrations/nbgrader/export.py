@@ -28,6 +28,7 @@ from grader.model.item import ChoiceItem, EssayItem, Item
 from grader.model.quiz import Pool, Quiz, QuizPart, QuizQuestion
 from grader.notebook import Cell, write
 from grader.notebook.cells import CellType
+from grader.notebook.render.figure_cells import figure_markdown
 from grader.text.escape import escape_controls
 from grader.words import points
 
@@ -172,7 +173,7 @@ def _title_text(quiz: Quiz) -> str:
 
 def _question_text(pool: Pool, asked: QuizQuestion) -> str:
     title = f"## {pool.number}. {asked.title} ({_count(asked.points, 'point')})"
-    blocks = [title, asked.prompt]
+    blocks = [title, asked.prompt, *map(figure_markdown, asked.figures)]
     if asked.given:
         rows = "\n".join(f"| {one.label} | {one.value} |" for one in asked.given)
         blocks.append(f"| given | value |\n|---|---|\n{rows}")

@@ -18,10 +18,15 @@ _IMAGE = re.compile(r"!\[((?:\\.|[^\]\\])*)\]\(" + re.escape(_URI) + r"[A-Za-z0-
 
 def figure_cell(number: int, figure: DrawnFigure) -> Cell:
     """Returns the cell of a figure of question *number*."""
+    name = f"q{number}-figure-{figure.id}"[:64].replace("_", "-")
+    return Cell(type="markdown", id=name, source=figure_markdown(figure))
+
+
+def figure_markdown(figure: DrawnFigure) -> str:
+    """Returns the figure as a Markdown image with its text alternative."""
     data = base64.b64encode(figure_png(figure)).decode()
     alt = _MARKUP.sub(r"\\\1", figure.alt)
-    name = f"q{number}-figure-{figure.id}"[:64].replace("_", "-")
-    return Cell(type="markdown", id=name, source=f"![{alt}]({_URI}{data})")
+    return f"![{alt}]({_URI}{data})"
 
 
 def describe_figures(source: str) -> str:
