@@ -109,7 +109,7 @@ class StackType(FigureTypeOf[Stack, StackPicture]):
                     )  # fmt: skip
                 below += amount
             axes.annotate(
-                units.format_number(below, 4), (n, below), (0, 3), textcoords="offset points",
+                units.format_number(below, 4), (n, below), (0, 5), textcoords="offset points",
                 ha="center", weight="bold", bbox=HALO, zorder=6,
             )  # fmt: skip
         if picture.capacity is not None:
