@@ -13,47 +13,22 @@ import pytest
 
 from grader.bank.folders import Bank
 from grader.bank.problem import load_problem
-from grader.draw import draw, sample_seed, standalone_paper
+from grader.draw import standalone_paper
 from grader.errors import SpecErrors
 from grader.figures import explanation_figures, figure_png, figure_svg, figure_types, prompt_figures
 from grader.figures.schedule import simulate
 from grader.figures.steps import messages_of
 from grader.integrations.paper.pages import page_html
 from grader.integrations.paper.printing import printed_exam
-from grader.model import Variant
 from grader.notebook import read, write
 from grader.notebook.render import metadata, render
 from grader.notebook.render.figure_cells import describe_figures
 from grader.release.rendering import sample
 from grader.verify.gate import verify
-from tests.helpers.banks import SOLUTION, SPEC
+from tests.helpers.banks import SPEC
+from tests.helpers.figures import ASKED, STACK, variant_of, write_bank
 
 TEMPLATES = (Path(__file__).parents[2] / "templates",)
-STACK = """\
-figures:
-  - id: memory
-    type: stack
-    alt: Weights on {{ gpus }} GPUs.
-    categories: [Weights]
-    bars:
-      - {label: all, amounts: [weights]}
-"""
-ASKED = STACK + "    show: prompt\n"
-
-
-def write_bank(folder: Path, figures: str) -> Path:
-    """Writes the sample problem with *figures*, and returns the path of its spec."""
-    spec = folder / "problems" / "memory-math" / "sample.yaml"
-    solution = folder / "solutions" / "memory-math" / "sample.py"
-    for path, text in ((spec, SPEC + figures), (solution, SOLUTION)):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    return spec
-
-
-def variant_of(folder: Path, figures: str) -> Variant:
-    problem, _ = load_problem(write_bank(folder, figures))
-    return draw(problem, sample_seed("sample", 0), {})
 
 
 def test_a_wrong_field_is_an_error_with_its_place(tmp_path: Path) -> None:
@@ -132,7 +107,8 @@ def test_the_same_numbers_give_the_same_bytes_in_another_process(tmp_path: Path)
 import hashlib, sys
 sys.path.insert(0, {str(Path(__file__).parents[2])!r})
 from pathlib import Path
-from tests.figures.test_figures import *
+from grader.figures import explanation_figures, figure_png, figure_svg
+from tests.helpers.figures import STACK, variant_of
 (one,) = explanation_figures(variant_of(Path({str(tmp_path)!r}), STACK))
 print(hashlib.sha256(figure_svg(one).encode() + figure_png(one)).hexdigest())
 """
