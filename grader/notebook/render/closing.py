@@ -129,6 +129,8 @@ def wrap_literal(value: object, spaces: int = 4) -> str:
 def _units(asked: frozenset[str]) -> tuple[tuple[tuple[int, ...], str], ...]:
     """Returns the names of all units that a unit in *asked* may be composed of, by dimension."""
     dimensions = [units.parse_unit(unit).dimension for unit in asked]
+    if units.parse_unit("J").dimension in dimensions:
+        dimensions.append(units.parse_unit("W").dimension)  # energy may be written as "kW h"
     used = {at for dimension in dimensions for at, power in enumerate(dimension) if power}
     known: dict[tuple[int, ...], list[str]] = {}
     for name, measure in table.SYMBOLS.items():
