@@ -60,7 +60,8 @@ def _points(number: float) -> str:
     return f"{shown} {'point' if shown == '1' else 'points'}"
 
 
-def _inline_markup(written: str) -> Markup:
+def inline_markup(written: str) -> Markup:
+    """Returns HTML of an author's text without a paragraph around it."""
     from markupsafe import Markup
 
     return Markup(strip_paragraph(author_text(written)))  # noqa: S704 - the parser lets no raw HTML through
@@ -76,7 +77,7 @@ def _figure_markup(figure: DrawnFigure) -> Markup:
 def _environment(folders: tuple[Path, ...]) -> Environment:
     filters = {
         "figure_svg": _figure_markup,
-        "inline": _inline_markup,
+        "inline": inline_markup,
         "points": _points,
         "plain": units.format_number,
     }

@@ -203,11 +203,12 @@ def printed_exam(mine: Paper) -> PrintedExam:
         title=" ".join(mine.exam.title.split()),
         instructions=mine.exam.instructions.strip(),
         minutes=mine.exam.minutes,
-        problems=tuple(_printed_problem(question) for question in mine.questions),
+        problems=tuple(printed_problem(question) for question in mine.questions),
     )
 
 
-def _printed_problem(question: Question) -> PrintedProblem:
+def printed_problem(question: Question) -> PrintedProblem:
+    """Returns a question with its key and worked solution. **Secret.**"""
     variant, problem = question.variant, question.variant.problem
     dice = variant.draw
     alone = len(question.keys) == 1
