@@ -7,9 +7,10 @@ const status = document.getElementById("count");
 const entries = [...list.children];
 const exact = ["family", "level", "code"];
 const listed = ["kind", "set"];
+// Without endings, so that "tiling" also finds "tiled", and "collectives" the singular.
+const stem = (word) => word.replace(/(?<=.{3})(?:ing|ed|(?<![su])s)$/, "");
 const words = (text) => text.normalize("NFKD").replace(/[^\x00-\x7f]/g, "").toLowerCase()
-  .replace(/[-'’]/g, "").split(/[^a-z0-9]+/).filter(Boolean)
-  .map((word) => word.length > 4 && /[^su]s$/.test(word) ? word.slice(0, -1) : word);
+  .replace(/[-'’]/g, "").split(/[^a-z0-9]+/).filter(Boolean).map(stem);
 // The index has words, separated by spaces; a searched word matches the beginning of one.
 const has = (text, word) => ` ${text}`.includes(` ${word}`);
 const allows = (data, wanted) =>
@@ -24,21 +25,21 @@ const apply = () => {
   const wanted = values();
   const searched = words(wanted.q || "");
   const found = entries.map((entry, place) => {
-    const { title, text } = entry.dataset;
-    const inTitle = searched.filter((word) => has(title, word)).length;
-    const inText = searched.filter((word) => !has(title, word) && has(text, word)).length;
-    return { entry, place, inTitle, hits: inTitle + inText, allowed: allows(entry.dataset, wanted) };
+    const { title, topics, text } = entry.dataset;
+    const weights = searched.map((word) => has(title, word) ? 3 : has(topics, word) ? 2 : has(text, word) ? 1 : 0);
+    const weight = weights.reduce((sum, one) => sum + one, 0);
+    return { entry, place, weight, hits: weights.filter(Boolean).length, allowed: allows(entry.dataset, wanted) };
   });
   // If no problem has all words, those with the most words are shown.
   const most = Math.max(0, ...found.filter((one) => one.allowed).map((one) => one.hits));
   const shown = found.filter((one) => one.allowed && one.hits === most && (most || !searched.length));
-  shown.sort((a, b) => b.inTitle - a.inTitle || a.place - b.place);
+  shown.sort((a, b) => b.weight - a.weight || a.place - b.place);
   for (const { entry } of found) entry.hidden = true;
   for (const { entry } of shown) entry.hidden = false;
   list.append(...shown.map((one) => one.entry));
   const count = `${shown.length} of ${entries.length} problems`;
   const some = shown.length && most < searched.length;
-  status.textContent = !shown.length ? `${count}. Clear a filter to see more.`
+  status.textContent = !shown.length ? `${count}. Change the search or clear a filter.`
     : some ? `No problem has all words; ${count} ${shown.length === 1 ? "has" : "have"} ${most} of ${searched.length}.`
     : `${count}.`;
 };

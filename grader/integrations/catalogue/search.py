@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from grader.integrations.catalogue.records import Entry
 from grader.text.markdown import plain_text
@@ -12,6 +12,23 @@ from grader.text.markdown import plain_text
 RELATED = 5
 """The most related problems on a page."""
 _CONCEPT_WEIGHT = 3
+OTHER_WORDS: Mapping[str, str] = {
+    "clustering": "k-means quantization",
+    "compensated": "Kahan",
+    "cores": "multicore",
+    "distillation": "teacher student",
+    "gil": "interpreter lock",
+    "matmul": "GEMM matrix multiplication",
+    "microbatches": "micro-batch",
+    "moe": "mixture of experts",
+    "product": "matmul GEMM multiplication",
+    "quantized": "quantization",
+    "race": "race condition",
+    "scan": "prefix sum",
+    "softmax": "numerically stable",
+    "threads": "multithreading",
+}
+"""What else a person may search for, by a word of a problem."""
 _WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
@@ -32,20 +49,28 @@ def fold_words(texts: Iterable[str]) -> set[str]:
 
 
 def title_words(entry: Entry) -> str:
-    """Returns the folded words of the title and the topics, separated by spaces."""
-    return " ".join(sorted(fold_words([entry.head.title, entry.head.id, *entry.head.topics])))
+    """Returns the folded words of the title and the id, separated by spaces."""
+    return " ".join(sorted(fold_words([entry.head.title, entry.head.id])))
+
+
+def topic_words(entry: Entry) -> str:
+    """Returns the folded words of the topics that are not in the title."""
+    words = fold_words(entry.head.topics)
+    return " ".join(sorted(words - fold_words([entry.head.title, entry.head.id])))
 
 
 def text_words(entry: Entry) -> str:
-    """Returns the folded words of the prompt, the questions, and the concepts that are not among
-    those of the title."""
+    """Returns the folded words of the prompt, the questions, and the concepts that are neither in
+    the title nor in the topics, and other words for the same things."""
     first = entry.variants[0]
     texts = [first.prompt, *first.assumptions]
     texts += [text for part in first.parts for text in (part.ask, part.options)]
     plain = [*map(plain_text, texts), *(line.label for line in first.given)]
     concepts = [text for one in entry.concepts for text in (one.topic, one.sentence)]
     words = fold_words([*plain, *concepts, entry.family])
-    known = set(title_words(entry).split())
+    known = fold_words([entry.head.title, entry.head.id, *entry.head.topics])
+    for word in sorted(words | known):
+        words |= fold_words([OTHER_WORDS.get(word, "")])
     return " ".join(sorted(word for word in words - known if len(word) > 1))
 
 

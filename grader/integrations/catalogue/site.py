@@ -14,7 +14,7 @@ from grader.errors import SpecError
 from grader.files import write_atomic
 from grader.integrations.catalogue.entries import collect_entries
 from grader.integrations.catalogue.records import KINDS, Entry
-from grader.integrations.catalogue.search import related, text_words, title_words
+from grader.integrations.catalogue.search import related, text_words, title_words, topic_words
 from grader.integrations.paper.pages import inline_markup
 from grader.model import Level
 from grader.text.templates import html_environment, render_template
@@ -118,5 +118,6 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
         "points": points,
         "text_words": text_words,
         "title_words": title_words,
+        "topic_words": topic_words,
     }
     return html_environment(folders, filters)
