@@ -48,13 +48,14 @@ const store = () => {
   history.replaceState(null, "", fragment ? `#${fragment}` : location.pathname + location.search);
 };
 const load = () => {
+  if (location.hash && !location.hash.includes("=")) return; // a place on the page
   const stored = new URLSearchParams(location.hash.slice(1));
   for (const field of form.elements) if (field.name) field.value = stored.get(field.name) || "";
-  apply();
 };
 form.addEventListener("input", () => { apply(); store(); });
 form.addEventListener("reset", () => setTimeout(() => { apply(); store(); }));
 form.addEventListener("submit", (event) => event.preventDefault());
-addEventListener("hashchange", load);
+addEventListener("hashchange", () => { load(); apply(); });
 form.hidden = false;
 load();
+apply();

@@ -99,6 +99,10 @@ def test_filters_combine_and_are_kept_in_the_address(site: Path, browser: Browse
     assert address.endswith("#family=parallelism&code=no&to=12")
     browser.open(address)
     assert shown(browser) == both
+    browser.tab_to(".skip")
+    browser.press("Enter")
+    browser.wait_for("location.hash === '#content'")
+    assert shown(browser) == both
     browser.tab_to("[type=reset]")
     browser.press("Enter")
     browser.wait_for("location.hash === ''")

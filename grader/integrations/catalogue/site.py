@@ -47,7 +47,6 @@ def write_catalogue(bank: Bank, out: Path, *, keys: bool = True) -> WrittenCatal
     written = set()
     for place, text in _pages(collected.entries, bank.templates, keys=keys):
         target = out / place
-        target.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(target, text.encode("utf-8", "backslashreplace"))
         written.add(target)
     _remove_old_pages(out, written)
@@ -100,7 +99,7 @@ def _remove_old_pages(out: Path, written: set[Path]) -> None:
     """Removes pages of an earlier catalogue, such as solutions that are left out now."""
     for folder in ("problems", "solutions"):
         for path in (out / folder).glob("*.html"):
-            if path not in written and MADE_BY in path.read_text(encoding="utf-8"):
+            if path not in written and MADE_BY.encode() in path.read_bytes():
                 path.unlink()
 
 
