@@ -176,6 +176,7 @@ def test_without_scripts_everything_is_there(site: Path, browser: Browser) -> No
 PAGES = (
     "index", "problems/kv-cache-size", "problems/block-scan", "problems/pipeline-schedules",
     "solutions/kv-cache-size", "solutions/block-scan", "solutions/choose-a-plan",
+    "solutions/roofline-ridge-batch",
 )  # fmt: skip
 
 
@@ -189,6 +190,14 @@ def test_every_page_fits_a_phone_and_can_be_read(site: Path, browser: Browser, p
         assert seen["texts"] > 20
         assert (seen["out"], seen["scroll"], seen["pale"]) == ([], 390, [])
     assert browser.complaints == []
+
+
+def test_figures_are_drawn_in_the_worked_solution_alone(site: Path, browser: Browser) -> None:
+    browser.open((site / "solutions" / "roofline-ridge-batch.html").as_uri())
+    assert browser.see("document.querySelectorAll('.solution svg[role=img]').length") == 3
+    assert browser.see("document.querySelector('.solution svg').getAttribute('aria-label')")
+    question = (site / "problems" / "roofline-ridge-batch.html").read_text(encoding="utf-8")
+    assert "<svg" not in question
 
 
 def test_links_lead_to_pages_that_exist(site: Path, browser: Browser) -> None:

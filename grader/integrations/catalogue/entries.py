@@ -138,6 +138,7 @@ def _shown_variant(
         prompt=problem.prompt,
         given=problem.given,
         assumptions=problem.assumptions,
+        figures=problem.figures,
         tools=dict(_titled(source) for id_, source in sources.items() if id_.startswith("tools-")),
         parts=parts,
     )

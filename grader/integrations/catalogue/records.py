@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from grader.bank.heads import Head
+from grader.model.figure import DrawnFigure
 from grader.model.printed import PrintedProblem
 from grader.model.result import GivenValue
 
@@ -75,6 +76,8 @@ class ShownVariant:
     given: tuple[GivenValue, ...]
     assumptions: tuple[str, ...]
     """Markdown each."""
+    figures: tuple[DrawnFigure, ...]
+    """The figures of the prompt."""
     tools: Mapping[str, str]
     """The titles and the sources of the cells with definitions that answers may use."""
     parts: tuple[ShownPart, ...]

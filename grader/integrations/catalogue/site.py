@@ -15,7 +15,7 @@ from grader.files import write_atomic
 from grader.integrations.catalogue.entries import collect_entries
 from grader.integrations.catalogue.records import KINDS, Entry
 from grader.integrations.catalogue.search import related, text_words, title_words, topic_words
-from grader.integrations.paper.pages import inline_markup
+from grader.integrations.paper.pages import figure_markup, inline_markup
 from grader.model import Level
 from grader.text.templates import html_environment, render_template
 from grader.words import counted, points
@@ -111,6 +111,7 @@ def _kind(name: str) -> str:
 def _environment(folders: tuple[Path, ...]) -> Environment:
     filters = {
         "counted": counted,
+        "figure_svg": figure_markup,
         "inline": inline_markup,
         "kind": _kind,
         "plain": units.format_number,

@@ -67,7 +67,8 @@ def inline_markup(written: str) -> Markup:
     return Markup(strip_paragraph(author_text(written)))  # noqa: S704 - the parser lets no raw HTML through
 
 
-def _figure_markup(figure: DrawnFigure) -> Markup:
+def figure_markup(figure: DrawnFigure) -> Markup:
+    """Returns the SVG element of a figure."""
     from markupsafe import Markup
 
     return Markup(figure_svg(figure))  # noqa: S704 - its only text is escaped
@@ -76,7 +77,7 @@ def _figure_markup(figure: DrawnFigure) -> Markup:
 @lru_cache(maxsize=8)
 def _environment(folders: tuple[Path, ...]) -> Environment:
     filters = {
-        "figure_svg": _figure_markup,
+        "figure_svg": figure_markup,
         "inline": inline_markup,
         "points": _points,
         "plain": units.format_number,
