@@ -280,7 +280,7 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     pytest.importorskip("mkdocs")
     pytest.importorskip("mkdocstrings_handlers.python")
     copy = tmp_path / "copy"
-    for name in ("docs", "grader"):
+    for name in ("docs", "grader", "problems", "solutions"):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     for path in (*ROOT.glob("*.md"), ROOT / "mkdocs.yml"):
         shutil.copy(path, copy)
