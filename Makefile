@@ -49,8 +49,9 @@ lint: $(VENV)/.installed-lint
 	$(BIN)/mypy
 
 docs: $(VENV)/.installed-docs
-	rm -rf build/demo
+	rm -rf build/demo build/catalogue
 	$(BIN)/grader demo --out build/demo
+	$(BIN)/grader catalogue --out build/catalogue
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "The site: build/site/index.html"
 

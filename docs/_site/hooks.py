@@ -23,6 +23,8 @@ from grader.text.markdown import author_text
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "build" / "demo"
 """What `make docs` writes with `grader demo` before it builds the site."""
+CATALOGUE = ROOT / "build" / "catalogue"
+"""What `make docs` writes with `grader catalogue`."""
 
 ROOT_PAGES = {
     "CONTRIBUTING.md": "contributing/index.md",
@@ -48,11 +50,11 @@ _PAGE = """\
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Adds the pages from the root of the repository and the files of the demonstration."""
+    """Adds the pages from the root of the repository, the demonstration, and the catalogue."""
     for name, place in ROOT_PAGES.items():
         text = (ROOT / name).read_text(encoding="utf-8")
         files.append(File.generated(config, place, content=at_the_root(text)))
-    for place, content in examples().items():
+    for place, content in {**examples(), **catalogue()}.items():
         files.append(File.generated(config, place, content=content))
     return files
 
@@ -105,6 +107,19 @@ def examples() -> dict[str, bytes]:
     made["examples/notebook.ipynb"] = notebook.read_bytes()
     made["examples/notebook.html"] = notebook_page(notebook).encode()
     return made
+
+
+def catalogue() -> dict[str, bytes]:
+    """Returns the catalogue's pages by their place on the site.
+
+    Raises PluginError if `grader catalogue` has not been run.
+    """
+    if not (CATALOGUE / "index.html").exists():
+        raise PluginError(f"{CATALOGUE} has no pages; build the site with: make docs")
+    return {
+        f"examples/catalogue/{path.relative_to(CATALOGUE).as_posix()}": path.read_bytes()
+        for path in sorted(CATALOGUE.rglob("*.html"))
+    }
 
 
 def notebook_page(path: Path) -> str:

@@ -21,6 +21,7 @@ _COMMANDS = {
     "list": "List the problems of the bank.",
     "show": "Show one problem as a student sees it.",
     "verify": "Check problems, their keys and their solutions.",
+    "catalogue": "Write the bank as a site to browse and search.",
     "coverage": "Show which concepts are examined, and by which problems.",
     "new": "Write a commented skeleton of a problem and its solution.",
     "schema": "Print the JSON Schema of problems or sets, for editors.",
@@ -49,7 +50,7 @@ _MODULES = {
 }
 
 _GROUPS = {
-    "Bank": ("list", "show", "verify", "coverage", "new", "schema"),
+    "Bank": ("list", "show", "verify", "catalogue", "coverage", "new", "schema"),
     "Exam": ("render", "key", "solve", "check"),
     "Grading": ("grade", "enter", "score", "mark", "audit", "report"),
     "Exchange": ("export", "classroom"),

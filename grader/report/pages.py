@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
-from base64 import b64encode
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -103,11 +101,6 @@ def format_seconds(number: float) -> str:
     return f"{minutes} min {rest} s"
 
 
-def _sha256(text: str) -> str:
-    """Returns the hash of a script for a content security policy."""
-    return b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
 def _truncate(text: str, length: int) -> str:
     return text if len(text) <= length else text[:length] + " … (cut)"
 
@@ -124,7 +117,6 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
         "percent": format_percent,
         "points": points,
         "seconds": format_seconds,
-        "sha256": _sha256,
     }
     environment = html_environment(folders, filters)
     constants = {"VERDICTS": VERDICTS, "OUTCOMES": OUTCOMES}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from base64 import b64encode
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,8 +31,13 @@ def make_environment(folders: tuple[Path, ...], **options: object) -> Environmen
 def html_environment(folders: tuple[Path, ...], filters: Mapping[str, object]) -> Environment:
     """Returns an environment for HTML pages with *filters*."""
     environment = make_environment(folders, autoescape=True, auto_reload=False)
-    environment.filters |= {"author_text": author_text, **filters}
+    environment.filters |= {"author_text": author_text, "sha256": _sha256, **filters}
     return environment
+
+
+def _sha256(text: str) -> str:
+    """Returns the hash of a script for a content security policy."""
+    return b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def render_template(environment: Environment, name: str, /, **names: object) -> str:

@@ -32,6 +32,8 @@ from grader.draw import draw
 from grader.errors import GraderError
 from grader.kinds import kinds
 from grader.testing import check_kind
+from tests.helpers.banks import a_bank
+from tests.helpers.commands import ok
 from tests.helpers.docs import PAGES, ROOT, registered_groups
 
 
@@ -274,22 +276,23 @@ LOADED = r'(?:src=|<link[^>]*href=)"(https?://[^"]+)"'
 
 @pytest.mark.thorough
 def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
-    """With a made-up demonstration, which `make docs` replaces by a real one."""
+    """With a made-up demonstration and a small catalogue; `make docs` makes the real ones."""
     pytest.importorskip("mkdocs")
     pytest.importorskip("mkdocstrings_handlers.python")
     copy = tmp_path / "copy"
-    for name in ("docs", "grader"):
+    for name in ("docs", "grader", "problems", "solutions"):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     for path in (*ROOT.glob("*.md"), ROOT / "mkdocs.yml"):
         shutil.copy(path, copy)
     demo = copy / "build" / "demo"
     names = re.findall(r"\(examples/([\w/]+\.html)", (ROOT / "docs/examples.md").read_text("utf-8"))
-    for name in {*names} - {"notebook.html"}:
+    for name in {*names} - {"notebook.html", "catalogue/index.html"}:
         page = demo / "results" / name
         page.parent.mkdir(parents=True, exist_ok=True)
         page.write_text("<title>made up</title>", encoding="utf-8")
     (demo / "release" / "notebooks").mkdir(parents=True)
     shutil.copy(ROOT / "tests/golden/ada.ipynb", demo / "release/notebooks/rosa.ipynb")
+    ok("catalogue", "--out", copy / "build" / "catalogue", "--bank", a_bank(tmp_path / "bank"))
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"],
         cwd=copy,
@@ -299,6 +302,7 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     site = copy / "build" / "site"
+    assert (site / "examples" / "catalogue" / "solutions" / "sample.html").exists()
     api = (site / "reference/api/index.html").read_text(encoding="utf-8")
     for name in ("Exporter", "Sandbox", "Registry", "Unit"):
         assert f">{name}</span>" in api

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import json
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from grader.grading.tally import tally
 from grader.model import Outcome
 from grader.model.result import EvidenceSummary
 from grader.report import class_page, feedback_page, summarize
+from tests.helpers.browser import CHROMIUM, PROBE
 from tests.helpers.report import (
     TEMPLATES,
     a_class,
@@ -24,53 +24,10 @@ from tests.helpers.report import (
     a_part,
 )
 
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine"),
 ]
-
-# Leaves what it measures in the title of the page around it.
-PROBE = """
-const width = document.documentElement.clientWidth, out = [], pale = [];
-const scrolls = e => e && (['auto', 'scroll', 'hidden'].includes(getComputedStyle(e).overflowX)
-    || scrolls(e.parentElement));
-const colour = text => {
-  const [r, g, b, a = 1] = text.match(/[\\d.]+/g).map(Number);
-  return {rgb: [r, g, b], alpha: a};
-};
-const light = rgb => {
-  const [r, g, b] = rgb.map(c => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-};
-const ground = e => {
-  const c = colour(getComputedStyle(e).backgroundColor);
-  return c.alpha === 1 ? c.rgb : e.parentElement ? ground(e.parentElement) : [255, 255, 255];
-};
-let texts = 0;
-for (const e of document.body.querySelectorAll('*')) {
-  const box = e.getBoundingClientRect(), style = getComputedStyle(e);
-  const away = e.closest('.unseen, .skip, .defs');
-  if (!away && box.width && box.right > width + 0.5 && !scrolls(e.parentElement))
-    out.push(e.tagName + '.' + e.getAttribute('class'));
-  const own = [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim());
-  if (!own || away || style.display === 'none' || !box.width) continue;
-  texts += 1;
-  const ink = e.namespaceURI.endsWith('svg') ? style.fill : style.color;
-  const [a, b] = [light(colour(ink).rgb), light(ground(e))].sort((x, y) => y - x);
-  const ratio = (a + 0.05) / (b + 0.05);
-  if (ratio < 4.5) pale.push(`${e.tagName}.${e.getAttribute('class')} ${ratio.toFixed(2)}`);
-}
-const rows = [...document.querySelectorAll('.strip a')];
-parent.document.title = JSON.stringify({
-  width, scroll: document.documentElement.scrollWidth, out, pale, texts,
-  dark: matchMedia('(prefers-color-scheme: dark)').matches,
-  math: document.querySelectorAll('math').length,
-  small: rows.filter(e => e.getBoundingClientRect().height < 24).length,
-});
-"""
 
 
 def pages() -> dict[str, str]:

@@ -60,13 +60,15 @@ def _points(number: float) -> str:
     return f"{shown} {'point' if shown == '1' else 'points'}"
 
 
-def _inline_markup(written: str) -> Markup:
+def inline_markup(written: str) -> Markup:
+    """Returns HTML of an author's text without a paragraph around it."""
     from markupsafe import Markup
 
     return Markup(strip_paragraph(author_text(written)))  # noqa: S704 - the parser lets no raw HTML through
 
 
-def _figure_markup(figure: DrawnFigure) -> Markup:
+def figure_markup(figure: DrawnFigure) -> Markup:
+    """Returns the SVG element of a figure."""
     from markupsafe import Markup
 
     return Markup(figure_svg(figure))  # noqa: S704 - its only text is escaped
@@ -75,8 +77,8 @@ def _figure_markup(figure: DrawnFigure) -> Markup:
 @lru_cache(maxsize=8)
 def _environment(folders: tuple[Path, ...]) -> Environment:
     filters = {
-        "figure_svg": _figure_markup,
-        "inline": _inline_markup,
+        "figure_svg": figure_markup,
+        "inline": inline_markup,
         "points": _points,
         "plain": units.format_number,
     }

@@ -16,6 +16,7 @@ from grader.files import write_atomic
 from grader.integrations.paper.pages import SHEET, answer_sheet, page_html
 from grader.integrations.quiz_items import quiz_items
 from grader.kinds import kinds
+from grader.kinds.explanation import ExplanationKey
 from grader.kinds.table import TableKey
 from grader.kinds.texts import fill
 from grader.model import ExamSet, Key, Paper, Question, Release, Slot, Student
@@ -23,7 +24,6 @@ from grader.model.item import (
     AcceptedTexts,
     ChoiceItem,
     ChoiceOption,
-    EssayItem,
     NumberItem,
     NumberRange,
     TextItem,
@@ -203,11 +203,12 @@ def printed_exam(mine: Paper) -> PrintedExam:
         title=" ".join(mine.exam.title.split()),
         instructions=mine.exam.instructions.strip(),
         minutes=mine.exam.minutes,
-        problems=tuple(_printed_problem(question) for question in mine.questions),
+        problems=tuple(printed_problem(question) for question in mine.questions),
     )
 
 
-def _printed_problem(question: Question) -> PrintedProblem:
+def printed_problem(question: Question) -> PrintedProblem:
+    """Returns a question with its key and worked solution. **Secret.**"""
     variant, problem = question.variant, question.variant.problem
     dice = variant.draw
     alone = len(question.keys) == 1
@@ -258,7 +259,7 @@ _FORMS = {
 def place_of(name: str, key: Key) -> AnswerPlace:
     """Returns the place for the answer of *key*; a line for kinds without a specific form."""
     form = _FORMS.get(key.part.kind, AnswerForm.LINE)
-    if any(isinstance(item, EssayItem) for item in quiz_items(key)):
+    if isinstance(key, ExplanationKey):
         form = AnswerForm.TEXT
     if isinstance(key, TableKey):
         return AnswerPlace(

@@ -149,7 +149,7 @@ def _tool_cells(paper: Paper, templates: tuple[Path, ...]) -> Iterator[Cell]:
     for name, source in tools.items():
         text = f"#@title {_subject(source)}\n{source.strip()}"
         folded = {**_FOLDED, **_GOES_ON}
-        yield Cell(type="code", id=_cell_id(f"tools-{name}"), source=text, metadata=folded)
+        yield Cell(type="code", id=cell_id(f"tools-{name}"), source=text, metadata=folded)
 
 
 def _subject(source: str) -> str:
@@ -184,7 +184,7 @@ def _question(
         letter = part_letter(index)
         yield Cell(
             type="markdown",
-            id=_cell_id(f"ask-{name}"),
+            id=cell_id(f"ask-{name}"),
             source=_fill_shared(
                 templates,
                 "ask.md",
@@ -197,7 +197,7 @@ def _question(
         )
         yield Cell(
             type="code",
-            id=_cell_id(name),
+            id=cell_id(name),
             metadata=_GOES_ON,
             source=_fill_shared(
                 templates,
@@ -212,11 +212,12 @@ def _question(
         )
         shown = examples_cell(name, key)
         if shown:
-            cell = _cell_id(f"try-{name}")
+            cell = cell_id(f"try-{name}")
             yield Cell(type="code", id=cell, source=shown, metadata=_GOES_ON)
 
 
-def _cell_id(name: str) -> str:
+def cell_id(name: str) -> str:
+    """Returns the id of the cell for the answer *name*."""
     return name[:64].replace("_", "-")
 
 

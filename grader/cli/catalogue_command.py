@@ -1,0 +1,49 @@
+"""`grader catalogue`: the bank as a static site."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from grader.cli.options import bank_option, examples, print_errors
+from grader.words import counted
+
+
+@click.command(
+    "catalogue",
+    epilog=examples(
+        "grader catalogue --out catalogue",
+        "grader catalogue --out public --no-keys     # without keys and worked solutions",
+        "grader catalogue --out catalogue --bank ~/course",
+    ),
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    metavar="DIR",
+    help="Folder to write into. Pages of an earlier catalogue are replaced.",
+)
+@click.option(
+    "--keys/--no-keys",
+    default=True,
+    help="Write the pages with keys and worked solutions, or leave them out. Default: --keys.",
+)
+@bank_option
+def command(out: Path, keys: bool, banks: tuple[str, ...]) -> int:
+    """Write the bank as a static site: an index to search, and pages for each problem.
+
+    A problem's page shows three variants as students see them. The key and the worked solution
+    are on a page of their own, in DIR/solutions. Problems and sets that can't be read are left
+    out and reported, and the command exits 1.
+    """
+    from grader.bank.folders import Bank
+    from grader.integrations.catalogue.site import write_catalogue
+
+    written = write_catalogue(Bank.open(banks), out, keys=keys)
+    pages = counted(written.pages, "page")
+    click.echo(f"{counted(written.problems, 'problem')}, {pages}. Open {written.index}")
+    if written.errors:
+        print_errors(f"{counted(len(written.errors), 'error')}; left out:", written.errors)
+    return 1 if written.errors else 0

@@ -1,0 +1,150 @@
+"""Collects the problems of a bank for the catalogue, with variants that differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from grader.bank.blueprint.groups import needs_computer
+from grader.bank.folders import Bank
+from grader.bank.heads import Head
+from grader.bank.listing import read_heads
+from grader.errors import SpecError, SpecErrors
+from grader.integrations.catalogue.records import (
+    Concept,
+    Entry,
+    ShownPart,
+    ShownVariant,
+    SolvedVariant,
+)
+from grader.integrations.paper.printing import printed_problem
+from grader.model.printed import PrintedProblem
+from grader.notebook.render import cell_id
+from grader.release.rendering import Preview, preview
+from grader.words import part_letter
+
+VARIANTS = 3
+"""The number of variants on a page."""
+_SEEDS = 12
+"""The number of seeds that are tried to find variants that differ."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collected:
+    """The problems of a bank, in the order of the index, and the errors in the others."""
+
+    entries: tuple[Entry, ...]
+    errors: tuple[SpecError, ...]
+
+
+def collect_entries(bank: Bank) -> Collected:
+    """Returns the problems of the named banks by family and title, and the errors in files."""
+    heads, head_errors = read_heads(bank)
+    errors = list(head_errors)
+    concepts = {name: _concept(name, known) for name, known in bank.concepts().items()}
+    sets = _sets_by_problem(bank, errors)
+    order = {family: place for place, family in enumerate(bank.families)}
+    entries = []
+    for head in sorted(heads, key=lambda head: (order[head.family], head.title)):
+        try:
+            entries.append(_entry(bank, head, concepts, sets.get(head.id, {})))
+        except SpecErrors as wrong:
+            errors += wrong.errors
+        except SpecError as wrong:
+            errors.append(wrong)
+    unique = {str(error): error for error in errors}  # a problem may be in several sets
+    return Collected(entries=tuple(entries), errors=tuple(unique.values()))
+
+
+def _concept(name: str, known: Mapping[str, str]) -> Concept:
+    return Concept(id=name, topic=known.get("topic", name), sentence=known.get("sentence", ""))
+
+
+def _sets_by_problem(bank: Bank, errors: list[SpecError]) -> Mapping[str, Mapping[str, str]]:
+    """Returns the titles of the sets by id, for each problem that they may ask."""
+    found: dict[str, dict[str, str]] = {}
+    for name in bank.listed_sets:
+        try:
+            exam = bank.exam(name)
+        except SpecErrors as wrong:
+            errors += wrong.errors
+        except SpecError as wrong:
+            errors.append(wrong)
+        else:
+            for problem in exam.problem_ids:
+                found.setdefault(problem, {})[exam.id] = exam.title
+    return found
+
+
+def _entry(
+    bank: Bank, head: Head, concepts: Mapping[str, Concept], sets: Mapping[str, str]
+) -> Entry:
+    variants, solved = [], []
+    for number, shown in enumerate(_different_previews(bank, head.id), start=1):
+        problem = printed_problem(shown.paper.questions[0])
+        variants.append(_shown_variant(number, shown, problem, head))
+        solved.append(SolvedVariant(number=number, seed=shown.seed, problem=problem))
+    return Entry(
+        head=head,
+        family=bank.families[head.family],
+        code=any(needs_computer(part.kind) for part in head.parts),
+        concepts=tuple(concepts[name] for name in head.concepts if name in concepts),
+        sets=sets,
+        variants=tuple(variants),
+        solved=tuple(solved),
+    )
+
+
+def _different_previews(bank: Bank, problem: str) -> Iterator[Preview]:
+    """Yields the first variants that students can tell apart."""
+    seen = []
+    for seed in range(_SEEDS):
+        shown = preview(bank, problem, seed)
+        cells = [cell.source for cell in shown.cells]
+        if cells not in seen:
+            seen.append(cells)
+            yield shown
+        if len(seen) == VARIANTS:
+            return
+
+
+def _shown_variant(
+    number: int, shown: Preview, problem: PrintedProblem, head: Head
+) -> ShownVariant:
+    """Returns the public fields of *problem*, with the code cells of its notebook."""
+    sources = {cell.id: cell.source for cell in shown.cells if cell.type == "code"}
+    minutes = {part.id: part.minutes for part in head.parts}
+    question = shown.paper.questions[0]
+    parts = tuple(
+        ShownPart(
+            name=name,
+            letter=part_letter(index),
+            kind=key.part.kind,
+            points=question.points[part_id],
+            minutes=minutes[part_id],
+            ask=printed.ask,
+            options=printed.options,
+            answer=sources[cell_id(name)],
+            examples=sources.get(cell_id(f"try-{name}"), ""),
+        )
+        for index, ((part_id, key), printed) in enumerate(
+            zip(question.keys.items(), problem.parts, strict=True)
+        )
+        for name in (question.name(part_id),)
+    )
+    return ShownVariant(
+        number=number,
+        seed=shown.seed,
+        prompt=problem.prompt,
+        given=problem.given,
+        assumptions=problem.assumptions,
+        figures=problem.figures,
+        tools=dict(_titled(source) for id_, source in sources.items() if id_.startswith("tools-")),
+        parts=parts,
+    )
+
+
+def _titled(source: str) -> tuple[str, str]:
+    """Returns the title and the rest of a cell of definitions."""
+    title, _, rest = source.partition("\n")
+    return title.removeprefix("#@title "), rest

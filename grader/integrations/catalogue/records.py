@@ -1,0 +1,113 @@
+"""What the pages of the catalogue show, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from grader.bank.heads import Head
+from grader.model.figure import DrawnFigure
+from grader.model.printed import PrintedProblem
+from grader.model.result import GivenValue
+
+KINDS: Mapping[str, str] = {
+    "numeric": "number",
+    "integer": "whole number",
+    "choice": "single choice",
+    "multi_choice": "multiple choice",
+    "true_false": "true or false",
+    "ordering": "ordering",
+    "matching": "matching",
+    "table": "table",
+    "plan": "plan",
+    "short_text": "short text",
+    "explanation": "explanation",
+    "code": "code",
+    "measurement": "measured code",
+    "prediction": "prediction",
+}
+"""The built-in kinds in the words of the pages."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Concept:
+    """A concept of the inventory."""
+
+    id: str
+    topic: str
+    sentence: str
+
+    @property
+    def name(self) -> str:
+        """The topic in words."""
+        return self.topic.replace("-", " ")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownPart:
+    """A part as a student sees it."""
+
+    name: str
+    """The variable of its answer."""
+    letter: str
+    kind: str
+    points: float
+    minutes: float
+    ask: str
+    """Markdown."""
+    options: str
+    """Markdown; empty if there are none."""
+    answer: str
+    """The source of its answer cell."""
+    examples: str
+    """The source of the cell with its visible examples; empty if there are none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownVariant:
+    """A variant as a student sees it; nothing of its key."""
+
+    number: int
+    """Its number among the variants on the page, from 1."""
+    seed: int
+    """Its number for `grader show --seed`."""
+    prompt: str
+    """Markdown."""
+    given: tuple[GivenValue, ...]
+    assumptions: tuple[str, ...]
+    """Markdown each."""
+    figures: tuple[DrawnFigure, ...]
+    """The figures of the prompt."""
+    tools: Mapping[str, str]
+    """The titles and the sources of the cells with definitions that answers may use."""
+    parts: tuple[ShownPart, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SolvedVariant:
+    """The key and the worked solution of a variant. **Secret.**"""
+
+    number: int
+    seed: int
+    problem: PrintedProblem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A problem in the catalogue."""
+
+    head: Head
+    family: str
+    """The title of its family."""
+    code: bool
+    """Whether a part needs code or a measurement."""
+    concepts: tuple[Concept, ...]
+    sets: Mapping[str, str]
+    """The titles of the sets that may ask it, by id."""
+    variants: tuple[ShownVariant, ...]
+    solved: tuple[SolvedVariant, ...]
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of its parts, each once."""
+        return tuple(dict.fromkeys(part.kind for part in self.head.parts))

@@ -1,0 +1,87 @@
+"""What the search of the index knows of each problem, and which problems are related."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+
+from grader.integrations.catalogue.records import Entry
+from grader.text.markdown import plain_text
+
+RELATED = 5
+"""The most related problems on a page."""
+_CONCEPT_WEIGHT = 3
+OTHER_WORDS: Mapping[str, str] = {
+    "clustering": "k-means quantization",
+    "compensated": "Kahan",
+    "cores": "multicore",
+    "distillation": "teacher student",
+    "gil": "interpreter lock",
+    "matmul": "GEMM matrix multiplication",
+    "microbatches": "micro-batch",
+    "moe": "mixture of experts",
+    "product": "matmul GEMM multiplication",
+    "quantized": "quantization",
+    "race": "race condition",
+    "scan": "prefix sum",
+    "softmax": "numerically stable",
+    "threads": "multithreading",
+}
+"""What else a person may search for, by a word of a problem."""
+_WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+def fold_words(texts: Iterable[str]) -> set[str]:
+    """Returns the words of *texts* in lowercase ASCII; compounds whole and in pieces.
+
+    >>> sorted(fold_words(["FlashAttention", "all-reduce"]))
+    ['all', 'allreduce', 'attention', 'flash', 'flashattention', 'reduce']
+    """
+    found: set[str] = set()
+    for text in texts:
+        plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+        for word in _WORD.findall(plain):
+            pieces = re.split(r"[-'’]", _HUMP.sub("-", word))
+            found |= {piece.lower() for piece in (*pieces, "".join(pieces))}
+    return found
+
+
+def title_words(entry: Entry) -> str:
+    """Returns the folded words of the title and the id, separated by spaces."""
+    return " ".join(sorted(fold_words([entry.head.title, entry.head.id])))
+
+
+def topic_words(entry: Entry) -> str:
+    """Returns the folded words of the topics that are not in the title."""
+    words = fold_words(entry.head.topics)
+    return " ".join(sorted(words - fold_words([entry.head.title, entry.head.id])))
+
+
+def text_words(entry: Entry) -> str:
+    """Returns the folded words of the prompt, the questions, and the concepts that are neither in
+    the title nor in the topics, and other words for the same things."""
+    first = entry.variants[0]
+    texts = [first.prompt, *first.assumptions]
+    texts += [text for part in first.parts for text in (part.ask, part.options)]
+    plain = [*map(plain_text, texts), *(line.label for line in first.given)]
+    concepts = [text for one in entry.concepts for text in (one.topic, one.sentence)]
+    words = fold_words([*plain, *concepts, entry.family])
+    known = fold_words([entry.head.title, entry.head.id, *entry.head.topics])
+    for word in sorted(words | known):
+        words |= fold_words([OTHER_WORDS.get(word, "")])
+    return " ".join(sorted(word for word in words - known if len(word) > 1))
+
+
+def related(entry: Entry, entries: Sequence[Entry]) -> tuple[Entry, ...]:
+    """Returns the problems that share the most concepts and topics with *entry*."""
+    scored = [(_shared(entry, other), other) for other in entries if other is not entry]
+    scored.sort(key=lambda pair: -pair[0])
+    return tuple(other for score, other in scored[:RELATED] if score)
+
+
+def _shared(one: Entry, other: Entry) -> int:
+    concepts = set(one.head.concepts) & set(other.head.concepts)
+    topics = set(one.head.topics) & set(other.head.topics)
+    return _CONCEPT_WEIGHT * len(concepts) + len(topics)

@@ -1,0 +1,123 @@
+"""Writes the pages of the catalogue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
+
+from grader import units
+from grader.bank.folders import Bank
+from grader.errors import SpecError
+from grader.files import write_atomic
+from grader.integrations.catalogue.entries import collect_entries
+from grader.integrations.catalogue.records import KINDS, Entry
+from grader.integrations.catalogue.search import related, text_words, title_words, topic_words
+from grader.integrations.paper.pages import figure_markup, inline_markup
+from grader.model import Level
+from grader.text.templates import html_environment, render_template
+from grader.words import counted, points
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+MADE_BY = '<meta name="generator" content="grader catalogue">'
+"""What tells a page of the catalogue from any other."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenCatalogue:
+    """The pages that were written, and the errors in problems and sets that were left out."""
+
+    index: Path
+    problems: int
+    pages: int
+    errors: tuple[SpecError, ...]
+
+
+def write_catalogue(bank: Bank, out: Path, *, keys: bool = True) -> WrittenCatalogue:
+    """Writes the catalogue of *bank* into the folder *out*, and removes its old pages there.
+
+    If *keys* is False, nothing of the keys and the worked solutions is written. Raises SpecError
+    if a template can't be used.
+    """
+    collected = collect_entries(bank)
+    written = set()
+    for place, text in _pages(collected.entries, bank.templates, keys=keys):
+        target = out / place
+        write_atomic(target, text.encode("utf-8", "backslashreplace"))
+        written.add(target)
+    _remove_old_pages(out, written)
+    return WrittenCatalogue(
+        index=out / "index.html",
+        problems=len(collected.entries),
+        pages=len(written),
+        errors=collected.errors,
+    )
+
+
+def _pages(
+    entries: Sequence[Entry], templates: tuple[Path, ...], *, keys: bool
+) -> Iterator[tuple[str, str]]:
+    """Yields the place and the text of each page."""
+    environment = _environment(templates)
+
+    def page(name: str, **names: object) -> str:
+        return render_template(
+            environment, f"catalogue/{name}.html.j2", made_by=MADE_BY, keys=keys, **names
+        )
+
+    yield "index.html", page("index", entries=entries, **_choices(entries))
+    for place, entry in enumerate(entries):
+        around = {
+            "before": entries[place - 1] if place else None,
+            "after": entries[place + 1] if place + 1 < len(entries) else None,
+        }
+        like = related(entry, entries)
+        yield f"problems/{entry.head.id}.html", page("problem", entry=entry, like=like, **around)
+        if keys:
+            yield f"solutions/{entry.head.id}.html", page("solution", entry=entry)
+
+
+def _choices(entries: Sequence[Entry]) -> dict[str, object]:
+    """Returns what the filters of the index offer: only what a problem has."""
+    levels = {entry.head.level for entry in entries}
+    asked = {kind for entry in entries for kind in entry.kinds}
+    sets = {name: title for entry in entries for name, title in entry.sets.items()}
+    return {
+        "families": {entry.head.family: entry.family for entry in entries},
+        "levels": [level for level in get_args(Level) if level in levels],
+        "kinds": sorted(asked, key=_kind),
+        "sets": dict(sorted(sets.items(), key=lambda pair: pair[1])),
+        "topics": sorted({one.topic for entry in entries for one in entry.concepts}),
+    }
+
+
+def _remove_old_pages(out: Path, written: set[Path]) -> None:
+    """Removes pages of an earlier catalogue, such as solutions that are left out now."""
+    for folder in ("problems", "solutions"):
+        for path in (out / folder).glob("*.html"):
+            if path not in written and MADE_BY.encode() in path.read_bytes():
+                path.unlink()
+
+
+def _kind(name: str) -> str:
+    return KINDS.get(name, name.replace("_", " "))
+
+
+@lru_cache(maxsize=8)
+def _environment(folders: tuple[Path, ...]) -> Environment:
+    filters = {
+        "counted": counted,
+        "figure_svg": figure_markup,
+        "inline": inline_markup,
+        "kind": _kind,
+        "plain": units.format_number,
+        "points": points,
+        "text_words": text_words,
+        "title_words": title_words,
+        "topic_words": topic_words,
+    }
+    return html_environment(folders, filters)
