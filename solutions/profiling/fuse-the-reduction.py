@@ -4,33 +4,46 @@ import numpy as np
 
 
 def solve(given):
-    return {"touched": sum(3 * given["columns"] for _ in range(given["rows"]))}
+    element, call, evaluate = given["element"] * 1e-9, given["call"] * 1e-6, given["evaluate"] * 1e-9
+
+    def ratio(rows, columns):
+        loops = vectors = 0.0
+        for _row in range(rows):
+            loops += sum(evaluate for _evaluation in range(3 * columns))
+            vectors += sum(call + element * columns for _call in range(5))
+        return loops / vectors
+
+    return {
+        "touched": sum(3 * given["columns"] for _ in range(given["rows"])),
+        "by_row": ratio(given["rows"], given["columns"]),
+        "enough": next(columns for columns in range(1, 5000) if ratio(1, columns) >= 8),
+    }
 
 
-def standardise(x):
+def standardize(x):
     mean = x.mean(axis=1, keepdims=True)
     return (x - mean) / (x.std(axis=1, keepdims=True) + 1e-6)
 
 
-def standardise_right_einsum(x):
+def standardize_right_einsum(x):
     centred = x - x.sum(axis=1, keepdims=True) / x.shape[1]
     square = np.einsum("ij,ij->i", centred, centred)[:, None] / x.shape[1]
     return centred / (np.sqrt(square) + 1e-6)
 
 
-def standardise_right_transposed(x):
+def standardize_right_transposed(x):
     columns = x.T - x.mean(1)
     return (columns / ((columns**2).mean(0) ** 0.5 + 1e-6)).T
 
 
-def standardise_slow_rows(x):
+def standardize_slow_rows(x):
     out = np.empty_like(x)
     for i, row in enumerate(x):
         out[i] = (row - row.mean()) / (row.std() + 1e-6)
     return out
 
 
-def standardise_slow_lists(x):
+def standardize_slow_lists(x):
     out = []
     for row in x.tolist():
         mean = sum(row) / len(row)
@@ -39,7 +52,7 @@ def standardise_slow_lists(x):
     return np.array(out).reshape(x.shape)
 
 
-def standardise_slow_as_given(x):
+def standardize_slow_as_given(x):
     out = np.empty_like(x)
     for i in range(x.shape[0]):
         mean = sum(x[i, j] for j in range(x.shape[1])) / x.shape[1]
@@ -50,11 +63,11 @@ def standardise_slow_as_given(x):
     return out
 
 
-def standardise_expected(x):
-    return standardise_slow_lists(x)
+def standardize_expected(x):
+    return standardize_slow_lists(x)
 
 
-def standardise_cases(rng, given):
+def standardize_cases(rng, given):
     yield "small", {"x": np.array([[2.0]])}
     yield "small", {"x": np.zeros((3, 5))}
     yield "small", {"x": np.zeros((0, 4))}
@@ -65,25 +78,25 @@ def standardise_cases(rng, given):
         yield "random", {"x": rng.normal(size=(rows, columns)) * rng.uniform(0.5, 30)}
 
 
-def standardise_wrong_mean_of_squares(x):
+def standardize_wrong_mean_of_squares(x):
     mean = x.mean(1, keepdims=True)
     variance = (x * x).mean(1, keepdims=True) - mean * mean
     return (x - mean) / (np.sqrt(np.maximum(variance, 0)) + 1e-6)
 
 
-def standardise_wrong_columns(x):
+def standardize_wrong_columns(x):
     return (x - x.mean(axis=0)) / (x.std(axis=0) + 1e-6)
 
 
-def standardise_wrong_unbiased(x):
+def standardize_wrong_unbiased(x):
     scale = x.std(axis=1, keepdims=True, ddof=1 if x.shape[1] > 1 else 0)
     return (x - x.mean(axis=1, keepdims=True)) / (scale + 1e-6)
 
 
-def standardise_wrong_single_precision(x):
+def standardize_wrong_single_precision(x):
     x = x.astype(np.float32)
     return (x - x.mean(axis=1, keepdims=True)) / (x.std(axis=1, keepdims=True) + 1e-6)
 
 
-def standardise_wrong_no_epsilon(x):
+def standardize_wrong_no_epsilon(x):
     return (x - x.mean(axis=1, keepdims=True)) / x.std(axis=1, keepdims=True)

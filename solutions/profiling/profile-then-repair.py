@@ -14,10 +14,17 @@ def solve(given):
         after += merging / occurrences
         if number < given["vocabulary"]:  # a word that was not seen before
             after += hashing / occurrences
+        probability_new = 1 - 1 / given["vocabulary"]
+    distinct = round(sum(probability_new**earlier for earlier in range(given["words"])))
+    changes = {
+        "hashes": without,
+        "merge": after - without + sum(without / 2 / occurrences for _ in range(occurrences)),
+        "distinct": after - without + given["documents"] * distinct * merging / occurrences,
+    }
     return {
         "limit": before / without,
         "gain": before / after,
-        "now": "merge" if without > after - without else "hashes",
+        "now": min(changes, key=changes.get),
     }
 
 

@@ -310,7 +310,7 @@ def test_the_sheet_has_a_column_for_every_place_and_a_line_for_every_student(
 def test_parts_that_need_a_computer_are_refused_by_name(tmp_path: Path, capsys: Any) -> None:
     command("render", "lab", "--format", "html", "--out", str(tmp_path / "out"), code=2)
     error = capsys.readouterr().err
-    for part in ("online-softmax/row_stats (code)", "fuse-the-reduction/standardise (measurement)"):
+    for part in ("online-softmax/row_stats (code)", "fuse-the-reduction/standardize (measurement)"):
         assert part in error
     assert "predict-a-product/flops (prediction)" in error
     assert "--leave-out" in error
