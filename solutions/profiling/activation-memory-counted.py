@@ -15,7 +15,7 @@ def solve(given):
         tensors[after if given["function"] in ("relu", "tanh") else before] = wide
         tensors[after] = wide  # for W2
     last = {name: size for name, size in tensors.items() if name.endswith(str(given["blocks"] - 1))}
-        # One segment keeps x0, and its recomputation saves what the blocks save, x0 among it.
+    # One segment keeps x0, and its recomputation saves what the blocks save, x0 among it.
     recomputed = {"x0": narrow} | tensors
     peaks = {
         "plain": sum(tensors.values()),

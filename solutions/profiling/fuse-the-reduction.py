@@ -4,7 +4,11 @@ import numpy as np
 
 
 def solve(given):
-    element, call, evaluate = given["element"] * 1e-9, given["call"] * 1e-6, given["evaluate"] * 1e-9
+    element, call, evaluate = (
+        given["element"] * 1e-9,
+        given["call"] * 1e-6,
+        given["evaluate"] * 1e-9,
+    )
 
     def ratio(rows, columns):
         loops = vectors = 0.0
