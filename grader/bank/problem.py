@@ -59,6 +59,8 @@ def problem_from(
         raise SpecErrors((source.error(("solution",), "unknown key 'solution'", fix, key=True),))
     if isinstance(data, dict):
         data = {**data, **{name: () for name in ("parts", "figures") if name in data}}
+        if data.get("level") == "analyse":  # the spelling of version 0.1
+            data = {**data, "level": "analyze"}
     whole = shape(Problem, data, source, (), _FILL)
     everything = (whole, *shaped, *figures)
     errors = [e for one in everything for e in one.errors]

@@ -178,7 +178,7 @@ _EXAMPLES = {
     "parameters": "write name: {choice: [1, 2, 4]}",
     "values": "write name: expression",
     "families": "write {memory-math: 60%, numerics: 40%}",
-    "levels": "write {apply: 60%, analyse: 40%}",
+    "levels": "write {apply: 60%, analyze: 40%}",
     "where": "write a list of conditions, each after '- '",
 }
 

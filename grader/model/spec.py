@@ -67,7 +67,7 @@ FAMILIES: Mapping[str, str] = {
     "foundations": "Foundations",
 }
 """The built-in families with their titles; a bank declares others in problems/families.yaml."""
-Level = Literal["recall", "apply", "analyse", "create"]
+Level = Literal["recall", "apply", "analyze", "create"]
 Need = Literal["loopback"]
 
 

@@ -35,7 +35,7 @@ blueprint:
   minutes: 10
   points: 7
   families: {memory-math: 60%, numerics: 40%}
-  levels: {apply: 60%, analyse: 40%}
+  levels: {apply: 60%, analyze: 40%}
   code: false
 """
 
@@ -45,8 +45,8 @@ PROBLEMS = (
     ("apply-b", "memory-math", "apply", 6.2, 3, "a-02"),
     ("apply-long", "memory-math", "apply", 9, 3, "a-03"),
     ("apply-same", "memory-math", "apply", 6, 3, "n-01"),
-    ("other-c", "numerics", "analyse", 4, 2, "n-01"),
-    ("other-d", "numerics", "analyse", 4.2, 2, "n-02"),
+    ("other-c", "numerics", "analyze", 4, 2, "n-01"),
+    ("other-d", "numerics", "analyze", 4.2, 2, "n-02"),
     ("other-easy", "numerics", "apply", 4, 2, "n-03"),
 )
 
@@ -230,7 +230,7 @@ def test_a_release_grades_the_same_after_a_problem_is_added_to_the_bank(tmp_path
 
     for one in (
         ("new-a", "memory-math", "apply", 6.1, 3, "a-10"),
-        ("new-c", "numerics", "analyse", 4.1, 2, "n-10"),
+        ("new-c", "numerics", "analyze", 4.1, 2, "n-10"),
     ):
         a_bank(bank, a_problem(*one), exam=QUIZ)
     assert Bank.open([bank]).exam("quiz") != before  # a new release would differ
@@ -304,7 +304,7 @@ def test_minutes_of_parts_that_leave_nothing_for_the_others(
     [
         ("memory-math: 60%", "memory-math: 70%", "7:13", "add up to 110%", "add up to 100%"),
         ("numerics: 40%", "numerisc: 40%", "7:32", "no family 'numerisc'", "'numerics'"),
-        ("apply: 60%", "aply: 60%", "8:12", "unknown key 'aply'", "recall, apply, analyse"),
+        ("apply: 60%", "aply: 60%", "8:12", "unknown key 'aply'", "recall, apply, analyze"),
         ("memory-math: 60%", "memory-math: 160%", "7:27", "a share such as 25%", "a percentage"),
         ("{memory-math: 60%, numerics: 40%}", "[numerics]", "7:13", "keys and values", "{memory-"),
         ("numerics: 40%", "training: 40%", "7:42", "0 points of 'training'", "of 'training'"),
@@ -318,12 +318,12 @@ def test_minutes_of_parts_that_leave_nothing_for_the_others(
         ("code: false", "code: true", "5:", "the bank has no problem that fits", "'code:'"),
         ("points: 7", "points: 50", "6:11", "a paper can have 19 points, but needs 50", "add"),
         ("points: 7", "points: 7.5", "6:11", "exactly 7.5 points", "write 'points: 7'"),
-        ("analyse: 40%}", "create: 40%}", "8:",
+        ("analyze: 40%}", "create: 40%}", "8:",
          "0 points of 'create', but needs 2.1", "add problems of 'create'"),
         ("minutes: 10\n  points", "minutes: 13\n  points", "5:12",
          "take 10.4 or 13.0 minutes, not 11.7 to 12.0", "change 'minutes:' or 'points:'"),
         ("code: false", "questions: 5", "9:14", "have 2 questions", "change 'questions:'"),
-        ("apply: 60%, analyse: 40%", "apply: 95%, analyse: 5%", "8:",
+        ("apply: 60%, analyze: 40%", "apply: 95%, analyze: 5%", "8:",
          "has 57% of its points in 'apply', not 85% to 100%", "change its share"),
     ],
 )  # fmt: skip
