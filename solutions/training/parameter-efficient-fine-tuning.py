@@ -39,9 +39,7 @@ def solve(given):
         "storage": full / shared,
         "adapter_flops": 100 * 2 * matrices(adapter) / matrices(layer),
         "prompt_flops": 100 * (longer / plain - 1),
-        "step": [
-            [100 * step(depth, k) / (3 * depth)] for k in (depth, depth // given["part"], 0)
-        ],
+        "step": [[100 * step(depth, k) / (3 * depth)] for k in (depth, depth // given["part"], 0)],
         "families": {
             "bitfit": "selective",
             "adapter": "additive",
