@@ -100,6 +100,14 @@ def test_a_range_from_batch_normalization() -> None:
     assert found["relu"] == pytest.approx(12 / 6.5)
 
 
+def test_finite_patterns_of_bf16_and_fp16() -> None:
+    module = solution("numerics/positions-in-16-bits")
+    counts = {
+        name: int(module.patterns(kind).isfinite().sum()) for name, kind in module.FORMATS.items()
+    }
+    assert counts == {"bf16": 65280, "fp16": 63488}
+
+
 def test_limits_of_fp16() -> None:
     module = solution("numerics/infinities-and-nan")
     assert module.threshold(lambda a: a * a) == pytest.approx(255.96875, rel=1e-6)
