@@ -38,7 +38,7 @@ def test_norms_of_gpt_2() -> None:
 
 def test_attention_over_two_orthogonal_keys() -> None:
     vectors = {"q1": 2**0.5, "q2": 0, "q3": 0, "q4": 0}  # √2 / √4 is the score of 1 / √2
-    keys = {f"{name}{i}": 0 for name in "abc" for i in range(1, 5)}
+    keys: dict[str, float] = {f"{name}{i}": 0 for name in "abc" for i in range(1, 5)}
     keys |= {"a1": 1, "b2": 1, "c1": -1e9}  # the third position has no weight
     values = {"x1": 1, "y1": 2, "x2": 3, "y2": 4, "x3": 0, "y3": 0}
     layer = {"hidden": 8192, "heads": 64, "ranks": 8, "query_sd": 1, "key_sd": 1}
