@@ -44,6 +44,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
+QUIZZES = sorted(p.stem for p in Path(__file__).parents[2].glob("problems/sets/quiz-*.yaml"))
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     ("line", "wanted"),
@@ -53,9 +56,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("grader show --bank course min", ["mine"]),
         ("grader show --bank course bro", ["broken"]),
         ("grader verify mine kv-c", ["kv-cache-size"]),
-        ("grader render midt", ["midterm"]),
-        ("grader render --bank course qu", ["quiz"]),
-        ("grader export moodle midt", ["midterm"]),
+        ("grader render midt", ["midterm", "midterm-1", "midterm-2"]),
+        ("grader render --bank course qu", ["quiz", *QUIZZES]),
+        ("grader export moodle midterm-1", ["midterm-1"]),
         ("grader list --family num", ["numerics"]),
         ("grader list --bank course --family ser", ["serving"]),
         ("grader new num", ["numerics/"]),
