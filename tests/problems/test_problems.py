@@ -35,12 +35,14 @@ AT_LEAST = {
 
 # Of the problems with code, those whose gate is quick: `make test` runs it for these alone.
 SMOKE = {"kernel-index-guard", "online-softmax", "grid-stride-loop", "gradient-buckets"}
+# Its independent computation compiles functions with torch.
+SLOW = {"graph-breaks-and-recompilation"}
 
 
 def tier(name: str) -> object:
     """The problem, marked by how long its gate takes."""
     problem = BANK.problem(name)
-    if problem.solution and name not in SMOKE:
+    if name in SLOW or (problem.solution and name not in SMOKE):
         return pytest.param(name, marks=pytest.mark.thorough)
     return name
 
