@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from grader.bank.names import check_expression, check_text, parameter_names
-from grader.bank.shape import Shaped, describe, iter_marked, shape
+from grader.bank.shape import Shaped, iter_marked, shape_list
 from grader.bank.yaml12 import Located, Path_
-from grader.errors import SetupError, SpecError
+from grader.errors import SpecError
 from grader.figures import figure_types
 from grader.model import Figure, Problem
 from grader.registry import suggest
@@ -18,33 +18,7 @@ _ID = re.compile(r"[a-z][a-z0-9_-]*\Z")
 
 def shape_figures(source: Located) -> Iterator[Shaped]:
     """Yields every figure, validated by its type."""
-    listed = source.data.get("figures", ()) if isinstance(source.data, dict) else ()
-    if not isinstance(listed, tuple):
-        what = f"'figures' should be a list of figures, saw {describe(listed)}"
-        error = source.error(("figures",), what, "add '- id: …' lines")
-        yield Shaped(None, (error,), (("figures",),))
-        return
-    for index, data in enumerate(listed):
-        at: Path_ = ("figures", index)
-        try:
-            spec = _spec_of(data, source, at)
-        except SpecError as error:
-            yield Shaped(None, (error,), (at,))
-        else:
-            yield shape(spec, data, source, at)
-
-
-def _spec_of(data: object, source: Located, at: Path_) -> type[Figure]:
-    if not isinstance(data, dict):
-        what = f"a figure should be keys and values, saw {describe(data)}"
-        raise source.error(at, what, "start it with '- id: name'")
-    known = "one of: " + ", ".join(sorted(figure_types))
-    if "type" not in data:
-        raise source.error(at, "'type' is missing", known)
-    try:
-        return figure_types.find(str(data["type"])).spec
-    except SetupError as error:
-        raise source.error((*at, "type"), error.what, error.fix or known) from None
+    yield from shape_list(source, "figures", "figure", "type", figure_types)
 
 
 def check_figures(problem: Problem, source: Located) -> Iterator[SpecError]:

@@ -14,9 +14,9 @@ from grader.bank.families import unknown_family
 from grader.bank.figures import check_figures, shape_figures
 from grader.bank.names import check_names, check_parameters
 from grader.bank.parts import check_part
-from grader.bank.shape import Shaped, describe, shape
-from grader.bank.yaml12 import Located, Path_, read_yaml
-from grader.errors import SetupError, SpecError, SpecErrors
+from grader.bank.shape import Shaped, describe, shape, shape_list
+from grader.bank.yaml12 import Located, read_yaml
+from grader.errors import SpecError, SpecErrors
 from grader.kinds import kinds
 from grader.model import FAMILIES, Part, Problem
 from grader.registry import nearest
@@ -138,32 +138,12 @@ def _parts(source: Located) -> Iterator[Shaped]:
     listed = source.data.get("parts") if isinstance(source.data, dict) else None
     if listed is None:
         return  # the missing key is reported with the problem's keys
-    if not isinstance(listed, tuple) or not listed:
+    if not listed:
         what = f"'parts' should be a list of parts, saw {describe(listed)}"
         error = source.error(("parts",), what, "add '- id: …' lines")
         yield Shaped(None, (error,), (("parts",),))
         return
-    for index, data in enumerate(listed):
-        at: Path_ = ("parts", index)
-        try:
-            spec = _spec_of(data, source, at)
-        except SpecError as error:
-            yield Shaped(None, (error,), (at,))
-        else:
-            yield shape(spec, data, source, at)
-
-
-def _spec_of(data: object, source: Located, at: Path_) -> type[Part]:
-    if not isinstance(data, dict):
-        what = f"a part should be keys and values, saw {describe(data)}"
-        raise source.error(at, what, "start it with '- id: name'")
-    known = "one of: " + ", ".join(sorted(kinds))
-    if "kind" not in data:
-        raise source.error(at, "'kind' is missing", known)
-    try:
-        return kinds.find(str(data["kind"])).spec
-    except SetupError as error:
-        raise source.error((*at, "kind"), error.what, error.fix or known) from None
+    yield from shape_list(source, "parts", "part", "kind", kinds)
 
 
 def _check(problem: Problem, source: Located, families: Collection[str]) -> list[SpecError]:

@@ -13,8 +13,8 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from grader.bank.yaml12 import Located, Path_
-from grader.errors import SpecError
-from grader.registry import nearest
+from grader.errors import SetupError, SpecError
+from grader.registry import Registry, nearest
 
 
 @cache
@@ -55,6 +55,45 @@ def shape(
     except ValidationError:
         rest = None  # a required field is missing
     return Shaped(rest, tuple(found.values()), tuple(found))
+
+
+def shape_list(
+    source: Located, key: str, noun: str, choice: str, registry: Registry[Any]
+) -> Iterator[Shaped]:
+    """Yields each item of the list under *key*, such as the parts, validated by its own record.
+
+    The item's value of *choice*, such as its kind, names an entry of *registry* with a `spec`.
+    """
+    listed = source.data.get(key, ()) if isinstance(source.data, dict) else ()
+    if not isinstance(listed, tuple):
+        what = f"'{key}' should be a list of {key}, saw {describe(listed)}"
+        error = source.error((key,), what, "add '- id: …' lines")
+        yield Shaped(None, (error,), ((key,),))
+        return
+    for index, data in enumerate(listed):
+        at: Path_ = (key, index)
+        try:
+            record = _record_of(data, source, at, noun, choice, registry)
+        except SpecError as error:
+            yield Shaped(None, (error,), (at,))
+        else:
+            yield shape(record, data, source, at)
+
+
+def _record_of(
+    data: object, source: Located, at: Path_, noun: str, choice: str, registry: Registry[Any]
+) -> type:
+    if not isinstance(data, dict):
+        what = f"a {noun} should be keys and values, saw {describe(data)}"
+        raise source.error(at, what, "start it with '- id: name'")
+    known = "one of: " + ", ".join(sorted(registry))
+    if choice not in data:
+        raise source.error(at, f"'{choice}' is missing", known)
+    try:
+        record: type = registry.find(str(data[choice])).spec
+    except SetupError as error:
+        raise source.error((*at, choice), error.what, error.fix or known) from None
+    return record
 
 
 def _validate(record: type, data: object) -> Any:

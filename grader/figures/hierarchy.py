@@ -19,7 +19,7 @@ class HierarchyLevel(Strict):
 
     label: Text
     note: Text = ""
-    """What is said of it, such as its size and bandwidth."""
+    """Text beside the level, such as its size and bandwidth."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

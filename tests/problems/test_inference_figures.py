@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-from types import ModuleType
-
 import pytest
 
-from grader.bank.folders import Bank
-
-ROOT = next(iter(Bank.open().paths.values())).parents[2]
+from tests.helpers.solutions import solution
 
 
 class Given(dict[str, object]):
@@ -22,16 +16,6 @@ class Given(dict[str, object]):
 
     def fact(self, item: str, field: str, unit: str) -> float:
         return self.facts[field]
-
-
-def solution(path: str) -> ModuleType:
-    file = Path(ROOT) / "solutions" / f"{path}.py"
-    spec = importlib.util.spec_from_file_location(file.stem.replace("-", "_"), file)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def test_a_product_that_turns_memory_bound_in_bf16() -> None:

@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
-from pathlib import Path
-from types import ModuleType
 
 import pytest
 import torch
 
-from grader.bank.folders import Bank
-
-ROOT = next(iter(Bank.open().paths.values())).parents[2]
-
-
-def solution(name: str) -> ModuleType:
-    file = Path(ROOT) / "solutions" / "training" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(file.stem.replace("-", "_"), file)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+from tests.helpers.solutions import solution
 
 
 def solve(name: str, **values: object) -> dict[str, object]:
-    found: dict[str, object] = solution(name).solve(values)
+    found: dict[str, object] = solution(f"training/{name}").solve(values)
     return found
 
 
 def test_noise_of_a_batch_256_times_as_large() -> None:
-    assert solution("gradient-noise").epoch(1, 256, 256)[0] == pytest.approx(1 / 16)
+    assert solution("training/gradient-noise").epoch(1, 256, 256)[0] == pytest.approx(1 / 16)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +25,7 @@ def test_noise_of_a_batch_256_times_as_large() -> None:
 def test_linear_scaling_of_the_learning_rate(
     rate: float, batch: int, larger: int, scaled: float
 ) -> None:
-    found = solution("gradient-noise").learning_rate(rate, 1, 1, batch, larger)
+    found = solution("training/gradient-noise").learning_rate(rate, 1, 1, batch, larger)
     assert found == pytest.approx(scaled)
 
 
@@ -60,33 +45,35 @@ def test_adapters_prompts_and_biases_of_bert() -> None:
 def fine_tuning(**shape: int) -> dict[str, list[list[float]]]:
     sizes = {"bottleneck": 64, "rank": 8, "virtual": 20, "classes": 2, "millions": 110}
     run = {"tasks": 1, "tokens": 128, "part": 2}
-    found: dict[str, list[list[float]]] = solution("parameter-efficient-fine-tuning").solve(
-        {**sizes, **shape, **run}
-    )
+    found: dict[str, list[list[float]]] = solution(
+        "training/parameter-efficient-fine-tuning"
+    ).solve({**sizes, **shape, **run})
     return found
 
 
 @pytest.mark.parametrize(("delay", "limit"), [(1, 1), (2, (math.sqrt(5) - 1) / 2), (4, 0.3472964)])
 def test_stable_rates_of_stale_gradients(delay: int, limit: float) -> None:
-    assert solution("gradient-staleness").largest_stable_rate(delay) == pytest.approx(limit)
+    assert solution("training/gradient-staleness").largest_stable_rate(delay) == pytest.approx(
+        limit
+    )
 
 
 def test_rates_of_stale_gradients() -> None:
-    module = solution("gradient-staleness")
+    module = solution("training/gradient-staleness")
     assert [module.scaled(0.1, t) for t in (0, 1, 4, 8)] == pytest.approx([0.1, 0.1, 0.025, 0.0125])
     assert module.bounded(0.01, 0.1, (0.3, 0.4)) == pytest.approx(0.04)
     assert module.bounded(0.01, 0.1, (0, 0.1)) == pytest.approx(0.1)
 
 
 def test_staleness_of_equal_workers() -> None:
-    found = solution("gradient-staleness").staleness([10] * 8, 100)
+    found = solution("training/gradient-staleness").staleness([10] * 8, 100)
     assert [worker[1:] for worker in found] == [[7] * 9] * 8
 
 
 def test_activations_of_which_a_tenth_stays_fp32() -> None:
     sizes = {"half": 57.6, "kept": 6.4, "masks": 0, "stream": 0, "millions": 1}
     run = {"layers": 1000, "samples": 1, "micro": 1, "percent": 50, "speedup": 2}
-    found = solution("memory-of-a-training-step").solve({**sizes, **run, "memory": 100})
+    found = solution("training/memory-of-a-training-step").solve({**sizes, **run, "memory": 100})
     assert found["activations"][:2] == [[64.0], [35.2]]
 
 
@@ -100,7 +87,7 @@ def test_prompt_with_eight_examples() -> None:
 
 
 def test_updates_of_adaptive_optimizers() -> None:
-    updates = solution("adaptive-step-sizes").updates
+    updates = solution("training/adaptive-step-sizes").updates
     steady = updates(torch.optim.Adagrad, [3.0] * 100, lr=0.5, eps=0)
     assert steady[-1] == pytest.approx(0.05)
     assert updates(torch.optim.Adagrad, [2.0, 1.0], lr=0.5, eps=0) == pytest.approx(
@@ -125,4 +112,4 @@ def test_two_steps_of_momentum() -> None:
         pytest.approx([0.43, -0.0581]),
     ]
     assert found["plain"] == pytest.approx(0.33614 / 2)
-    assert solution("momentum-on-a-quadratic").accumulated(0.9, 1) == pytest.approx(10)
+    assert solution("training/momentum-on-a-quadratic").accumulated(0.9, 1) == pytest.approx(10)
