@@ -7,7 +7,7 @@ def solve(given):
     program = [
         ("s1", "in", a, []),
         ("s1", "kernel", b, []),
-        ("s2", "in", c, [0]),
+        ("s2", "in", c, [0 if given["record"] == "early" else 1]),
         ("s2", "kernel", d, []),
         ("s1", "out", e, []),
         (given["last_stream"], "kernel", f, []),
@@ -18,7 +18,7 @@ def solve(given):
         "best_chunks": min(times, key=times.get),
         "trace": [[ends[1]], [ends[3]], [ends[5]]],
         "timers": [gloo(given), nccl(given)],
-        "handle": ["unsafe", "overwritten", "launch"],
+        "handle": ["true1", "true2"],
     }
 
 
