@@ -56,9 +56,7 @@ def step(given):
     weights = given["billions"] * 1e9 / given["tp"] / given["pp"]
     tokens = given["sequences"] * given["length"]
     activation = 2 * tokens * given["hidden"]
-    done = dict.fromkeys(
-        ("reductions", "volume", "messages", "boundary", "replicas", "flops"), 0.0
-    )
+    done = dict.fromkeys(("reductions", "volume", "messages", "boundary", "replicas", "flops"), 0.0)
     for flops_per_weight in (2, 4):  # the forward passes, then the backward passes
         for _ in range(given["micro"]):
             for _ in range(given["layers"] // given["pp"]):
