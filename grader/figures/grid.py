@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from grader.figures.base import FieldReader, FigureTypeOf, Picture, figure_types
-from grader.figures.style import QUIET, category_legend, drawing_area, fill_of
+from grader.figures.style import QUIET, add_boxes, category_legend, drawing_area, fill_of
 from grader.model.spec import Expr, Figure, Strict, Text
 
 if TYPE_CHECKING:
@@ -91,21 +91,23 @@ class GridType(FigureTypeOf[Grids, GridPicture]):
 
     def paint(self, picture: GridPicture, canvas: Canvas) -> None:
         """Draws the grids with their labels, and the legend."""
-        from matplotlib.patches import Rectangle
-
         axes = drawing_area(canvas)
         side = _side(picture)
         x = (560 - side * _columns(picture) - _GAP * (len(picture.grids) - 1)) / 2
         for one in picture.grids:
             wide = side * len(one.shades[0])
             axes.text(x + wide / 2, 16, one.label, ha="center", va="center", weight="bold")
-            for r, line in enumerate(one.shades):
-                for c, shade in enumerate(line):
-                    style = fill_of(shade - 1) if shade else {"facecolor": "white"}
-                    if side < 9:
-                        style.pop("hatch", None)
-                    style |= {"edgecolor": QUIET, "lw": 0.4}
-                    axes.add_patch(Rectangle((x + c * side, 32 + r * side), side, side, **style))
+            for shade in sorted({shade for line in one.shades for shade in line}):
+                cells = [
+                    (x + c * side, 32 + r * side, side, side)
+                    for r, line in enumerate(one.shades)
+                    for c, cell in enumerate(line)
+                    if cell == shade
+                ]
+                style = fill_of(shade - 1) if shade else {"facecolor": "white"}
+                if side < 9:
+                    style.pop("hatch", None)
+                add_boxes(axes, cells, **(style | {"edgecolor": QUIET, "lw": 0.4}))
             x += wide + _GAP
         if picture.legend:
             category_legend(canvas, picture.legend)
