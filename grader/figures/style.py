@@ -106,10 +106,12 @@ HALO = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none",
 def category_legend(
     canvas: Canvas, labels: Sequence[str], title: str = "", *, idle: bool = False
 ) -> None:
-    """Adds a row below the plot with the fill of each category, and of idle time."""
+    """Adds a row below the plot with the fill of each labeled category, and of idle time."""
     from matplotlib.patches import Patch
 
-    patches = [Patch(**fill_of(n), linewidth=0.6, label=label) for n, label in enumerate(labels)]
+    patches = [
+        Patch(**fill_of(n), linewidth=0.6, label=label) for n, label in enumerate(labels) if label
+    ]
     if idle:
         patches.append(Patch(facecolor=IDLE, edgecolor=QUIET, linewidth=0.4, label="idle"))
     if title:

@@ -110,7 +110,8 @@ def _paint_sectors(axes: Axes, picture: WarpPicture) -> None:
     ]
     axes.add_collection(LineCollection(lines, colors=INKS[0], linewidths=0.8), autolim=False)
     axes.text(10, 153, "sector", va="center")
-    shown = -(-len(touched) * 18 // _WIDTH)  # as many labels as there is room for
+    room = 8 + 5 * len(str(touched[-1]))
+    shown = -(-len(touched) * room // _WIDTH)  # as many labels as there is room for
     for n, place in enumerate(touched):
         if n % shown == 0:
             axes.text(_LEFT + (n + 0.5) * wide, 153, str(place), ha="center", va="center",
