@@ -122,10 +122,14 @@ class CurveType(FigureTypeOf[Curve, CurvePicture]):
 
     def paint(self, picture: CurvePicture, canvas: Canvas) -> None:
         """Draws the lines with a legend, and the marked points."""
+        from matplotlib.ticker import LogLocator
+
         axes = plot_area(canvas, left=66, right=24, top=18)
         axes.set(xscale=picture.scale, xlim=(picture.samples[0], picture.samples[-1]))
         axes.grid(visible=True)
         axes.minorticks_off()
+        if picture.scale == "log" and picture.samples[-1] < 300 * picture.samples[0]:
+            axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         for n, line in enumerate(picture.lines):
             axes.plot(picture.samples, line.values, lw=1.8, label=line.label, **line_of(n))
         low = min(0.0, *(min(line.values) for line in picture.lines))

@@ -199,8 +199,13 @@ def _paint_bars(axes: Axes, picture: TimelinePicture, kind: str, pixels: float) 
     add_boxes(axes, boxes, lw=line, **style)
     behind: Any = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none"}
     behind["alpha"] = 0.75
+    longest: dict[float, int] = {}  # bars of the same length have labels together or not at all
+    for _, bar in bars:
+        width = round(pixels * bar.length, 1)
+        longest[width] = max(longest.get(width, 0), len(bar.label))
     for n, bar in bars:
-        if bar.label and pixels * bar.length > 8 + 5.6 * len(bar.label):
+        width = round(pixels * bar.length, 1)
+        if bar.label and width > 8 + 5.6 * longest[width]:
             axes.text(
                 bar.start + bar.length / 2, n, bar.label, ha="center", va="center",
                 fontsize=7.5, color=INK, bbox=behind if style["hatch"] else None,
