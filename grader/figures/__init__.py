@@ -13,12 +13,13 @@ from grader.figures import (  # noqa: F401
     warp,
 )
 from grader.figures.base import FigureError, FigureType, figure_types, shown_values
-from grader.figures.output import figure_png, figure_svg, painted_texts
+from grader.figures.output import draw_once, figure_png, figure_svg, painted_texts
 from grader.figures.placing import explanation_figures, prompt_figures, solution_blocks
 
 __all__ = [
     "FigureError",
     "FigureType",
+    "draw_once",
     "explanation_figures",
     "figure_png",
     "figure_svg",

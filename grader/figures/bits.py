@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from grader.figures.base import FieldReader, FigureTypeOf, Picture, figure_types
-from grader.figures.style import INK, drawing_area, fill_of
+from grader.figures.style import INK, add_boxes, drawing_area, fill_of
 from grader.model.spec import Expr, Figure, Strict, Text
 
 if TYPE_CHECKING:
@@ -73,8 +73,6 @@ class BitsType(FigureTypeOf[BitFields, BitsPicture]):
 
     def paint(self, picture: BitsPicture, canvas: Canvas) -> None:
         """Draws the boxes and the names of the fields."""
-        from matplotlib.patches import Rectangle
-
         axes = drawing_area(canvas)
         left = 24 + 7 * max(len(one.label) for one in picture.formats)
         width = min(24.0, (544 - left) / max(sum(one[1:]) for one in picture.formats))
@@ -82,9 +80,8 @@ class BitsType(FigureTypeOf[BitFields, BitsPicture]):
             x, y = float(left), 16 + 62 * row
             axes.text(left - 10, y + 15, one.label, ha="right", va="center", weight="bold")
             for n, (name, bits) in enumerate(zip(one._fields[1:], one[1:], strict=True)):
-                for bit in range(bits):
-                    style = fill_of(n)
-                    axes.add_patch(Rectangle((x + bit * width, y), width, 30, lw=0.6, **style))
+                boxes = [(x + bit * width, y, width, 30) for bit in range(bits)]
+                add_boxes(axes, boxes, lw=0.6, **fill_of(n))
                 if bits:
                     shown = f"{name} {bits}" if bits * width > 62 else f"{name[0]} {bits}"
                     axes.text(x + bits * width / 2, y + 41, shown, ha="center", va="center",

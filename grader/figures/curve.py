@@ -13,8 +13,6 @@ from grader.model.spec import Expr, Figure, Strict, Text
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
-_SAMPLES = 80
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurveLine(Strict):
@@ -51,6 +49,8 @@ class Curve(Figure):
     """The unit of the values."""
     lines: tuple[CurveLine, ...]
     marks: tuple[CurveMark, ...] = ()
+    samples: Expr = 80
+    """How many values are computed of each line; more for lines with jumps."""
 
     def local_names(self) -> tuple[str, ...]:
         """Returns the name of the variable."""
@@ -97,7 +97,8 @@ class CurveType(FigureTypeOf[Curve, CurvePicture]):
             raise read.error(("first",), f"the range is {first:g} to {last:g}", fix)
         if not 1 <= len(figure.lines) <= 4:
             raise read.error(("lines",), f"it has {len(figure.lines)} lines", "use 1 to 4 lines")
-        samples = tuple(_sample(first, last, n, figure.scale) for n in range(_SAMPLES))
+        count = read.count(figure.samples, "samples", least=2, most=400)
+        samples = tuple(_sample(first, last, n / (count - 1), figure.scale) for n in range(count))
 
         def at(x: float, n: int) -> float:
             local = read.with_names(**{figure.over: x})
@@ -121,15 +122,19 @@ class CurveType(FigureTypeOf[Curve, CurvePicture]):
 
     def paint(self, picture: CurvePicture, canvas: Canvas) -> None:
         """Draws the lines with a legend, and the marked points."""
+        from matplotlib.ticker import LogLocator
+
         axes = plot_area(canvas, left=66, right=24, top=18)
         axes.set(xscale=picture.scale, xlim=(picture.samples[0], picture.samples[-1]))
         axes.grid(visible=True)
         axes.minorticks_off()
+        if picture.scale == "log" and picture.samples[-1] < 300 * picture.samples[0]:
+            axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         for n, line in enumerate(picture.lines):
             axes.plot(picture.samples, line.values, lw=1.8, label=line.label, **line_of(n))
         low = min(0.0, *(min(line.values) for line in picture.lines))
         axes.set_ylim(low, 1.12 * max(max(line.values) for line in picture.lines))
-        middle = picture.samples[_SAMPLES // 2]
+        middle = picture.samples[len(picture.samples) // 2]
         for mark in picture.marks:
             axes.plot([mark.x], [mark.y], "o", color=INK, ms=7, markeredgecolor="white", zorder=7)
             right = mark.x > middle
@@ -144,8 +149,7 @@ class CurveType(FigureTypeOf[Curve, CurvePicture]):
             axes.legend(loc="best")
 
 
-def _sample(first: float, last: float, n: int, scale: str) -> float:
-    share = n / (_SAMPLES - 1)
+def _sample(first: float, last: float, share: float, scale: str) -> float:
     if scale == "log":
         return float(first * (last / first) ** share)
     return first + (last - first) * share

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from grader.figures.base import FieldReader, FigureTypeOf, Picture, figure_types
-from grader.figures.style import QUIET, category_legend, drawing_area, fill_of
+from grader.figures.style import QUIET, add_boxes, category_legend, drawing_area, fill_of
 from grader.model.spec import Expr, Figure, Strict, Text
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
 _MAX_SIDE = 32
@@ -33,6 +35,10 @@ class Grids(Figure):
 
     matrices: tuple[GridMatrix, ...]
     legend: tuple[Text, ...] = ()
+    down: Text = ""
+    """What the rows are, such as "step"."""
+    across: Text = ""
+    """What the columns are."""
 
     def local_names(self) -> tuple[str, ...]:
         """Returns the names of a cell's place, both from 0."""
@@ -53,6 +59,8 @@ class GridPicture(Picture):
 
     grids: tuple[GridCells, ...]
     legend: tuple[str, ...]
+    down: str
+    across: str
 
 
 class GridType(FigureTypeOf[Grids, GridPicture]):
@@ -82,33 +90,54 @@ class GridType(FigureTypeOf[Grids, GridPicture]):
             )
             grids.append(GridCells(read.text(one.label, *at, "label"), shades))
         legend = tuple(read.text(one, "legend", n) for n, one in enumerate(figure.legend))
-        return GridPicture(grids=tuple(grids), legend=legend)
+        down, across = read.text(figure.down, "down"), read.text(figure.across, "across")
+        return GridPicture(grids=tuple(grids), legend=legend, down=down, across=across)
 
     def height(self, picture: GridPicture) -> int:
         """Returns the height of the labels, the cells, and the legend."""
         rows = max(len(one.shades) for one in picture.grids)
-        return round(46 + rows * _side(picture) + (34 if picture.legend else 0))
+        below = (34 if picture.legend else 0) + (18 if picture.across else 0)
+        return round(46 + rows * _side(picture) + below)
 
     def paint(self, picture: GridPicture, canvas: Canvas) -> None:
         """Draws the grids with their labels, and the legend."""
-        from matplotlib.patches import Rectangle
-
         axes = drawing_area(canvas)
         side = _side(picture)
-        x = (560 - side * _columns(picture) - _GAP * (len(picture.grids) - 1)) / 2
-        for one in picture.grids:
-            wide = side * len(one.shades[0])
-            axes.text(x + wide / 2, 16, one.label, ha="center", va="center", weight="bold")
-            for r, line in enumerate(one.shades):
-                for c, shade in enumerate(line):
-                    style = fill_of(shade - 1) if shade else {"facecolor": "white"}
-                    if side < 9:
-                        style.pop("hatch", None)
-                    style |= {"edgecolor": QUIET, "lw": 0.4}
-                    axes.add_patch(Rectangle((x + c * side, 32 + r * side), side, side, **style))
-            x += wide + _GAP
+        rooms = [max(side * len(x.shades[0]), 6.6 * len(x.label)) for x in picture.grids]
+        left = (560 - sum(rooms) - _GAP * (len(rooms) - 1) + (20 if picture.down else 0)) / 2
+        for one, room in zip(picture.grids, rooms, strict=True):
+            wide, high = side * len(one.shades[0]), side * len(one.shades)
+            x = left + (room - wide) / 2
+            axes.text(left + room / 2, 16, one.label, ha="center", va="center", weight="bold")
+            if picture.down:
+                axes.text(x - 12, 32 + high / 2, f"← {picture.down}", rotation=90, ha="center",
+                          va="center")  # fmt: skip
+            if picture.across:
+                axes.text(x + wide / 2, 32 + high + 12, f"{picture.across} →", ha="center",
+                          va="center")  # fmt: skip
+            _paint_cells(axes, one.shades, x, side)
+            left += room + _GAP
         if picture.legend:
             category_legend(canvas, picture.legend)
+
+
+def _paint_cells(axes: Axes, shades: tuple[tuple[int, ...], ...], x: float, side: float) -> None:
+    """Draws a box for each run of equal cells in a row, and then the lines between cells."""
+    boxes: dict[int, list[tuple[float, float, float, float]]] = {}
+    for r, row in enumerate(shades):
+        start = 0
+        for shade, cells in groupby(row):
+            count = len(list(cells))
+            box = (x + start * side, 32 + r * side, count * side, side)
+            boxes.setdefault(shade, []).append(box)
+            start += count
+    for shade in sorted(boxes.keys() - {0}):
+        style = fill_of(shade - 1) | ({"hatch": ""} if side < 9 else {})
+        add_boxes(axes, boxes[shade], **style, lw=0)
+    rows, columns = len(shades), len(shades[0])
+    across = [(x, 32 + r * side, columns * side, 0.0) for r in range(rows + 1)]
+    down = [(x + c * side, 32.0, 0.0, rows * side) for c in range(columns + 1)]
+    add_boxes(axes, across + down, edgecolor=QUIET, facecolor="none", lw=0.4)
 
 
 def _columns(picture: GridPicture) -> int:
@@ -117,7 +146,7 @@ def _columns(picture: GridPicture) -> int:
 
 def _side(picture: GridPicture) -> float:
     """Returns the side of a cell in CSS pixels."""
-    room = 560 - 32 - _GAP * (len(picture.grids) - 1)
+    room = 560 - 32 - _GAP * (len(picture.grids) - 1) - (20 if picture.down else 0)
     rows = max(len(one.shades) for one in picture.grids)
     return min(room / _columns(picture), 232 / rows, 40)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from grader.figures.base import FieldReader, FigureTypeOf, Picture, figure_types
-from grader.figures.style import drawing_area, fill_of
+from grader.figures.style import add_boxes, drawing_area, fill_of
 from grader.model.spec import Figure, Strict, Text
 
 if TYPE_CHECKING:
@@ -65,14 +65,12 @@ class HierarchyType(FigureTypeOf[Hierarchy, HierarchyPicture]):
 
     def paint(self, picture: HierarchyPicture, canvas: Canvas) -> None:
         """Draws a box per level."""
-        from matplotlib.patches import Rectangle
-
         axes = drawing_area(canvas)
         for n, level in enumerate(picture.levels):
             wide = 260 + 270 * n / (len(picture.levels) - 1)
             y = 12 + 52 * n
             style = fill_of(0) | {"hatch": "", "lw": 0.8}
-            axes.add_patch(Rectangle((280 - wide / 2, y), wide, 44, **style))
+            add_boxes(axes, [(280 - wide / 2, y, wide, 44)], **style)
             axes.text(280, y + (14 if level.note else 22), level.label, ha="center", va="center",
                       weight="bold")  # fmt: skip
             axes.text(280, y + 31, level.note, ha="center", va="center", fontsize=8)

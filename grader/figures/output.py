@@ -31,6 +31,7 @@ _STYLE = re.compile(r'\s*<defs>\s*<style type="text/css">.*?</style>\s*</defs>',
 _ID = re.compile(r'(\bid="|href="#|url\(#)')
 _ROOT = re.compile(r"<svg [^>]*>")
 _LONG = re.compile(r"([1-9]\d*\.\d{2})\d+")  # not the scale of glyphs, which is below 1
+_DRAWN = re.compile(r'<g id="(figure-[0-9a-f]{12})">.*?</g></svg>', re.S)
 _SPACE = re.compile(r"\s*\n\s*")
 
 
@@ -42,6 +43,19 @@ def figure_svg(figure: DrawnFigure) -> str:
     label = escape(figure.alt, quote=True)
     head, body = _svg(figure.type, figure.picture)
     return f'<svg {head} role="img" aria-label="{label}"><title>{label}</title>{body}</svg>'
+
+
+def draw_once(page: str) -> str:
+    """Returns the HTML *page* with equal figures drawn once; the others refer to the first."""
+    seen = set()
+
+    def shorten(found: re.Match[str]) -> str:
+        if found[1] in seen:
+            return f'<use href="#{found[1]}"/></svg>'
+        seen.add(found[1])
+        return found[0]
+
+    return _DRAWN.sub(shorten, page)
 
 
 def figure_png(figure: DrawnFigure) -> bytes:
@@ -73,15 +87,15 @@ def _svg(name: str, picture: Hashable) -> tuple[str, str]:
     body = written[root.end() :].rsplit("</svg>", 1)[0]
     body = _GROUP_ID.sub("<g", _STYLE.sub("", _COMMENT.sub("", body)))
     body = _SPACE.sub(" ", _LONG.sub(r"\1", body)).replace("> <", "><").strip()
-    mark = hashlib.sha256(f"{name} {picture!r}".encode()).hexdigest()[:6]
-    body = _ID.sub(rf"\1f{mark}-", body)
+    mark = hashlib.sha256(f"{name} {picture!r}".encode()).hexdigest()
+    body = _ID.sub(rf"\1f{mark[:6]}-", body)
     box = f"{width * 0.75:g} {height * 0.75:g}"
     head = (
         'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
         f'class="figure" width="{width}" height="{height}" viewBox="0 0 {box}" '
         'stroke-linejoin="round"'
     )
-    return head, body
+    return head, f'<g id="figure-{mark[:12]}">{body}</g>'
 
 
 @lru_cache(maxsize=64)

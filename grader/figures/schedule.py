@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from grader import units
 from grader.figures.base import FieldReader, FigureTypeOf, Picture, figure_types
-from grader.figures.style import IDLE, INK, QUIET, category_legend, fill_of, plot_area
+from grader.figures.style import IDLE, INK, QUIET, add_boxes, category_legend, fill_of, plot_area
 from grader.model.spec import Expr, Figure
 
 if TYPE_CHECKING:
@@ -133,8 +133,8 @@ class ScheduleType(FigureTypeOf[PipelineSchedule, SchedulePicture]):
         axes = plot_area(canvas, left=62, right=14, bottom=64, top=12)
         axes.set(xlim=(0, picture.end), ylim=(picture.stages - 0.5, -0.5))
         pixels = (560 - 76) / picture.end
-        for stage in range(picture.stages):
-            axes.broken_barh([(0, picture.end)], (stage - 0.4, 0.8), facecolor=IDLE)
+        idle = [(0.0, stage - 0.4, picture.end, 0.8) for stage in range(picture.stages)]
+        add_boxes(axes, idle, facecolor=IDLE, lw=0)
         for back in (False, True):
             slots = [slot for slot in picture.slots if slot.backward is back]
             _paint_slots(axes, slots, pixels)
@@ -149,21 +149,11 @@ class ScheduleType(FigureTypeOf[PipelineSchedule, SchedulePicture]):
 
 def _paint_slots(axes: Axes, slots: list[Slot], pixels: float) -> None:
     """Draws passes of one direction as one path, with the numbers for which there is room."""
-    from matplotlib.patches import PathPatch
-    from matplotlib.path import Path
-
-    corners = [
-        [(x, slot.stage + y) for x, y in zip(
-            (slot.start, slot.end, slot.end, slot.start, slot.start),
-            (-0.4, -0.4, 0.4, 0.4, -0.4), strict=True,
-        )]
-        for slot in slots
-    ]  # fmt: skip
     style = fill_of(1 if slots[0].backward else 0)
     narrow = pixels * (slots[0].end - slots[0].start) < _NARROWEST
     style["hatch"] = "" if narrow else style["hatch"]
-    whole = Path.make_compound_path(*(Path(one, closed=True) for one in corners))
-    axes.add_patch(PathPatch(whole, lw=0.6 if pixels > 4 else 0.25, **style))
+    boxes = [(slot.start, slot.stage - 0.4, slot.end - slot.start, 0.8) for slot in slots]
+    add_boxes(axes, boxes, lw=0.6 if pixels > 4 else 0.25, **style)
     for slot in () if narrow else slots:
         axes.text(
             (slot.start + slot.end) / 2, slot.stage, str(slot.micro_batch), ha="center",

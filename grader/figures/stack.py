@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from grader import units
 from grader.figures.base import FieldReader, FigureTypeOf, Picture, figure_types
-from grader.figures.style import HALO, INK, category_legend, fill_of, plot_area
+from grader.figures.style import HALO, INK, add_boxes, category_legend, fill_of, plot_area
 from grader.model.spec import Expr, Figure, Strict, Text
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
 
@@ -97,11 +98,10 @@ class StackType(FigureTypeOf[Stack, StackPicture]):
         totals = [sum(row) for row in picture.amounts]
         top = 1.16 * max(*totals, picture.capacity or 0)
         axes.set(xlim=(-0.6, len(totals) - 0.4), ylim=(0, top))
-        width = min(0.6, 0.16 * len(totals) + 0.1)
+        _paint_bars(axes, picture.amounts)
         for n, row in enumerate(picture.amounts):
             below = 0.0
-            for m, amount in enumerate(row):
-                axes.bar(n, amount, width, below, linewidth=0.7, **fill_of(m))
+            for amount in row:
                 if amount > 0.09 * top:
                     axes.text(
                         n, below + amount / 2, units.format_number(amount, 3), ha="center",
@@ -126,6 +126,13 @@ class StackType(FigureTypeOf[Stack, StackPicture]):
         axes.set_ylabel(f"{picture.quantity} ({unit})" if unit else picture.quantity)
         axes.yaxis.set_major_formatter(lambda y, _: units.format_number(y, 4))
         category_legend(canvas, picture.categories)
+
+
+def _paint_bars(axes: Axes, amounts: tuple[tuple[float, ...], ...]) -> None:
+    width = min(0.6, 0.16 * len(amounts) + 0.1)
+    for m in range(len(amounts[0])):
+        boxes = [(n - width / 2, sum(row[:m]), width, row[m]) for n, row in enumerate(amounts)]
+        add_boxes(axes, [box for box in boxes if box[3]], lw=0.7, **fill_of(m))
 
 
 figure_types.add("stack")(StackType())

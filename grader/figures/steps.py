@@ -100,9 +100,10 @@ class StepsType(FigureTypeOf[CollectiveSteps, StepsPicture]):
             y = top + apart * step
             if picture.pattern == "tree" and step:
                 holders |= {m.receiver for m in picture.messages if m.step == step - 1}
-            for rank in range(picture.ranks):
-                full = picture.pattern != "tree" or rank in holders
-                axes.plot(x[rank], y, "o", ms=8, mfc=FILLS[0] if full else "white", mec=INK, mew=1)
+            full = [picture.pattern != "tree" or rank in holders for rank in range(picture.ranks)]
+            for fill, some in ((FILLS[0], True), ("white", False)):
+                places = [place for place, one in zip(x, full, strict=True) if one is some]
+                axes.plot(places, [y] * len(places), "o", ms=8, mfc=fill, mec=INK, mew=1)
             if step < picture.steps:
                 axes.text(10, y + apart / 2, f"step {step + 1}", va="center")
         for one in picture.messages:

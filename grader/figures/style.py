@@ -59,14 +59,34 @@ def line_of(index: int) -> dict[str, Any]:
     return {"color": INKS[index % len(INKS)], "linestyle": LINES[index % len(LINES)]}
 
 
+def add_boxes(axes: Axes, boxes: Sequence[tuple[float, float, float, float]], **style: Any) -> None:
+    """Adds rectangles (left, lower edge, width, height) of one style as a single path."""
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
+    codes = [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY]
+    corners = [
+        corner
+        for x, y, wide, high in boxes
+        for corner in ((x, y), (x + wide, y), (x + wide, y + high), (x, y + high), (x, y))
+    ]
+    if corners:
+        axes.add_patch(PathPatch(Path(corners, codes * len(boxes)), **style))
+
+
 def plot_area(
     canvas: Canvas, left: float = 62, right: float = 24, bottom: float = 44, top: float = 14
 ) -> Axes:
-    """Returns axes that fill the canvas up to margins in CSS pixels."""
+    """Returns axes that fill the canvas up to margins in CSS pixels, with few ticks."""
+    from matplotlib.ticker import MaxNLocator
+
     width, height = (96 * side for side in canvas.get_size_inches())
-    return canvas.add_axes(
+    axes = canvas.add_axes(
         (left / width, bottom / height, 1 - (left + right) / width, 1 - (top + bottom) / height)
     )
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(6, steps=(1, 2, 2.5, 5, 10)))
+    return axes
 
 
 def drawing_area(canvas: Canvas) -> Axes:
@@ -86,10 +106,12 @@ HALO = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none",
 def category_legend(
     canvas: Canvas, labels: Sequence[str], title: str = "", *, idle: bool = False
 ) -> None:
-    """Adds a row below the plot with the fill of each category, and of idle time."""
+    """Adds a row below the plot with the fill of each labeled category, and of idle time."""
     from matplotlib.patches import Patch
 
-    patches = [Patch(**fill_of(n), linewidth=0.6, label=label) for n, label in enumerate(labels)]
+    patches = [
+        Patch(**fill_of(n), linewidth=0.6, label=label) for n, label in enumerate(labels) if label
+    ]
     if idle:
         patches.append(Patch(facecolor=IDLE, edgecolor=QUIET, linewidth=0.4, label="idle"))
     if title:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from grader import units
 from grader.figures.base import MAX_ITEMS, FieldReader, FigureTypeOf, Picture, figure_types
-from grader.figures.style import INK, QUIET, category_legend, fill_of, plot_area
+from grader.figures.style import INK, QUIET, add_boxes, category_legend, fill_of, plot_area
 from grader.model.spec import Expr, Figure, Strict, Text
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
 
@@ -31,10 +33,12 @@ class TimelineBar(Strict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineLane(Strict):
-    """A row."""
+    """A row, or several similar ones; their expressions may use `lane`, the number from 0."""
 
     label: Text
     bars: tuple[TimelineBar, ...] = ()
+    count: Expr = 1
+    """How many rows to draw, with `lane` from 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,23 +54,31 @@ class Timeline(Figure):
     """Lanes of bars over time."""
 
     unit: str = "ms"
+    across: Text = "Time"
+    """The label of the horizontal axis, to which the unit is added."""
     lanes: tuple[TimelineLane, ...]
     marks: tuple[TimelineMark, ...] = ()
     """Moments with a vertical line, such as the end of a step."""
 
     def local_names(self) -> tuple[str, ...]:
-        """Returns the name of a bar's number."""
-        return ("i",)
+        """Returns the names of a bar's number and of a lane's number."""
+        return ("i", "lane")
 
 
 class Bar(NamedTuple):
     """A bar, in the unit of the figure."""
 
-    lane: int
     label: str
     kind: str
     start: float
     length: float
+
+
+class Lane(NamedTuple):
+    """A row of bars."""
+
+    label: str
+    bars: tuple[Bar, ...]
 
 
 class Moment(NamedTuple):
@@ -81,9 +93,14 @@ class TimelinePicture(Picture):
     """All times are in `unit`."""
 
     unit: str
-    lanes: tuple[str, ...]
-    bars: tuple[Bar, ...]
+    across: str
+    lanes: tuple[Lane, ...]
     marks: tuple[Moment, ...]
+
+    @property
+    def bars(self) -> tuple[Bar, ...]:
+        """The bars of all lanes."""
+        return tuple(bar for lane in self.lanes for bar in lane.bars)
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -97,6 +114,19 @@ class TimelinePicture(Picture):
         return max(ends, default=1.0)
 
 
+def _bars(figure: Timeline, read: FieldReader, lane: int) -> Iterator[Bar]:
+    """Yields the bars of the lane with the number *lane* in the spec."""
+    for m, bar in enumerate(figure.lanes[lane].bars):
+        at = ("lanes", lane, "bars", m)
+        count = read.with_names(i=0).count(bar.count, *at, "count", least=0, most=200)
+        for i in range(count):
+            one = read.with_names(i=i)
+            start = one.number(bar.start, *at, "start", unit=figure.unit)
+            length = one.number(bar.length, *at, "length", unit=figure.unit)
+            if length > 0:
+                yield Bar(one.text(bar.label, *at, "label"), bar.kind, start, length)
+
+
 class TimelineType(FigureTypeOf[Timeline, TimelinePicture]):
     """A row per lane, from the first at the top."""
 
@@ -104,20 +134,14 @@ class TimelineType(FigureTypeOf[Timeline, TimelinePicture]):
 
     def picture(self, figure: Timeline, read: FieldReader) -> TimelinePicture:
         """Returns the bars with their times."""
-        bars: list[Bar] = []
+        lanes = []
         for n, lane in enumerate(figure.lanes):
-            for m, bar in enumerate(lane.bars):
-                at = ("lanes", n, "bars", m)
-                start = read.with_names(i=0)
-                for i in range(start.count(bar.count, *at, "count", least=0, most=200)):
-                    one = read.with_names(i=i)
-                    begin = one.number(bar.start, *at, "start", unit=figure.unit)
-                    length = one.number(bar.length, *at, "length", unit=figure.unit)
-                    label = one.text(bar.label, *at, "label")
-                    if length > 0:
-                        bars.append(Bar(n, label, bar.kind, begin, length))
-        if not bars or len(bars) > MAX_ITEMS:
-            raise read.error(("lanes",), f"it has {len(bars)} bars", f"draw 1 to {MAX_ITEMS} bars")
+            for number in range(read.count(lane.count, "lanes", n, "count", most=16)):
+                own = read.with_names(lane=number)
+                bars = tuple(_bars(figure, own, n))
+                lanes.append(Lane(own.text(lane.label, "lanes", n, "label"), bars))
+        if not 1 <= (count := sum(len(lane.bars) for lane in lanes)) <= MAX_ITEMS:
+            raise read.error(("lanes",), f"it has {count} bars", f"draw 1 to {MAX_ITEMS} bars")
         marks = [
             Moment(
                 read.text(mark.label, "marks", n, "label"),
@@ -127,38 +151,26 @@ class TimelineType(FigureTypeOf[Timeline, TimelinePicture]):
         ]
         return TimelinePicture(
             unit=figure.unit,
-            lanes=tuple(
-                read.text(x.label, "lanes", n, "label") for n, x in enumerate(figure.lanes)
-            ),
-            bars=tuple(bars),
+            across=read.text(figure.across, "across"),
+            lanes=tuple(lanes),
             marks=tuple(marks),
         )
 
     def height(self, picture: TimelinePicture) -> int:
         """Returns a height in proportion to the lanes."""
         extra = 22 if picture.marks else 0
-        return min(360, 84 + 40 * len(picture.lanes) + extra)
+        count = len(picture.lanes)
+        return 84 + (40 if count <= 6 else 24) * count + extra
 
     def paint(self, picture: TimelinePicture, canvas: Canvas) -> None:
         """Draws the bars, the marks, and the legend."""
-        left = max(60, 18 + 6.4 * max(map(len, picture.lanes)))
+        left = max(60, 18 + 6.4 * max(len(lane.label) for lane in picture.lanes))
         top = 30 if picture.marks else 10
         axes = plot_area(canvas, left=left, right=22, bottom=64, top=top)
         axes.set(xlim=(0, picture.end), ylim=(len(picture.lanes) - 0.5, -0.5))
         pixels = (560 - left - 22) / picture.end
-        for bar in picture.bars:
-            style = fill_of(picture.kinds.index(bar.kind) if bar.kind else 5)
-            line = 0.7 if pixels * bar.length > 4 else 0.2
-            axes.broken_barh(
-                [(bar.start, bar.length)], (bar.lane - 0.36, 0.72), linewidth=line, **style
-            )
-            if pixels * bar.length > 8 + 5.6 * len(bar.label):
-                axes.text(
-                    bar.start + bar.length / 2, bar.lane, bar.label, ha="center", va="center",
-                    fontsize=7.5, color=INK,
-                    bbox={"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none",
-                          "alpha": 0.75} if bar.label and style["hatch"] else None,
-                )  # fmt: skip
+        for kind in dict.fromkeys(bar.kind for bar in picture.bars):
+            _paint_bars(axes, picture, kind, pixels)
         for mark in picture.marks:
             axes.axvline(mark.at, color=INK, linewidth=1, linestyle="--", clip_on=False)
             side = "right" if mark.at > 0.6 * picture.end else "left"
@@ -166,13 +178,38 @@ class TimelineType(FigureTypeOf[Timeline, TimelinePicture]):
                 mark.label, (mark.at, 1), (0, 4), xycoords=("data", "axes fraction"),
                 textcoords="offset points", ha=side, va="bottom",
             )  # fmt: skip
-        axes.set_yticks(range(len(picture.lanes)), picture.lanes)
+        axes.set_yticks(range(len(picture.lanes)), [lane.label for lane in picture.lanes])
         axes.tick_params(axis="y", length=0)
         axes.spines[["left"]].set_visible(False)
-        axes.set_xlabel(f"Time ({units.printed_unit(picture.unit)})", color=QUIET)
+        unit = units.printed_unit(picture.unit)
+        axes.set_xlabel(f"{picture.across} ({unit})" if unit else picture.across, color=QUIET)
         axes.xaxis.set_major_formatter(lambda x, _: units.format_number(x, 4))
         if picture.kinds:
             category_legend(canvas, picture.kinds)
+
+
+def _paint_bars(axes: Axes, picture: TimelinePicture, kind: str, pixels: float) -> None:
+    """Draws the bars of a category as one path, and the labels for which there is room."""
+    style = fill_of(picture.kinds.index(kind) if kind else 5)
+    bars = [
+        (n, bar) for n, lane in enumerate(picture.lanes) for bar in lane.bars if bar.kind == kind
+    ]
+    line = 0.7 if pixels * min(bar.length for _, bar in bars) > 4 else 0.2
+    boxes = [(bar.start, n - 0.36, bar.length, 0.72) for n, bar in bars]
+    add_boxes(axes, boxes, lw=line, **style)
+    behind: Any = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none"}
+    behind["alpha"] = 0.75
+    longest: dict[float, int] = {}  # bars of the same length have labels together or not at all
+    for _, bar in bars:
+        width = round(pixels * bar.length, 1)
+        longest[width] = max(longest.get(width, 0), len(bar.label))
+    for n, bar in bars:
+        width = round(pixels * bar.length, 1)
+        if bar.label and width > 8 + 5.6 * longest[width]:
+            axes.text(
+                bar.start + bar.length / 2, n, bar.label, ha="center", va="center",
+                fontsize=7.5, color=INK, bbox=behind if style["hatch"] else None,
+            )  # fmt: skip
 
 
 figure_types.add("timeline")(TimelineType())

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from grader.figures.base import FieldReader, FigureTypeOf, Picture, figure_types
-from grader.figures.style import FILLS, HATCHES, INK, INKS, drawing_area
+from grader.figures.style import FILLS, HATCHES, INK, INKS, add_boxes, drawing_area
 from grader.model.spec import Expr, Figure
 
 if TYPE_CHECKING:
@@ -80,34 +80,38 @@ class WarpType(FigureTypeOf[WarpAccess, WarpPicture]):
         for lane in range(LANES):
             axes.text(_LEFT + (lane + 0.5) * wide, 32, str(lane), ha="center", va="center",
                       fontsize=7)  # fmt: skip
-        _boxes(axes, [1] * LANES, 22, 20)
+        _boxes(axes, LANES, 1, 22, 20)
         if picture.memory == "banks":
             _paint_banks(axes, picture)
         else:
             _paint_sectors(axes, picture)
 
 
-def _boxes(axes: Axes, filled: list[int], y: float, height: float) -> float:
+def _boxes(axes: Axes, count: int, fill: int, y: float, height: float) -> float:
     """Draws a row of boxes, and returns the width of each."""
-    from matplotlib.patches import Rectangle
-
-    wide = _WIDTH / len(filled)
-    for n, one in enumerate(filled):
-        style: Any = {"facecolor": FILLS[one] if one < 2 else "white", "edgecolor": INK, "lw": 0.6}
-        style["zorder"] = 0
-        axes.add_patch(Rectangle((_LEFT + n * wide, y), wide, height, **style))
+    wide = _WIDTH / count
+    boxes = [(_LEFT + n * wide, y, wide, height) for n in range(count)]
+    add_boxes(axes, boxes, facecolor=FILLS[fill], edgecolor=INK, lw=0.6, zorder=0)
     return wide
 
 
 def _paint_sectors(axes: Axes, picture: WarpPicture) -> None:
+    from matplotlib.collections import LineCollection
+
     touched = picture.touched
-    wide = _boxes(axes, [0] * len(touched), 140, 26)
-    for lane, places in enumerate(picture.places):
-        for place in places:
-            x = _LEFT + (touched.index(place) + 0.5) * wide
-            axes.plot([_LEFT + (lane + 0.5) * _WIDTH / LANES, x], [42, 140], color=INKS[0], lw=0.8)
+    wide = _boxes(axes, len(touched), 0, 140, 26)
+    lines = [
+        [
+            (_LEFT + (lane + 0.5) * _WIDTH / LANES, 42),
+            (_LEFT + (touched.index(place) + 0.5) * wide, 140),
+        ]
+        for lane, places in enumerate(picture.places)
+        for place in places
+    ]
+    axes.add_collection(LineCollection(lines, colors=INKS[0], linewidths=0.8), autolim=False)
     axes.text(10, 153, "sector", va="center")
-    shown = -(-len(touched) * 18 // _WIDTH)  # as many labels as there is room for
+    room = 8 + 5 * len(str(touched[-1]))
+    shown = -(-len(touched) * room // _WIDTH)  # as many labels as there is room for
     for n, place in enumerate(touched):
         if n % shown == 0:
             axes.text(_LEFT + (n + 0.5) * wide, 153, str(place), ha="center", va="center",
@@ -119,20 +123,20 @@ def _paint_sectors(axes: Axes, picture: WarpPicture) -> None:
 
 
 def _paint_banks(axes: Axes, picture: WarpPicture) -> None:
-    from matplotlib.patches import Rectangle
-
     counts = [0] * BANKS
     for word in picture.touched:
         counts[word % BANKS] += 1
     worst, wide = max(counts), _WIDTH / BANKS
+    heights = [84 * count / worst for count in counts]
+    boxes = [(_LEFT + n * wide, 150 - high, wide, high) for n, high in enumerate(heights) if high]
+    add_boxes(axes, boxes, facecolor=FILLS[0], hatch=HATCHES[1], edgecolor=INK, lw=0.6)
     for bank, count in enumerate(counts):
         x = _LEFT + bank * wide
-        height = 84 * count / worst
-        axes.add_patch(Rectangle((x, 150 - height), wide, height, facecolor=FILLS[0],
-                                 hatch=HATCHES[1], edgecolor=INK, lw=0.6))  # fmt: skip
         axes.text(x + wide / 2, 160, str(bank), ha="center", va="center", fontsize=7)
         if count:
-            axes.text(x + wide / 2, 144 - height, str(count), ha="center", va="center", fontsize=7)
+            axes.text(
+                x + wide / 2, 144 - heights[bank], str(count), ha="center", va="center", fontsize=7
+            )
     axes.plot([_LEFT, _LEFT + _WIDTH], [150, 150], color=INK, lw=0.8)
     axes.text(10, 160, "bank", va="center")
     axes.text(10, 110, "words", va="center")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from grader.figures import figure_svg
+from grader.figures import draw_once, figure_svg
 from grader.model import Outcome, Verdict
 from grader.model.result import Feedback, Standing
 from grader.report.names import file_name
@@ -61,7 +61,7 @@ def load_templates(templates: tuple[Path, ...]) -> None:
 
 def _render_page(name: str, templates: tuple[Path, ...], **names: object) -> str:
     """Returns the page with control characters, which only students write, replaced."""
-    page = render_template(_environment(templates), f"report/{name}.html.j2", **names)
+    page = draw_once(render_template(_environment(templates), f"report/{name}.html.j2", **names))
     return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", page.replace("\r\n", "\n"))
 
 

@@ -15,9 +15,17 @@ from grader.bank.folders import Bank
 from grader.bank.problem import load_problem
 from grader.draw import standalone_paper
 from grader.errors import SpecErrors
-from grader.figures import explanation_figures, figure_png, figure_svg, figure_types, prompt_figures
+from grader.figures import (
+    explanation_figures,
+    figure_png,
+    figure_svg,
+    figure_types,
+    painted_texts,
+    prompt_figures,
+)
 from grader.figures.schedule import simulate
 from grader.figures.steps import messages_of
+from grader.figures.timeline import TimelinePicture
 from grader.integrations.paper.pages import page_html
 from grader.integrations.paper.printing import printed_exam
 from grader.notebook import read, write
@@ -100,6 +108,43 @@ def test_paper_shows_the_prompt_and_the_key_shows_all(tmp_path: Path) -> None:
         exam = printed_exam(standalone_paper([variant_of(tmp_path, figures)], "A"))
         pages = [page_html(name, exam, TEMPLATES).decode() for name in ("exam", "key")]
         assert [page.count("<svg") for page in pages] == [on_exam, 1]
+
+
+def test_equal_figures_of_a_page_are_drawn_once(tmp_path: Path) -> None:
+    asked = variant_of(tmp_path / "a", ASKED)
+    exam = printed_exam(standalone_paper([asked, variant_of(tmp_path / "b", ASKED)], "A"))
+    page = page_html("exam", exam, TEMPLATES).decode()
+    assert page.count("<svg") == page.count("</svg>") == page.count("<title>Weights on") == 2
+    assert page.count("<use href=") == page.count('<g id="figure-') == 1
+    drawn = page.partition('<g id="')[2].partition('"')[0]
+    assert f'<use href="#{drawn}"/></svg>' in page
+
+
+LANES = """\
+figures:
+  - id: rounds
+    type: timeline
+    unit: ""
+    across: Round
+    alt: What every GPU does.
+    lanes:
+      - label: GPU {{ lane }}
+        count: gpus
+        bars:
+          - {kind: work, label: "{{ i }}", start: lane + 4 * i, length: 2, count: 2}
+"""
+
+
+def test_a_timeline_may_have_as_many_lanes_as_the_variant_says(tmp_path: Path) -> None:
+    variant = variant_of(tmp_path, LANES)
+    (one,) = explanation_figures(variant)
+    picture = one.picture
+    assert isinstance(picture, TimelinePicture)
+    assert [lane.label for lane in picture.lanes] == [
+        f"GPU {n}" for n in range(int(str(variant.draw.scope["gpus"])))
+    ]
+    assert [bar.start for bar in picture.lanes[1].bars] == [1, 5]
+    assert "Round" in painted_texts(one)
 
 
 def test_the_same_numbers_give_the_same_bytes_in_another_process(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, get_args
 from grader import units
 from grader.bank.folders import Bank
 from grader.errors import SpecError
+from grader.figures import draw_once
 from grader.files import write_atomic
 from grader.integrations.catalogue.entries import collect_entries
 from grader.integrations.catalogue.records import KINDS, Entry
@@ -65,8 +66,9 @@ def _pages(
     environment = _environment(templates)
 
     def page(name: str, **names: object) -> str:
-        return render_template(
-            environment, f"catalogue/{name}.html.j2", made_by=MADE_BY, keys=keys, **names
+        template = f"catalogue/{name}.html.j2"
+        return draw_once(
+            render_template(environment, template, made_by=MADE_BY, keys=keys, **names)
         )
 
     yield "index.html", page("index", entries=entries, **_choices(entries))

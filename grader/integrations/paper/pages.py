@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader import units
-from grader.figures import figure_svg
+from grader.figures import draw_once, figure_svg
 from grader.model import Student
 from grader.model.figure import DrawnFigure
 from grader.model.printed import AnswerForm, PrintedExam
@@ -33,7 +33,7 @@ def page_html(name: str, exam: PrintedExam, templates: tuple[Path, ...]) -> byte
     """
     page = f"paper/{name}.html.j2"
     text = render_template(_environment(templates), page, exam=exam, Form=AnswerForm)
-    return text.encode("utf-8", "backslashreplace")
+    return draw_once(text).encode("utf-8", "backslashreplace")
 
 
 def answer_sheet(exams: Iterable[PrintedExam], students: Iterable[Student]) -> bytes:
