@@ -9,7 +9,7 @@ from pathlib import Path
 from grader.bank.shape import shape
 from grader.bank.yaml12 import Located, Path_, read_yaml
 from grader.errors import SpecError, SpecErrors
-from grader.model import ExamSet, Slot
+from grader.model import Edition, ExamSet, Slot
 from grader.registry import nearest
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -59,8 +59,10 @@ def _check(
             what = f"'{name}' is not a valid name of an environment variable"
             fix = "use letters, digits and underscores, such as MY_SETTING"
             yield source.error(("variables", name), what, fix)
+    yield from _check_edition(exam.edition, source, ("edition",))
     seen: set[str] = set()
     for index, slot in enumerate(exam.slots):
+        yield from _check_edition(slot.edition, source, ("problems", index, "edition"))
         yield from _check_slot(slot, source, ("problems", index), seen)
         yield from _unknown(slot, source, ("problems", index), known, searched)
 
@@ -101,12 +103,29 @@ def _check_parts(slot: Slot, source: Located, at: Path_) -> Iterator[SpecError]:
                 yield source.error((*at, name), f"'{name}' is not in this pool", fix, key=True)
 
 
+def _check_draw(slot: Slot, source: Located, at: Path_) -> Iterator[SpecError]:
+    if slot.draw and (slot.pool or slot.parts):
+        fix = "write {problem: ID, draw: {POOL: 2}}, without 'pool:' and 'parts:'"
+        yield source.error((*at, "draw"), "'draw' is for the parts of one problem", fix, key=True)
+    for name, count in slot.draw.items():
+        if count < 1:
+            what, fix = f"can't draw {count} parts", f"draw at least 1, or omit '{name}'"
+            yield source.error((*at, "draw", name), what, fix)
+
+
+def _check_edition(edition: Edition | None, source: Located, at: Path_) -> Iterator[SpecError]:
+    if edition is not None and not 1 <= edition.number <= edition.of:
+        what = f"there is no edition {edition.number} of {edition.of}"
+        yield source.error(at, what, "write a number from 1 to 'of'")
+
+
 def _check_slot(slot: Slot, source: Located, at: Path_, seen: set[str]) -> Iterator[SpecError]:
     if bool(slot.problem) == bool(slot.pool):
         fix = "write {problem: ID} or {pool: [ID, …], choose: 1}"
         yield source.error(at, "an entry must have either a problem or a pool", fix)
         return
     yield from _check_parts(slot, source, (*at, "parts"))
+    yield from _check_draw(slot, source, at)
     for name in slot.problem_ids:
         if name in seen:
             fix = "keep one of them, so that no student gets it twice"

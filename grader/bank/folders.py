@@ -12,6 +12,7 @@ from grader.bank.facts import BankFacts
 from grader.bank.families import declared_families
 from grader.bank.heads import Head, heads_of
 from grader.bank.index import BankIndex
+from grader.bank.part_pools import check_draw
 from grader.bank.problem import digest_of, load_problem
 from grader.bank.yaml12 import Located
 from grader.errors import Location, SpecError, SpecErrors
@@ -128,7 +129,10 @@ class Bank(BankIndex):
         return {name: self._heads[name] for name in names}
 
     def _check_parts(self, slot: Slot, path: Path) -> None:
-        """Raises SpecError for parts that do not exist, or that use a part that is not asked."""
+        """Raises SpecError for parts that do not exist, or that use a part that is not asked, and
+        for pools of parts that can't be drawn from."""
+        if slot.draw and slot.problem:
+            check_draw(self.problem(slot.problem), slot, path)
         for problem in slot.problem_ids:
             if slot.parts_of(problem):
                 self._check_chosen(problem, slot.parts_of(problem), path)

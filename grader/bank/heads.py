@@ -32,6 +32,8 @@ class HeadPart:
     points: float = 1.0
     minutes: float = 0.0
     """The part's own minutes, or its share of the problem's."""
+    pool: str = ""
+    """The pool of the problem's parts that it belongs to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,18 +99,18 @@ def _loaded_head(problem: Problem) -> Head:
         topics=problem.topics,
         concepts=problem.concepts,
         parts=_head_parts(
-            problem.minutes, [(p.id, p.kind, p.points, p.minutes) for p in problem.parts]
+            problem.minutes, [(p.id, p.kind, p.points, p.minutes, p.pool) for p in problem.parts]
         ),
     )
 
 
 def _head_parts(
-    whole: float, parts: Sequence[tuple[str, str, float, float | None]]
+    whole: float, parts: Sequence[tuple[str, str, float, float | None, str]]
 ) -> tuple[HeadPart, ...]:
-    shares = split_minutes(whole, [(points, minutes) for _, _, points, minutes in parts])
+    shares = split_minutes(whole, [(points, minutes) for _, _, points, minutes, _ in parts])
     return tuple(
-        HeadPart(id=name, kind=kind, points=points, minutes=share)
-        for (name, kind, points, _), share in zip(parts, shares, strict=True)
+        HeadPart(id=name, kind=kind, points=points, minutes=share, pool=pool)
+        for (name, kind, points, _, pool), share in zip(parts, shares, strict=True)
     )
 
 
@@ -125,7 +127,10 @@ def _plain_head(path: Path, families: Collection[str]) -> Head | None:
     if not _is_plain(fields, path, families):
         return None
     minutes = float(fields.get("minutes", 5))
-    listed = [(p["id"], p["kind"], float(p.get("points", 1)), p.get("minutes")) for p in parts]
+    listed = [
+        (p["id"], p["kind"], float(p.get("points", 1)), p.get("minutes"), p.get("pool", ""))
+        for p in parts
+    ]
     return Head(**{**fields, "minutes": minutes, "parts": _head_parts(minutes, listed)})
 
 
@@ -150,6 +155,7 @@ def _is_plain_part(part: object) -> bool:
         and all(_is_text(part.get(name)) for name in ("id", "kind", "ask"))
         and _is_positive(part.get("points", 1.0))
         and _is_positive(part.get("minutes", 1.0))
+        and _is_text(part.get("pool", ""))
         and part["kind"] in _KINDS
     )
 

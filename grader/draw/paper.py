@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Collection, Container, Iterator, Sequence
 
 from grader.draw.variant import draw
 from grader.model import ExamSet, Paper, Problem, Question, Release, Slot, Student, Variant
@@ -25,6 +25,7 @@ def paper(
     questions: list[Question] = []
     before = (q.variant for q in given.questions) if given else ()
     numbers = {variant.problem.id: variant.draw.parameters for variant in before}
+    asked = {q.variant.problem.id: tuple(q.points) for q in given.questions} if given else {}
     for number, slot, problem in iter_questions(release, student.seat):
         if only is not None and number not in only:
             continue
@@ -33,8 +34,8 @@ def paper(
             Question(
                 number=number,
                 variant=draw(problem, seed, release.facts, numbers.get(problem.id)),
-                points=points_of(problem, slot),
-                pooled=slot.asked < len(slot.problem_ids),
+                points=points_of(problem, slot, seed, asked.get(problem.id)),
+                pooled=slot.differs,
             )
         )
     return Paper(student=student, exam=release.exam, release=release.id, questions=tuple(questions))
@@ -64,10 +65,29 @@ def _choose_problems(slot: Slot, private_key: bytes, seat: str) -> tuple[str, ..
     return tuple(slot.pool[i] for i in sorted(taken))
 
 
-def points_of(problem: Problem, slot: Slot) -> dict[str, float]:
+def drawn_parts(problem: Problem, slot: Slot, seed: bytes) -> frozenset[str]:
+    """Returns the ids of the parts that *slot* draws from the problem's pools, and of those without
+    a pool."""
+    drawn = {part.id for part in problem.parts if not part.pool}
+    for pool, count in slot.draw.items():
+        share = slot.pool_share([part.id for part in problem.parts if part.pool == pool])
+        drawn.update(share[index] for index in order(seed, f"parts/{pool}", len(share))[:count])
+    return frozenset(drawn)
+
+
+def points_of(
+    problem: Problem, slot: Slot, seed: bytes = b"", given: Collection[str] | None = None
+) -> dict[str, float]:
     """Returns the points of each part of the slot: its own, or scaled so that the sum is the
-    slot's."""
+    slot's.
+
+    If the slot draws parts, those of *given*, which the student was asked before, or else those
+    drawn by *seed*, are asked.
+    """
     asked = [p for p in problem.parts if slot.asks(problem.id, p.id)]
+    if slot.draw:
+        drawn = drawn_parts(problem, slot, seed) if given is None else given
+        asked = [p for p in asked if p.id in drawn]
     if slot.points is None:
         return {p.id: round(p.points, 6) for p in asked}
     own, points, before = sum(p.points for p in asked), dict[str, float](), 0.0

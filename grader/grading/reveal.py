@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from grader.errors import GraderError
 from grader.figures import prompt_figures, solution_blocks
+from grader.kinds.answers import explain_part
 from grader.kinds.base import Kind, kinds
 from grader.kinds.choice import MultiChoiceKey
 from grader.kinds.lettered import find_choices
@@ -156,7 +157,7 @@ def _shown_part(question: Question, part_id: str, mark: Mark, view: _Audience) -
         points=mark.points,
         max_points=mark.max_points,
         set_by=by_hand.by if by_hand and view.staff else None,
-        accepted=None if view.given is None else kind.explain(key),
+        accepted=None if view.given is None else explain_part(kind, key),
         chosen=_chosen_options(mark.answer, key),
     )
 

@@ -42,11 +42,12 @@ def tally(
 
 
 def pooled_numbers(exam: ExamSet) -> frozenset[int]:
-    """Returns the numbers of problems that may differ between students of a set."""
+    """Returns the numbers of problems of a set that may differ, or whose parts may, between
+    students."""
     found: set[int] = set()
     number = 1
     for slot in exam.slots:
-        if slot.asked < len(slot.problem_ids):
+        if slot.differs:
             found.update(range(number, number + slot.asked))
         number += slot.asked
     return frozenset(found)

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import singledispatch
-from itertools import combinations, groupby, pairwise
+from itertools import combinations, groupby, pairwise, product
 
 from grader.kinds import numeric, tolerance
 from grader.kinds.choice import ChoiceKey, MultiChoice, MultiChoiceKey, option_id
@@ -21,7 +21,7 @@ from grader.kinds.prediction import Prediction
 from grader.kinds.short_text import ShortTextKey, normalize_spaces
 from grader.kinds.table import TableKey
 from grader.kinds.texts import try_fill
-from grader.kinds.true_false import TrueFalseKey
+from grader.kinds.true_false import TrueFalseKey, TrueFalseKind
 from grader.model import Key, Mistake
 from grader.model.item import (
     AcceptedTexts,
@@ -85,6 +85,8 @@ def _(key: ChoiceKey | MultiChoiceKey) -> tuple[Item, ...]:
 
 @quiz_items.register
 def _(key: TrueFalseKey) -> tuple[Item, ...]:
+    if key.choices:
+        return (_item_with_reasons(key),)
     note = try_fill(key.part.feedback, key.draw)
     choices = tuple(
         _item_choice(
@@ -93,6 +95,24 @@ def _(key: TrueFalseKey) -> tuple[Item, ...]:
         for value in (True, False)
     )
     return (ChoiceItem(choices=choices, shuffle=False),)
+
+
+def _item_with_reasons(key: TrueFalseKey) -> ChoiceItem:
+    """Returns a choice between all pairs of True or False and a reason, which earn the same."""
+    kind, reasons = TrueFalseKind(), {choice.letter: choice for choice in key.choices}
+    pairs = []
+    for value, letter in product((True, False), reasons):
+        judged = kind.judge((value, letter), key)
+        pairs.append(
+            _item_choice(
+                f"{str(value).lower()}-{reasons[letter].id}",
+                f"{value}: {reasons[letter].text}",
+                credit=judged.share or 0.0,
+                feedback=judged.note,
+                right=judged.share == 1,
+            )
+        )
+    return ChoiceItem(choices=tuple(pairs), shuffle=False)
 
 
 def _item_choice(id_: str, text: str, *, credit: float, feedback: str, right: bool) -> ChoiceOption:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from grader.kinds.base import Kind, Unreadable
+from grader.kinds.texts import fill
 from grader.model import Key
 from grader.units.quantity import Value
 from grader.wire import encoding
@@ -32,6 +33,13 @@ def carried_answer(kind: Kind, key: Key) -> Value | None:
     """Returns what later parts compute with if the answer is right; None for nothing."""
     value = None if kind.needs_solution else right_value(kind, key)
     return None if value is None else kind.carry_value(value, key)
+
+
+def explain_part(kind: Kind, key: Key) -> str:
+    """Returns Markdown with the right answer and the part's own worked solution, if it has one.
+    **Secret** until release."""
+    worked = fill(key.part.explanation, key.draw).strip()
+    return "\n\n".join(filter(None, (kind.explain(key), worked)))
 
 
 def answer_as_python(kind: Kind, key: Key) -> str:

@@ -102,11 +102,19 @@ def _slug(text: str) -> str:
     return slug
 
 
-def _label_options(part: Choice | MultiChoice, draw: Draw) -> tuple[LabeledChoice, ...]:
-    count = len(part.options)
-    order = draw.order(part.id, count) if part.shuffle else tuple(range(count))
-    things = tuple([(option_id(o), _option_text(o, draw)) for o in part.options])
+def label_options(
+    options: Sequence[Option], draw: Draw, label: str | None
+) -> tuple[LabeledChoice, ...]:
+    """Returns *options* under letters, in an order that depends on the student and *label*; as
+    given if it is None."""
+    count = len(options)
+    order = tuple(range(count)) if label is None else draw.order(label, count)
+    things = tuple([(option_id(o), _option_text(o, draw)) for o in options])
     return lettered.label_choices(things, order)
+
+
+def _label_of(part: Choice | MultiChoice) -> str | None:
+    return part.id if part.shuffle else None
 
 
 def _option_text(option: Option, draw: Draw) -> str:
@@ -118,10 +126,11 @@ def _option_text(option: Option, draw: Draw) -> str:
     return units.format_quantity(value, option.unit or None, option.digits)
 
 
-def _right_letters(
-    part: Choice | MultiChoice, choices: Sequence[LabeledChoice], draw: Draw
+def right_letters(
+    options: Sequence[Option], choices: Sequence[LabeledChoice], draw: Draw
 ) -> list[str]:
-    right = (o for o in part.options if holds(o.correct, draw.scope, draw.facts))
+    """Returns the letters of those of *options* that are right."""
+    right = (o for o in options if holds(o.correct, draw.scope, draw.facts))
     return [lettered.letter_of(choices, option_id(o)) for o in right]
 
 
@@ -131,8 +140,8 @@ class ChoiceKind(LetteredKind[ChoiceKey, str]):
     spec = Choice
 
     def key(self, part: Choice, draw: Draw) -> ChoiceKey:
-        choices = _label_options(part, draw)
-        right = _right_letters(part, choices, draw)
+        choices = label_options(part.options, draw, _label_of(part))
+        right = right_letters(part.options, choices, draw)
         if len(right) != 1:
             saw = " and ".join(f"'{choice_by_letter(choices, r).id}'" for r in right) or "none"
             raise ValueError(f"exactly one option must be correct, but {saw} is")
@@ -242,8 +251,8 @@ class MultiChoiceKind(LetteredKind[MultiChoiceKey, frozenset[str]]):
     def key(self, part: MultiChoice, draw: Draw) -> MultiChoiceKey:
         if any(o.credit for o in part.options):
             raise ValueError("a multi_choice option can't have 'credit': 'rule' sets the points")
-        choices = _label_options(part, draw)
-        right = frozenset(_right_letters(part, choices, draw))
+        choices = label_options(part.options, draw, _label_of(part))
+        right = frozenset(right_letters(part.options, choices, draw))
         return MultiChoiceKey(part=part, draw=draw, choices=choices, right=right)
 
     def read(self, raw: Raw, key: MultiChoiceKey) -> frozenset[str]:

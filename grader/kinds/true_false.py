@@ -1,17 +1,25 @@
-"""Whether a claim is true."""
+"""Whether a claim is true, and if asked, the reason."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from grader.expressions import evaluate
-from grader.kinds import samples
-from grader.kinds.base import CORRECT, Example, KindOf, Unreadable, kinds
+from grader.kinds import lettered, samples
+from grader.kinds.base import CORRECT, UNDRAWN, Example, Unreadable, kinds
+from grader.kinds.cells import UnreadableCell, raw_items, read_cell, require_some
+from grader.kinds.choice import Option, label_options, option_id, right_letters
+from grader.kinds.lettered import LetteredKey, LetteredKind, choice_by_letter
 from grader.kinds.scalars import quote, read_text
 from grader.kinds.texts import fill, try_fill
-from grader.model import Draw, Expr, Judgement, Key, Part, Raw, Text, Verdict
+from grader.model import Draw, Expr, Judgement, Part, Raw, Share, Text, Verdict
 from grader.units.quantity import Value
+
+Reasoned = tuple[bool | UnreadableCell | None, str | UnreadableCell | None]
+"""Whether the claim is true, and the letter of the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,25 +31,34 @@ class TrueFalse(Part):
     """True, false, or a condition on the variant's numbers."""
     feedback: Text = ""
     """Feedback on a wrong answer."""
+    reasons: tuple[Option, ...] = ()
+    """Reasons to choose from, of which exactly one is right in every variant."""
+    reason_share: Share = 0.5
+    """The share of the points that only the right reason earns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrueFalseKey(Key):
-    """Whether the claim is true."""
+class TrueFalseKey(LetteredKey):
+    """Whether the claim is true, the reasons as this student sees them, and the right one."""
 
     part: TrueFalse
     right: bool
+    reason: str = ""
+    """The letter of the right reason; empty if no reason is asked."""
 
 
 WORDS = {
     **dict.fromkeys(("true", "t", "yes", "y"), True),
     **dict.fromkeys(("false", "f", "no", "n"), False),
 }
+PAIR = r"\s*(true|false|yes|no|[tfyn])\b[\s,;:.]*(?:because\b)?\s*"
+"""Pattern of how a text with a claim's truth and a reason begins; use with IGNORECASE."""
+_PAIR = re.compile(PAIR, re.IGNORECASE)
 _WANTED = "True or False"
 
 
-class TrueFalseKind(KindOf[TrueFalseKey, bool]):
-    """Whether a claim is true."""
+class TrueFalseKind(LetteredKind[TrueFalseKey, "bool | Reasoned"]):
+    """Whether a claim is true, and if asked, the letter of the reason."""
 
     spec = TrueFalse
 
@@ -49,51 +66,228 @@ class TrueFalseKind(KindOf[TrueFalseKey, bool]):
         right = evaluate(part.answer, draw.scope, draw.facts)
         if not isinstance(right, bool):
             raise ValueError(f"'{part.answer}' is {right!r}; a true_false needs true or false")
-        return TrueFalseKey(part=part, draw=draw, right=right)
+        if not part.reasons:
+            return TrueFalseKey(part=part, draw=draw, choices=(), right=right)
+        if any(option.credit for option in part.reasons):
+            raise ValueError("a reason can't have 'credit': 'reason_share' sets the points")
+        choices = label_options(part.reasons, draw, part.id)
+        letters = right_letters(part.reasons, choices, draw)
+        if len(letters) != 1:
+            raise ValueError(f"exactly one reason must be correct, but {len(letters)} are")
+        return TrueFalseKey(part=part, draw=draw, choices=choices, right=right, reason=letters[0])
 
-    def read(self, raw: Raw, key: TrueFalseKey) -> bool:
-        # 1 and 0 are numbers and are not accepted.
-        if raw.get("t") == "bool" and isinstance(raw.get("v"), bool):
-            return raw["v"] is True
-        written = read_text(raw, _WANTED)
-        word = WORDS.get(written.rstrip(".!").casefold())
-        if word is None:
-            raise Unreadable(f"{quote(written)} is neither true nor false; give {_WANTED}.")
-        return word
+    def read(self, raw: Raw, key: TrueFalseKey) -> bool | Reasoned:
+        return _read_reasoned(raw, key) if key.choices else _read_truth(raw)
 
-    def judge(self, value: bool, key: TrueFalseKey) -> Judgement:
+    def judge(self, value: bool | Reasoned, key: TrueFalseKey) -> Judgement:
+        if isinstance(value, tuple):
+            return _judge_reasoned(value, key)
         if value is key.right:
             return CORRECT
-        note = try_fill(key.part.feedback, key.draw)
-        return Judgement(share=0.0, verdict=Verdict.INCORRECT, note=note or "The opposite is true.")
+        return Judgement(share=0.0, verdict=Verdict.INCORRECT, note=_opposite(key))
 
-    def format_value(self, value: bool, key: TrueFalseKey) -> str:
-        return str(value)
+    def format_value(self, value: bool | Reasoned, key: TrueFalseKey) -> str:
+        if not isinstance(value, tuple):
+            return str(value)
+        truth, letter = value
+        first = str(truth) if isinstance(truth, bool) else "blank"
+        return f"{first}, reason {_format_reason(letter, key)}"
 
     def examples(self, key: TrueFalseKey) -> tuple[Example, ...]:
         fill(key.part.feedback, key.draw)
-        right, wrong = ("Yes", "f") if key.right else ("no", "T")
-        return (
-            Example(raw={"t": "bool", "v": key.right}, share=1.0, why="the truth"),
-            Example(raw=samples.text(str(key.right)), share=1.0, why="the truth as text"),
-            Example(raw=samples.text(right), share=1.0, why="the truth in a word"),
-            Example(raw={"t": "bool", "v": not key.right}, share=0.0, why="the opposite"),
-            Example(raw=samples.text(wrong), share=0.0, why="the opposite as text"),
-            samples.unreadable(samples.text("maybe"), "a word that is neither"),
-            samples.unreadable(samples.text(""), "an empty text"),
-            samples.unreadable(samples.number(1), "the number 1"),
-            samples.unreadable(samples.number(0), "the number 0"),
-            *samples.NOTHING,
-        )
+        return tuple(_reasoned_examples(key) if key.choices else _plain_examples(key))
 
     def instructions(self, key: TrueFalseKey) -> str:
-        return _WANTED
+        return _form(key) if not key.choices else f"{_form(key)}; {_rule(key)}"
 
     def answer(self, key: TrueFalseKey) -> object:
-        return key.right
+        return [key.right, key.reason] if key.choices else key.right
 
-    def carry_value(self, value: bool, key: TrueFalseKey) -> Value | None:
-        return value
+    def read_solution(self, answer: object, key: TrueFalseKey) -> bool | Reasoned:
+        if not key.choices:
+            return super().read_solution(answer, key)
+        if not isinstance(answer, list | tuple) or len(answer) != 2:
+            raise ValueError(f"{answer!r} is not a list of True or False and a reason's id")
+        return bool(answer[0]), lettered.letter_of(key.choices, answer[1])
+
+    def explain(self, key: TrueFalseKey) -> str:
+        if not key.choices:
+            return f"**{key.right}**"
+        reason = choice_by_letter(key.choices, key.reason)
+        return f"**{key.right}.** Reason **{reason.letter}.** {reason.text}"
+
+    def sheet(self, key: TrueFalseKey) -> Mapping[str, object]:
+        return super().sheet(key) if key.choices else {}
+
+    def from_sheet(self, sheet: Mapping[str, object]) -> TrueFalseKey:
+        choices = lettered.choices_of_sheet(sheet, self.shown) if self.shown in sheet else ()
+        part = TrueFalse(id="", ask="", answer=True)
+        return TrueFalseKey(part=part, draw=UNDRAWN, choices=choices, right=True)
+
+    def carry_value(self, value: bool | Reasoned, key: TrueFalseKey) -> Value | None:
+        truth = value[0] if isinstance(value, tuple) else value
+        return truth if isinstance(truth, bool) else None
+
+
+def _form(key: TrueFalseKey) -> str:
+    if not key.choices:
+        return _WANTED
+    letters = lettered.letters_in_words(key.choices)
+    return f"a list of {_WANTED} and the letter of a reason in quotes, {letters}"
+
+
+def _rule(key: TrueFalseKey) -> str:
+    return f"{100 * key.part.reason_share:g}% of the points need the right reason as well"
+
+
+def _read_truth(raw: Raw) -> bool:
+    # 1 and 0 are numbers and are not accepted.
+    if raw.get("t") == "bool" and isinstance(raw.get("v"), bool):
+        return raw["v"] is True
+    written = read_text(raw, _WANTED)
+    word = WORDS.get(written.rstrip(".!").casefold())
+    if word is None:
+        raise Unreadable(f"{quote(written)} is neither true nor false; give {_WANTED}.")
+    return word
+
+
+def _read_reasoned(raw: Raw, key: TrueFalseKey) -> Reasoned:
+    truth, reason = _two_raws(raw, key)
+    wanted = f"one letter, {lettered.letters_in_words(key.choices)}"
+    found = (
+        read_cell(lambda: _read_truth(truth)),
+        read_cell(lambda: None if reason is None else _read_reason(reason, key, wanted)),
+    )
+    require_some(found)
+    return found
+
+
+def _read_reason(raw: Raw, key: TrueFalseKey, wanted: str) -> str:
+    if raw.get("t") == "none":
+        raise Unreadable("The answer is empty.", blank=True)
+    return lettered.read_letter(raw, key.choices, wanted)
+
+
+def _two_raws(raw: Raw, key: TrueFalseKey) -> tuple[Raw, Raw | None]:
+    """Returns the truth of the claim and the reason, if there is one. Raises Unreadable."""
+    if raw.get("t") in ("list", "array"):
+        items = raw_items(raw)
+        if not 1 <= len(items) <= 2:
+            raise Unreadable(f"The list has {len(items)} items; give {_form(key)}.")
+        return items[0], items[1] if len(items) == 2 else None
+    if raw.get("t") != "str":
+        return raw, None
+    written = " ".join(read_text(raw, _form(key)).split())
+    start = _PAIR.match(written)
+    if start is None or start.end() == len(written):
+        return raw, None
+    return samples.text(start[1]), samples.text(written[start.end() :])
+
+
+def _opposite(key: TrueFalseKey) -> str:
+    return try_fill(key.part.feedback, key.draw) or "The opposite is true."
+
+
+def _judge_reasoned(value: Reasoned, key: TrueFalseKey) -> Judgement:
+    truth, letter = value
+    if truth is key.right and letter == key.reason:
+        return CORRECT
+    share = 1 - key.part.reason_share if truth is key.right else 0.0
+    wrong = None
+    if isinstance(letter, str) and letter != key.reason:
+        wrong = _option_by_letter(key, letter)
+    mistake = option_id(wrong) if wrong is not None and wrong.feedback else None
+    missed = Verdict.MISTAKE if mistake else Verdict.INCORRECT
+    return Judgement(
+        share=share,
+        verdict=Verdict.PARTIAL if share else missed,
+        note=" ".join(filter(None, (_note_on_truth(value, key), _note_on_reason(value, key)))),
+        mistake=mistake,
+    )
+
+
+def _note_on_truth(value: Reasoned, key: TrueFalseKey) -> str:
+    truth, letter = value
+    if truth is key.right:
+        return f"{truth} is right." if letter != key.reason else ""
+    if isinstance(truth, UnreadableCell):
+        return truth.sentence
+    if truth is None:
+        return f"Neither {_WANTED} was given."
+    return _opposite(key)
+
+
+def _note_on_reason(value: Reasoned, key: TrueFalseKey) -> str:
+    _, letter = value
+    if letter is None:
+        return "The reason is missing."
+    if isinstance(letter, UnreadableCell):
+        return letter.sentence
+    if letter == key.reason:
+        return "The reason is right, but it does not count without the right answer."
+    return try_fill(_option_by_letter(key, letter).feedback, key.draw) or "Another reason is right."
+
+
+def _option_by_letter(key: TrueFalseKey, letter: str) -> Option:
+    chosen = choice_by_letter(key.choices, letter).id
+    return next(option for option in key.part.reasons if option_id(option) == chosen)
+
+
+def _format_reason(letter: str | UnreadableCell | None, key: TrueFalseKey) -> str:
+    if not isinstance(letter, str):
+        return "unreadable" if letter else "blank"
+    return f"{letter} ({lettered.one_line(choice_by_letter(key.choices, letter).text)})"
+
+
+def _plain_examples(key: TrueFalseKey) -> Iterator[Example]:
+    right, wrong = ("Yes", "f") if key.right else ("no", "T")
+    yield Example(raw=_truth(key.right), share=1.0, why="the truth")
+    yield Example(raw=samples.text(str(key.right)), share=1.0, why="the truth as text")
+    yield Example(raw=samples.text(right), share=1.0, why="the truth in a word")
+    yield Example(raw=_truth(not key.right), share=0.0, why="the opposite")
+    yield Example(raw=samples.text(wrong), share=0.0, why="the opposite as text")
+    yield from _NO_TRUTHS
+
+
+def _reasoned_examples(key: TrueFalseKey) -> Iterator[Example]:
+    truth, reason = _truth(key.right), samples.text(key.reason)
+    alone = 1 - key.part.reason_share
+    right = samples.text(f"{key.right}, {key.reason}")
+    short = samples.text(f"{str(key.right)[0]} {key.reason.lower()}")
+    yield Example(raw=samples.a_list([truth, reason]), share=1.0, why="the truth and its reason")
+    yield Example(raw=right, share=1.0, why="the truth and its reason as text")
+    yield Example(raw=short, share=1.0, why="the truth and its reason as letters")
+    yield Example(raw=truth, share=alone, why="the truth without a reason")
+    blank = samples.a_list([truth, samples.BLANK])
+    yield Example(raw=blank, share=alone, why="the truth with a blank reason")
+    for choice in key.choices:
+        option = _option_by_letter(key, choice.letter)
+        fill(option.feedback, key.draw)
+        is_right = choice.letter == key.reason
+        mistake = None if is_right or not option.feedback else choice.id
+        letter = samples.text(choice.letter)
+        if not is_right:
+            raw, why = samples.a_list([truth, letter]), f"the truth for '{choice.id}'"
+            yield Example(raw=raw, share=alone, why=why, mistake=mistake)
+        raw, why = samples.a_list([_truth(not key.right), letter]), f"the opposite, '{choice.id}'"
+        yield Example(raw=raw, share=0.0, why=why, mistake=mistake)
+    both = samples.a_list([samples.BLANK, samples.BLANK])
+    yield samples.unreadable(both, "the untouched placeholder")
+    yield samples.unreadable(samples.a_list([truth, reason, reason]), "three items")
+    yield from _NO_TRUTHS
+
+
+def _truth(value: bool) -> Raw:
+    return {"t": "bool", "v": value}
+
+
+_NO_TRUTHS = (
+    samples.unreadable(samples.text("maybe"), "a word that is neither"),
+    samples.unreadable(samples.text(""), "an empty text"),
+    samples.unreadable(samples.number(1), "the number 1"),
+    samples.unreadable(samples.number(0), "the number 0"),
+    *samples.NOTHING,
+)
 
 
 kinds.add("true_false")(TrueFalseKind())

@@ -30,6 +30,7 @@ from grader.model.spec import (
     FAMILIES,
     Blueprint,
     Carry,
+    Edition,
     ExamSet,
     Expr,
     Figure,

@@ -102,7 +102,7 @@ class Question:
     points: Mapping[str, float]
     """Points by id of the parts that this set asks."""
     pooled: bool = False
-    """Whether other students may have a different problem at this number."""
+    """Whether other students may have a different problem, or other parts, at this number."""
 
     @property
     def keys(self) -> Mapping[str, Key]:

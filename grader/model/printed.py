@@ -44,7 +44,7 @@ class AnswerPlace:
     form: AnswerForm
     unit: str = ""
     count: int = 1
-    """The number of letters to write, for an order or pairs."""
+    """The number of letters to write, for an order or pairs; 2 for a truth with a reason."""
     points: float = 0.0
     corner: str = ""
     """The row headers of a grid."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal
 
 # Markers in the type hints: expressions are parsed and texts compiled when a file is loaded, so
@@ -154,6 +154,10 @@ class Part(Strict):
     uses: tuple[str, ...] = ()
     """Earlier parts whose answers this part's expressions name."""
     carry: Carry = field(default_factory=Carry)
+    pool: str = ""
+    """The pool of the problem that this part belongs to. A set can draw some parts of each pool."""
+    explanation: Text = ""
+    """The worked solution of this part, for problems of which a set asks only some parts."""
 
     def local_names(self) -> tuple[str, ...]:
         """Names that this part binds for its own expressions, such as a table's row."""
@@ -213,6 +217,16 @@ class Problem(Strict):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Edition(Strict):
+    """One of several editions of a set, which never ask the same part of a pool."""
+
+    number: int
+    """From 1 to `of`."""
+    of: int
+    """The number of editions that the pools are divided among."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Slot(Strict):
     """One entry of a set: one problem, or a pool from which some are drawn."""
 
@@ -224,6 +238,11 @@ class Slot(Strict):
     that has none here."""
     points: float | None = None
     """The points of each problem of this slot in this set; defaults to the problem's points."""
+    draw: Mapping[str, int] = field(default_factory=dict)
+    """How many parts to draw for each student from each pool of the problem's parts. Parts without
+    a pool are asked as well."""
+    edition: Edition | None = None
+    """The edition whose share of each pool is drawn from; defaults to the set's."""
 
     @property
     def problem_ids(self) -> tuple[str, ...]:
@@ -234,6 +253,16 @@ class Slot(Strict):
     def asked(self) -> int:
         """How many problems a student gets from this slot."""
         return 1 if self.problem else self.choose
+
+    @property
+    def differs(self) -> bool:
+        """Whether students may get different problems or parts from this slot."""
+        return bool(self.draw) or self.asked < len(self.problem_ids)
+
+    def pool_share(self, ids: Sequence[str]) -> tuple[str, ...]:
+        """Returns those of *ids*, the parts of one pool, that this slot's edition draws from."""
+        edition = self.edition
+        return tuple(ids if edition is None else ids[edition.number - 1 :: edition.of])
 
     def parts_of(self, problem: str) -> tuple[str, ...]:
         """Returns the ids of the parts of *problem* to ask; empty for all parts."""
@@ -287,6 +316,8 @@ class ExamSet(Strict):
     """Environment variables that every notebook of the set runs with."""
     processes: int | None = None
     """Limit on processes and threads of each notebook at a time; None uses the default."""
+    edition: Edition | None = None
+    """The edition of the set; other editions draw other parts from the problems' pools."""
     blueprint: Blueprint | None = None
     """What the bank's problems fill the set with when it is loaded from a bank; a release has the
     result in `problems`."""
@@ -294,7 +325,8 @@ class ExamSet(Strict):
     @property
     def slots(self) -> tuple[Slot, ...]:
         """The entries, each as a Slot."""
-        return tuple(Slot(problem=e) if isinstance(e, str) else e for e in self.problems)
+        slots = (Slot(problem=e) if isinstance(e, str) else e for e in self.problems)
+        return tuple(replace(s, edition=s.edition or self.edition) if s.draw else s for s in slots)
 
     @property
     def problem_ids(self) -> tuple[str, ...]:

@@ -79,6 +79,7 @@ def _group_data(group: Group) -> dict[str, object]:
     return {
         "problem": group.problem,
         "parts": list(group.parts),
+        **({"drawn": group.drawn} if group.drawn else {}),
         "minutes": round(group.minutes, 2),
         "points": group.points,
         "family": group.family,

@@ -184,14 +184,22 @@ def _parse(data: Mapping[str, Any], file: Path) -> Release:
     return release
 
 
-# Fields added to sets later. With their defaults, they are not part of a release's id, so that
-# older releases still load.
-_SINCE_FIRST = ("variables", "processes", "blueprint")
+# Fields added to sets and their entries later. With their defaults, they are not part of a
+# release's id, so that older releases still load.
+_SINCE_FIRST = ("variables", "processes", "blueprint", "edition")
+_ENTRY_SINCE_FIRST = ("draw", "edition")
 
 
 def _identity_data(exam: ExamSet) -> Any:
     plain = _plain(dataclasses.asdict(exam))
-    return {name: v for name, v in plain.items() if v or name not in _SINCE_FIRST}
+    kept = {name: v for name, v in plain.items() if v or name not in _SINCE_FIRST}
+    return {**kept, "problems": [_identity_of_entry(entry) for entry in kept["problems"]]}
+
+
+def _identity_of_entry(entry: Any) -> Any:
+    if isinstance(entry, str):
+        return entry
+    return {name: v for name, v in entry.items() if v or name not in _ENTRY_SINCE_FIRST}
 
 
 def _release(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from grader.bank.facts import facts_data
 from grader.bank.folders import Bank
 from grader.bank.problem import digest
-from grader.draw import iter_questions, paper, points_of
+from grader.draw import iter_questions, paper, points_of, seed_for
 from grader.errors import SetupError
 from grader.files import write_atomic
 from grader.kinds import kinds
@@ -79,7 +79,10 @@ class Papers:
         seat = self._seat(student).seat
         for number, slot, problem in iter_questions(self.counts, seat):
             spec = self.counts.digests[problem.id]
-            points = points_of(problem, slot)
+            # The parts that were drawn at the release, which a correction keeps.
+            released = self.release.problems[problem.id]
+            seed = seed_for(self.release.private_key, seat, problem.id)
+            points = points_of(problem, slot, seed, points_of(released, slot, seed))
             what = [self.release.id, self._facts, seat, number, problem.id, spec, points]
             yield number, digest(what)
 

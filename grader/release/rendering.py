@@ -16,7 +16,8 @@ from grader.errors import SetupError, SpecError
 from grader.figures import FigureError, explanation_figures, prompt_figures
 from grader.files import make_private_folder, write_atomic
 from grader.kinds import kinds
-from grader.kinds.answers import answer_as_python
+from grader.kinds.answers import answer_as_python, explain_part
+from grader.kinds.lettered import indent_item
 from grader.kinds.texts import fill
 from grader.model import ExamSet, Key, Paper, Question, Release, Student, Variant
 from grader.model.figure import DrawnFigure
@@ -278,7 +279,8 @@ class Preview:
         if key:
             blocks.append("---\n\n## Key")
             for name, one in self.paper.named_keys():
-                blocks.append(f"- `{name}`: {kinds.find(one.part.kind).explain(one)}")
+                answer = explain_part(kinds.find(one.part.kind), one)
+                blocks.append(f"- `{name}`: {indent_item(answer)}")
             blocks.append("### Worked solution\n\n" + self._explanation())
             blocks += [f"*Figure: {one.alt}*" for one in self._solution_figures()]
         return "\n\n".join(blocks)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from grader.draw import DrawError
 from grader.expressions import ExpressionError, TextError
 from grader.kinds import kinds
+from grader.kinds.answers import explain_part
 from grader.kinds.texts import fill
 from grader.verify.answers import (
     carried_forward,
@@ -38,7 +39,7 @@ def texts(case: Case) -> Iterator[Finding]:
         yield case.finding("texts", ("explanation",), error.what, "check the names in the braces")
     for part_id, key in case.variant.keys.items():
         try:
-            kinds.find(key.part.kind).explain(key)
+            explain_part(kinds.find(key.part.kind), key)
         except (TextError, ExpressionError) as error:
             yield case.finding("texts", case.part_path(part_id), error.what, "check the names")
 

@@ -161,6 +161,18 @@ def a_true_false(**changes: object) -> TrueFalse:
     return TrueFalse(id="fits", ask="It fits.", **fields)  # type: ignore[arg-type]
 
 
+REASONS = (
+    Option(id="small", text="{{ weights }} is less than 80 GB.", correct=True),
+    Option(id="shared", text="Each GPU has 1/{{ gpus }} of it.", feedback="They are replicated."),
+    Option(id="streamed", text="Weights are streamed from the host."),
+)
+
+
+def a_reasoned_claim(**changes: object) -> TrueFalse:
+    """Whether the weights fit into 80 GB, and why: they do, because they are small."""
+    return a_true_false(**{"reasons": REASONS, **changes})
+
+
 STEPS = tuple(Item(id=i, text=f"the {i} step") for i in ("load", "forward", "backward", "update"))
 
 
@@ -326,6 +338,8 @@ PARTS: tuple[Part, ...] = (
     a_multi_choice(options=SHARDED[3:], rule="net-correct"),
     a_true_false(),
     a_true_false(answer=False, feedback="They take {{ weights }}."),
+    a_reasoned_claim(),
+    a_reasoned_claim(answer="weights > 80 * GB", reason_share=0.25, feedback="They do."),
     an_ordering(),
     an_ordering(credit="pairs"),
     an_ordering(credit="longest-run", order=(("load", "update"), ("forward", "update"))),

@@ -173,6 +173,9 @@ def _value(key: Key, given: object) -> object:
         case "table", tuple():
             width = len(key.titles)  # type: ignore[attr-defined]
             return tuple(given[i : i + width] for i in range(0, len(given), width))
+        case "true_false", int() if key.choices:  # type: ignore[attr-defined]
+            reasons = [c.letter for c in key.choices]  # type: ignore[attr-defined]
+            return given < len(reasons), reasons[given % len(reasons)]
         case "true_false", int():
             return given == 0
         case "choice", int():

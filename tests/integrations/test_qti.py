@@ -92,7 +92,7 @@ def without_mistakes(key: Key, reply: Reply) -> float:
         shares = [kind.judge(n, c).share for n, c in zip(reply.given, cells, strict=True)]  # type: ignore[arg-type]
         return sum(s == 1 for s in shares) / len(shares)
     wanted = judged_share(key, reply)
-    if key.part.kind in ("numeric", "integer", "choice", "short_text"):
+    if key.part.kind in ("numeric", "integer", "choice", "short_text", "true_false"):
         return float(wanted == 1)
     return wanted
 
@@ -155,7 +155,8 @@ TYPES = {
 def test_a_part_has_canvass_own_type(part: Part) -> None:
     key = a_key(part)
     package, _ = exported(a_quiz([an_asked(a_field(key, worth(key)))]))
-    assert {item.type for item in items_of(package)} == {TYPES[part.kind]}
+    one = "multiple_choice_question" if getattr(part, "reasons", ()) else TYPES[part.kind]
+    assert {item.type for item in items_of(package)} == {one}
 
 
 def test_no_mistake_is_among_the_answers() -> None:

@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import random
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from grader.notebook.render.answer_cells import choices_text, placeholder
 from tests.helpers.kinds import (
     COMPUTED,
     FORMATS,
+    REASONS,
     SHARDED,
     STEPS,
     a_choice,
@@ -31,6 +33,7 @@ from tests.helpers.kinds import (
     a_matching,
     a_multi_choice,
     a_numeric,
+    a_reasoned_claim,
     a_table,
     a_true_false,
     an_ordering,
@@ -319,6 +322,79 @@ def test_a_claim_whose_answer_is_a_number_is_the_authors_error() -> None:
         a_key(a_true_false(answer="gpus"))
 
 
+def reason(key: Key, option: str) -> str:
+    """The letter of a reason."""
+    return next(c.letter for c in key.choices if c.id == option)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("form", ["{}, {}", "{} {}", "{}: {}", "{} because {}", "{}; ({})"])
+def test_a_claim_and_its_reason_are_read_from_one_text(form: str) -> None:
+    key = a_key(a_reasoned_claim())
+    for truth in ("True", "true", "T", "yes"):
+        answer = form.format(truth, reason(key, "small"))
+        assert judged(key, answer).verdict is Verdict.CORRECT, answer
+
+
+@pytest.mark.parametrize(
+    ("truth", "option", "share", "verdict"),
+    [
+        (True, "small", 1, Verdict.CORRECT),
+        (True, "shared", 0.75, Verdict.PARTIAL),
+        (True, "streamed", 0.75, Verdict.PARTIAL),
+        (True, None, 0.75, Verdict.PARTIAL),
+        (False, "small", 0, Verdict.INCORRECT),
+        (False, "shared", 0, Verdict.MISTAKE),
+        (False, None, 0, Verdict.INCORRECT),
+        (None, "small", 0, Verdict.INCORRECT),
+    ],
+)
+def test_the_reason_counts_only_with_the_right_answer(
+    truth: bool | None, option: str | None, share: float, verdict: Verdict
+) -> None:
+    key = a_key(a_reasoned_claim(reason_share=0.25))
+    answer = [... if truth is None else truth, ... if option is None else reason(key, option)]
+    judgement = judged(key, answer)
+    assert (judgement.share, judgement.verdict) == (share, verdict)
+    assert judgement.mistake == ("shared" if option == "shared" else None)
+
+
+def test_feedback_names_what_the_wrong_reason_confuses() -> None:
+    key = a_key(a_reasoned_claim(feedback="They fit."))
+    shared = reason(key, "shared")
+    assert judged(key, [True, shared]).note == "True is right. They are replicated."
+    assert judged(key, [False, shared]).note == "They fit. They are replicated."
+    assert "does not count" in judged(key, [False, reason(key, "small")]).note
+    assert judged(key, True).note == "True is right. The reason is missing."
+
+
+def test_an_unreadable_reason_costs_only_the_reason() -> None:
+    judgement = judged(a_key(a_reasoned_claim()), [True, "Z"])
+    assert judgement.share == 0.5
+    assert "is not one of the letters A to C" in judgement.note
+
+
+@pytest.mark.parametrize("answer", [[True, "A", "B"], [], "perhaps A", 1, ["maybe", 3]])
+def test_what_is_neither_a_truth_nor_a_reason_is_refused(answer: object) -> None:
+    assert refused(a_key(a_reasoned_claim()), answer)
+
+
+def test_a_wrong_set_of_reasons_is_the_authors_error() -> None:
+    for change in (
+        {"reasons": REASONS[1:]},
+        {"reasons": (*REASONS, replace(REASONS[0], id="again", text="It does."))},
+        {"reasons": REASONS[:1]},
+        {"reasons": (REASONS[0], replace(REASONS[1], credit=0.5))},
+    ):
+        with pytest.raises(ValueError, match=r"reason|choices"):
+            a_key(a_reasoned_claim(**change))
+
+
+def test_a_claim_that_a_later_part_uses_is_true_or_false_whatever_the_reason() -> None:
+    key = a_key(a_reasoned_claim())
+    assert kinds.find("true_false").carry_value((True, "A"), key) is True
+    assert carried_answer(kinds.find("true_false"), key) is True
+
+
 # ---- ordering
 
 
@@ -531,6 +607,7 @@ def test_whoever_answers_in_parts_is_told_how_they_score_and_no_refusal_repeats_
         (a_choice(), "bfloat16", ["A", 1, None]),
         (a_multi_choice(), {"params", "grads", "adam"}, ["params", ["Z"], 3]),
         (a_true_false(), np.bool_(1), [1, "perhaps"]),
+        (a_reasoned_claim(), (True, "small"), [True, (True, "A"), [True], "small"]),
         (an_ordering(), [s.id for s in STEPS], ["load", ["load"] * 3, 7]),
         (a_matching(), {"one": "adam", "two": "grads", "three": "params"}, [{"one": "adam"}, 1]),
     ],

@@ -69,6 +69,7 @@ def eligible(blueprint: Blueprint, heads: Iterable[Head], listed: Mapping[str, H
         if (
             head.id not in listed
             and head.id not in blueprint.exclude
+            and not any(part.pool for part in head.parts)
             and (not blueprint.families or head.family in blueprint.families)
             and (not blueprint.levels or head.level in blueprint.levels)
             and (not blueprint.topics or set(blueprint.topics) & set(head.topics))

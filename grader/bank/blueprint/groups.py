@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from grader.bank.heads import Head
+from grader.bank.heads import Head, HeadPart
 from grader.kinds import kinds
 from grader.model import Slot
 
@@ -24,6 +25,8 @@ class Group:
     minutes: float
     points: float
     concepts: frozenset[str]
+    drawn: str = ""
+    """What is drawn from pools of parts, such as "2 of 8 claims"; empty for nothing."""
 
 
 def leading_groups(head: Head, *, code: bool | None) -> tuple[Group, ...]:
@@ -57,16 +60,33 @@ def _group(head: Head, count: int) -> Group:
 def group_in_slot(head: Head, slot: Slot) -> Group:
     """Returns what *slot* asks of the problem, with the slot's points."""
     asked = [part for part in head.parts if slot.asks(head.id, part.id)]
-    points = sum(part.points for part in asked) if slot.points is None else slot.points
+    weights, drawn = _weights(asked, slot)
+    points = slot.points
+    if points is None:
+        points = sum(weights.get(part.id, 0.0) * part.points for part in asked)
     return Group(
         problem=head.id,
         parts=slot.parts_of(head.id),
         family=head.family,
         level=head.level,
-        minutes=sum(part.minutes for part in asked),
+        minutes=sum(weights.get(part.id, 0.0) * part.minutes for part in asked),
         points=round(points, 6),
         concepts=frozenset(head.concepts),
+        drawn=drawn,
     )
+
+
+def _weights(asked: Sequence[HeadPart], slot: Slot) -> tuple[dict[str, float], str]:
+    """Returns the share of papers that ask each part, by id, and what is drawn in words."""
+    if not slot.draw:
+        return {part.id: 1.0 for part in asked}, ""
+    weights = {part.id: 1.0 for part in asked if not part.pool}
+    words = []
+    for pool, count in slot.draw.items():
+        share = slot.pool_share([part.id for part in asked if part.pool == pool])
+        weights.update({part: count / len(share) for part in share})
+        words.append(f"{count} of {len(share)} {pool}")
+    return weights, ", ".join(words)
 
 
 def needs_computer(kind: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from grader.bank.folders import Bank
@@ -115,10 +115,17 @@ class _VariantDraw:
                 yield one
 
 
+def _worked_solution(variant: Variant, asked: Iterable[str]) -> str:
+    """Returns the worked solution of the problem, and those of the parts in *asked* alone."""
+    keys = (variant.keys[part] for part in asked)
+    texts = [variant.problem.explanation, *(key.part.explanation for key in keys)]
+    return "\n\n".join(filter(None, (fill(text, variant.draw).strip() for text in texts)))
+
+
 def quiz_question(variant: Variant, slot: Slot, number: int) -> QuizQuestion:
     """Returns the variant as a question of a quiz, with the parts and points of *slot*."""
     dice, problem = variant.draw, variant.problem
-    points = points_of(problem, slot)
+    points = points_of(problem, slot, dice.seed)
     return QuizQuestion(
         problem=problem.id,
         title=problem.title,
@@ -127,7 +134,7 @@ def quiz_question(variant: Variant, slot: Slot, number: int) -> QuizQuestion:
         given=tuple(given_values(variant)),
         assumptions=tuple(fill(a, dice) for a in problem.assumptions),
         figures=prompt_figures(variant),
-        solution=fill(problem.explanation, dice),
+        solution=_worked_solution(variant, points),
         fields=tuple(
             QuizPart(
                 id=part,

@@ -16,9 +16,11 @@ from grader.files import write_atomic
 from grader.integrations.paper.pages import SHEET, answer_sheet, page_html
 from grader.integrations.quiz_items import quiz_items
 from grader.kinds import kinds
+from grader.kinds.answers import explain_part
 from grader.kinds.explanation import ExplanationKey
 from grader.kinds.table import TableKey
 from grader.kinds.texts import fill
+from grader.kinds.true_false import TrueFalseKey
 from grader.model import ExamSet, Key, Paper, Question, Release, Slot, Student
 from grader.model.item import (
     AcceptedTexts,
@@ -241,7 +243,7 @@ def _printed_part(question: Question, key: Key, letter: str) -> PrintedPart:
         place=replace(
             place_of(question.name(key.part.id), key), points=question.points[key.part.id]
         ),
-        accepted=kind.explain(key),
+        accepted=explain_part(kind, key),
         mistakes=tuple(_printed_mistakes(key)),
     )
 
@@ -273,6 +275,8 @@ def place_of(name: str, key: Key) -> AnswerPlace:
             ),
         )
     count = 2 if key.part.kind == "short_text" else 1
+    if isinstance(key, TrueFalseKey) and key.choices:
+        count = 2  # and the letter of a reason
     if form in (AnswerForm.ORDER, AnswerForm.PAIRS):
         count = len(getattr(key, "choices" if form is AnswerForm.ORDER else "items", ()))
     unit = printed_unit(getattr(key.part, "unit", ""))

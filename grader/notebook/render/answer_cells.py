@@ -15,6 +15,7 @@ from grader.kinds.explanation import ExplanationKey
 from grader.kinds.matching import MatchingKey
 from grader.kinds.plan import PlanKey
 from grader.kinds.table import TableKey, column_heads
+from grader.kinds.true_false import TrueFalseKey
 from grader.model import Key
 
 
@@ -39,6 +40,8 @@ def placeholder(key: Key) -> str:
         offers = key.part.choose.items()
         lines = (f'    "{name}": ...,  # {plan.format_offers(offered)}' for name, offered in offers)
         return "\n".join(("{", *lines, "}"))
+    if isinstance(key, TrueFalseKey) and key.choices:
+        return "[..., ...]"
     return '"""\n...\n"""' if isinstance(key, ExplanationKey) else "..."
 
 

@@ -16,7 +16,7 @@ from grader.kinds.numeric import NumericKey
 from grader.kinds.plan import PlanKey
 from grader.kinds.short_text import ShortTextKey
 from grader.kinds.table import TableKey
-from grader.kinds.true_false import WORDS
+from grader.kinds.true_false import PAIR, WORDS, TrueFalseKey
 from grader.model import SAMPLE, Key, Student
 from grader.notebook.render.answer_cells import modules_needed
 from grader.units import notation, parse, table
@@ -62,6 +62,8 @@ def check_of(keys: Mapping[str, Key], about: Sequence[str]) -> dict[str, object]
         "nothing": choice.NONE,
         "pair": matching.PAIR,
         "words": tuple(WORDS),
+        "reasons": any(map(_has_reasons, keys.values())),
+        "truth": PAIR,
         "most": {
             "text": notation.LONGEST_TEXT,
             "digits": scalars.MAX_DIGITS,
@@ -105,6 +107,10 @@ def _form(key: Key) -> object:
         return {name: [*offered] for name, offered in key.part.choose.items()}
     texts = [lettered.fold_text(choice.text) for choice in getattr(key, "choices", ())]
     return texts or list(modules_needed(key)) or None
+
+
+def _has_reasons(key: Key) -> bool:
+    return isinstance(key, TrueFalseKey) and bool(key.choices)
 
 
 def wrap_literal(value: object, spaces: int = 4) -> str:
