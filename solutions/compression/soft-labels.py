@@ -10,8 +10,10 @@ def solve(given):
     logits += [given["rest"]] * (given["classes"] - 3)
 
     def softened(temperature):
-        powers = [math.exp((z - max(logits)) / temperature) for z in logits]
-        return [each / sum(powers) for each in powers]
+        largest = max(logits)
+        powers = [math.exp((z - largest) / temperature) for z in logits]
+        total = sum(powers)
+        return [each / total for each in powers]
 
     def entropy(temperature):
         return -sum(p * math.log2(p) for p in softened(temperature) if p > 0)

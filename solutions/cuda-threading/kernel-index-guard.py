@@ -183,16 +183,15 @@ def brighten_wrong_x_alone(image, out, gain):
 def solve(given):
     """Goes through every thread of the launch and asks whether it has an element."""
     rows, columns, wide, high = (given[name] for name in ("rows", "columns", "wide", "high"))
-    warps = wide * high // 32
+    across = -(-columns // wide)
+    inside_columns = np.arange(across * wide).reshape(across, wide) < columns
     idle = split = launched = 0
     for top in range(0, rows, high):
         inside_rows = np.arange(top, top + high) < rows
-        for left in range(0, columns, wide):
-            inside = inside_rows[:, None] & (np.arange(left, left + wide) < columns)
-            launched += warps
-            if inside.all():
-                continue
-            by_warp = inside.reshape(warps, 32).sum(axis=1)
-            idle += int((32 - by_warp).sum())
-            split += int(((by_warp > 0) & (by_warp < 32)).sum())
+        # All blocks of a row of blocks, and the threads of each in the order of their numbers.
+        inside = inside_rows[:, None] & inside_columns[:, None, :]
+        by_warp = inside.reshape(-1, 32).sum(axis=1)
+        launched += len(by_warp)
+        idle += int((32 - by_warp).sum())
+        split += int(((by_warp > 0) & (by_warp < 32)).sum())
     return {"idle_threads": idle, "divergent": 100 * split / launched}

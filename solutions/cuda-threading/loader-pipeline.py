@@ -1,5 +1,7 @@
 """The pipeline by its recurrences; the other road lets workers and loop run as processes."""
 
+import functools
+
 import numpy as np
 
 
@@ -162,6 +164,7 @@ def solve(given):
     times = given["copy"], given["step"]
     load = sum(given["per_image"] for _ in range(given["images"]))
 
+    @functools.cache
     def each(workers, pinned, prefetch=given["prefetch"]):
         short, long = (
             epoch_time([load] * n, workers, prefetch, *times, pinned) for n in (480, 1440)

@@ -187,7 +187,8 @@ def stencil_wrong_ends_left_unset(x, w, out):
 def solve(given):
     """Clip each output's window, and each block's, at the ends."""
     r, width, n = given["radius"], given["large"], given["blocks"] * given["large"]
-    without = sum(min(n, i + r + 1) - max(0, i - r) for i in range(n))
+    i = np.arange(n)
+    without = int((np.minimum(n, i + r + 1) - np.maximum(0, i - r)).sum())
     within = sum(min(n, first + width + r) - max(0, first - r) for first in range(0, n, width))
     smallest = 1
     while True:

@@ -56,12 +56,12 @@ def cause(log, given):
 def deviation(excess):
     """The σ for which ln E[exp(z)] is this, with the mean as an integral over the density."""
 
-    def log_mean(sigma, steps=4000):
-        width = 24 / steps
-        points = [-12 + width * (i + 0.5) for i in range(steps)]
-        return math.log(
-            sum(math.exp(sigma * x - x * x / 2) for x in points) * width / math.sqrt(2 * math.pi)
-        )
+    width = 24 / 4000
+    points = -12 + width * (torch.arange(4000, dtype=torch.float64) + 0.5)
+
+    def log_mean(sigma):
+        total = torch.exp(sigma * points - points * points / 2).sum()
+        return math.log(float(total) * width / math.sqrt(2 * math.pi))
 
     low, high = 0.0, 6.0
     for _ in range(40):

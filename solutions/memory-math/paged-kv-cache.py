@@ -1,5 +1,6 @@
 """Fills pools block by block; the expected results of the code count distinct objects."""
 
+import math
 from collections import Counter
 from fractions import Fraction
 
@@ -296,11 +297,12 @@ def solve(given):
     token = Fraction(str(given["token_cache"])) * 1000
     memory = Fraction(str(given["pool"])) * 10**9
 
+    room = math.floor(memory / token)  # whole tokens, whoever holds them
     reserved = 0
-    while (reserved + 1) * given["longest"] * token <= memory:
+    while (reserved + 1) * given["longest"] <= room:
         reserved += 1
     free = 0
-    while (free + 1) * block * token <= memory:
+    while (free + 1) * block <= room:
         free += 1
 
     def sequences(free, begun):

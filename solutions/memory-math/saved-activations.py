@@ -284,13 +284,9 @@ def kept_by_layer_wrong_leaves_left_out(model, x):
 
 def _measured(given, frozen=(), lower=nn.ReLU, upper=nn.GELU):
     inputs, first, second = given["inputs"], given["first"], given["second"]
-    model = nn.Sequential(
-        nn.Linear(inputs, first),
-        lower(),
-        nn.Linear(first, second),
-        upper(),
-        nn.Linear(second, 10),
-    )
+    sizes = ((inputs, first), (first, second), (second, 10))
+    first, second, last = (nn.utils.skip_init(nn.Linear, *size) for size in sizes)
+    model = nn.Sequential(first, lower(), second, upper(), last)
     for i in frozen:
         model[i].requires_grad_(False)
     return sum(kept_by_layer(model, torch.zeros(given["batch"], inputs)))

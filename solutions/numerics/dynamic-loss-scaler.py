@@ -172,7 +172,7 @@ class loss_scaler_wrong_fixed_factors(loss_scaler):
 def solve(given):
     """Runs the state machine for both questions."""
     scaler = loss_scaler_right_counts_down(2.0 ** given["exponent"], given["interval"])
-    fine, bad = [np.ones(1, np.float16)], [np.full(1, np.inf, np.float16)]
+    fine, bad = [], [np.full(1, np.inf, np.float16)]  # what matters is only that none overflows
     for grads, times in (
         (fine, given["before"]),
         (bad, given["overflows"]),

@@ -29,7 +29,8 @@ def solve(given):
     # A whole row, weight by weight: the largest magnitude that determines each weight's scale.
     groups = given["inputs"] // given["group"]
     tops = [absmax if g == 1 else limit for g in range(groups) for _ in range(given["group"])]
-    squares = sum((top / max(codes)) ** 2 / 12 for top in tops)
+    square = {top: (top / max(codes)) ** 2 / 12 for top in (absmax, limit)}
+    squares = sum(square[top] for top in tops)
     return {
         "dequantized": float(code * scale),
         "worst_error": float(worst),

@@ -24,19 +24,20 @@ def layer(hidden):
 
 
 def ddp(layers, hidden, tokens, micro):
-    return [2 * ring(layer(hidden)) for _ in range(layers)]
+    size = ring(layer(hidden))
+    return [2 * size for _ in range(layers)]
 
 
 def fsdp(layers, hidden, tokens, micro):
     calls = ("gather forward", "gather backward", "reduce-scatter")
-    micro_batches = range(round(micro / 8))
-    return [ring(layer(hidden)) for _ in micro_batches for _ in range(layers) for _ in calls]
+    micro_batches, size = range(round(micro / 8)), ring(layer(hidden))
+    return [size for _ in micro_batches for _ in range(layers) for _ in calls]
 
 
 def tensor(layers, hidden, tokens, micro):
     calls = [(part, pass_) for part in ("attention", "MLP") for pass_ in ("forward", "backward")]
-    output = 2 * tokens * hidden
-    return [2 * ring(output) for _ in range(round(micro)) for _ in range(layers) for _ in calls]
+    size = ring(2 * tokens * hidden)
+    return [2 * size for _ in range(round(micro)) for _ in range(layers) for _ in calls]
 
 
 def pipeline(layers, hidden, tokens, micro):

@@ -1,5 +1,7 @@
 """Runs the optimizers of PyTorch in double precision."""
 
+import functools
+
 import torch
 from torch.optim import SGD, Adadelta, Adagrad, Adam
 
@@ -8,21 +10,13 @@ def solve(given):
     alpha, times = given["alpha"], (given["early"], given["late"])
     adagrad = {"lr": alpha, "eps": 0}
     adam = {"lr": alpha, "eps": 0, "betas": (0.9, given["beta"])}
-    steady = [
-        updates(Adagrad, [0.7] * max(times), **adagrad),
-        updates(Adam, [0.7] * max(times), **adam),
-    ]
-    period = given["period"]
-    rare = updates(Adagrad, [1.0 * (step % period == 0) for step in range(4 * period)], **adagrad)
-    often = updates(Adagrad, [1.0] * 4 * period, **adagrad)
-    seen = [value for value in rare if value]
-    ratio = seen[-1] / often[4 * period - 1]
+    steady = [constant(Adagrad), constant(Adam, betas=adam["betas"])]
     gradients = [given[f"g{k}"] for k in (1, 2, 3, 4)]
     limit = {"lr": alpha, "eps": 0, "betas": (0.0, 1 - 1e-9)}
     first = updates(Adadelta, [1e6], lr=1, rho=given["rho"], eps=1e-6)[0]
     return {
-        "constant": [[each[t - 1] for each in steady] for t in times],
-        "rare": ratio,
+        "constant": [[alpha * each[t - 1] for each in steady] for t in times],
+        "rare": rare_ratio(given["period"]),
         "memory": forgetting(given["beta"], given["drop"]),
         "adagrad_fourth": updates(Adagrad, gradients, **adagrad)[-1],
         "adam_limit": updates(Adam, gradients, **limit)[-1],
@@ -39,6 +33,21 @@ OPTIMIZERS = [
     ("sgd", SGD, {"lr": 0.01}),
     ("momentum", SGD, {"lr": 0.01, "momentum": 0.9}),
 ]
+
+
+@functools.cache
+def constant(kind, **options):
+    """The updates under a constant gradient, for a learning rate of 1."""
+    return updates(kind, [0.7] * 2500, lr=1, eps=0, **options)
+
+
+@functools.cache
+def rare_ratio(period):
+    """The last update of a gradient that comes once a period, over one that always comes."""
+    steps = range(4 * period)
+    rare = updates(Adagrad, [1.0 * (step % period == 0) for step in steps], lr=1, eps=0)
+    often = updates(Adagrad, [1.0 for _ in steps], lr=1, eps=0)
+    return [value for value in rare if value][-1] / often[-1]
 
 
 def updates(kind, gradients, **options):

@@ -1,5 +1,6 @@
 """Runs the loops with torch on one weight, and counts memory and steps on a small model."""
 
+import functools
 import math
 
 import torch
@@ -10,40 +11,41 @@ ORDER = ["clear", "backward", "unscale", "clip", "step", "update", "schedule"]
 def solve(given):
     m, updates = given["m"], given["updates"]
 
-    def train(variant, optimizer):
-        weight = torch.nn.Parameter(torch.zeros((), dtype=torch.float64))
-        optimizer = optimizer([weight])
-        path = []
+    def train(variant):
+        """The path of a weight that SGD changes, and of another that Adam changes."""
+        weights = [torch.nn.Parameter(torch.zeros((), dtype=torch.float64)) for _ in range(2)]
+        sgd = torch.optim.SGD(weights[:1], lr=given["rate"])
+        adam = torch.optim.Adam(weights[1:], lr=given["rate"], eps=0.0)
+        paths = [], []
         for i in range(updates * m):
             if variant == "cleared":
-                optimizer.zero_grad()
-            loss = given["gradient"] * weight
+                sgd.zero_grad()
+                adam.zero_grad()
+            loss = given["gradient"] * (weights[0] + weights[1])
             if variant != "undivided":
                 loss = loss / m
             loss.backward()
             if (i + 1) % m == 0 or variant == "stepped":
-                optimizer.step()
-                path.append(weight.item())
+                sgd.step()
+                adam.step()
+                for path, weight in zip(paths, weights, strict=True):
+                    path.append(weight.item())
             if (i + 1) % m == 0 and variant not in ("uncleared", "cleared"):
-                optimizer.zero_grad()
-        return path
-
-    def sgd(weights):
-        return torch.optim.SGD(weights, lr=given["rate"])
-
-    def adam(weights):
-        return torch.optim.Adam(weights, lr=given["rate"], eps=0.0)
+                sgd.zero_grad()
+                adam.zero_grad()
+        return paths
 
     variants = ["undivided", "uncleared", "cleared", "stepped"]
-    correct = train("correct", adam)
+    _, correct = train("correct")
+    moved, adam = zip(*map(train, variants), strict=True)
     steps = 0
     for _ in range(given["epochs"]):
         for i, _start in enumerate(range(0, given["samples"], given["micro"])):
             steps += (i + 1) % m == 0
     return {
         "order": ORDER,
-        "moved": [[abs(train(variant, sgd)[-1])] for variant in variants],
-        "adam": {variant for variant in variants if same(train(variant, adam), correct)},
+        "moved": [[abs(path[-1])] for path in moved],
+        "adam": {v for v, path in zip(variants, adam, strict=True) if same(path, correct)},
         "memory": [[per_parameter * given["billions"]] for per_parameter in memory()],
         "steps": steps,
         "between": {"rate", "replaced"},
@@ -56,6 +58,7 @@ def same(path, other):
     )
 
 
+@functools.cache
 def memory():
     """Bytes per parameter after each call, without the step counters."""
     model = torch.nn.Linear(64, 64)
