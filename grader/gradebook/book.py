@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
@@ -13,7 +14,7 @@ from typing import Self
 from sqlalchemy import Connection, Engine, insert, select, update
 
 from grader.errors import GraderError, SetupError
-from grader.gradebook import executions, overrides, rows, schema, submissions
+from grader.gradebook import executions, overrides, rows, schema, submissions, times
 from grader.gradebook import students as students_table
 from grader.gradebook.derived import Derived
 from grader.gradebook.evidence_files import EvidenceFiles
@@ -22,9 +23,12 @@ from grader.gradebook.opening import open_gradebook
 from grader.gradebook.plain import to_json
 from grader.gradebook.records import AuditLine, FiledGrade
 from grader.model import Evidence, Grade, Mark, Override, Student, Submission
+from grader.model.course import HandedIn
 from grader.model.result import EvidenceSummary
 
 FILE = "gradebook.sqlite"
+_LONGEST_VALUE = 500
+"""Characters of a setting that the audit log repeats."""
 
 
 def _now() -> str:
@@ -113,7 +117,8 @@ class Gradebook:
                 connection.execute(insert(t), {"name": name, "value": text})
             else:
                 connection.execute(update(t).where(t.c.name == name).values(value=text))
-            self._log_action(connection, "setting changed", by, why, {"name": name, "value": value})
+            shown = value if len(text) <= _LONGEST_VALUE else f"{len(text)} characters"
+            self._log_action(connection, "setting changed", by, why, {"name": name, "value": shown})
 
     def record(
         self, what: str, *, by: str, why: str = "", detail: Mapping[str, object] | None = None
@@ -172,6 +177,21 @@ class Gradebook:
         """Returns every attempt, of one student or of all, the latest last."""
         with self._engine.begin() as connection:
             return tuple(submissions.read_submissions(connection, student))
+
+    def put_times(self, batch: Sequence[HandedIn], *, by: str, why: str = "") -> None:
+        """Stores when files were handed in; each replaces the earlier time of the same file."""
+        with self._write_transaction() as connection:
+            known = set(times.read_times(connection))
+            new = [one for one in batch if one not in known]
+            if new:
+                times.store_times(connection, new)
+                detail = {"times": [asdict(one) for one in new]}
+                self._log_action(connection, "times of submission set", by, why, detail)
+
+    def times(self) -> tuple[HandedIn, ...]:
+        """Returns when files were handed in, sorted by student and file."""
+        with self._engine.begin() as connection:
+            return tuple(times.read_times(connection))
 
     # Evidence
 
@@ -288,6 +308,16 @@ class Gradebook:
         mine = (t.c.student == student) & t.c.current.is_(True)
         with self._engine.begin() as connection:
             return next((grade for _, _, grade in rows.read_grades(connection, mine)), None)
+
+    def attempt_grades(self) -> tuple[Grade, ...]:
+        """Returns the newest grade of every file that was ever graded, by student."""
+        every = schema.grades.c.number.is_not(None)
+        with self._engine.begin() as connection:
+            found = {
+                (grade.student, grade.submission_sha256): grade
+                for _, _, grade in rows.read_grades(connection, every)
+            }
+        return tuple(found.values())
 
     def settled_marks(self, student: str, submission_sha256: str) -> frozenset[str]:
         """Returns the names of the marks that the student's current grade for this file settles.
