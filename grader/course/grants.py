@@ -34,13 +34,9 @@ def add_grant(path: Path, grant: Grant) -> Course:
 
 def _inserted(text: str, source: Located, grant: Grant) -> str:
     lines = text.splitlines()
-    data = source.data.get("grants")
-    if data is None:
-        start = source.keys[("grants",)][0] if "grants" in source.data else None
-        at = start or len(lines)
-        head = [] if start else ["", "grants:"]
-        return "\n".join([*lines[:at], *head, *_block(grant, 2), *lines[at:]]) + "\n"
-    if not data or _is_inline(source, lines):
+    if "grants" not in source.data:
+        return "\n".join([*lines, "", "grants:", *_block(grant, 2)]) + "\n"
+    if not source.data["grants"] or _is_inline(source, lines):
         fix = "write each exception under 'grants:' on lines of its own, after '- '"
         raise SetupError(
             "can't add a line to this list", where=str(source.at(("grants",))), fix=fix

@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
@@ -19,8 +18,8 @@ from grader.gradebook import students as students_table
 from grader.gradebook.derived import Derived
 from grader.gradebook.evidence_files import EvidenceFiles
 from grader.gradebook.faults import GONE
-from grader.gradebook.opening import open_gradebook
-from grader.gradebook.plain import to_json
+from grader.gradebook.opening import file_identity, open_gradebook
+from grader.gradebook.plain import now, to_json
 from grader.gradebook.records import AuditLine, FiledGrade
 from grader.model import Evidence, Grade, Mark, Override, Student, Submission
 from grader.model.course import HandedIn
@@ -31,36 +30,24 @@ _LONGEST_VALUE = 500
 """Characters of a setting that the audit log repeats."""
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-
-
-def _file_identity(path: Path) -> tuple[int, int] | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
-
-
 class Gradebook:
     """The store of a results folder. Open it with `Gradebook.open` and close it when done.
 
     Any thread may read; only one thread at a time may write.
     """
 
-    def __init__(self, engine: Engine, folder: Path, clock: Callable[[], str] = _now):
+    def __init__(self, engine: Engine, folder: Path, clock: Callable[[], str] = now):
         self.folder = folder
         self.evidence_files = EvidenceFiles(folder / "evidence")
         self.derived = Derived(engine)
         self._engine = engine
         self._writer = engine.execution_options(writes=True)
         self._clock = clock
-        self._opened = _file_identity(folder / FILE)
+        self._opened = file_identity(folder / FILE)
 
     @classmethod
     def open(
-        cls, folder: Path, *, create: bool = False, clock: Callable[[], str] = _now
+        cls, folder: Path, *, create: bool = False, clock: Callable[[], str] = now
     ) -> Gradebook:
         """Opens the gradebook in *folder*; creates it if it is missing and *create* is set.
 
@@ -92,7 +79,7 @@ class Gradebook:
         SQLite would keep working for a while in a deleted file, whose content would be lost.
         """
         path = self.folder / FILE
-        if _file_identity(path) != self._opened:
+        if file_identity(path) != self._opened:
             what, fix = GONE
             raise SetupError(what, where=str(path), fix=fix)
 
@@ -330,13 +317,10 @@ class Gradebook:
 
     def history(self, student: str) -> tuple[FiledGrade, ...]:
         """Yields every grade that the student ever had, oldest first."""
+        mine = schema.grades.c.student == student
         with self._engine.begin() as connection:
-            return tuple(
-                FiledGrade(run=run, at=at, grade=grade)
-                for run, at, grade in rows.read_grades(
-                    connection, schema.grades.c.student == student
-                )
-            )
+            found = rows.read_grades(connection, mine)
+            return tuple(FiledGrade(run=run, at=at, grade=grade) for run, at, grade in found)
 
     def _begin_run(self, connection: Connection, why: str, by: str) -> int:
         line = {"at": self._clock(), "why": why}

@@ -114,3 +114,13 @@ def _check_version(version: int, path: Path) -> None:
         where=str(path),
         fix="upgrade grader" if newer else old,
     )
+
+
+def file_identity(path: Path) -> tuple[int, int] | None:
+    """Returns the device and number of the file at *path*, which change if it is replaced; None if
+    there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

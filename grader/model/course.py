@@ -6,14 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Literal
+from typing import ClassVar, Literal
 
-from grader.model.spec import Share
+from grader.model.spec import STRICT, Share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatePolicy:
     """What a late submission costs."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     accept: bool = True
     """Whether late submissions count at all."""
@@ -35,6 +37,8 @@ class LatePolicy:
 class AttemptPolicy:
     """Which of a student's attempts count, and what further attempts cost."""
 
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
     count: Literal["newest", "in-time", "best", "mean"] = "newest"
     """`newest`; `in-time` (the newest that is not late, or else the newest); `best`, after
     deductions; or `mean` of all."""
@@ -49,6 +53,8 @@ class AttemptPolicy:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CourseSet:
     """The dates and policies of one set of the course."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     opens: str | None = None
     """When students get it, such as `2026-10-05 09:00`, in the course's time zone."""
@@ -85,6 +91,8 @@ class Role(StrEnum):
 class StaffMember:
     """A member of the staff."""
 
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
     name: str = ""
     role: Role = Role.GRADER
     sections: tuple[str, ...] = ()
@@ -94,6 +102,8 @@ class StaffMember:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
     """An exception for one student or one section."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     why: str
     """The reason."""
@@ -118,6 +128,8 @@ class Grant:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
     """The content of `course.yaml`."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     id: str
     title: str = ""
