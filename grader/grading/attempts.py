@@ -106,7 +106,7 @@ def attempts_to_grade(
 
 
 def file_counting_grades(
-    book: Gradebook, policy: CoursePolicy | None, students: Mapping[str, Student], run: int
+    book: Gradebook, policy: CoursePolicy | None, students: Mapping[str, Student]
 ) -> None:
     """Makes the grade of the attempt that counts each student's current one, if the policy needs
     all attempts."""
@@ -117,6 +117,10 @@ def file_counting_grades(
     ordered = in_counting_order(policy, students, submissions, graded)
     counting = {one.student: one.sha256 for one in ordered}
     current = {grade.student: grade.submission_sha256 for grade in book.grades()}
-    for grade in book.attempt_grades():
-        if counting.get(grade.student) == grade.submission_sha256 != current.get(grade.student):
-            book.put_grade(grade, run=run)
+    changed = [
+        grade
+        for grade in book.attempt_grades()
+        if counting.get(grade.student) == grade.submission_sha256 != current.get(grade.student)
+    ]
+    if changed:
+        book.put_grades(changed, why="another attempt counts")

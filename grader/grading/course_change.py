@@ -48,9 +48,7 @@ def change_course(
         if not dry_run:
             with exclusive_lock(out):
                 store_course(book, course, slip_days_used, why=why)
-                run = book.begin_run(why or "course changed")
-                now = policy_of(book, graded.exam)
-                file_counting_grades(book, now, dict(graded.students), run)
+                file_counting_grades(book, policy_of(book, graded.exam), graded.students)
     changes = (_change(row, after[id_]) for id_, row in sorted(before.items()))
     return tuple(one for one in changes if one is not None)
 

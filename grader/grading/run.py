@@ -139,7 +139,7 @@ def grade(
             for submission, evidence in results:
                 filing.store_new(submission, evidence)
                 done(submission.student)
-        file_counting_grades(book, policy, release.students, filing.run)
+        file_counting_grades(book, policy, release.students)
     return GradingRun(
         release=release,
         collected=collected,
@@ -161,7 +161,7 @@ class _GradeFiler:
         self._again = settings.again
         self._deferred = settings.deferred
         self._settings = settings
-        self.run = book.begin_run(why)
+        self._run = book.begin_run(why)
 
     def score_known(self, latest: list[Submission]) -> list[Submission]:
         """Scores what needs no execution; returns the submissions that do."""
@@ -242,7 +242,7 @@ class _GradeFiler:
         return None
 
     def _store_grade(self, new: Grade) -> None:
-        self._book.put_grade(new, run=self.run)
+        self._book.put_grade(new, run=self._run)
 
     def _find_stored(self, submission: Submission) -> Evidence | None:
         """Returns the evidence of this file if it was executed in the same way; otherwise None.
