@@ -20,7 +20,8 @@ PACKAGE = Path(__file__).parent.parent / "grader"
 GROUND = ["words", "errors", "registry", "files", "units", "model", "wire"]
 LANGUAGE = ["text", "expressions", "figures", "kinds"]
 STAGES = [
-    "notebook", "bank", "draw", "gradebook", "release", "collect", "runtime", "report", "grading",
+    "notebook", "bank", "course", "draw", "gradebook", "release", "collect", "runtime", "report",
+    "grading",
 ]  # fmt: skip
 WHOLE = ["check", "verify", "integrations", "security", "testing", "cli"]
 FLOORS = {"ground": GROUND, "language": LANGUAGE, "stages": STAGES, "whole": WHOLE}
@@ -33,6 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "kinds": {"expressions"},
     "notebook": {"expressions", "figures", "kinds", "text"},
     "bank": {"expressions", "figures", "kinds"},
+    "course": {"bank"},
     "draw": {"expressions", "kinds"},
     "gradebook": set(),
     "release": {"bank", "draw", "figures", "gradebook", "kinds", "notebook", "text"},
@@ -40,8 +42,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "runtime": {"kinds", "notebook"},
     "report": {"figures", "text"},
     "grading": {
-        "bank", "collect", "expressions", "figures", "gradebook", "kinds", "notebook", "release",
-        "report", "runtime", "text",
+        "bank", "collect", "course", "expressions", "figures", "gradebook", "kinds", "notebook",
+        "release", "report", "runtime", "text",
     },
     "check": {"kinds", "notebook", "runtime"},
     "verify": {

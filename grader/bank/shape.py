@@ -172,7 +172,7 @@ def _sentence(detail: Any, path: Path_, record: type, source: Located, at: Path_
     if kind == "literal_error" and detail["loc"][-1] == "[key]":
         what, fix = f"unknown key '{name}'", f"known keys: {detail['ctx']['expected']}"
         return source.error(path, what, fix.replace("'", "").replace(" or ", ", "), key=True)
-    if kind == "literal_error":
+    if kind in ("literal_error", "enum"):
         wanted = detail["ctx"]["expected"].replace("'", "").replace(" or ", ", ").split(", ")
         close = nearest(str(detail["input"]), wanted)
         fix = f"did you mean '{close}'?" if close else "one of: " + ", ".join(wanted)

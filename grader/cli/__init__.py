@@ -33,6 +33,7 @@ _COMMANDS = {
     "enter": "Score answers that were given on paper.",
     "score": "Score stored answers again, without executing anything.",
     "mark": "Grade manually: list answers that need manual grading, and enter points.",
+    "course": "Check the course file, grant exceptions, and list late submissions.",
     "audit": "Print the audit log: who changed what, when and why.",
     "report": "Write the class report and the feedback pages.",
     "export": "Write results or an exam for another system.",
@@ -46,13 +47,14 @@ _MODULES = {
     **{name: f"{name}_command" for name in _COMMANDS},
     **dict.fromkeys(("list", "show", "coverage", "new", "schema"), "bank_commands"),
     **dict.fromkeys(("render", "key", "solve"), "release_commands"),
+    "course": "course_commands",
     **dict.fromkeys(("mark", "enter", "audit"), "results_commands"),
 }
 
 _GROUPS = {
     "Bank": ("list", "show", "verify", "catalogue", "coverage", "new", "schema"),
     "Exam": ("render", "key", "solve", "check"),
-    "Grading": ("grade", "enter", "score", "mark", "audit", "report"),
+    "Grading": ("grade", "enter", "score", "mark", "course", "audit", "report"),
     "Exchange": ("export", "classroom"),
     "Machine": ("doctor", "calibrate", "demo"),
 }

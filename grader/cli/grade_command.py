@@ -12,6 +12,7 @@ import click
 
 from grader.cli.options import (
     bank_option,
+    course_option,
     examples,
     jobs_option,
     json_option,
@@ -25,6 +26,7 @@ from grader.words import counted
 
 if TYPE_CHECKING:
     from grader.collect import Notice
+    from grader.grading.attempts import CourseToApply
     from grader.grading.results import WrittenResults
 
 
@@ -140,6 +142,14 @@ if TYPE_CHECKING:
     "means threads with --jobs 4.",
 )
 @jobs_option
+@course_option
+@click.option(
+    "--times",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="With a course: CSV table of when submissions were received, with the columns student and "
+    "received.",
+)
 @bank_option
 @json_option
 def command(
@@ -162,6 +172,8 @@ def command(
     again: bool,
     executor: str,
     jobs: int | None,
+    course_file: Path | None,
+    times: Path | None,
     banks: tuple[str, ...],
     as_json: bool,
 ) -> int:
@@ -209,7 +221,14 @@ def command(
 
         if foreign is None:
             run = grade(
-                submissions, exam, out, settings, only=students, started=started, warn=_print_note
+                submissions,
+                exam,
+                out,
+                settings,
+                only=students,
+                course=_course_to_apply(course_file, times, exam, banks),
+                started=started,
+                warn=_print_note,
             )
             more: dict[str, object] = {"missing": list(run.collected.missing)}
             done = _RunCounts(run.executed, run.kept, run.unsettled, run.notices)
@@ -227,6 +246,34 @@ def command(
             done = _RunCounts(theirs.executed, theirs.kept, theirs.unsettled, theirs.notices)
     written = write_results(out, Bank.open(banks))
     return _print_outcome(done, written, {"results": str(out), **more}, as_json=as_json)
+
+
+def _course_to_apply(
+    course_file: Path | None, times: Path | None, exam: Path, banks: tuple[str, ...]
+) -> CourseToApply:
+    """Returns the course, and the times of submission, that this run applies."""
+    from grader.grading.attempts import CourseToApply
+
+    if course_file is None and times is None:
+        from grader.bank.folders import Bank
+
+        if not any((folder / "course.yaml").is_file() for folder in Bank.open(banks).folders):
+            return CourseToApply()
+    from grader.cli.course_commands import course_path
+    from grader.course import load_course, read_times
+    from grader.course.times import find_zone
+    from grader.grading.course_change import slip_days_used
+    from grader.release.file import load_release
+
+    path = course_path(course_file, banks)
+    course = load_course(path) if path else None
+    zone = find_zone(course.time_zone if course else "UTC")
+    used: dict[str, int] = {}
+    if course is not None and path is not None and course.slip_days:
+        used = slip_days_used(course, path, load_release(exam).exam.id)
+    return CourseToApply(
+        course=course, slip_days_used=used, times=read_times(times, zone) if times else ()
+    )
 
 
 def _prepare_pages(banks: tuple[str, ...]) -> None:

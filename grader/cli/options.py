@@ -46,6 +46,17 @@ def jobs_option(command: F) -> F:
     )(command)
 
 
+def course_option(command: F) -> F:
+    """Adds --course FILE."""
+    return click.option(
+        "--course",
+        "course_file",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Course file with dates and policies, or its folder.",
+    )(command)
+
+
 def cell_seconds_option(command: F) -> F:
     """Adds --cell-seconds SECONDS."""
     return click.option(

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.options import bank_option, examples, json_option, print_json, table
+from grader.cli.options import bank_option, course_option, examples, json_option, print_json, table
 from grader.words import counted, points
 
 if TYPE_CHECKING:
+    from grader.bank.folders import Bank
     from grader.gradebook import Difference
     from grader.model import Grade
     from grader.verify import Verified
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     epilog=examples(
         "grader score results --specs current --dry-run   # preview the effect of a corrected key",
         "grader score results --specs current --why 'tolerance of q3 was too narrow'",
+        "grader score results --course course.yaml --dry-run   # preview an extension",
     ),
 )
 @click.argument("results", type=click.Path(path_type=Path))
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="With --specs current and --why, apply specs even if they fail `grader verify`.",
 )
+@course_option
 @bank_option
 @json_option
 def command(
@@ -48,11 +52,13 @@ def command(
     dry_run: bool,
     why: str,
     unverified: bool,
+    course_file: Path | None,
     banks: tuple[str, ...],
     as_json: bool,
 ) -> int:
     """Score stored answers again without running any notebook, and show whose marks change.
 
+    With --course, only the course's dates and policies are applied again: no answer is scored.
     With --specs current, changed specs are verified first, with a few variants. If one fails,
     nothing is applied, and the command exits 1.
     """
@@ -63,6 +69,8 @@ def command(
     if unverified and not why.strip():
         raise click.UsageError("--unverified needs a reason: add --why TEXT")
     bank = Bank.open(banks)
+    if course_file is not None:
+        return _change_course(results, course_file, bank, dry_run=dry_run, why=why, as_json=as_json)
     checked = verify_changed(results, bank) if specs == "current" else ()
     faults = [line for r in checked if not r.skipped for line in (*r.errors, *map(str, r.findings))]
     status = 1 if faults and not unverified else 0
@@ -116,6 +124,34 @@ def command(
             err=True,
         )
     return status
+
+
+def _change_course(
+    results: Path, course_file: Path, bank: Bank, *, dry_run: bool, why: str, as_json: bool
+) -> int:
+    from grader.course import find_course, load_course
+    from grader.grading.course_change import change_course, slip_days_of
+    from grader.grading.results import write_results
+
+    path = find_course(course_file, ())
+    assert path is not None  # noqa: S101 - it was named
+    course = load_course(path)
+    used = slip_days_of(results, course, path)
+    changes = change_course(results, course, used, dry_run=dry_run, why=why)
+    if not dry_run:
+        write_results(results, bank)
+    if as_json:
+        print_json({"applied": not dry_run, "changes": [asdict(one) for one in changes]})
+        return 0
+    if changes:
+        rows = [
+            (one.student, points(one.before) or "-", points(one.after) or "-", one.why)
+            for one in changes
+        ]
+        click.echo(table(("student", "before", "after", "why"), rows, right=(1, 2)))
+    verb = "would change" if dry_run else "changed"
+    click.echo(f"{counted(len(changes), 'total')} {verb}.")
+    return 0
 
 
 def _print_verification(checked: Sequence[Verified], faults: Sequence[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -52,6 +52,9 @@ class Collected:
     notices: tuple[Notice, ...]
     missing: tuple[str, ...]
     """Students on the roster without a submission."""
+    same_exam: Mapping[str, tuple[Submission, ...]] = field(default_factory=dict)
+    """For students with several attempts, those that fit the exam as well as the one to grade,
+    newest first."""
 
 
 def collect(
@@ -95,6 +98,7 @@ def collect(
     _drop_namesakes(found, roster, notices)
     _add_copies(found, copies, notices)
     attempts: dict[str, tuple[Submission, ...]] = {}
+    same_exam: dict[str, tuple[Submission, ...]] = {}
     for student in dict.fromkeys((*found, *budget.left_out)):
         mine = found.get(student, [])
         mine.sort(key=lambda entry: (entry.time, str(entry.name)), reverse=True)
@@ -114,6 +118,14 @@ def collect(
         level: Literal["info", "warning"] = "warning" if graded in not_theirs else "info"
         for said in not_theirs.values():
             notices.add(student, replace(said, level=level))
+        if len(found_here) > 1:
+            same_exam[student] = tuple(
+                one
+                for one in found_here
+                if one.path not in not_theirs
+                and one.refusal is None
+                and fits.get(one.path, 0) == fits.get(graded, 0)
+            )
         if len(mine) > 1 and graded in fits:
             notices.add(student, _choice_notice(student, mine, attempts[student], not_theirs))
     order = sorted(attempts)
@@ -122,6 +134,7 @@ def collect(
         earlier=tuple(one for s in order for one in attempts[s][1:]),
         notices=notices.all(),
         missing=tuple(s for s in known if s not in attempts),
+        same_exam={student: every for student, every in same_exam.items() if len(every) > 1},
     )
 
 

@@ -6,37 +6,28 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from dataclasses import asdict
 from pathlib import Path
 from typing import Self
 
 from sqlalchemy import Connection, Engine, insert, select, update
 
 from grader.errors import GraderError, SetupError
-from grader.gradebook import executions, overrides, rows, schema, submissions
+from grader.gradebook import executions, overrides, rows, schema, submissions, times
 from grader.gradebook import students as students_table
 from grader.gradebook.derived import Derived
 from grader.gradebook.evidence_files import EvidenceFiles
 from grader.gradebook.faults import GONE
-from grader.gradebook.opening import open_gradebook
-from grader.gradebook.plain import to_json
+from grader.gradebook.opening import file_identity, open_gradebook
+from grader.gradebook.plain import now, to_json
 from grader.gradebook.records import AuditLine, FiledGrade
 from grader.model import Evidence, Grade, Mark, Override, Student, Submission
+from grader.model.course import HandedIn
 from grader.model.result import EvidenceSummary
 
 FILE = "gradebook.sqlite"
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-
-
-def _file_identity(path: Path) -> tuple[int, int] | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
+_LONGEST_VALUE = 500
+"""Characters of a setting that the audit log repeats."""
 
 
 class Gradebook:
@@ -45,18 +36,18 @@ class Gradebook:
     Any thread may read; only one thread at a time may write.
     """
 
-    def __init__(self, engine: Engine, folder: Path, clock: Callable[[], str] = _now):
+    def __init__(self, engine: Engine, folder: Path, clock: Callable[[], str] = now):
         self.folder = folder
         self.evidence_files = EvidenceFiles(folder / "evidence")
         self.derived = Derived(engine)
         self._engine = engine
         self._writer = engine.execution_options(writes=True)
         self._clock = clock
-        self._opened = _file_identity(folder / FILE)
+        self._opened = file_identity(folder / FILE)
 
     @classmethod
     def open(
-        cls, folder: Path, *, create: bool = False, clock: Callable[[], str] = _now
+        cls, folder: Path, *, create: bool = False, clock: Callable[[], str] = now
     ) -> Gradebook:
         """Opens the gradebook in *folder*; creates it if it is missing and *create* is set.
 
@@ -88,7 +79,7 @@ class Gradebook:
         SQLite would keep working for a while in a deleted file, whose content would be lost.
         """
         path = self.folder / FILE
-        if _file_identity(path) != self._opened:
+        if file_identity(path) != self._opened:
             what, fix = GONE
             raise SetupError(what, where=str(path), fix=fix)
 
@@ -113,7 +104,8 @@ class Gradebook:
                 connection.execute(insert(t), {"name": name, "value": text})
             else:
                 connection.execute(update(t).where(t.c.name == name).values(value=text))
-            self._log_action(connection, "setting changed", by, why, {"name": name, "value": value})
+            shown = value if len(text) <= _LONGEST_VALUE else f"{len(text)} characters"
+            self._log_action(connection, "setting changed", by, why, {"name": name, "value": shown})
 
     def record(
         self, what: str, *, by: str, why: str = "", detail: Mapping[str, object] | None = None
@@ -172,6 +164,21 @@ class Gradebook:
         """Returns every attempt, of one student or of all, the latest last."""
         with self._engine.begin() as connection:
             return tuple(submissions.read_submissions(connection, student))
+
+    def put_times(self, batch: Sequence[HandedIn], *, by: str, why: str = "") -> None:
+        """Stores when files were handed in; each replaces the earlier time of the same file."""
+        with self._write_transaction() as connection:
+            known = set(times.read_times(connection))
+            new = [one for one in batch if one not in known]
+            if new:
+                times.store_times(connection, new)
+                detail = {"times": [asdict(one) for one in new]}
+                self._log_action(connection, "times of submission set", by, why, detail)
+
+    def times(self) -> tuple[HandedIn, ...]:
+        """Returns when files were handed in, sorted by student and file."""
+        with self._engine.begin() as connection:
+            return tuple(times.read_times(connection))
 
     # Evidence
 
@@ -289,6 +296,16 @@ class Gradebook:
         with self._engine.begin() as connection:
             return next((grade for _, _, grade in rows.read_grades(connection, mine)), None)
 
+    def attempt_grades(self) -> tuple[Grade, ...]:
+        """Returns the newest grade of every file that was ever graded, by student."""
+        every = schema.grades.c.number.is_not(None)
+        with self._engine.begin() as connection:
+            found = {
+                (grade.student, grade.submission_sha256): grade
+                for _, _, grade in rows.read_grades(connection, every)
+            }
+        return tuple(found.values())
+
     def settled_marks(self, student: str, submission_sha256: str) -> frozenset[str]:
         """Returns the names of the marks that the student's current grade for this file settles.
 
@@ -300,13 +317,10 @@ class Gradebook:
 
     def history(self, student: str) -> tuple[FiledGrade, ...]:
         """Yields every grade that the student ever had, oldest first."""
+        mine = schema.grades.c.student == student
         with self._engine.begin() as connection:
-            return tuple(
-                FiledGrade(run=run, at=at, grade=grade)
-                for run, at, grade in rows.read_grades(
-                    connection, schema.grades.c.student == student
-                )
-            )
+            found = rows.read_grades(connection, mine)
+            return tuple(FiledGrade(run=run, at=at, grade=grade) for run, at, grade in found)
 
     def _begin_run(self, connection: Connection, why: str, by: str) -> int:
         line = {"at": self._clock(), "why": why}

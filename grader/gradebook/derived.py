@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 
-from sqlalchemy import Connection, Engine, insert, inspect, select
+from sqlalchemy import Connection, Engine, insert, select
 
 from grader.errors import GraderError
 from grader.gradebook import schema
@@ -51,10 +51,3 @@ class Derived:
         if rows:
             connection.execute(insert(_TABLE), rows)
         self._new = {}  # if the change fails, they are computed again
-
-
-def add_table(engine: Engine) -> None:
-    """Adds the table to a gradebook of a version that had none."""
-    if not inspect(engine).has_table(_TABLE.name):
-        with engine.execution_options(writes=True).begin() as connection:
-            _TABLE.create(connection, checkfirst=True)

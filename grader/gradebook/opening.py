@@ -12,7 +12,6 @@ from sqlalchemy import URL, Connection, Engine, event, insert, inspect, select
 from grader.errors import SetupError
 from grader.files import make_private_folder
 from grader.gradebook import schema
-from grader.gradebook.derived import add_table
 from grader.gradebook.faults import error_translator, setup_error_for
 
 
@@ -45,7 +44,7 @@ def _require_version(engine: Engine, path: Path) -> int:
         with engine.begin() as connection:
             version = _read_version(connection)
         if version == schema.VERSION:
-            add_table(engine)
+            _add_tables(engine)
         return _create_tables(engine) if version is None else version
     except sqlite3.DatabaseError as error:  # from below SQLAlchemy, which has its own error handler
         raise setup_error_for(error, path) or error from error
@@ -60,6 +59,18 @@ def _create_tables(engine: Engine) -> int:
         schema.metadata.create_all(connection)
         connection.execute(insert(schema.schema_version), {"version": schema.VERSION})
     return schema.VERSION
+
+
+def _add_tables(engine: Engine) -> None:
+    """Adds the tables that gradebooks of earlier versions don't have."""
+    there = inspect(engine).get_table_names()
+    missing = [table for table in _LATER_TABLES if table.name not in there]
+    if missing:
+        with engine.execution_options(writes=True).begin() as connection:
+            schema.metadata.create_all(connection, missing)
+
+
+_LATER_TABLES = (schema.derived, schema.times)
 
 
 def _use_write_ahead_log(engine: Engine) -> None:
@@ -103,3 +114,13 @@ def _check_version(version: int, path: Path) -> None:
         where=str(path),
         fix="upgrade grader" if newer else old,
     )
+
+
+def file_identity(path: Path) -> tuple[int, int] | None:
+    """Returns the device and number of the file at *path*, which change if it is replaced; None if
+    there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 from grader.errors import GraderError
+
+
+def now() -> str:
+    """Returns the current time as ISO 8601, UTC."""
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def storable(text: str) -> str:

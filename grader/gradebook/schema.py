@@ -60,6 +60,18 @@ submissions = Table(
     UniqueConstraint("student", "sha256", "path"),
 )
 
+# When files were handed in, according to somebody whom a student can't influence.
+times = Table(
+    "times",
+    metadata,
+    Column("student", Text, ForeignKey("students.id"), primary_key=True),
+    Column("sha256", Text, primary_key=True),  # of the file; empty: of every file without its own
+    Column("received", Text),
+    Column("source", Text, nullable=False),
+    Column("by", Text, nullable=False),  # the member of the staff who handed it in; else empty
+    Column("started", Text),
+)
+
 evidence = Table(
     "evidence",
     metadata,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +14,9 @@ from grader import __version__
 from grader.bank.folders import Bank
 from grader.files import write_atomic
 from grader.gradebook import Gradebook
+from grader.grading.course_policy import CoursePolicy, attempt_grades, policy_of
 from grader.grading.sources import NOTICES, ResultSource, collect_warnings
-from grader.model import Override, Submission
+from grader.model import Override, Student, Submission
 from grader.release.papers import SEATS, absent
 
 KEPT = "report/.pages.json"
@@ -98,6 +99,11 @@ def result_digests(
     every = (attempt for mine in attempts.values() for attempt in mine)
     warned = collect_warnings(book, every)
     people = graded.students
+    policy = policy_of(book, graded.exam)
+    every_grade = attempt_grades(book) if policy and policy.needs_all_attempts else {}
+    attempted: dict[str, list[str]] = {}
+    for (who, sha256), grade in every_grade.items():
+        attempted.setdefault(who, []).append(f"{sha256} {grade.score} {grade.complete}")
     found: dict[str, str] = {}
     for id_ in people.keys() | heads.keys():
         digest, file = heads.get(id_, (None, None))
@@ -110,9 +116,17 @@ def result_digests(
             by_hand.get(id_),
             attempts.get(id_),
             warned.get((id_, file or "")),
+            *(_policy_data(policy, people.get(id_), attempted.get(id_, ())) if policy else ()),
         )
     whole = _digest(look, sorted(found.items()), book.setting(NOTICES), bool(seats))
     return ResultDigests(students=found, whole=whole)
+
+
+def _policy_data(
+    policy: CoursePolicy, student: Student | None, attempts: Iterable[str]
+) -> tuple[object, ...]:
+    """Returns what decides how the course changes a student's grade."""
+    return () if student is None else (policy.digest_data(student), sorted(attempts))
 
 
 def read_record(out: Path) -> WrittenRecord | None:

@@ -22,7 +22,14 @@ from grader.grading.cache_keys import (
     result_digests,
     write_record,
 )
-from grader.grading.sources import NOTICES, ResultSource, rows_of, source_of
+from grader.grading.sources import (
+    NOTICES,
+    PUBLISHED,
+    ResultSource,
+    is_published,
+    rows_of,
+    source_of,
+)
 from grader.model.result import Row
 from grader.release.papers import SEATS
 from grader.report import (
@@ -37,7 +44,6 @@ from grader.report import (
 )
 from grader.words import counted
 
-PUBLISHED = "published"
 _WAIT_SECONDS = 600.0
 """Seconds to wait for another command that writes the same files, which is slow for a large
 class."""
@@ -74,7 +80,7 @@ def write_results(out: Path, bank: Bank) -> WrittenResults:
     """
     with Gradebook.open(out) as book, _lock_files(out):
         graded = source_of(book)
-        published = bool(book.setting(PUBLISHED))
+        published = is_published(book, graded)
         # Before reading: changes made meanwhile are then written by the next run.
         stamps = result_digests(book, graded, bank, published=published)
         kept = read_record(out)

@@ -81,6 +81,9 @@ def reveal(
         run=None if evidence is None or evidence.is_on_paper else run_story(evidence),
         refusal=row.refusal,
         warnings=row.warnings,
+        raw_score=row.raw_score,
+        deduction=row.deduction,
+        policy_notes=row.policy_notes,
     )
 
 

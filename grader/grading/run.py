@@ -14,6 +14,12 @@ from grader.errors import GraderError, PackageError, SetupError
 from grader.files import exclusive_lock, remove_partial_files
 from grader.gradebook import Gradebook
 from grader.grading import signals
+from grader.grading.attempts import (
+    CourseToApply,
+    apply_course,
+    attempts_to_grade,
+    file_counting_grades,
+)
 from grader.grading.batch import execute_all, refused_evidence
 from grader.grading.deferred import (
     blocking_reason,
@@ -39,6 +45,9 @@ WRITTEN_INTO = (".", "evidence", "corrected", "grades", "feedback", "report")
 """Results folders in which a killed process may have left something."""
 
 
+NO_COURSE = CourseToApply()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradingRun:
     """The results of one `grader grade` run."""
@@ -59,12 +68,14 @@ def grade(
     settings: Settings,
     *,
     only: tuple[str, ...] = (),
+    course: CourseToApply = NO_COURSE,
     started: StartProgress = no_progress,
     warn: Callable[[str], None] = lambda _note: None,
 ) -> GradingRun:
     """Executes and scores *submissions* into the results folder *out*.
 
     What was executed in the same way before is not executed again, so an interrupted run continues.
+    *course* has dates and policies, which decide which attempts are graded and what they cost.
     *started* is called with the number of executions and returns a progress object. *warn* gets a
     sentence for each package that is missing here, before anything runs; what needs it is deferred.
     """
@@ -101,7 +112,9 @@ def grade(
         # The latest last: the gradebook counts the last attempt.
         book.add_submissions((*reversed(collected.earlier), *collected.submissions))
         book.set_setting(NOTICES, [asdict(n) for n in collected.notices])
-        latest = [s for s in collected.submissions if not only or s.student in only]
+        policy = apply_course(book, course, release, collected)
+        every = attempts_to_grade(book, policy, release, collected)
+        latest = [s for s in every if not only or s.student in only]
         settings = replace(
             settings,
             loopback=papers.needs("loopback"),
@@ -126,6 +139,7 @@ def grade(
             for submission, evidence in results:
                 filing.store_new(submission, evidence)
                 done(submission.student)
+        file_counting_grades(book, policy, release.students)
     return GradingRun(
         release=release,
         collected=collected,
@@ -151,7 +165,9 @@ class _GradeFiler:
 
     def score_known(self, latest: list[Submission]) -> list[Submission]:
         """Scores what needs no execution; returns the submissions that do."""
-        grades = {g.student: g for g in self._book.grades()}
+        several = len({s.student for s in latest}) < len(latest)
+        every = self._book.attempt_grades() if several else self._book.grades()
+        grades = {(g.student, g.submission_sha256): g for g in every}
         if self._deferred:
             stored = ((s, self._find_stored(s)) for s in latest if s.refusal is None)
             return [
@@ -159,13 +175,15 @@ class _GradeFiler:
                 for s, found in stored
                 if found
                 and can_fill_in(
-                    deferred_names(found, grades.get(s.student)), found, self.trials(s.student)
+                    deferred_names(found, grades.get((s.student, s.sha256))),
+                    found,
+                    self.trials(s.student),
                 )
             ]
         # A grade with all marks open is due to an internal error; there may be evidence by now.
         current = {
-            g.student: (g.submission_sha256, g.release, g.engine)
-            for g in grades.values()
+            key: (g.release, g.engine)
+            for key, g in grades.items()
             if any(mark.points is not None for mark in g.marks) and not has_fault(g)
         }
         todo = []
@@ -177,12 +195,10 @@ class _GradeFiler:
             if evidence is None:
                 todo.append(submission)
                 continue
-            scored = (submission.sha256, self._papers.counts.id, __version__)
-            if current.get(submission.student) != scored:
+            key = submission.student, submission.sha256
+            if current.get(key) != (self._papers.counts.id, __version__):
                 self._store_settled(submission, evidence)
-            elif needs_rerun(mine := grades[submission.student], evidence) and not deferred_names(
-                evidence, mine
-            ):
+            elif needs_rerun(mine := grades[key], evidence) and not deferred_names(evidence, mine):
                 todo.append(submission)
         return todo
 

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Protocol
 
 from grader.errors import SetupError
 from grader.gradebook import Gradebook
+from grader.grading.course_policy import (
+    CoursePolicy,
+    apply_policy,
+    attempt_grades,
+    counting_grades,
+    in_counting_order,
+    policy_of,
+)
 from grader.grading.reveal import reveal
 from grader.grading.tally import pooled_numbers, tally
-from grader.model import Audience, Evidence, Student, Submission
+from grader.model import Audience, Evidence, Grade, Student, Submission
 from grader.model.result import Feedback, Row
 from grader.notebook.render import given_values
 from grader.registry import Registry
 from grader.release.papers import RELEASE, Papers, absent, papers_of
 
+PUBLISHED = "published"
+"""The gradebook's key for whether somebody released the solutions."""
 NOTICES = "notices"
 """The gradebook's key for the warnings about the files of the last run."""
 
@@ -124,6 +135,15 @@ def source_of(book: Gradebook) -> ResultSource:
     return ReleaseSource(book=book, papers=papers_of(book))
 
 
+def is_published(book: Gradebook, graded: ResultSource) -> bool:
+    """Returns whether students may see accepted answers and worked solutions: because somebody
+    released them, or because the course's time for it has come."""
+    if book.setting(PUBLISHED):
+        return True
+    policy = policy_of(book, graded.exam)
+    return policy is not None and policy.shows_solutions(datetime.now(UTC))
+
+
 def assignment_of(book: Gradebook) -> tuple[str, str]:
     """Returns the system and the name of the assignment in *book*; empty for a release."""
     system, colon, name = str(book.setting(RELEASE) or "").partition(":")
@@ -158,18 +178,32 @@ class _MaxPoints(Mapping[str, float]):
         return len(self._graded.students)
 
 
-def rows_of(book: Gradebook, graded: ResultSource) -> Iterator[Row]:
-    """Returns a row for every student, with manual changes."""
+def rows_of(
+    book: Gradebook, graded: ResultSource, policy: CoursePolicy | None = None
+) -> Iterator[Row]:
+    """Returns a row for every student, with manual changes and the course's deductions.
+
+    *policy* replaces the policies that *book* keeps, such as to preview a change.
+    """
     # The former content of a cleared line of a sheet is not an attempt to grade.
     gone = absent(book)
     submissions = [one for one in book.submissions() if one.student not in gone]
+    policy = policy or policy_of(book, graded.exam)
+    grades: Iterable[Grade] = book.grades()
+    attempts: Mapping[tuple[str, str], Grade] = {}
+    if policy is not None and policy.needs_all_attempts:
+        attempts = attempt_grades(book)
+        submissions = in_counting_order(policy, graded.students, submissions, attempts)
+        grades = counting_grades(book.grades(), submissions, attempts)
     rows = tally(
         graded.students,
-        book.grades(),
+        grades,
         overrides=book.overrides(),
         submissions=submissions,
         max_points=_MaxPoints(graded),
     )
+    if policy is not None:
+        rows = apply_policy(policy, rows, submissions, attempts)
     warned = collect_warnings(book, submissions)
     for row in rows:
         sha256 = row.grade.submission_sha256 if row.grade else None

@@ -68,8 +68,7 @@ def _graded_row(
     if refusal is not None:
         # Gradebooks of earlier versions have zeros for a file that can't be read.
         grade = replace(grade, marks=tuple(replace(mark, points=None) for mark in grade.marks))
-    if overrides:
-        grade = replace(grade, marks=tuple(_with_override(mark, overrides) for mark in grade.marks))
+    grade = with_overrides(grade, overrides)
     if waits:
         standing = Standing.WAITING
     elif refusal is not None and names.isdisjoint(overrides):
@@ -89,6 +88,13 @@ def _graded_row(
         stale=tuple(one for name, one in overrides.items() if name not in names),
         refusal=refusal,
     )
+
+
+def with_overrides(grade: Grade, overrides: Mapping[str, Override]) -> Grade:
+    """Returns *grade* with the points that people assigned, by mark name."""
+    if not overrides:
+        return grade
+    return replace(grade, marks=tuple(_with_override(mark, overrides) for mark in grade.marks))
 
 
 def _with_override(mark: Mark, overrides: Mapping[str, Override]) -> Mark:

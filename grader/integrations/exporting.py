@@ -11,8 +11,7 @@ from grader import __version__
 from grader.errors import SetupError
 from grader.files import write_atomic, write_error
 from grader.gradebook import Gradebook
-from grader.grading.results import PUBLISHED
-from grader.grading.sources import evidence_of, rows_of, source_of
+from grader.grading.sources import evidence_of, is_published, rows_of, source_of
 from grader.integrations.base import StudentExporter
 from grader.integrations.results import join_names
 from grader.model.exported import ClassResults, Exported, Result
@@ -28,7 +27,7 @@ def class_results(folder: Path, students: Iterable[str] = ()) -> ClassResults:
     """
     with Gradebook.open(folder) as book:
         graded = source_of(book)
-        published = bool(book.setting(PUBLISHED))
+        published = is_published(book, graded)
         wanted = set(students) or set(graded.students)
         for student in sorted(wanted - set(graded.students)):
             fix = suggest(student, graded.students, "see the ids in grades.csv")

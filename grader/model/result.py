@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
+from grader.model.course import Deduction
 from grader.model.evidence import Outcome
 from grader.model.figure import DrawnFigure, TextBlock
 from grader.model.grade import Audience, Grade, Mark, Override, Verdict
@@ -24,6 +25,8 @@ class Standing(StrEnum):
     REFUSED = "can't be read"
     """All marks are open and there is no total until a person decides."""
     MISSING = "no submission"
+    EXEMPT = "exempt"
+    """The course exempts the student, so there is no total."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +50,12 @@ class Row:
     """Why the graded submission, or else the latest, could not be executed."""
     warnings: tuple[str, ...] = ()
     """Oddities of the graded file, such as that it is another student's; a sentence each."""
+    raw_score: float | None = None
+    """The points before the course's deductions; None if there are none."""
+    deduction: Deduction | None = None
+    """What the course's policies take from the points, and why."""
+    policy_notes: tuple[str, ...] = ()
+    """The exceptions that the course grants the student; a sentence each."""
 
     @property
     def marks(self) -> tuple[Mark, ...]:
@@ -60,14 +69,19 @@ class Row:
 
     @property
     def total(self) -> float | None:
-        """The points of the settled marks; None while no mark is settled, which is not 0."""
+        """The points of the settled marks after deductions; None while no mark is settled, which is
+        not 0, and for exempt students."""
+        if self.standing is Standing.EXEMPT:
+            return None
         return self.score if self.unsettled < len(self.marks) else None
 
     @property
     def share(self) -> float | None:
-        """The earned share of the settled points, from 0 to 1; None if there are none."""
+        """The share of the settled points that the answers earned, before deductions, from 0 to 1;
+        None if there are none."""
         settled = sum(mark.max_points for mark in self.marks if mark.points is not None)
-        return self.score / settled if settled else None
+        earned = self.score if self.raw_score is None else self.raw_score
+        return earned / settled if settled else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,6 +226,12 @@ class Feedback:
     refusal: str | None = None
     warnings: tuple[str, ...] = ()
     """Oddities of the graded file; a sentence each, which may contain text from the student."""
+    raw_score: float | None = None
+    """The points before the course's deductions; None if there are none."""
+    deduction: Deduction | None = None
+    """What the course's policies take from the points, and why."""
+    policy_notes: tuple[str, ...] = ()
+    """The exceptions that the course grants the student; a sentence each."""
 
     @property
     def unsettled(self) -> int:
@@ -220,6 +240,9 @@ class Feedback:
 
     @property
     def total(self) -> float | None:
-        """The points of the settled parts; None while nothing is settled, which is not zero."""
+        """The points of the settled parts after deductions; None while nothing is settled, which is
+        not zero, and for exempt students."""
+        if self.standing is Standing.EXEMPT:
+            return None
         parts = sum(len(problem.parts) for problem in self.problems)
         return self.score if self.unsettled < parts else None

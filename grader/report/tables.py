@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable
+from dataclasses import asdict
 
 from grader.model.result import Row
 from grader.report.names import question_number
 from grader.text.spreadsheet import csv_line, escape_cell
 from grader.words import points
 
+_DEDUCTION_FIELDS = ("raw", "deduction", "why")
 _MARK_FIELDS = (
     "problem", "part", "name", "kind", "points", "max_points", "verdict", "mistake", "answer",
     "feedback",
@@ -18,7 +20,8 @@ _MARK_FIELDS = (
 
 
 def grades_csv(rows: Iterable[Row], *, pooled: Collection[int] = ()) -> str:
-    """Returns a header and a line per row, sorted by student: student, total, max, parts, standing.
+    """Returns a header and a line per row, sorted by student: student, total, max, parts, standing,
+    and, if a course deducts points from anybody, the points before and the deduction.
 
     Open marks and parts that were not on the student's paper are empty cells, and so is the total
     while nothing is settled; the standing says why. *pooled* are the numbers of problems that may
@@ -41,14 +44,33 @@ def grades_csv(rows: Iterable[Row], *, pooled: Collection[int] = ()) -> str:
     for name, problem in keys:
         ambiguous = columns[name, problem][0] in pooled or asked[name] > 1
         header.append(escape_cell(f"{name} ({problem})" if ambiguous else name))
+    deducts = any(row.deduction for row, _ in lines)
     # Last, so that the part columns follow the first three, as in earlier versions.
-    table = [csv_line([*header, "standing"])]
+    table = [csv_line([*header, "standing", *(_DEDUCTION_FIELDS if deducts else ())])]
     for row, earned in lines:
         total = points(row.total)
         cells = [points(earned.get(key)) for key in keys]
         who = [escape_cell(row.student.id), total, points(row.max_score)]
-        table.append(csv_line([*who, *cells, row.standing.value]))
+        taken = _deduction_cells(row) if deducts else ()
+        table.append(csv_line([*who, *cells, row.standing.value, *taken]))
     return "\n".join(table) + "\n"
+
+
+def _deduction_cells(row: Row) -> tuple[str, str, str]:
+    if row.deduction is None:
+        return points(row.total), "", ""
+    raw = row.score if row.raw_score is None else row.raw_score
+    return points(raw), points(row.deduction.points), escape_cell(row.deduction.why)
+
+
+def _deduction_data(row: Row) -> dict[str, object]:
+    """Returns what the course's policies did to a grade; nothing without a course."""
+    found: dict[str, object] = {}
+    if row.deduction is not None:
+        found = {"raw_score": row.raw_score, "deduction": asdict(row.deduction)}
+    if row.policy_notes:
+        found["policy_notes"] = list(row.policy_notes)
+    return found
 
 
 def grade_json(row: Row, *, exam: str, engine: str, release: str) -> str:
@@ -61,6 +83,7 @@ def grade_json(row: Row, *, exam: str, engine: str, release: str) -> str:
         "score": row.score,
         "max_score": row.max_score,
         "complete": row.complete,
+        **_deduction_data(row),
         "marks": [{name: getattr(mark, name) for name in _MARK_FIELDS} for mark in row.marks],
         "engine": grade.engine if grade else engine,
         "release": grade.release if grade else release,

@@ -9,6 +9,8 @@ from pathlib import Path
 from grader.bank.folders import Bank
 from grader.files import exclusive_lock
 from grader.gradebook import Difference, Gradebook, differences
+from grader.grading.attempts import file_counting_grades
+from grader.grading.course_policy import policy_of
 from grader.grading.kept_marks import regrade
 from grader.grading.score import score_refused
 from grader.grading.sources import require_release
@@ -71,17 +73,27 @@ def rescore(
         elif released:
             papers = replace(papers, corrected=None)
         before = list(book.grades())
+        policy = policy_of(book, papers.counts.exam.id)
+        needs_all = policy is not None and policy.needs_all_attempts
+        every = book.attempt_grades() if needs_all else before
         refused = {(s.student, s.sha256): s for s in book.submissions() if s.refusal is not None}
-        work = [(g.student, g.submission_sha256 or "") for g in before]
-        after = {
-            one[0]: score_refused(papers.of(one[0]), refused[one]) for one in work if one in refused
-        }
+        work = [(g.student, g.submission_sha256 or "") for g in every]
+        scored = [score_refused(papers.of(one[0]), refused[one]) for one in work if one in refused]
         found = regrade(book, papers, (one for one in work if one not in refused))
-        after |= {student: grade for student, grade in found if grade is not None}
+        scored += [grade for _, grade in found if grade is not None]
+        counting = {(g.student, g.submission_sha256) for g in before}
+        after = {g.student: g for g in scored if (g.student, g.submission_sha256) in counting}
         changes = tuple(differences((g for g in before if g.student in after), after.values()))
         if not dry_run:
             keep_correction(book, papers.corrected, why)
-            book.put_grades(after.values(), why=why or "score again")
+            known = {(g.student, g.submission_sha256): g for g in every}
+            others = [
+                g
+                for g in scored
+                if (key := (g.student, g.submission_sha256)) not in counting and g != known[key]
+            ]
+            book.put_grades([*others, *after.values()], why=why or "score again")
+            file_counting_grades(book, policy, papers.release.students)
     return Rescored(
         changes=changes,
         applied=not dry_run,

@@ -1,0 +1,174 @@
+"""`grader course`: dates, late policies, attempts, people, and exceptions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from grader.cli.options import bank_option, course_option, examples, json_option, print_json, table
+from grader.words import counted, points
+
+if TYPE_CHECKING:
+    from grader.grading.lateness import LateLine
+
+
+@click.group("course", epilog=examples("grader course check", "grader course late results"))
+def command() -> None:
+    """Check the course file, grant exceptions, and list late submissions."""
+
+
+@command.command("check", epilog=examples("grader course check --course course.yaml"))
+@course_option
+@bank_option
+@json_option
+def check_command(course_file: Path | None, banks: tuple[str, ...], as_json: bool) -> None:
+    """Check the course file, and print its dates."""
+    from grader.course import load_course, set_dates
+
+    path = require_course(course_file, banks)
+    course = load_course(path)
+    dates = set_dates(course)
+    if as_json:
+        print_json(
+            {
+                "course": course.id,
+                "sets": dates,
+                "staff": {id_: person.role.value for id_, person in course.staff.items()},
+                "grants": len(course.grants),
+            }
+        )
+        return
+    rows = [
+        (id_, *(one[name] or "-" for name in ("opens", "due", "closes", "feedback")))
+        for id_, one in dates.items()
+    ]
+    click.echo(f"{course.title or course.id}: times in {course.time_zone}\n")
+    click.echo(table(("set", "opens", "due", "closes", "feedback"), rows))
+    people, exceptions = counted(len(course.staff), "person"), len(course.grants)
+    if len(course.staff) != 1:
+        people = f"{len(course.staff)} people"
+    click.echo(f"\n{people} on the staff, {counted(exceptions, 'exception')}.")
+
+
+@command.command(
+    "grant",
+    epilog=examples(
+        "grader course grant ada --set midterm --until '2026-10-07 23:59' --why illness --by kim",
+        "grader course grant --section B --set midterm --time 1.5 --why 'fire alarm' --by kim",
+        "grader course grant ada --set midterm --exempt --why 'transfer credit' --by kim",
+    ),
+)
+@click.argument("student", required=False)
+@click.option("--section", metavar="ID", help="For a whole section instead of a student.")
+@click.option("--set", "set_id", metavar="ID", help="The set. Default: all sets.")
+@click.option("--until", metavar="TIME", help="A later due date, such as '2026-10-07 23:59'.")
+@click.option("--time", type=float, metavar="FACTOR", help="Factor on the minutes of a timed set.")
+@click.option("--attempts", type=click.IntRange(min=1), metavar="N", help="Limit on attempts.")
+@click.option("--exempt", is_flag=True, help="The set does not count.")
+@click.option("--received", metavar="TIME", help="When the student handed it in.")
+@click.option("--why", required=True, metavar="TEXT", help="Reason; students do not see it.")
+@click.option("--by", required=True, metavar="NAME", help="Who grants it.")
+@course_option
+@bank_option
+def grant_command(
+    student: str | None,
+    section: str | None,
+    set_id: str | None,
+    until: str | None,
+    time: float | None,
+    attempts: int | None,
+    exempt: bool,
+    received: str | None,
+    why: str,
+    by: str,
+    course_file: Path | None,
+    banks: tuple[str, ...],
+) -> None:
+    """Grant a student or a section an exception, and write it to the course file.
+
+    Results that are graded already change with `grader score RESULTS --course FILE`.
+    """
+    from grader.course.grants import add_grant
+    from grader.model.course import Grant
+
+    path = require_course(course_file, banks)
+    add_grant(
+        path,
+        Grant(
+            student=student,
+            section=section,
+            set=set_id,
+            until=until,
+            time=time,
+            attempts=attempts,
+            exempt=exempt,
+            received=received,
+            why=why,
+            by=by,
+        ),
+    )
+    click.echo(f"Added to {path}. To see what changes in results that are graded already:")
+    click.echo(f"grader score RESULTS --course {path} --dry-run")
+
+
+@command.command(
+    "late", epilog=examples("grader course late results", "grader course late results --all")
+)
+@click.argument("results", type=click.Path(path_type=Path))
+@click.option("--all", "everyone", is_flag=True, help="Also list submissions in time.")
+@json_option
+def late_command(results: Path, everyone: bool, as_json: bool) -> None:
+    """List late submissions with what they cost, and submissions without a trusted time."""
+    from grader.grading.lateness import list_lateness
+
+    lines = list_lateness(results)
+    shown = [one for one in lines if everyone or one.late or one.received is None]
+    if as_json:
+        print_json([one.to_json() for one in shown])
+        return
+    if shown:
+        rows = [_late_row(one) for one in shown]
+        header = ("student", "received", "source", "late by", "raw", "deduction", "total")
+        click.echo(table(header, rows, right=(4, 5, 6)))
+    late, unknown = sum(one.late for one in lines), sum(one.received is None for one in lines)
+    click.echo(f"{late} of {counted(len(lines), 'submission')} late.")
+    if unknown:
+        click.echo(
+            f"{counted(unknown, 'submission has', 'submissions have')} no trusted time, so nothing "
+            "is deducted: see --times of `grader grade`, or `grader course grant --received`.",
+            err=True,
+        )
+
+
+def _late_row(one: LateLine) -> tuple[str, ...]:
+    return (
+        one.student,
+        one.received or "unknown",
+        one.source,
+        one.late_by,
+        points(one.raw),
+        points(one.deduction),
+        points(one.total),
+    )
+
+
+def require_course(course_file: Path | None, banks: tuple[str, ...]) -> Path:
+    """Returns the path of the course file. Raises SetupError if there is none."""
+    from grader.errors import SetupError
+
+    path = course_path(course_file, banks)
+    if path is None:
+        fix = "write course.yaml beside problems/, or name one with --course FILE"
+        raise SetupError("there is no course file", fix=fix)
+    return path
+
+
+def course_path(course_file: Path | None, banks: tuple[str, ...]) -> Path | None:
+    """Returns the path of the course file that is named or lies beside a bank; None if there is
+    none."""
+    from grader.bank.folders import Bank
+    from grader.course import find_course
+
+    return find_course(course_file, Bank.open(banks).folders)

@@ -1,0 +1,28 @@
+"""Courses: dates, late policies, attempts, people, and exceptions.
+
+`course.yaml` is read by `load`; `rules_for` finds what applies to one student; `late` computes
+deductions. Nothing here knows a gradebook or a notebook.
+"""
+
+from grader.course.late import Attempt, CountedAttempt, choose_attempt, count_attempts, due_time
+from grader.course.load import FILE, find_course, load_course
+from grader.course.plain import course_from_plain, course_to_plain
+from grader.course.rules import rules_for, set_dates
+from grader.course.table import TimeLine, read_times
+
+__all__ = [
+    "FILE",
+    "Attempt",
+    "CountedAttempt",
+    "TimeLine",
+    "choose_attempt",
+    "count_attempts",
+    "course_from_plain",
+    "course_to_plain",
+    "due_time",
+    "find_course",
+    "load_course",
+    "read_times",
+    "rules_for",
+    "set_dates",
+]

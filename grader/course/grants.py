@@ -1,0 +1,82 @@
+"""Adds an exception to `course.yaml` and leaves the rest of the file as it is."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from pathlib import Path
+
+from grader.bank.yaml12 import Located, parse_yaml, read_yaml
+from grader.course.load import course_from
+from grader.errors import SetupError
+from grader.files import exclusive_lock, write_atomic
+from grader.model.course import Course, Grant
+
+_BARE = ("student", "section", "set", "by")
+"""Fields whose values are ids, which need no quotes."""
+
+
+def add_grant(path: Path, grant: Grant) -> Course:
+    """Appends *grant* to the exceptions in the course file at *path*; returns the new course.
+
+    Comments and the layout of the file are kept. Raises SpecErrors if the file or the exception has
+    errors; then the file is unchanged.
+    """
+    with exclusive_lock(path.parent):
+        source = read_yaml(path)
+        course_from(source)  # the errors that are there already
+        text = path.read_text(encoding="utf-8-sig")
+        changed = _inserted(text, source, grant)
+        course = course_from(parse_yaml(changed.encode(), str(path)))
+        write_atomic(path, changed.encode())
+    return course
+
+
+def _inserted(text: str, source: Located, grant: Grant) -> str:
+    lines = text.splitlines()
+    if "grants" not in source.data:
+        return "\n".join([*lines, "", "grants:", *_block(grant, 2)]) + "\n"
+    if not source.data["grants"] or _is_inline(source, lines):
+        fix = "write each exception under 'grants:' on lines of its own, after '- '"
+        raise SetupError(
+            "can't add a line to this list", where=str(source.at(("grants",))), fix=fix
+        )
+    first = source.values["grants", 0][1]
+    at = _end_of(source, lines)
+    return "\n".join([*lines[:at], *_block(grant, first - 3), *lines[at:]]) + "\n"
+
+
+def _is_inline(source: Located, lines: list[str]) -> bool:
+    line, column = source.values["grants", 0]
+    return lines[line - 1][: column - 1].strip() != "-"
+
+
+def _end_of(source: Located, lines: list[str]) -> int:
+    """Returns the number of lines up to the end of the exceptions."""
+    start = source.keys[("grants",)][0]
+    later = [line for path, (line, _) in source.keys.items() if len(path) == 1 and line > start]
+    return len(_stripped(lines[: min(later) - 1 if later else len(lines)]))
+
+
+def _stripped(lines: list[str]) -> list[str]:
+    """Returns *lines* without the blank lines and unindented comments at the end."""
+    while lines and (not lines[-1].strip() or lines[-1].startswith("#")):
+        lines = lines[:-1]
+    return lines
+
+
+def _block(grant: Grant, indent: int) -> list[str]:
+    given = {f.name: getattr(grant, f.name) for f in fields(grant)}
+    order = ("student", "section", "set", "until", "time", "attempts", "exempt", "received", "why")
+    said = [(name, given[name]) for name in (*order, "by") if given[name] not in (None, False)]
+    texts = [f"{name}: {_scalar(name, value)}" for name, value in said]
+    space = " " * indent
+    return [f"{space}- {texts[0]}", *(f"{space}  {text}" for text in texts[1:])]
+
+
+def _scalar(name: str, value: object) -> str:
+    if isinstance(value, str) and (name not in _BARE or not value.replace("-", "").isalnum()):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, bool):
+        return "true"
+    return str(value)

@@ -1,0 +1,165 @@
+"""Deductions for late submissions and further attempts, and the attempt that counts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from grader.course.times import duration_text, local_text, parse_duration
+from grader.model.course import Deduction, LatePolicy, Rules, TimeSource
+from grader.words import counted, points
+
+_PERIOD = {"day": timedelta(days=1), "hour": timedelta(hours=1)}
+_NO_DEDUCTION = Deduction(points=0.0, why="")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One attempt of a student, as policies see it."""
+
+    sha256: str
+    received: datetime | None
+    """When it was handed in, in UTC; None if no trusted time is known."""
+    source: TimeSource | None = None
+    by_staff: bool = False
+    """Whether staff handed it in for the student; then it is never late."""
+    started: datetime | None = None
+    """For a timed set: when the student got it."""
+    score: float | None = None
+    """The points before deductions; None if it is not graded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountedAttempt:
+    """An attempt, with its deduction and what it earns."""
+
+    attempt: Attempt
+    deduction: Deduction
+
+    @property
+    def final(self) -> float | None:
+        """The points after deductions; None if it is not graded or doesn't count."""
+        if self.attempt.score is None or not self.deduction.counts:
+            return None
+        return round(max(0.0, self.attempt.score - self.deduction.points), 6)
+
+
+def due_time(rules: Rules, started: datetime | None) -> datetime | None:
+    """Returns when an attempt is due: the due date or, in a timed set, the end of the student's
+    time if that is earlier."""
+    if rules.minutes is None or started is None:
+        return rules.due
+    end = started + timedelta(minutes=rules.minutes)
+    return end if rules.due is None else min(end, rules.due)
+
+
+def deduction_for(rules: Rules, attempt: Attempt, max_score: float, zone: ZoneInfo) -> Deduction:
+    """Returns what lateness takes from *attempt*, out of *max_score* points.
+
+    Without a trusted time, nothing is deducted.
+    """
+    due = due_time(rules, attempt.started)
+    received = rules.received or attempt.received
+    if due is None or received is None or attempt.by_staff or received <= due:
+        return _NO_DEDUCTION
+    span = received - due
+    late = f"Handed in {local_text(received, zone)}, {duration_text(span)} after the due date"
+    late += f" ({local_text(due, zone)})"
+    if span <= parse_duration(rules.late.grace):
+        why = f"{late}; within the grace period of {rules.late.grace}."
+        return Deduction(points=0.0, why=why, late_seconds=span.total_seconds())
+    if not rules.late.accept or (rules.closes is not None and received > rules.closes):
+        closed = rules.late.accept and rules.closes is not None
+        reason = "after the set closed" if closed else "late submissions are not accepted"
+        why = f"{late}; {reason}, so this attempt does not count."
+        return Deduction(points=0.0, why=why, late_seconds=span.total_seconds(), counts=False)
+    return _charge(rules, span, late, attempt.score or 0.0, max_score)
+
+
+def _charge(rules: Rules, span: timedelta, late: str, score: float, max_score: float) -> Deduction:
+    policy, seconds = rules.late, span.total_seconds()
+    if not policy.deduct:
+        return Deduction(points=0.0, why=f"{late}; nothing is deducted.", late_seconds=seconds)
+    slip = min(rules.slip_days, math.ceil(span / timedelta(days=1)))
+    left = max(timedelta(0), span - timedelta(days=slip))
+    said = f"{late}." if not slip else f"{late}; {counted(slip, 'slip day')} used."
+    if not left:
+        return Deduction(points=0.0, why=said, late_seconds=seconds, slip_days=slip)
+    periods = math.ceil(left / _PERIOD[policy.per])
+    lost = _lost_points(policy, periods, score, max_score)
+    why = f"{said} {_describe_charge(policy, periods)}"
+    return Deduction(points=lost, why=why, late_seconds=seconds, slip_days=slip)
+
+
+def _lost_points(policy: LatePolicy, periods: int, score: float, max_score: float) -> float:
+    share = min(policy.deduct * periods, policy.cap)
+    lost = share * (max_score if policy.of == "maximum" else score)
+    kept = min(score, policy.floor * max_score)
+    return round(max(0.0, min(lost, score - kept)), 6)
+
+
+def _describe_charge(policy: LatePolicy, periods: int) -> str:
+    of = "the maximum points" if policy.of == "maximum" else "the points earned"
+    share = min(policy.deduct * periods, policy.cap)
+    capped = ", the largest deduction" if policy.deduct * periods > policy.cap else ""
+    each = f"{_percent(policy.deduct)} of {of} for each started {policy.per}"
+    return f"Deduction: {each}, {_percent(share)} in all{capped}."
+
+
+def _percent(share: float) -> str:
+    return f"{points(100 * share)}%"
+
+
+def count_attempts(
+    rules: Rules, attempts: Sequence[Attempt], max_score: float, zone: ZoneInfo
+) -> tuple[CountedAttempt, ...]:
+    """Returns *attempts*, oldest first, with the deductions for lateness and for further attempts.
+
+    Attempts that staff handed in are not further attempts. Attempts above the limit don't count.
+    """
+    found, number = [], 0
+    for attempt in attempts:
+        charged = deduction_for(rules, attempt, max_score, zone)
+        if charged.counts and not attempt.by_staff:
+            number += 1
+            charged = _for_further(charged, number, rules, attempt, max_score)
+        found.append(CountedAttempt(attempt=attempt, deduction=charged))
+    return tuple(found)
+
+
+def _for_further(
+    charged: Deduction, number: int, rules: Rules, attempt: Attempt, max_score: float
+) -> Deduction:
+    policy = rules.attempts
+    if policy.limit is not None and number > policy.limit:
+        why = f"Attempt {number}; the limit is {policy.limit}, so this attempt does not count."
+        return replace(charged, points=0.0, why=why, counts=False)
+    share = min(policy.deduct * (number - 1), policy.cap)
+    if not share:
+        return charged
+    lost = min(share * max_score, max(0.0, (attempt.score or 0.0) - charged.points))
+    why = f"Attempt {number}: {_percent(share)} of the maximum points for further attempts."
+    said = " ".join(text for text in (charged.why, why) if text)
+    return replace(charged, points=round(charged.points + lost, 6), why=said)
+
+
+def choose_attempt(rules: Rules, counted: Sequence[CountedAttempt]) -> CountedAttempt | None:
+    """Returns the attempt whose marks count, of *counted*, oldest first; None if none counts.
+
+    For the mean, this is the newest, since its marks are shown.
+    """
+    valid = [one for one in counted if one.deduction.counts]
+    if not valid:
+        return None
+    policy = rules.attempts.count
+    if policy == "in-time":
+        in_time = [one for one in valid if not one.deduction.late_seconds]
+        return (in_time or valid)[-1]
+    if policy == "best":
+        graded = [one for one in valid if one.final is not None]
+        # Of equal ones the newest.
+        return max(reversed(graded), key=lambda one: one.final or 0.0) if graded else valid[-1]
+    return valid[-1]

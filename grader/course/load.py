@@ -1,0 +1,190 @@
+"""Loads `course.yaml`, and checks its dates, people, and exceptions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from grader.bank.shape import shape
+from grader.bank.yaml12 import Located, Path_, read_yaml
+from grader.course.times import DURATION_FIX, TIME_FIX, TimeError, find_zone, parse_duration
+from grader.course.times import parse_time as instant_of
+from grader.errors import SetupError, SpecError, SpecErrors
+from grader.model.course import AttemptPolicy, Course, Grant, LatePolicy
+from grader.registry import nearest
+
+FILE = "course.yaml"
+_DATES = {"opens": True, "due": False, "closes": False, "feedback": True}
+"""The dates of a set, and whether each begins something."""
+
+
+def find_course(named: Path | None, banks: tuple[Path, ...]) -> Path | None:
+    """Returns the course file: *named*, or the one beside the first of *banks* that has one."""
+    if named is not None:
+        path = named / FILE if named.is_dir() else named
+        if not path.is_file():
+            fix = "name a course.yaml, or the folder that holds one"
+            raise SetupError("there is no course file here", where=str(path), fix=fix)
+        return path
+    return next((bank / FILE for bank in banks if (bank / FILE).is_file()), None)
+
+
+def load_course(path: Path) -> Course:
+    """Returns the course in the YAML file at *path*; raises SpecErrors with all errors in it."""
+    return course_from(read_yaml(path))
+
+
+def course_from(source: Located) -> Course:
+    """Returns the course that *source* describes, as in `load_course`."""
+    shaped = shape(Course, source.data, source, ())
+    errors = list(shaped.errors)
+    course = shaped.record
+    if isinstance(course, Course):
+        errors += _check(course, source)
+    if errors or not isinstance(course, Course):
+        raise SpecErrors(tuple(errors))
+    return course
+
+
+def _check(course: Course, source: Located) -> Iterator[SpecError]:
+    try:
+        zone = find_zone(course.time_zone)
+    except TimeError as error:
+        fix = "use a name such as Europe/Berlin; if this machine has none, `pip install tzdata`"
+        yield source.error(("time_zone",), str(error), fix)
+        zone = ZoneInfo("UTC")
+    yield from _check_late(course.late, source, ("late",))
+    yield from _check_attempts(course.attempts, source, ("attempts",))
+    if course.slip_days < 0:
+        fix = "write 0 or more"
+        yield source.error(("slip_days",), "there can't be fewer than 0 slip days", fix)
+    yield from _check_sets(course, source, zone)
+    for id_, person in course.staff.items():
+        for index, section in enumerate(person.sections):
+            at = ("staff", id_, "sections", index)
+            yield from _check_known(section, course.sections, "section", source, at)
+    for index, grant in enumerate(course.grants):
+        yield from _check_grant(grant, course, source, ("grants", index), zone)
+
+
+def _check_sets(course: Course, source: Located, zone: ZoneInfo) -> Iterator[SpecError]:
+    for id_, one in course.sets.items():
+        at: Path_ = ("sets", id_)
+        dates = {name: getattr(one, name) for name in _DATES}
+        errors = list(_check_times(dates, source, at, zone))
+        yield from errors
+        if not errors:
+            yield from _check_order(dates, source, at, zone)
+        if one.late is not None:
+            yield from _check_late(one.late, source, (*at, "late"))
+        if one.attempts is not None:
+            yield from _check_attempts(one.attempts, source, (*at, "attempts"))
+        if one.minutes is not None and one.minutes <= 0:
+            what = f"a set can't take {one.minutes:g} minutes"
+            yield source.error((*at, "minutes"), what, "write more than 0, or omit 'minutes:'")
+        if one.slip_days is not None and one.slip_days < 0:
+            what = "a set can't use fewer than 0 slip days"
+            yield source.error((*at, "slip_days"), what, "write 0 or more")
+
+
+def _check_times(
+    dates: Mapping[str, str | None], source: Located, at: Path_, zone: ZoneInfo
+) -> Iterator[SpecError]:
+    for name, text in dates.items():
+        if text is not None:
+            try:
+                instant_of(text, zone, opening=_DATES.get(name, False))
+            except TimeError as error:
+                yield source.error((*at, name), f"{name}: {error}", TIME_FIX)
+
+
+def _check_order(
+    dates: Mapping[str, str | None], source: Located, at: Path_, zone: ZoneInfo
+) -> Iterator[SpecError]:
+    order = [name for name in ("opens", "due", "closes") if dates[name]]
+    for first, second in pairwise(order):
+        earlier = instant_of(str(dates[first]), zone, opening=_DATES[first])
+        if instant_of(str(dates[second]), zone) < earlier:
+            what = f"the set {_VERBS[second]} before it {_VERBS[first]}"
+            yield source.error((*at, second), what, f"make '{second}' later than '{first}'")
+
+
+_VERBS = {"opens": "opens", "due": "is due", "closes": "closes"}
+
+
+def _check_late(late: LatePolicy, source: Located, at: Path_) -> Iterator[SpecError]:
+    try:
+        parse_duration(late.grace)
+    except TimeError as error:
+        yield source.error((*at, "grace"), f"grace: {error}", DURATION_FIX)
+    if not late.accept and late.deduct:
+        fix = "remove 'deduct:', or accept late submissions"
+        yield source.error((*at, "deduct"), "late submissions are not accepted here", fix)
+
+
+def _check_attempts(policy: AttemptPolicy, source: Located, at: Path_) -> Iterator[SpecError]:
+    if policy.limit is not None and policy.limit < 1:
+        fix = "write 1 or more, or omit 'limit:'"
+        yield source.error((*at, "limit"), "at least one attempt must count", fix)
+
+
+def _check_grant(
+    grant: Grant, course: Course, source: Located, at: Path_, zone: ZoneInfo
+) -> Iterator[SpecError]:
+    if (grant.student is None) == (grant.section is None):
+        fix = "write 'student: ID' or 'section: ID'"
+        yield source.error(at, "an exception is for either a student or a section", fix)
+    if grant.section is not None:
+        yield from _check_known(grant.section, course.sections, "section", source, (*at, "section"))
+    if grant.set is not None:
+        yield from _check_known(grant.set, tuple(course.sets), "set", source, (*at, "set"))
+    yield from _check_known(
+        grant.by, tuple(course.staff), "member of the staff", source, (*at, "by")
+    )
+    for name in ("student", "section", "why", "by"):
+        if getattr(grant, name) == "":
+            yield source.error((*at, name), f"'{name}' is empty", f"fill in '{name}:'")
+    dates = {"until": grant.until, "received": grant.received}
+    yield from _check_times(dates, source, at, zone)
+    yield from _check_effect(grant, course, source, at)
+
+
+def _check_effect(grant: Grant, course: Course, source: Located, at: Path_) -> Iterator[SpecError]:
+    given = (grant.until, grant.time, grant.attempts, grant.received)
+    if not grant.exempt and all(value is None for value in given):
+        fix = "add 'until:', 'time:', 'attempts:', 'received:' or 'exempt: true'"
+        yield source.error(at, "this exception changes nothing", fix)
+    if grant.received is not None and (grant.student is None or grant.set is None):
+        fix = "name one student and one set"
+        yield source.error((*at, "received"), "a time of submission is for one submission", fix)
+    if grant.until is not None and grant.set is None:
+        fix = "add 'set: ID'"
+        yield source.error((*at, "until"), "a due date is for one set", fix)
+    if grant.time is not None:
+        yield from _check_factor(grant, course, source, (*at, "time"))
+    if grant.attempts is not None and grant.attempts < 1:
+        yield source.error((*at, "attempts"), "at least one attempt must count", "write 1 or more")
+
+
+def _check_factor(grant: Grant, course: Course, source: Located, at: Path_) -> Iterator[SpecError]:
+    if grant.time is not None and grant.time < 1:
+        fix = "write a factor of at least 1, such as 1.5"
+        yield source.error(at, "extra time can't be less than the usual time", fix)
+    timed = course.sets.get(grant.set) if grant.set is not None else None
+    if timed is not None and timed.minutes is None:
+        fix = "use 'until:' for a later due date, or give the set 'minutes:'"
+        yield source.error(at, f"the set '{grant.set}' has no time limit to extend", fix)
+
+
+def _check_known(
+    name: str, known: tuple[str, ...], noun: str, source: Located, at: Path_
+) -> Iterator[SpecError]:
+    if known and name not in known:
+        close = nearest(name, known)
+        fix = f"did you mean '{close}'?" if close else "known: " + ", ".join(known)
+        yield source.error(at, f"the course has no {noun} '{name}'", fix)
+    elif not known and noun in ("section", "set"):
+        fix = f"list it under '{noun}s:'"
+        yield source.error(at, f"the course lists no {noun}s", fix)

@@ -1,0 +1,106 @@
+"""Dates and durations of a course file, in its time zone."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, time, timedelta
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from grader.words import counted, points
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?) ?(s|min|h|hours?|d|days?)\Z")
+_SECONDS = {"s": 1, "min": 60, "h": 3600, "hour": 3600, "hours": 3600, "d": 86400, "day": 86400}
+_LAST = time(23, 59, 59)
+_DATE = len("2026-10-05")
+_MINUTES = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?!:)")
+
+TIME_FIX = "write 2026-10-05 23:59, or 2026-10-05 for the end of that day"
+DURATION_FIX = "write a number with s, min, h or days, such as 15 min"
+
+
+class TimeError(ValueError):
+    """A time or a duration that can't be read; the message says why."""
+
+
+def find_zone(name: str) -> ZoneInfo:
+    """Returns the time zone called *name* in the IANA database. Raises TimeError."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise TimeError(f"there is no time zone '{name}'") from None
+
+
+def parse_time(text: str, zone: ZoneInfo, *, opening: bool = False) -> datetime:
+    """Returns the instant that *text* names, in UTC.
+
+    Without an offset, *text* is local time in *zone*. A deadline without seconds includes its
+    minute, and one without a time its day; if *opening*, they begin the minute and the day. A local
+    time that occurs twice, when clocks are set back, means the second occurrence, or the first if
+    *opening*, so that a doubt favors the student. Raises TimeError, also for a local time that is
+    skipped when clocks are set forward.
+
+    >>> parse_time("2026-10-05 23:59", ZoneInfo("America/New_York")).isoformat()
+    '2026-10-06T03:59:59+00:00'
+    """
+    end_of_day = text.endswith(" 24:00")
+    try:
+        local = datetime.fromisoformat(text.removesuffix(" 24:00"))
+    except ValueError:
+        raise TimeError(f"'{text}' is not a time") from None
+    if end_of_day:
+        local += timedelta(days=1)
+    elif len(text) == _DATE and not opening:
+        local = datetime.combine(local, _LAST)
+    elif _MINUTES.match(text) and not opening:
+        local += timedelta(seconds=59)
+    if local.tzinfo is not None:
+        return local.astimezone(UTC)
+    local = local.replace(tzinfo=zone, fold=0 if opening else 1)
+    instant = local.astimezone(UTC)
+    if instant.astimezone(zone).replace(tzinfo=None) != local.replace(tzinfo=None):
+        raise TimeError(f"clocks in {zone.key} skip {text}")
+    return instant
+
+
+def parse_duration(text: str) -> timedelta:
+    """Returns the duration that *text* names. Raises TimeError.
+
+    >>> parse_duration("15 min"), parse_duration("2 days")
+    (datetime.timedelta(seconds=900), datetime.timedelta(days=2))
+    """
+    found = _DURATION.match(text)
+    if found is None:
+        raise TimeError(f"'{text}' is not a duration")
+    return timedelta(seconds=float(found[1]) * _SECONDS[found[2].removesuffix("s") or "s"])
+
+
+def local_text(instant: datetime, zone: ZoneInfo) -> str:
+    """Returns *instant* as people in *zone* write it; the last second of a minute, which most
+    deadlines are, without seconds.
+
+    >>> local_text(datetime(2026, 10, 6, 3, 59, 59, tzinfo=UTC), ZoneInfo("America/New_York"))
+    'Oct 5, 2026, 23:59 EDT'
+    """
+    local = instant.astimezone(zone)
+    clock = f"{local:%H:%M}" if local.second in (0, 59) else f"{local:%H:%M:%S}"
+    return f"{local:%b} {local.day}, {local.year}, {clock} {local:%Z}"
+
+
+def duration_text(span: timedelta) -> str:
+    """Returns *span* in at most two units.
+
+    >>> duration_text(timedelta(hours=26, minutes=4)), duration_text(timedelta(seconds=30))
+    ('1 day 2 h', '30 s')
+    """
+    seconds = int(span.total_seconds())
+    days, seconds = divmod(seconds, 86400)
+    hours, seconds = divmod(seconds, 3600)
+    minutes, seconds = divmod(seconds, 60)
+    units = [
+        (days, counted(days, "day")),
+        (hours, f"{points(hours)} h"),
+        (minutes, f"{points(minutes)} min"),
+        (seconds, f"{points(seconds)} s"),
+    ]
+    first = next((at for at, (amount, _) in enumerate(units) if amount), len(units) - 1)
+    return " ".join(text for amount, text in units[first : first + 2] if amount) or "0 s"

@@ -1,0 +1,48 @@
+"""Converts times of submission to rows of their table and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from sqlalchemy import Connection, delete, insert, select
+
+from grader.gradebook import schema, students
+from grader.model.course import HandedIn, TimeSource
+
+_TABLE = schema.times
+
+
+def store_times(connection: Connection, batch: Iterable[HandedIn]) -> None:
+    """Stores *batch*; each replaces the earlier time of the same file."""
+    lines = {(one.student, one.sha256): one for one in batch}
+    students.require_known(connection, (student for student, _ in lines))
+    t = _TABLE.c
+    for student, sha256 in lines:
+        connection.execute(delete(_TABLE).where((t.student == student) & (t.sha256 == sha256)))
+    rows = [
+        {
+            "student": one.student,
+            "sha256": one.sha256,
+            "received": one.received,
+            "source": one.source.value,
+            "by": one.by,
+            "started": one.started,
+        }
+        for one in lines.values()
+    ]
+    if rows:
+        connection.execute(insert(_TABLE), rows)
+
+
+def read_times(connection: Connection) -> Iterator[HandedIn]:
+    """Returns all times, sorted by student and file."""
+    query = select(_TABLE).order_by(_TABLE.c.student, _TABLE.c.sha256)
+    for row in connection.execute(query):
+        yield HandedIn(
+            student=row.student,
+            sha256=row.sha256,
+            received=row.received,
+            source=TimeSource(row.source),
+            by=row.by,
+            started=row.started,
+        )

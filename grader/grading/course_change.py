@@ -1,0 +1,107 @@
+"""Previews and applies a change of a course to results that are graded already."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from grader.course import rules_for
+from grader.errors import GraderError
+from grader.files import exclusive_lock
+from grader.gradebook import Gradebook
+from grader.grading.attempts import file_counting_grades
+from grader.grading.course_policy import CoursePolicy, policy_of, store_course
+from grader.grading.sources import rows_of, source_of
+from grader.model import Student
+from grader.model.course import Course
+from grader.model.result import Row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TotalChange:
+    """A student's total before and after a change of the course; None for no total."""
+
+    student: str
+    before: float | None
+    after: float | None
+    why: str
+
+
+def change_course(
+    out: Path, course: Course, slip_days_used: dict[str, int], *, dry_run: bool, why: str = ""
+) -> tuple[TotalChange, ...]:
+    """Makes *course* the one whose policies count for the results in *out*; returns whose totals
+    change. With *dry_run*, nothing is stored."""
+    with Gradebook.open(out) as book:
+        graded = source_of(book)
+        policy: CoursePolicy | None = None
+        if graded.exam in course.sets:
+            policy = CoursePolicy(
+                course=course,
+                set_id=graded.exam,
+                slip_days_used=slip_days_used,
+                times=book.times(),
+            )
+        before = {row.student.id: row for row in rows_of(book, graded)}
+        after = {row.student.id: row for row in rows_of(book, graded, policy)}
+        if not dry_run:
+            with exclusive_lock(out):
+                store_course(book, course, slip_days_used, why=why)
+                file_counting_grades(book, policy_of(book, graded.exam), graded.students)
+    changes = (_change(row, after[id_]) for id_, row in sorted(before.items()))
+    return tuple(one for one in changes if one is not None)
+
+
+def _change(before: Row, after: Row) -> TotalChange | None:
+    was = before.deduction.why if before.deduction else ""
+    now = after.deduction.why if after.deduction else ""
+    if before.total == after.total and was == now:
+        return None
+    why = now or " ".join(after.policy_notes) or ("The deduction no longer applies." if was else "")
+    return TotalChange(student=after.student.id, before=before.total, after=after.total, why=why)
+
+
+def slip_days_of(out: Path, course: Course, file: Path) -> dict[str, int]:
+    """Returns `slip_days_used` for the set of the results in *out*."""
+    with Gradebook.open(out) as book:
+        set_id = source_of(book).exam
+    return slip_days_used(course, file, set_id)
+
+
+def slip_days_used(course: Course, file: Path, set_id: str) -> dict[str, int]:
+    """Returns how many slip days each student used in sets of the course that are due before
+    *set_id*, from their results folders.
+
+    A set without results has used none. Raises GraderError if a results folder can't be read.
+    """
+    found: Counter[str] = Counter()
+    if not course.slip_days:
+        return {}
+    for id_ in _sets_before(course, set_id):
+        folder = course.sets[id_].results
+        if folder is None or not (file.parent / folder).is_dir():
+            continue
+        try:
+            with Gradebook.open(file.parent / folder) as book:
+                for row in rows_of(book, source_of(book)):
+                    if row.deduction is not None:
+                        found[row.student.id] += row.deduction.slip_days
+        except GraderError as error:
+            raise type(error)(
+                f"the slip days of the set '{id_}' are unknown: {error.what}",
+                where=error.where,
+                fix=error.fix,
+            ) from error
+    return {student: days for student, days in found.items() if days}
+
+
+def _sets_before(course: Course, set_id: str) -> list[str]:
+    """Returns the sets that are due before *set_id*, in the order of their due dates."""
+    plain = replace(course, grants=())
+    due = {id_: rules_for(plain, id_, Student(id="")).due for id_ in course.sets}
+    dates = {id_: instant for id_, instant in due.items() if instant is not None}
+    if set_id not in dates:
+        return []
+    order = sorted(dates, key=dates.__getitem__)
+    return order[: order.index(set_id)]

@@ -1,0 +1,78 @@
+"""Lists when submissions were handed in, and what lateness costs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from grader.course.times import duration_text, local_text
+from grader.errors import SetupError
+from grader.gradebook import Gradebook
+from grader.grading.course_policy import CoursePolicy, policy_of
+from grader.grading.sources import rows_of, source_of
+from grader.model import Submission
+from grader.model.result import Row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LateLine:
+    """One student's submission that counts."""
+
+    student: str
+    received: str | None
+    """In the course's time zone; None if no trusted time is known."""
+    source: str
+    """Where the time comes from; empty if unknown."""
+    late: bool
+    late_by: str
+    slip_days: int
+    raw: float | None
+    deduction: float
+    total: float | None
+    why: str
+
+    def to_json(self) -> dict[str, object]:
+        """Returns the line as JSON data."""
+        return asdict(self)
+
+
+def list_lateness(out: Path) -> tuple[LateLine, ...]:
+    """Returns a line for every student with a grade, sorted by student.
+
+    Raises SetupError if the results in *out* have no course.
+    """
+    with Gradebook.open(out) as book:
+        graded = source_of(book)
+        policy = policy_of(book, graded.exam)
+        if policy is None:
+            raise SetupError(
+                "these results have no course with dates for their set",
+                where=str(out),
+                fix="add one with `grader score RESULTS --course FILE`",
+            )
+        files = {(one.student, one.sha256): one for one in book.submissions()}
+        lines = [_line(policy, row, files) for row in rows_of(book, graded) if row.grade]
+    return tuple(sorted(lines, key=lambda one: one.student))
+
+
+def _line(policy: CoursePolicy, row: Row, files: dict[tuple[str, str], Submission]) -> LateLine:
+    sha256 = (row.grade.submission_sha256 if row.grade else None) or ""
+    submission = files.get((row.student.id, sha256))
+    attempts = policy.attempts_of([submission], {}) if submission else ()
+    received = policy.rules_of(row.student).received or (attempts[0].received if attempts else None)
+    source = attempts[0].source if attempts else None
+    taken = row.deduction
+    seconds = taken.late_seconds if taken else 0.0
+    return LateLine(
+        student=row.student.id,
+        received=local_text(received, policy.zone) if received else None,
+        source=source.value if source else ("staff" if received else ""),
+        late=seconds > 0,
+        late_by=duration_text(timedelta(seconds=seconds)) if seconds else "",
+        slip_days=taken.slip_days if taken else 0,
+        raw=row.total if row.raw_score is None else row.raw_score,
+        deduction=taken.points if taken else 0.0,
+        total=row.total,
+        why=taken.why if taken else "",
+    )

@@ -1,0 +1,213 @@
+"""A course: the dates and policies of its sets, its people, and exceptions for students."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import ClassVar, Literal
+
+from grader.model.spec import STRICT, Share
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatePolicy:
+    """What a late submission costs."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
+    accept: bool = True
+    """Whether late submissions count at all."""
+    grace: str = "0 min"
+    """How late a submission may be without a deduction, such as `15 min`."""
+    deduct: Share = 0.0
+    """The deduction for each started period, as a share."""
+    per: Literal["day", "hour"] = "day"
+    """The period: a day or an hour."""
+    of: Literal["maximum", "score"] = "maximum"
+    """What the shares refer to: the maximum points, or the points that the student earned."""
+    cap: Share = 1.0
+    """The largest deduction, as a share."""
+    floor: Share = 0.0
+    """The share of the maximum points below which a deduction doesn't take a total."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptPolicy:
+    """Which of a student's attempts count, and what further attempts cost."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
+    count: Literal["newest", "in-time", "best", "mean"] = "newest"
+    """`newest`; `in-time` (the newest that is not late, or else the newest); `best`, after
+    deductions; or `mean` of all."""
+    limit: int | None = None
+    """How many attempts count, the first ones; no limit if omitted."""
+    deduct: Share = 0.0
+    """The deduction for each attempt after the first, as a share of the maximum points."""
+    cap: Share = 1.0
+    """The largest deduction for attempts, as a share of the maximum points."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CourseSet:
+    """The dates and policies of one set of the course."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
+    opens: str | None = None
+    """When students get it, such as `2026-10-05 09:00`, in the course's time zone."""
+    due: str | None = None
+    """When it is due; a date alone means the end of that day."""
+    closes: str | None = None
+    """After this, submissions don't count."""
+    minutes: float | None = None
+    """For a timed set: minutes from when the student got it."""
+    late: LatePolicy | None = None
+    """The late policy of this set; the course's if omitted."""
+    attempts: AttemptPolicy | None = None
+    """The policy for attempts of this set; the course's if omitted."""
+    slip_days: int | None = None
+    """How many slip days this set may use; all that are left if omitted."""
+    feedback: str | None = None
+    """When students may see accepted answers and worked solutions."""
+    results: str | None = None
+    """The results folder, relative to the course file; needed for slip days."""
+
+
+class Role(StrEnum):
+    """What a member of the staff may do."""
+
+    INSTRUCTOR = "instructor"
+    """Everything."""
+    GRADER = "grader"
+    """Grade, comment, and answer regrade requests."""
+    OBSERVER = "observer"
+    """Read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StaffMember:
+    """A member of the staff."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
+    name: str = ""
+    role: Role = Role.GRADER
+    sections: tuple[str, ...] = ()
+    """The sections that the person grades; all if empty."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """An exception for one student or one section."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
+    why: str
+    """The reason."""
+    by: str
+    """Who granted it."""
+    student: str | None = None
+    section: str | None = None
+    set: str | None = None
+    """The set; all sets if omitted."""
+    until: str | None = None
+    """A later due date."""
+    time: float | None = None
+    """For a timed set: the factor on its minutes, such as 1.5."""
+    attempts: int | None = None
+    """Another limit on attempts."""
+    exempt: bool = False
+    """Whether the set doesn't count for the student."""
+    received: str | None = None
+    """When the student handed it in, according to the staff."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """The content of `course.yaml`."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
+    id: str
+    title: str = ""
+    time_zone: str = "UTC"
+    """A name of the IANA database, such as `America/New_York`."""
+    anonymous: bool = False
+    """Whether answers are graded without names."""
+    file_dates: bool = False
+    """Whether a file's date counts as the time of its submission. Students can set that date."""
+    slip_days: int = 0
+    """How many days in the whole course a student may be late without a deduction."""
+    late: LatePolicy = field(default_factory=LatePolicy)
+    attempts: AttemptPolicy = field(default_factory=AttemptPolicy)
+    sections: tuple[str, ...] = ()
+    staff: Mapping[str, StaffMember] = field(default_factory=dict)
+    sets: Mapping[str, CourseSet] = field(default_factory=dict)
+    grants: tuple[Grant, ...] = ()
+
+
+class TimeSource(StrEnum):
+    """Where the time of a submission comes from."""
+
+    FORGE = "forge"
+    """The push, as the forge recorded it."""
+    PLATFORM = "platform"
+    """The platform's download."""
+    RECEIPT = "receipt"
+    STAFF = "staff"
+    """The word of a member of the staff."""
+    FILE = "file"
+    """The file's date, which a student can set."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandedIn:
+    """When a file was handed in, according to somebody whom its student can't influence."""
+
+    student: str
+    source: TimeSource
+    sha256: str = ""
+    """SHA-256 of the file; if empty, every file of the student that has no time of its own."""
+    received: str | None = None
+    """ISO 8601, UTC; None if only *started* is known."""
+    by: str = ""
+    """The member of the staff who handed it in for the student; empty if the student did."""
+    started: str | None = None
+    """For a timed set: when the student got it, ISO 8601, UTC."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """The dates and policies that apply to one student in one set. Times are in UTC."""
+
+    opens: datetime | None = None
+    due: datetime | None = None
+    closes: datetime | None = None
+    minutes: float | None = None
+    late: LatePolicy = field(default_factory=LatePolicy)
+    attempts: AttemptPolicy = field(default_factory=AttemptPolicy)
+    slip_days: int = 0
+    """How many slip days the student may still use here."""
+    exempt: bool = False
+    received: datetime | None = None
+    """The time of submission that a member of the staff stated."""
+    notes: tuple[str, ...] = ()
+    """The exceptions that apply, a sentence each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deduction:
+    """What a policy takes from the total of an attempt."""
+
+    points: float
+    why: str
+    """The reason, one or more sentences."""
+    late_seconds: float = 0.0
+    """How long after the due date; 0 in time."""
+    slip_days: int = 0
+    """How many slip days it uses."""
+    counts: bool = True
+    """Whether the attempt counts at all."""

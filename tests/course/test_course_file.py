@@ -1,0 +1,183 @@
+"""`course.yaml`: what it may say, what is wrong with it and where, and how exceptions are added."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from grader.course import course_from_plain, course_to_plain, load_course, rules_for
+from grader.course.grants import add_grant
+from grader.course.times import TimeError, parse_time
+from grader.errors import SetupError, SpecErrors
+from grader.model import Student
+from grader.model.course import Grant
+
+COURSE = """\
+id: systems
+time_zone: America/New_York
+sections: [A, B]
+staff:
+  kim: {name: Kim Lee, role: instructor}
+late: {grace: 15 min, deduct: 10%}
+slip_days: 4
+sets:
+  midterm:   # the room is booked
+    opens: 2026-10-05 09:00
+    due: 2026-10-05 23:59
+    closes: 2026-10-08
+  quiz: {due: 2026-11-02, minutes: 60, slip_days: 0, attempts: {limit: 2}}
+grants:
+  - student: ada
+    set: midterm
+    until: 2026-10-07 23:59
+    why: illness   # certificate seen
+    by: kim
+"""
+NEW_YORK = ZoneInfo("America/New_York")
+
+
+@pytest.fixture
+def course_file(tmp_path):
+    def write(text=COURSE):
+        path = tmp_path / "course.yaml"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def errors_of(path):
+    with pytest.raises(SpecErrors) as caught:
+        load_course(path)
+    return str(caught.value)
+
+
+def test_an_extension_moves_the_closing_date_too(course_file):
+    course = load_course(course_file())
+    rules = rules_for(course, "midterm", Student(id="ada"))
+    assert rules.due == datetime(2026, 10, 8, 3, 59, 59, tzinfo=UTC)
+    assert rules.closes == datetime(2026, 10, 11, 3, 59, 59, tzinfo=UTC)
+    assert rules.notes == ("Extended to Oct 7, 2026, 23:59 EDT by kim.",)
+    usual = rules_for(course, "midterm", Student(id="bob"))
+    assert usual.due == datetime(2026, 10, 6, 3, 59, 59, tzinfo=UTC)
+    assert usual.notes == ()
+
+
+def test_of_several_exceptions_the_most_generous_counts_in_any_order(course_file):
+    more = """\
+  - {section: A, set: midterm, until: 2026-10-06, why: fire, by: kim}
+  - {section: A, time: 1.5, why: fire, by: kim}
+  - {student: ada, set: quiz, time: 2, attempts: 5, why: needs, by: kim}
+"""
+    course = load_course(course_file(COURSE + more))
+    ada = Student(id="ada", section="A")
+    assert rules_for(course, "midterm", ada).due == datetime(2026, 10, 8, 3, 59, 59, tzinfo=UTC)
+    quiz = rules_for(course, "quiz", ada)
+    assert (quiz.minutes, quiz.attempts.limit) == (120, 5)
+    bob = rules_for(course, "quiz", Student(id="bob", section="A"))
+    assert (bob.minutes, bob.attempts.limit) == (90, 2)
+
+
+def test_slip_days_of_a_set_are_at_most_those_of_the_course(course_file):
+    course = load_course(course_file())
+    assert rules_for(course, "midterm", Student(id="bob")).slip_days == 4
+    assert rules_for(course, "quiz", Student(id="bob")).slip_days == 0
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        ("time_zone: America/New_York", "time_zone: Atlantis", ":2:12: there is no time zone"),
+        ("due: 2026-10-05 23:59", "due: soon", ":11:10: due: 'soon' is not a time"),
+        ("due: 2026-10-05 23:59", "due: 2026-10-04", ":11:10: the set is due before it opens"),
+        ("closes: 2026-10-08", "closes: 2026-10-01", ":12:13: the set closes before it is due"),
+        ("grace: 15 min", "grace: a while", ":6:15: grace: 'a while' is not a duration"),
+        ("deduct: 10%", "deduct: 10%, accept: false", ":6:31: late submissions are not accepted"),
+        ("set: midterm", "set: midtrem", "the course has no set 'midtrem'"),
+        ("set: midterm", "set: midtrem", "did you mean 'midterm'?"),
+        ("    by: kim", "    by: kin", "did you mean 'kim'?"),
+        ("why: illness", "why: ''", "'why' is empty"),
+        ("until: 2026-10-07 23:59", "time: 1.5", "has no time limit to extend"),
+        ("    until: 2026-10-07 23:59\n", "", "this exception changes nothing"),
+        ("student: ada", "section: C", "the course has no section 'C'"),
+        ("limit: 2", "limit: 0", "at least one attempt must count"),
+        ("slip_days: 4", "slip_dais: 4", "did you mean 'slip_days'?"),
+        ("role: instructor", "role: boss", "'role' can't be the text 'boss'"),
+    ],
+)
+def test_an_error_says_what_where_and_what_to_do(course_file, right, wrong, said):
+    assert right in COURSE
+    assert said in errors_of(course_file(COURSE.replace(right, wrong)))
+
+
+def test_all_errors_are_listed_at_once(course_file):
+    text = COURSE.replace("Lee, role: instructor", "Lee, role: boss").replace("deduct: 10%", "a: 1")
+    said = errors_of(course_file(text))
+    assert "boss" in said
+    assert "unknown key 'a'" in said
+
+
+def test_the_clock_is_set_back_in_favor_of_the_student():
+    assert parse_time("2026-11-01 01:30", NEW_YORK).hour == 6
+    assert parse_time("2026-11-01 01:30", NEW_YORK, opening=True).hour == 5
+
+
+def test_a_time_that_does_not_exist_is_an_error():
+    with pytest.raises(TimeError, match="clocks in America/New_York skip 2026-03-08 02:30"):
+        parse_time("2026-03-08 02:30", NEW_YORK)
+
+
+def test_midnight_is_written_as_the_end_or_as_the_start_of_a_day():
+    end = parse_time("2026-10-05 24:00", NEW_YORK)
+    assert end == datetime(2026, 10, 6, 4, 0, tzinfo=UTC)
+    assert parse_time("2026-10-06 00:00:00", NEW_YORK) == end
+    assert parse_time("2026-10-05", NEW_YORK) == datetime(2026, 10, 6, 3, 59, 59, tzinfo=UTC)
+
+
+def test_a_course_survives_being_stored(course_file):
+    course = load_course(course_file())
+    assert course_from_plain(course_to_plain(course)) == course
+
+
+GRANT = Grant(student="bob", set="quiz", time=1.5, why='says "ok": yes', by="kim")
+
+
+def test_an_added_exception_leaves_the_rest_of_the_file_as_it_is(course_file):
+    path = course_file(COURSE.replace("staff:", "# people\nstaff:") + "\n# the end\n")
+    before = path.read_text()
+    course = add_grant(path, GRANT)
+    after = path.read_text()
+    assert course.grants[-1] == GRANT == load_course(path).grants[-1]
+    added = after.replace(before.rstrip().removesuffix("\n# the end").rstrip(), "", 1)
+    assert added.startswith("\n  - student: bob\n    set: quiz\n    time: 1.5\n")
+    for line in before.splitlines():
+        assert line in after.splitlines()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        COURSE[: COURSE.index("grants:")],
+        "grants:\n- {student: ada, set: quiz, time: 2, why: x, by: kim}\n"
+        + COURSE[: COURSE.index("grants:")],
+    ],
+)
+def test_an_exception_is_added_wherever_the_list_is(course_file, text):
+    path = course_file(text)
+    before = load_course(path)
+    assert add_grant(path, GRANT).grants == (*before.grants, GRANT)
+
+
+def test_an_exception_with_an_error_leaves_the_file_unchanged(course_file):
+    path = course_file()
+    with pytest.raises(SpecErrors, match="no set 'final'"):
+        add_grant(path, Grant(student="bob", set="final", time=1.5, why="x", by="kim"))
+    assert path.read_text() == COURSE
+
+
+def test_a_list_on_one_line_is_not_changed(course_file):
+    path = course_file(COURSE[: COURSE.index("grants:")] + "grants: []\n")
+    with pytest.raises(SetupError, match="can't add a line to this list"):
+        add_grant(path, GRANT)

@@ -1,0 +1,241 @@
+"""A course's policies on graded exams: deductions, attempts, extensions, slip days, exemptions."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.banks import a_bank, a_roster
+from tests.helpers.commands import ok, run
+
+HEAD = """\
+id: systems
+time_zone: Europe/Berlin
+staff: {kim: {role: instructor}}
+"""
+LATE = "late: {grace: 10 min, deduct: 25%}\n"
+DUE = "sets:\n  quiz: {due: 2026-10-05 23:59, closes: 2026-10-20}\n"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A release, and a submission with full points of each of two students."""
+    made = tmp_path_factory.mktemp("made")
+    a_bank(made / "bank")
+    ok(
+        "render", "quiz", "--roster", a_roster(made), "--out", made / "release",
+        "--bank", made / "bank",
+    )  # fmt: skip
+    for student in ("ada", "bo"):
+        path = made / "in" / student / "1.ipynb"
+        ok("solve", made / "release", "--student", student, "--out", path, "--bank", made / "bank")
+        os.utime(path, (1_700_000_001,) * 2)
+    return made
+
+
+@pytest.fixture
+def home(made: Path, tmp_path: Path) -> Path:
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+def hand_in(home: Path, student: str, name: str, *, wrong: bool = False) -> None:
+    """Adds an attempt, newer than those with smaller names; right, or *wrong* in every answer."""
+    data = json.loads((home / "in" / student / "1.ipynb").read_text())
+    path = home / "in" / student / f"{name}.ipynb"
+    added = "q1_share = 1e-30\nq1_bound = None" if wrong else f"attempt = {name}"
+    cell = next(c for c in reversed(data["cells"]) if c["cell_type"] == "code")
+    data["cells"].append({**cell, "id": f"added-{name}", "source": added, "metadata": {}})
+    path.write_text(json.dumps(data))
+    os.utime(path, (1_700_000_000 + int(name),) * 2)
+
+
+def graded(home: Path, course: str = HEAD + LATE + DUE, times: str = "", **more: object) -> str:
+    (home / "course.yaml").write_text(course)
+    given: list[object] = []
+    if times:
+        (home / "times.csv").write_text(times)
+        given = ["--times", home / "times.csv"]
+    result = ok(
+        "grade", home / "in", "--release", home / "release", "--out", home / "results",
+        "--bank", home / "bank", "--course", home / "course.yaml", *given,
+    )  # fmt: skip
+    return result.stdout
+
+
+def grade_of(home: Path, student: str = "ada") -> dict:  # type: ignore[type-arg]
+    return json.loads((home / "results" / "grades" / f"{student}.json").read_text())
+
+
+def line_of(home: Path, student: str) -> dict[str, str]:
+    with (home / "results" / "grades.csv").open() as file:
+        return next(line for line in csv.DictReader(file) if line["student"] == student)
+
+
+def page_of(home: Path, student: str = "ada") -> str:
+    return (home / "results" / "feedback" / f"{student}.html").read_text()
+
+
+def score_of(home: Path, student: str = "ada") -> float:
+    return grade_of(home, student)["score"] / grade_of(home, student)["max_score"]
+
+
+TWO_DAYS_LATE = "student,received\nada,2026-10-07 12:00\nbo,2026-10-05 12:00\n"
+
+
+def test_a_late_submission_shows_points_deduction_and_reason_everywhere(home: Path) -> None:
+    graded(home, times=TWO_DAYS_LATE)
+    ada, bo = grade_of(home), grade_of(home, "bo")
+    assert score_of(home) == pytest.approx(0.5)
+    assert ada["raw_score"] == ada["max_score"]
+    assert ada["deduction"]["slip_days"] == 0
+    assert "1 day 12 h after the due date" in ada["deduction"]["why"]
+    assert score_of(home, "bo") == 1
+    assert "deduction" not in bo
+    one, two = line_of(home, "ada"), line_of(home, "bo")
+    assert float(one["total"]) + float(one["deduction"]) == float(one["raw"])
+    assert two["deduction"] == ""
+    assert "are deducted. Handed in Oct 7, 2026, 12:00 CEST" in page_of(home)
+    assert "deducted" not in page_of(home, "bo")
+
+
+def test_a_deduction_goes_when_its_reason_goes(home: Path) -> None:
+    graded(home, times=TWO_DAYS_LATE)
+    evidence = sorted((home / "results" / "evidence").rglob("*"))
+    ok(
+        "course", "grant", "ada", "--set", "quiz", "--until", "2026-10-07 23:59",
+        "--why", "illness", "--by", "kim", "--course", home / "course.yaml",
+    )  # fmt: skip
+    preview = ok(
+        "score", home / "results", "--course", home / "course.yaml", "--dry-run", "--json",
+        "--bank", home / "bank",
+    )  # fmt: skip
+    [change] = json.loads(preview.stdout)["changes"]
+    assert (change["student"], change["after"]) == ("ada", 2 * change["before"])
+    assert score_of(home) == 0.5, "a preview changes nothing"
+    ok("score", home / "results", "--course", home / "course.yaml", "--bank", home / "bank")
+    assert score_of(home) == 1
+    assert "deducted" not in page_of(home)
+    assert "Extended to Oct 7, 2026, 23:59 CEST by kim." in page_of(home)
+    assert "illness" not in page_of(home)
+    assert sorted((home / "results" / "evidence").rglob("*")) == evidence, "nothing was executed"
+
+
+def test_without_a_trusted_time_nothing_is_deducted_and_the_command_says_so(home: Path) -> None:
+    graded(home)  # the files are years older than the due date, and could as well be newer
+    lines = json.loads(ok("course", "late", home / "results", "--json").stdout)
+    assert [one["received"] for one in lines] == [None, None]
+    assert score_of(home) == 1
+
+
+def test_the_date_of_a_file_counts_only_if_the_course_says_so(home: Path) -> None:
+    os.utime(home / "in" / "ada" / "1.ipynb", (1_791_280_000,) * 2)  # Oct 6, 2026
+    graded(home)
+    assert score_of(home) == 1
+    graded(home, HEAD + "file_dates: true\n" + LATE + DUE)
+    assert score_of(home) == pytest.approx(0.75)
+
+
+ATTEMPTS = "student,file,received\nada,1.ipynb,2026-10-05 12:00\nada,2.ipynb,{second}\n"
+
+
+def attempts(policy: str) -> str:
+    return HEAD + LATE + f"attempts: {policy}\n" + DUE
+
+
+def test_the_newest_or_the_best_attempt_counts_as_the_policy_says(home: Path) -> None:
+    hand_in(home, "ada", "2", wrong=True)
+    times = ATTEMPTS.format(second="2026-10-05 13:00")
+    graded(home, attempts("{count: newest}"), times)
+    assert score_of(home) == 0
+    graded(home, attempts("{count: best}"), times)
+    assert score_of(home) == 1
+    first = grade_of(home)["submission_sha256"]
+    graded(home, attempts("{count: mean}"), times)
+    assert score_of(home) == pytest.approx(0.5)
+    assert "Mean of 2 attempts" in page_of(home)
+    graded(home, attempts("{count: newest, limit: 1}"), times)
+    assert (score_of(home), grade_of(home)["submission_sha256"]) == (1, first)
+
+
+def test_of_a_late_file_and_one_in_time_the_policy_decides(home: Path) -> None:
+    hand_in(home, "ada", "2")
+    times = ATTEMPTS.format(second="2026-10-06 12:00")
+    graded(home, attempts("{count: newest}"), times)
+    assert score_of(home) == pytest.approx(0.75)
+    graded(home, attempts("{count: in-time}"), times)
+    assert score_of(home) == 1
+
+
+def test_trusted_times_decide_which_file_is_the_newest(home: Path) -> None:
+    hand_in(home, "ada", "2", wrong=True)
+    graded(home, times=ATTEMPTS.format(second="2026-10-05 11:00"))
+    assert score_of(home) == 1
+
+
+def test_a_second_run_changes_nothing(home: Path) -> None:
+    hand_in(home, "ada", "2", wrong=True)
+    times = ATTEMPTS.format(second="2026-10-05 13:00")
+    graded(home, attempts("{count: best}"), times)
+    before = grade_of(home)
+    said = graded(home, attempts("{count: best}"), times)
+    assert grade_of(home) == before
+    assert "2 graded" in said
+
+
+def test_a_regrade_scores_every_attempt_and_chooses_again(home: Path) -> None:
+    hand_in(home, "ada", "2", wrong=True)
+    times = ATTEMPTS.format(second="2026-10-05 13:00")
+    graded(home, attempts("{count: best}"), times)
+    ok("score", home / "results", "--bank", home / "bank")
+    assert score_of(home) == 1
+
+
+def test_slip_days_are_shared_by_the_sets_of_the_course(home: Path) -> None:
+    sets = "slip_days: 2\nsets:\n  first: {due: 2026-09-01, results: first}\n" + DUE[6:]
+    graded(home, HEAD + LATE + sets, TWO_DAYS_LATE)
+    assert score_of(home) == 1
+    assert grade_of(home)["deduction"]["slip_days"] == 2
+    (home / "results").rename(home / "used")
+    # As if the same students had used their days in a set that is due before.
+    earlier = HEAD + LATE + "slip_days: 2\nsets:\n  before: {due: 2026-09-01, results: used}\n"
+    graded(home, earlier + DUE[6:], TWO_DAYS_LATE)
+    assert score_of(home) == pytest.approx(0.5)
+
+
+def test_an_exempt_student_has_no_total(home: Path) -> None:
+    grants = "grants:\n- {student: ada, set: quiz, exempt: true, why: transfer, by: kim}\n"
+    graded(home, HEAD + LATE + DUE + grants)
+    ada, bo = line_of(home, "ada"), line_of(home, "bo")
+    assert (ada["total"], ada["standing"], bo["total"] != "") == ("", "exempt", True)
+    assert "You are exempt" in page_of(home)
+
+
+def test_solutions_appear_when_the_course_says(home: Path) -> None:
+    graded(home, HEAD + "sets:\n  quiz: {feedback: 2999-01-01}\n")
+    hidden = page_of(home)
+    graded(home, HEAD + "sets:\n  quiz: {feedback: 2020-01-01}\n")
+    assert "Worked solution" in page_of(home)
+    assert "Worked solution" not in hidden
+
+
+def test_a_wrong_table_of_times_names_its_line(home: Path) -> None:
+    for times, said in [
+        ("student,when\n", "times.csv:1: unknown column 'when'"),
+        ("student,received\nada,soon\n", "times.csv:2: 'soon' is not a time"),
+        ("student,received\neve,2026-10-05\n", "times.csv:2: there is no student 'eve'"),
+        ("student,received,source\nada,2026-10-05,post\n", "times.csv:2: unknown source 'post'"),
+        ("student,file,received\nada,9.ipynb,2026-10-05\n", "'ada' has no file called '9.ipynb'"),
+    ]:
+        (home / "times.csv").write_text(times)
+        (home / "course.yaml").write_text(HEAD + DUE)
+        result = run(
+            "grade", home / "in", "--release", home / "release", "--out", home / "results",
+            "--bank", home / "bank", "--course", home, "--times", home / "times.csv",
+        )  # fmt: skip
+        assert said in str(result.exception or result.stderr)
