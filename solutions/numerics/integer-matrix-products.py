@@ -89,67 +89,110 @@ def symmetric_product_wrong_rounds_weights(w, x, w_scale, x_scale):
     return products, (values * x_scale).astype(np.float32)
 
 
-def affine_product(raw, w, x, w_zero, x_zero):
-    columns = x.sum(axis=0, dtype=np.int32)
-    rows = w.sum(axis=1, dtype=np.int32)
-    constant = w.shape[1] * w_zero * x_zero
-    return raw - w_zero * columns[None, :] - x_zero * rows[:, None] + np.int32(constant)
+class affine_product:
+    @staticmethod
+    def ahead(w, w_zero, x_zero):
+        rows = w.sum(axis=1, dtype=np.int32)
+        return w.shape[1] * w_zero * x_zero - x_zero * rows
+
+    @staticmethod
+    def finish(raw, x, w_zero, offsets):
+        columns = x.sum(axis=0, dtype=np.int32)
+        return raw - w_zero * columns[None, :] + offsets[:, None]
 
 
-def affine_product_right_by_subtraction(raw, w, x, w_zero, x_zero):
-    """Finds the bias with a second product, which a student need not do."""
+class affine_product_right_with_differences:
+    """Subtracts the zero point of the weights first: no separate term for both."""
+
+    @staticmethod
+    def ahead(w, w_zero, x_zero):
+        return [-x_zero * sum(int(code) - w_zero for code in row) for row in w]
+
+    @staticmethod
+    def finish(raw, x, w_zero, offsets):
+        ones = np.full((raw.shape[0], x.shape[0]), w_zero, dtype=np.int64)
+        return raw - ones @ x.astype(np.int64) + np.reshape(offsets, (-1, 1))
+
+
+def affine_product_expected(w, x, w_zero, x_zero, bias):
     wide_w, wide_x = w.astype(np.int64), x.astype(np.int64)
-    bias = raw - wide_w @ wide_x
-    return ((wide_w - w_zero) @ (wide_x - x_zero) + bias).astype(np.int32)
+    samples = np.full((w.shape[1], 1), -x_zero)  # an input of zeros only leaves this part
+    ahead = (wide_w - w_zero) @ samples
+    result = (wide_w - w_zero) @ (wide_x - x_zero) + bias[:, None]
+    return {"ahead": ahead[:, 0], "result": result}
 
 
 def affine_product_cases(rng, given):
     def made(outputs, inner, samples, w_zero, x_zero):
-        w = rng.integers(-128, 128, (outputs, inner)).astype(np.int8)
-        x = rng.integers(0, 256, (inner, samples)).astype(np.uint8)
-        bias = rng.integers(-5000, 5000, outputs)
-        raw = (w.astype(np.int64) @ x.astype(np.int64) + bias[:, None]).astype(np.int32)
-        return {"raw": raw, "w": w, "x": x, "w_zero": w_zero, "x_zero": x_zero}
+        return {
+            "w": rng.integers(-128, 128, (outputs, inner)).astype(np.int8),
+            "x": rng.integers(0, 256, (inner, samples)).astype(np.uint8),
+            "w_zero": w_zero,
+            "x_zero": x_zero,
+            "bias": rng.integers(-5000, 5000, outputs).astype(np.int32),
+        }
 
     def zero():
         return int(rng.integers(3, 20))
 
+    def middle():
+        return int(rng.integers(90, 150))
+
     yield "zero point of the inputs", made(1, 1, 1, 0, 77)
-    yield "zero point of the inputs", made(4, 40, 4, 0, int(rng.integers(90, 150)))
-    yield "zero point of the inputs", made(3, 300, 5, 0, int(rng.integers(90, 150)))
+    yield "zero point of the inputs", made(4, 40, 4, 0, middle())
+    yield "zero point of the inputs", made(3, 300, 5, 0, middle())
     yield "zero point of the weights", made(4, 40, 4, -zero(), 0)
     yield "zero point of the weights", made(6, 300, 2, zero(), 0)
-    yield "both", made(5, 5, 5, zero(), int(rng.integers(90, 150)))
+    yield "both", made(5, 5, 5, zero(), middle())
     for _ in range(3):
         outputs, inner, samples = (int(n) for n in rng.integers(3, 60, 3))
-        yield "both", made(outputs, 10 * inner, samples, -zero(), int(rng.integers(90, 150)))
+        yield "both", made(outputs, 10 * inner, samples, -zero(), middle())
 
 
-def affine_product_wrong_no_cross_terms(raw, w, x, w_zero, x_zero):
-    return raw + np.int32(w.shape[1] * w_zero * x_zero)
+class affine_product_wrong_no_cross_terms(affine_product):
+    @staticmethod
+    def ahead(w, w_zero, x_zero):
+        return np.full(len(w), w.shape[1] * w_zero * x_zero)
+
+    @staticmethod
+    def finish(raw, x, w_zero, offsets):
+        return raw + offsets[:, None]
 
 
-def affine_product_wrong_length_forgotten(raw, w, x, w_zero, x_zero):
-    return affine_product(raw, w, x, w_zero, x_zero) - np.int32((w.shape[1] - 1) * w_zero * x_zero)
+class affine_product_wrong_length_forgotten(affine_product):
+    @staticmethod
+    def ahead(w, w_zero, x_zero):
+        return w_zero * x_zero - x_zero * w.sum(axis=1, dtype=np.int32)
 
 
-def affine_product_wrong_zero_points_swapped(raw, w, x, w_zero, x_zero):
-    return affine_product(raw, w, x, x_zero, w_zero)
+class affine_product_wrong_zero_points_swapped(affine_product):
+    @staticmethod
+    def ahead(w, w_zero, x_zero):
+        return w.shape[1] * w_zero * x_zero - w_zero * w.sum(axis=1, dtype=np.int32)
 
 
-def affine_product_wrong_bias_lost(raw, w, x, w_zero, x_zero):
-    return ((w.astype(np.int32) - w_zero) @ (x.astype(np.int32) - x_zero)).astype(np.int32)
+class affine_product_wrong_constant_subtracted(affine_product):
+    @staticmethod
+    def ahead(w, w_zero, x_zero):
+        return -w.shape[1] * w_zero * x_zero - x_zero * w.sum(axis=1, dtype=np.int32)
 
 
-def affine_product_wrong_sums_in_eight_bits(raw, w, x, w_zero, x_zero):
-    columns = x.sum(axis=0, dtype=np.uint8).astype(np.int32)
-    rows = w.sum(axis=1, dtype=np.int8).astype(np.int32)
-    constant = w.shape[1] * w_zero * x_zero
-    return raw - w_zero * columns[None, :] - x_zero * rows[:, None] + np.int32(constant)
+class affine_product_wrong_sums_in_eight_bits(affine_product):
+    @staticmethod
+    def ahead(w, w_zero, x_zero):
+        rows = w.sum(axis=1, dtype=np.int8).astype(np.int32)
+        return w.shape[1] * w_zero * x_zero - x_zero * rows
+
+    @staticmethod
+    def finish(raw, x, w_zero, offsets):
+        columns = x.sum(axis=0, dtype=np.uint8).astype(np.int32)
+        return raw - w_zero * columns[None, :] + offsets[:, None]
 
 
-def affine_product_wrong_constant_subtracted(raw, w, x, w_zero, x_zero):
-    return affine_product(raw, w, x, w_zero, x_zero) - np.int32(2 * w.shape[1] * w_zero * x_zero)
+class affine_product_wrong_sum_of_all_inputs(affine_product):
+    @staticmethod
+    def finish(raw, x, w_zero, offsets):
+        return raw - w_zero * int(x.sum(dtype=np.int64)) + offsets[:, None]
 
 
 def solve(given):
@@ -178,7 +221,10 @@ def solve(given):
     return {
         "longest": count,
         "by_hand": given["scale_w"] * given["scale_x"] * by_vectors(given),
-        "ahead": ["both", *{"weights": ["rows"], "index": ["columns"]}.get(fixed(given), [])],
+        "ahead": [
+            "both",
+            *{"cached keys": ["rows"], "all documents": ["columns"]}.get(fixed(given), []),
+        ],
         "steps": steps,
         "finer": errors[0] / errors[1],
     }
@@ -205,4 +251,6 @@ def by_vectors(given):
 
 def fixed(given):
     """What the situation holds fixed."""
-    return next((word for word in ("weights", "index") if word in given["situation"]), None)
+    return next(
+        (word for word in ("cached keys", "all documents") if word in given["situation"]), None
+    )

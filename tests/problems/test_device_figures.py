@@ -76,7 +76,8 @@ def test_an_affine_product_of_three_weights() -> None:
     w = np.array([[10, -20, 30]], dtype=np.int8)
     x = np.array([[100], [50], [200]], dtype=np.uint8)
     raw = w.astype(np.int32) @ x.astype(np.int32)
-    assert module.affine_product(raw, w, x, 5, 64).tolist() == [[3930]]
+    product = module.affine_product
+    assert product.finish(raw, x, 5, product.ahead(w, 5, 64)).tolist() == [[3930]]
 
 
 @pytest.mark.parametrize(
