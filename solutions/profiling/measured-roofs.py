@@ -39,9 +39,7 @@ def solve(given):
     times["instructions"] = time_of(done, peak)
     now = max(times.values())
     (change,) = [
-        name
-        for name in times
-        if max((times | {name: times[name] / 2}).values()) < now / 1.01
+        name for name in times if max((times | {name: times[name] / 2}).values()) < now / 1.01
     ]
     return {
         "roofs": [[peak / 1e12], [bandwidth / 1e12]],
