@@ -202,7 +202,9 @@ def gradient_is_right_wrong_shapes_flattened(f, x, gradient):
 
 def gradient_is_right_wrong_relative_to_the_norm(f, x, gradient):
     """Accepts a difference of 1% of the largest derivative."""
-    return _checked(f, x, gradient, lambda i: _central(f, x, i, 1e-4), 1e-2 * np.abs(gradient).max())
+    return _checked(
+        f, x, gradient, lambda i: _central(f, x, i, 1e-4), 1e-2 * np.abs(gradient).max()
+    )
 
 
 def gradient_is_right_wrong_changes_x(f, x, gradient):
