@@ -92,7 +92,7 @@ class galore_adam_right_by_torch_adam:
 
 
 def galore_adam_cases(rng, given):
-    def case(shape, rank, period, steps, rate=0.1, betas=(0.9, 0.999), eps=1e-8):
+    def case(shape, rank, period, steps, rate=0.1, betas=(0.9, 0.999), eps=1e-8, memory=False):
         m, n = shape
         gradients = []
         for _ in range(steps):
@@ -109,6 +109,7 @@ def galore_adam_cases(rng, given):
             "rate": rate,
             "betas": list(betas),
             "eps": eps,
+            "memory": memory,
         }
 
     yield "one_period", case((4, 7), 2, 10, 1)
@@ -122,6 +123,8 @@ def galore_adam_cases(rng, given):
     yield "tall", case((8, 4), 2, 10, 4)
     yield "tall", case((9, 5), 3, 2, 6, rate=0.02)
     yield "tall", case((7, 3), 1, 3, 7, betas=(0.7, 0.9), eps=1e-4)
+    yield "memory", case((12, 16), 2, 3, 4, memory=True)
+    yield "memory", case((18, 10), 1, 2, 3, memory=True)
 
 
 class galore_adam_wrong_rows_always(galore_adam):
@@ -203,6 +206,15 @@ class galore_adam_wrong_smallest_directions(galore_adam):
     def _directions(self, gradient):
         vectors = torch.linalg.svd(gradient, full_matrices=False)[0].flip(1)[:, : self.rank]
         return vectors * vectors.gather(0, vectors.abs().argmax(0, keepdim=True)).sign()
+
+
+class galore_adam_wrong_keeps_all_vectors(galore_adam):
+    """Keeps a view of all singular vectors."""
+
+    def _directions(self, gradient):
+        vectors = torch.linalg.svd(gradient)[0]
+        vectors *= vectors.gather(0, vectors.abs().argmax(0, keepdim=True)).sign()
+        return vectors[:, : self.rank]
 
 
 class galore_adam_wrong_no_bias_correction(galore_adam):

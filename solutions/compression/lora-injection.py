@@ -87,7 +87,7 @@ def add_lora_right_by_children(model, targets, rank, alpha):
 
 
 def add_lora_cases(rng, given):
-    def case(sizes, targets, rank=2, alpha=8, bias=True, double=False):
+    def case(sizes, targets, rank=2, alpha=8, bias=True, double=False, load=False):
         return {
             "tokens": torch.tensor(rng.integers(0, 7, size=(2, 4))),
             "sizes": list(sizes),
@@ -97,20 +97,22 @@ def add_lora_cases(rng, given):
             "rank": rank,
             "alpha": alpha,
             "seed": int(rng.integers(1 << 30)),
+            "load": load,
         }
 
-    yield "attention", case((6, 8, 2), ["q_proj", "v_proj"])
-    yield "attention", case((6, 8, 2), ["q_proj", "v_proj"], bias=False)
-    yield "attention", case((6, 10, 3), ["k_proj", "q_proj", "v_proj"], rank=3, alpha=4)
-    yield "attention", case((8, 6, 1), ["k_proj"], rank=4, alpha=2)
+    yield "adapters", case((6, 8, 2), ["q_proj", "v_proj"])
+    yield "adapters", case((6, 8, 2), ["q_proj", "v_proj"], bias=False)
+    yield "adapters", case((6, 10, 3), ["k_proj", "q_proj", "v_proj"], rank=3, alpha=4)
+    yield "adapters", case((6, 8, 2), ["v_proj"], rank=5, alpha=1, bias=False, double=True)
+    yield "adapters", case((4, 6, 2), ["nothing"], bias=False)
     yield "nested", case((6, 8, 2), ["0"])
-    yield "nested", case((6, 9, 2), ["v_proj", "2"], rank=3)
+    yield "nested", case((6, 9, 2), ["v_proj", "2"], rank=3, double=True)
     yield "nested", case((6, 8, 2), ["1", "norm", "embed", "head", "k_proj"])
     yield "nested", case((6, 8, 1), ["pre_q_proj"], rank=1, alpha=3)
-    yield "settings", case((6, 8, 2), ["q_proj", "0"], double=True)
-    yield "settings", case((6, 8, 2), ["v_proj"], rank=5, alpha=1, bias=False, double=True)
-    yield "settings", case((4, 4, 2), ["q_proj", "k_proj", "v_proj", "0", "2"], rank=1, alpha=16)
-    yield "settings", case((4, 6, 2), ["nothing"], bias=False)
+    yield "checkpoint", case((8, 6, 1), ["k_proj"], rank=4, alpha=2, load=True)
+    yield "checkpoint", case((6, 8, 2), ["q_proj", "0"], double=True, load=True)
+    names = ["q_proj", "k_proj", "v_proj", "0", "2"]
+    yield "checkpoint", case((4, 4, 2), names, rank=1, alpha=16, bias=False, load=True)
 
 
 def _with(make, targets_match=None):

@@ -99,3 +99,14 @@ def test_limits_of_fp16() -> None:
     assert module.threshold(lambda a: a) == pytest.approx(65520)
     assert module.outcome(module.half(6e-8)) == "finite"
     assert module.outcome(module.half(1e-8)) == "zero"
+
+
+@pytest.mark.parametrize(
+    ("rounding", "step", "error"),
+    [(2.220446e-16, 6.0554545e-06, 3.6668529e-11), (1.1920929e-07, 0.0049215666, 2.4221818e-05)],
+)
+def test_best_step_of_a_central_difference(rounding: float, step: float, error: float) -> None:
+    least = solution("foundations/gradient-check").least
+    found = least(lambda h: h**2 / 2 + rounding / h)
+    assert found[0] == pytest.approx(step, rel=1e-4)
+    assert found[1] == pytest.approx(1.5 * error)
