@@ -35,6 +35,7 @@ def solve(given):
 
 def integer_product(x, w):
     """The product of the last rows, in 8 bits with one step for each tensor."""
+    x, w = np.asarray(x), np.asarray(w)
     steps = [np.abs(each).max() / 127 for each in (x, w)]
     whole = [
         np.rint(each / step).astype(np.int64) for each, step in zip((x, w), steps, strict=True)

@@ -214,10 +214,11 @@ def rounded(given):
     x, w, v = (each.float() for each in numbers())
     c = torch.tensor(0.7)
     fma = (x.double() * w.double() + v.double()).float()  # rounded once
+    once = x @ w
     narrow = torch.bfloat16
     pairs = {
         "harmless": [
-            (x @ w + torch.relu(x @ w), (lambda t: t + torch.relu(t))(x @ w)),
+            (x @ w + torch.relu(x @ w), once + torch.relu(once)),
             (x.T.T @ w, x @ w),
             (x @ w, x @ w),
         ][given["r1"] - 1],

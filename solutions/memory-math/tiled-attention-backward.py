@@ -49,7 +49,7 @@ def attention_backward_right_small_tiles(q, k, v, output, logs, gradient, tile, 
 
 def attention_backward_right_autograd(q, k, v, output, logs, gradient, tile, causal=False):
     """Autograd of one row of scores at a time."""
-    heads, tokens, size = q.shape
+    tokens, size = q.shape[1:]
     kk, vv = k.clone().requires_grad_(), v.clone().requires_grad_()
     dq = torch.zeros_like(q)
     for i in range(tokens):
@@ -208,7 +208,7 @@ def attention_backward_wrong_no_scale(q, k, v, output, logs, gradient, tile, cau
 
 
 def attention_backward_wrong_last_tile_only(q, k, v, output, logs, gradient, tile, causal=False):
-    dq, dk, dv = attention_backward(q, k, v, output, logs, gradient, tile, causal)
+    _, dk, dv = attention_backward(q, k, v, output, logs, gradient, tile, causal)
     start = (k.shape[1] - 1) // tile * tile
     scale = q.shape[2] ** -0.5
     p = torch.exp(scale * (q @ k[:, start:].mT) - logs[..., None])
@@ -251,7 +251,7 @@ def solve(given):
         "methods": [
             [3 * matrix + square, len(forward + backward) * product],
             [3 * matrix, len(forward + forward + backward) * product],
-            [4 * matrix + logs, len(forward + ["scores"] + backward) * product],
+            [4 * matrix + logs, len([*forward, "scores", *backward]) * product],
         ],
         "identity": "output",
     }
