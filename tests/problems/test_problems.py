@@ -102,12 +102,19 @@ def test_there_are_enough_problems_of_every_family() -> None:
 
 
 BEYOND_THE_INVENTORY = {
+    "activation-smoothing",
     "checkpoint-interval",
     "continuous-batching",
     "distributed-matmul",
+    "graph-rewrites",
+    "im2col-convolution",
+    "model-size-for-serving",
     "paged-kv-cache",
+    "ring-attention",
+    "scaling-law-fit",
     "speculative-decoding",
     "speculative-sampling",
+    "tiled-attention-backward",
 }
 
 
