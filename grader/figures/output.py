@@ -27,12 +27,13 @@ _LOCK = Lock()  # matplotlib keeps its settings in a global variable
 
 _GROUP_ID = re.compile(r'<g id="[^"]*"')
 _COMMENT = re.compile(r"<!--.*?-->\s*", re.S)
-_STYLE = re.compile(r'\s*<defs>\s*<style type="text/css">.*?</style>\s*</defs>', re.S)
-_ID = re.compile(r'(\bid="|href="#|url\(#)')
+_STYLE = re.compile(r'<defs>\s*<style type="text/css">.*?</style>\s*</defs>', re.S)
+_IDS = (' id="', 'href="#', "url(#")
+"""What comes before an id."""
 _ROOT = re.compile(r"<svg [^>]*>")
 _LONG = re.compile(r"([1-9]\d*\.\d{2})\d+")  # not the scale of glyphs, which is below 1
 _DRAWN = re.compile(r'<g id="(figure-[0-9a-f]{12})">.*?</g></svg>', re.S)
-_SPACE = re.compile(r"\s*\n\s*")
+_SPACE = re.compile(r"\n\s*")
 
 
 def figure_svg(figure: DrawnFigure) -> str:
@@ -88,7 +89,8 @@ def _svg(name: str, picture: Hashable) -> tuple[str, str]:
     body = _GROUP_ID.sub("<g", _STYLE.sub("", _COMMENT.sub("", body)))
     body = _SPACE.sub(" ", _LONG.sub(r"\1", body)).replace("> <", "><").strip()
     mark = hashlib.sha256(f"{name} {picture!r}".encode()).hexdigest()
-    body = _ID.sub(rf"\1f{mark[:6]}-", body)
+    for before in _IDS:
+        body = body.replace(before, f"{before}f{mark[:6]}-")
     box = f"{width * 0.75:g} {height * 0.75:g}"
     head = (
         'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
