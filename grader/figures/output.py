@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import io
 import re
+from collections import Counter
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -32,6 +33,8 @@ _IDS = (' id="', 'href="#', "url(#")
 """What comes before an id."""
 _ROOT = re.compile(r"<svg [^>]*>")
 _LONG = re.compile(r"([1-9]\d*\.\d{2})\d+")  # not the scale of glyphs, which is below 1
+_BODY = re.compile(r"<body[^>]*>")
+_HIDDEN = '<svg style="position: absolute" width="0" height="0" aria-hidden="true">'
 _DRAWN = re.compile(r'<g id="(figure-[0-9a-f]{12})">.*?</g></svg>', re.S)
 _SPACE = re.compile(r"\n\s*")
 
@@ -47,16 +50,25 @@ def figure_svg(figure: DrawnFigure) -> str:
 
 
 def draw_once(page: str) -> str:
-    """Returns the HTML *page* with equal figures drawn once; the others refer to the first."""
-    seen = set()
+    """Returns the HTML *page* with equal figures drawn once, at its beginning, and referred to.
+
+    Browsers do not fill shapes with patterns of an element that is not displayed, such as a folded
+    section, so no figure refers to another one.
+    """
+    often = Counter(found[1] for found in _DRAWN.finditer(page))
+    drawn: dict[str, str] = {}
 
     def shorten(found: re.Match[str]) -> str:
-        if found[1] in seen:
-            return f'<use href="#{found[1]}"/></svg>'
-        seen.add(found[1])
-        return found[0]
+        if often[found[1]] == 1:
+            return found[0]
+        drawn[found[1]] = found[0].removesuffix("</svg>")
+        return f'<use href="#{found[1]}"/></svg>'
 
-    return _DRAWN.sub(shorten, page)
+    page = _DRAWN.sub(shorten, page)
+    if not drawn:
+        return page
+    shared = f"{_HIDDEN}<defs>{''.join(drawn.values())}</defs></svg>"
+    return _BODY.sub(lambda found: found[0] + shared, page, count=1)
 
 
 def figure_png(figure: DrawnFigure) -> bytes:
