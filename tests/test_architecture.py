@@ -93,8 +93,8 @@ HOMES = {
     "cryptography": {"release"},
     "matplotlib": {"figures"},
     "numpy": {
-        "kinds/hidden", "kinds/student_tools", "runtime/execute", "runtime/machine",
-        "security/leaks", "verify", "wire",
+        "figures", "kinds/hidden", "kinds/student_tools", "runtime/execute",
+        "runtime/machine", "security/leaks", "verify", "wire",
     },
     "torch": {"kinds/student_tools", "runtime/machine", "verify", "wire"},
 }  # fmt: skip

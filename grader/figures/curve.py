@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from grader import units
 from grader.figures.base import FieldReader, FigureTypeOf, Picture, figure_types
-from grader.figures.style import HALO, INK, line_of, plot_area
+from grader.figures.labels import LabeledPoint, label_points
+from grader.figures.style import INK, label_margin, line_of, plot_area
 from grader.model.spec import Expr, Figure, Strict, Text
 
 if TYPE_CHECKING:
@@ -124,7 +125,8 @@ class CurveType(FigureTypeOf[Curve, CurvePicture]):
         """Draws the lines with a legend, and the marked points."""
         from matplotlib.ticker import LogLocator
 
-        axes = plot_area(canvas, left=66, right=24, top=18)
+        top = 1.12 * max(max(line.values) for line in picture.lines)
+        axes = plot_area(canvas, left=label_margin(top), right=24, top=18)
         axes.set(xscale=picture.scale, xlim=(picture.samples[0], picture.samples[-1]))
         axes.grid(visible=True)
         axes.minorticks_off()
@@ -133,15 +135,12 @@ class CurveType(FigureTypeOf[Curve, CurvePicture]):
         for n, line in enumerate(picture.lines):
             axes.plot(picture.samples, line.values, lw=1.8, label=line.label, **line_of(n))
         low = min(0.0, *(min(line.values) for line in picture.lines))
-        axes.set_ylim(low, 1.12 * max(max(line.values) for line in picture.lines))
-        middle = picture.samples[len(picture.samples) // 2]
+        axes.set_ylim(low, top)
         for mark in picture.marks:
             axes.plot([mark.x], [mark.y], "o", color=INK, ms=7, markeredgecolor="white", zorder=7)
-            right = mark.x > middle
-            axes.annotate(
-                mark.label, (mark.x, mark.y), (-7 if right else 7, 7), weight="bold", zorder=6,
-                textcoords="offset points", ha="right" if right else "left", bbox=HALO,
-            )  # fmt: skip
+        if picture.marks:
+            lines = [list(zip(picture.samples, x.values, strict=True)) for x in picture.lines]
+            label_points(axes, [LabeledPoint(*mark) for mark in picture.marks], lines)
         axes.set(xlabel=picture.across, ylabel=picture.up)
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter(lambda x, _: units.format_number(x, 4))

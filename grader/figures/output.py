@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import io
 import re
+from collections import Counter
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -27,12 +28,15 @@ _LOCK = Lock()  # matplotlib keeps its settings in a global variable
 
 _GROUP_ID = re.compile(r'<g id="[^"]*"')
 _COMMENT = re.compile(r"<!--.*?-->\s*", re.S)
-_STYLE = re.compile(r'\s*<defs>\s*<style type="text/css">.*?</style>\s*</defs>', re.S)
-_ID = re.compile(r'(\bid="|href="#|url\(#)')
+_STYLE = re.compile(r'<defs>\s*<style type="text/css">.*?</style>\s*</defs>', re.S)
+_IDS = (' id="', 'href="#', "url(#")
+"""What comes before an id."""
 _ROOT = re.compile(r"<svg [^>]*>")
 _LONG = re.compile(r"([1-9]\d*\.\d{2})\d+")  # not the scale of glyphs, which is below 1
+_BODY = re.compile(r"<body[^>]*>")
+_HIDDEN = '<svg style="position: absolute" width="0" height="0" aria-hidden="true">'
 _DRAWN = re.compile(r'<g id="(figure-[0-9a-f]{12})">.*?</g></svg>', re.S)
-_SPACE = re.compile(r"\s*\n\s*")
+_SPACE = re.compile(r"\n\s*")
 
 
 def figure_svg(figure: DrawnFigure) -> str:
@@ -46,16 +50,25 @@ def figure_svg(figure: DrawnFigure) -> str:
 
 
 def draw_once(page: str) -> str:
-    """Returns the HTML *page* with equal figures drawn once; the others refer to the first."""
-    seen = set()
+    """Returns the HTML *page* with equal figures drawn once, at its beginning, and referred to.
+
+    Browsers do not fill shapes with patterns of an element that is not displayed, such as a folded
+    section, so no figure refers to another one.
+    """
+    often = Counter(found[1] for found in _DRAWN.finditer(page))
+    drawn: dict[str, str] = {}
 
     def shorten(found: re.Match[str]) -> str:
-        if found[1] in seen:
-            return f'<use href="#{found[1]}"/></svg>'
-        seen.add(found[1])
-        return found[0]
+        if often[found[1]] == 1:
+            return found[0]
+        drawn[found[1]] = found[0].removesuffix("</svg>")
+        return f'<use href="#{found[1]}"/></svg>'
 
-    return _DRAWN.sub(shorten, page)
+    page = _DRAWN.sub(shorten, page)
+    if not drawn:
+        return page
+    shared = f"{_HIDDEN}<defs>{''.join(drawn.values())}</defs></svg>"
+    return _BODY.sub(lambda found: found[0] + shared, page, count=1)
 
 
 def figure_png(figure: DrawnFigure) -> bytes:
@@ -88,7 +101,8 @@ def _svg(name: str, picture: Hashable) -> tuple[str, str]:
     body = _GROUP_ID.sub("<g", _STYLE.sub("", _COMMENT.sub("", body)))
     body = _SPACE.sub(" ", _LONG.sub(r"\1", body)).replace("> <", "><").strip()
     mark = hashlib.sha256(f"{name} {picture!r}".encode()).hexdigest()
-    body = _ID.sub(rf"\1f{mark[:6]}-", body)
+    for before in _IDS:
+        body = body.replace(before, f"{before}f{mark[:6]}-")
     box = f"{width * 0.75:g} {height * 0.75:g}"
     head = (
         'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '

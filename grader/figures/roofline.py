@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from grader import units
 from grader.figures.base import FieldReader, FigureTypeOf, Picture, figure_types
-from grader.figures.style import HALO, INK, INKS, QUIET, plot_area
+from grader.figures.labels import LabeledPoint, Polyline, label_points, place_of_text
+from grader.figures.style import INK, INKS, QUIET, plot_area
 from grader.model.spec import Expr, Figure, Strict, Text
 
 if TYPE_CHECKING:
@@ -88,12 +89,13 @@ class RooflineType(FigureTypeOf[Roofline, RooflinePicture]):
     def paint(self, picture: RooflinePicture, canvas: Canvas) -> None:
         """Draws the roofs, the ridge, and the points with their labels."""
         axes = plot_area(canvas, left=78)
-        seen = [picture.ridge, *(p.intensity for p in picture.points)]
+        seen = [p.intensity for p in picture.points] or [picture.ridge / 10]
+        seen.append(picture.ridge)
         low = 10 ** math.floor(math.log10(min(seen) / 3))
         high = 10 ** math.ceil(math.log10(max(seen) * 3))
         rates = [low * picture.bandwidth, *(p.rate / 2 for p in picture.points)]
         axes.set(xscale="log", yscale="log", xlim=(low, high))
-        axes.set_ylim(min(rates), picture.peak * 4)
+        axes.set_ylim(min(rates), max([picture.peak * 4, *(p.rate * 2 for p in picture.points)]))
         axes.grid(visible=True)
         axes.minorticks_off()
         axes.set_xlabel("Arithmetic intensity (FLOP/B)")
@@ -103,28 +105,44 @@ class RooflineType(FigureTypeOf[Roofline, RooflinePicture]):
         axes.plot([low, picture.ridge], [low * picture.bandwidth, picture.peak], color=INK, lw=2)
         axes.plot([picture.ridge, high], [picture.peak, picture.peak], color=INK, lw=2, ls="-")
         axes.plot([picture.ridge] * 2, [min(rates), picture.peak], color=QUIET, lw=1, ls=":")
-        _label_roofs(axes, picture, low, high)
-        for n, point in enumerate(picture.points):
-            _paint_point(axes, point, n)
+        roofs = [(low, low * picture.bandwidth), (picture.ridge, picture.peak)]
+        roofs.append((high, picture.peak))
+        texts = _label_roofs(axes, picture, low, high)
+        _paint_points(axes, picture.points, [roofs, *texts])
 
 
-def _label_roofs(axes: Axes, picture: RooflinePicture, low: float, high: float) -> None:
-    peak = units.format_quantity(units.quantity(picture.peak, "FLOP/s"), "TFLOP/s", 4)
-    bandwidth = units.format_quantity(units.quantity(picture.bandwidth, "B/s"), "TB/s", 4)
+def _label_roofs(axes: Axes, picture: RooflinePicture, low: float, high: float) -> list[Polyline]:
+    """Writes the peak left of the ridge and the bandwidth below its roof; returns their places."""
+    peak = f"peak {_rounded(picture.peak, 'FLOP/s')}"
+    bandwidth = f"bandwidth {_rounded(picture.bandwidth, 'B/s')}"
     axes.annotate(
-        f"peak {peak}", (high, picture.peak), (-2, 5), textcoords="offset points", ha="right"
-    )
-    left = any(point.intensity < low * (picture.ridge / low) ** 0.5 for point in picture.points)
-    middle = low * (picture.ridge / low) ** (0.55 if left else 0.08)
-    axes.annotate(
-        f"bandwidth {bandwidth}", (middle, middle * picture.bandwidth), (-4, 5),
-        textcoords="offset points", ha="left", va="bottom", rotation_mode="anchor",
-        rotation=math.degrees(math.atan(_slope(axes))), bbox=HALO,
+        peak, (picture.ridge, picture.peak), (-6, 5), textcoords="offset points",
+        ha="right",
     )  # fmt: skip
+    left = any(point.intensity < low * (picture.ridge / low) ** 0.5 for point in picture.points)
+    x, slope = low * (picture.ridge / low) ** (0.5 if left else 0.14), _slope(axes)
+    start = (x, x * picture.bandwidth)
+    axes.annotate(
+        bandwidth, start, (5, -4), textcoords="offset points", ha="left", va="top",
+        rotation_mode="anchor", rotation=math.degrees(math.atan(slope)),
+    )  # fmt: skip
+    far = picture.ridge > low * (high / low) ** 0.6
     axes.annotate(
         f"ridge {units.format_number(picture.ridge, 4)} FLOP/B",
-        (picture.ridge, axes.get_ylim()[0]), (3, 4), textcoords="offset points", color=INK,
+        (picture.ridge, axes.get_ylim()[0]), (-3 if far else 3, 4), textcoords="offset points",
+        color=INK, ha="right" if far else "left",
     )  # fmt: skip
+    return [
+        *(place_of_text(axes, (picture.ridge, picture.peak), (-6, y), -len(peak)) for y in (6, 13)),
+        place_of_text(axes, start, (7, -9), len(bandwidth), slope),
+    ]
+
+
+def _rounded(rate: float, unit: str) -> str:
+    """Returns the rate with four digits and a prefix that suits it."""
+    return units.format_quantity(
+        units.quantity(rate, unit), ("T" if rate >= 1e12 else "G") + unit, 4
+    )
 
 
 def _slope(axes: Axes) -> float:
@@ -134,24 +152,17 @@ def _slope(axes: Axes) -> float:
     return float((box.height / math.log10(y1 / y0)) / (box.width / math.log10(x1 / x0)))
 
 
-def _paint_point(axes: Axes, point: Point, index: int) -> None:
-    color, low = INKS[index % len(INKS)], index % 2 == 0
-    axes.plot(
-        [point.intensity], [point.rate], _MARKERS[index % len(_MARKERS)], color=color, ms=7,
-        markeredgecolor="white", zorder=7,
-    )  # fmt: skip
-    further = 12 * (index // 2)
-    axes.annotate(
-        point.label,
-        (point.intensity, point.rate),
-        (8, -15 - further) if low else (-8, 6 + further),
-        textcoords="offset points",
-        ha="left" if low else "right",
-        color=color,
-        weight="bold",
-        bbox=HALO,
-        zorder=6,
-    )
+def _paint_points(axes: Axes, points: tuple[Point, ...], lines: list[Polyline]) -> None:
+    labeled = []
+    for n, point in enumerate(points):
+        color = INKS[n % len(INKS)]
+        axes.plot(
+            [point.intensity], [point.rate], _MARKERS[n % len(_MARKERS)], color=color, ms=7,
+            markeredgecolor="white", zorder=7,
+        )  # fmt: skip
+        labeled.append(LabeledPoint(point.label, point.intensity, point.rate, color))
+    if labeled:
+        label_points(axes, labeled, lines)
 
 
 def _short_rate(rate: float) -> str:

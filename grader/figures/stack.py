@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 from grader import units
 from grader.figures.base import FieldReader, FigureTypeOf, Picture, figure_types
-from grader.figures.style import HALO, INK, add_boxes, category_legend, fill_of, plot_area
+from grader.figures.style import (
+    HALO,
+    INK,
+    add_boxes,
+    category_legend,
+    fill_of,
+    label_margin,
+    plot_area,
+)
 from grader.model.spec import Expr, Figure, Strict, Text
 
 if TYPE_CHECKING:
@@ -94,10 +102,11 @@ class StackType(FigureTypeOf[Stack, StackPicture]):
 
     def paint(self, picture: StackPicture, canvas: Canvas) -> None:
         """Draws the bars with their totals, and the capacity."""
-        axes = plot_area(canvas, left=66, right=24, bottom=62, top=14)
         totals = [sum(row) for row in picture.amounts]
         top = 1.16 * max(*totals, picture.capacity or 0)
-        axes.set(xlim=(-0.6, len(totals) - 0.4), ylim=(0, top))
+        axes = plot_area(canvas, left=label_margin(top), right=24, bottom=62, top=14)
+        room = 0.0 if picture.capacity is None else 0.27 * len(totals)  # for the capacity's label
+        axes.set(xlim=(-0.6, len(totals) - 0.4 + room), ylim=(0, top))
         _paint_bars(axes, picture.amounts)
         for n, row in enumerate(picture.amounts):
             below = 0.0

@@ -89,6 +89,11 @@ def plot_area(
     return axes
 
 
+def label_margin(top: float) -> float:
+    """Returns the width that a vertical axis up to *top* needs for its labels, in CSS pixels."""
+    return 66.0 + 7 * max(0, len(f"{top:.0f}") - 4)
+
+
 def drawing_area(canvas: Canvas) -> Axes:
     """Returns axes over the whole canvas in CSS pixels, from the top left, without a frame."""
     width, height = (96 * side for side in canvas.get_size_inches())

@@ -6,12 +6,13 @@ Memory and Memory Banks": sectors of 32 bytes; 32 banks of 4 bytes.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from grader.figures.base import FieldReader, FigureTypeOf, Picture, figure_types
-from grader.figures.style import FILLS, HATCHES, INK, INKS, add_boxes, drawing_area
+from grader.figures.style import FILLS, INK, INKS, add_boxes, drawing_area
 from grader.model.spec import Expr, Figure
 
 if TYPE_CHECKING:
@@ -72,19 +73,14 @@ class WarpType(FigureTypeOf[WarpAccess, WarpPicture]):
             places.append(tuple(range(first // step, (first + size - 1) // step + 1)))
         return WarpPicture(memory=figure.memory, places=tuple(places))
 
+    def height(self, picture: WarpPicture) -> int:
+        """Returns the height, which depends on the highest stack of words in a bank."""
+        return round(_base(picture) + 58) if picture.memory == "banks" else self.sides[1]
+
     def paint(self, picture: WarpPicture, canvas: Canvas) -> None:
-        """Draws the lanes, and the sectors or banks."""
+        """Draws the lanes with their sectors, or the banks with their words."""
         axes = drawing_area(canvas)
-        axes.text(10, 32, "lane", va="center")
-        wide = _WIDTH / LANES
-        for lane in range(LANES):
-            axes.text(_LEFT + (lane + 0.5) * wide, 32, str(lane), ha="center", va="center",
-                      fontsize=7)  # fmt: skip
-        _boxes(axes, LANES, 1, 22, 20)
-        if picture.memory == "banks":
-            _paint_banks(axes, picture)
-        else:
-            _paint_sectors(axes, picture)
+        (_paint_banks if picture.memory == "banks" else _paint_sectors)(axes, picture)
 
 
 def _boxes(axes: Axes, count: int, fill: int, y: float, height: float) -> float:
@@ -98,6 +94,11 @@ def _boxes(axes: Axes, count: int, fill: int, y: float, height: float) -> float:
 def _paint_sectors(axes: Axes, picture: WarpPicture) -> None:
     from matplotlib.collections import LineCollection
 
+    axes.text(10, 32, "lane", va="center")
+    wide = _boxes(axes, LANES, 1, 22, 20)
+    for lane in range(LANES):
+        axes.text(_LEFT + (lane + 0.5) * wide, 32, str(lane), ha="center", va="center",
+                  fontsize=7)  # fmt: skip
     touched = picture.touched
     wide = _boxes(axes, len(touched), 0, 140, 26)
     lines = [
@@ -122,26 +123,38 @@ def _paint_sectors(axes: Axes, picture: WarpPicture) -> None:
               va="center", weight="bold")  # fmt: skip
 
 
+def _worst(picture: WarpPicture) -> int:
+    """Returns the largest number of different words in a bank."""
+    return max(Counter(word % BANKS for word in picture.touched).values())
+
+
+def _base(picture: WarpPicture) -> float:
+    """Returns the height of the line below the stacks of words."""
+    return 28 + min(84, 20 * _worst(picture))
+
+
 def _paint_banks(axes: Axes, picture: WarpPicture) -> None:
-    counts = [0] * BANKS
-    for word in picture.touched:
-        counts[word % BANKS] += 1
-    worst, wide = max(counts), _WIDTH / BANKS
-    heights = [84 * count / worst for count in counts]
-    boxes = [(_LEFT + n * wide, 150 - high, wide, high) for n, high in enumerate(heights) if high]
-    add_boxes(axes, boxes, facecolor=FILLS[0], hatch=HATCHES[1], edgecolor=INK, lw=0.6)
-    for bank, count in enumerate(counts):
+    """Draws a stack of words for each bank, labeled with the first lane that accesses them."""
+    first = {word: n for n in reversed(range(LANES)) for word in picture.places[n]}
+    stacks = [[w for w in picture.touched if w % BANKS == bank] for bank in range(BANKS)]
+    worst, base, wide = _worst(picture), _base(picture), _WIDTH / BANKS
+    high = (base - 28) / worst
+    boxes = []
+    for bank, words in enumerate(stacks):
         x = _LEFT + bank * wide
-        axes.text(x + wide / 2, 160, str(bank), ha="center", va="center", fontsize=7)
-        if count:
-            axes.text(
-                x + wide / 2, 144 - heights[bank], str(count), ha="center", va="center", fontsize=7
-            )
-    axes.plot([_LEFT, _LEFT + _WIDTH], [150, 150], color=INK, lw=0.8)
-    axes.text(10, 160, "bank", va="center")
-    axes.text(10, 110, "words", va="center")
+        boxes += [(x, base - (n + 1) * high, wide, high) for n in range(len(words))]
+        axes.text(x + wide / 2, base + 10, str(bank), ha="center", va="center", fontsize=7)
+        labels = {n * high + high / 2: str(first[word]) for n, word in enumerate(words)}
+        if high < 11:
+            labels = {len(words) * high + 6: str(len(words))} if words else {}
+        for up, label in labels.items():
+            axes.text(x + wide / 2, base - up, label, ha="center", va="center", fontsize=7)
+    add_boxes(axes, boxes, facecolor=FILLS[0], edgecolor=INK, lw=0.6)
+    axes.plot([_LEFT, _LEFT + _WIDTH], [base, base], color=INK, lw=0.8)
+    axes.text(10, base + 10, "bank", va="center")
+    axes.text(10, base - worst * high / 2, "words" if high < 11 else "lanes", va="center")
     text = f"at most {worst} different {'word' if worst == 1 else 'words'} in one bank"
-    axes.text(_LEFT, 190, text, va="center", weight="bold")
+    axes.text(_LEFT, base + 38, text, va="center", weight="bold")
 
 
 figure_types.add("warp")(WarpType())

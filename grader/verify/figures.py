@@ -53,7 +53,6 @@ def _check_sizes(case: Case, drawn: tuple[DrawnFigure, ...]) -> Iterator[Finding
 def _check_secrets(case: Case, figure: DrawnFigure) -> Iterator[Finding]:
     texts, numbers = shown_values(figure.picture)
     texts |= painted_texts(figure) | {figure.alt}
-    numbers |= {number for text in texts for number in printed_numbers(text)}
     for part_id, key in case.variant.keys.items():
         shown = _shown_answer(key, texts, numbers)
         if shown is not None:
@@ -64,9 +63,13 @@ def _check_secrets(case: Case, figure: DrawnFigure) -> Iterator[Finding]:
 
 def _shown_answer(key: Key, texts: frozenset[str], numbers: frozenset[float]) -> str | None:
     """Returns the text or the number that gives the answer away."""
+    printed = {number for text in texts for number in printed_numbers(text)}
     for cell in cells_of(key):
         for number in sorted(numbers):
             if any(low <= number <= high for low, high in _ranges(cell)):
+                return units.format_number(number)
+        for number in sorted(printed):
+            if cell.low <= number <= cell.high:
                 return units.format_number(number)
     folded = {_fold(text): text for text in texts}
     for answer in _right_texts(key):

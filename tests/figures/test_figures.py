@@ -4,6 +4,7 @@ people."""
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -114,10 +115,14 @@ def test_equal_figures_of_a_page_are_drawn_once(tmp_path: Path) -> None:
     asked = variant_of(tmp_path / "a", ASKED)
     exam = printed_exam(standalone_paper([asked, variant_of(tmp_path / "b", ASKED)], "A"))
     page = page_html("exam", exam, TEMPLATES).decode()
-    assert page.count("<svg") == page.count("</svg>") == page.count("<title>Weights on") == 2
-    assert page.count("<use href=") == page.count('<g id="figure-') == 1
-    drawn = page.partition('<g id="')[2].partition('"')[0]
-    assert f'<use href="#{drawn}"/></svg>' in page
+    assert page.count("<title>Weights on") == page.count("<use href=") == 2
+    assert page.count('<g id="figure-') == page.count("<defs><g id") == 1
+    shared = page.partition("<body>")[2]
+    assert shared.startswith('<svg style="position: absolute" width="0" height="0" aria-hidden')
+    drawn = shared.partition('<g id="')[2].partition('"')[0]
+    assert page.count(f'<use href="#{drawn}"/></svg>') == 2
+    ids = re.findall(r' id="([^"]*)"', page)
+    assert len(ids) == len(set(ids))
 
 
 LANES = """\
