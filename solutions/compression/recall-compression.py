@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import torch
 from torch import nn
 
 
+@cache
 def merged_is_one_matrix():
     torch.manual_seed(0)
     x, weight = torch.randn(5, 16), torch.randn(8, 16)
@@ -14,6 +17,7 @@ def merged_is_one_matrix():
     return torch.allclose(x @ (weight + up @ down).T, apart, atol=1e-4)
 
 
+@cache
 def penalized(power, steps=4000, rate=0.01, strength=0.5):
     """Minimizes (w - a)²/2 plus a penalty by proximal steps; returns the share of zeros."""
     goal = torch.linspace(-1, 1, 101)
@@ -27,6 +31,7 @@ def penalized(power, steps=4000, rate=0.01, strength=0.5):
     return float((weight == 0).double().mean())
 
 
+@cache
 def rest_error(outlier):
     torch.manual_seed(0)
     weights = torch.rand(1000) * 2 - 1
@@ -35,6 +40,7 @@ def rest_error(outlier):
     return float((weights - (weights / step).round() * step)[1:].abs().max())
 
 
+@cache
 def lora_gradients(start):
     down, up = (torch.full(s, start, requires_grad=True) for s in ((2, 6), (4, 2)))
     x, target = torch.randn(3, 6), torch.randn(3, 4)
@@ -47,6 +53,7 @@ def entropy(temperature):
     return float(-(p * p.log()).sum())
 
 
+@cache
 def share_of_weights(kept):
     full, pruned = 100, kept
     sizes = [nn.Conv2d(n, n, 3, device="meta").weight.numel() for n in (full, pruned)]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import torch
 from torch import nn
 
 
+@cache
 def one_matrix():
     torch.manual_seed(0)
     one, two = nn.Linear(6, 9), nn.Linear(9, 4)
@@ -35,6 +37,7 @@ def is_linear(pool):
     return torch.allclose(pool(2 * x + y), 2 * pool(x) + pool(y), atol=1e-5)
 
 
+@cache
 def attention_sums():
     torch.manual_seed(0)
     layer = nn.MultiheadAttention(8, 2, batch_first=True)
@@ -47,6 +50,7 @@ def attention_sums():
     return {"keys": is_one(weights.sum(-1)), "heads": is_one(weights.sum(0))}
 
 
+@cache
 def prints_of_traced_graph(runs=100):
     printed = []
 
@@ -60,6 +64,7 @@ def prints_of_traced_graph(runs=100):
     return len(printed)
 
 
+@cache
 def initial_loss(classes):
     logits = torch.zeros(1, classes, dtype=torch.float64)
     return float(nn.functional.cross_entropy(logits, torch.tensor([0])))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 import torch
@@ -15,11 +16,13 @@ def cache_elements(query_heads, kv_heads, width):
     return sum(math.prod(token[name]) for name in ("key", "value"))
 
 
+@cache
 def attention_weights(heads):
     layer = nn.MultiheadAttention(256, heads, bias=False, device="meta")
     return sum(weight.numel() for weight in layer.parameters())
 
 
+@cache
 def held_at_once(schedule, stages=4, micro_batches=32):
     """Most micro-batches between forward and backward pass on the first stage."""
     warm_up = micro_batches if schedule == "gpipe" else stages
@@ -29,14 +32,17 @@ def held_at_once(schedule, stages=4, micro_batches=32):
     return int(np.cumsum([1 if event == "F" else -1 for event in events]).max())
 
 
+@cache
 def conv_weights():
     return sum(w.numel() for w in nn.Conv2d(3, 8, 3, device="meta").parameters())
 
 
+@cache
 def bytes_of_recipe(*tensors):
     return sum(torch.empty(1000, dtype=kind).nbytes for kind in tensors) / 1000
 
 
+@cache
 def sparse_is_larger(size=1000):
     flat = np.zeros(size, np.float16)
     flat[: int(0.4 * size)] = 1
@@ -44,6 +50,7 @@ def sparse_is_larger(size=1000):
     return flat[at].nbytes + at.nbytes > flat.nbytes
 
 
+@cache
 def operand_reads(tile, size=64):
     tiles = size // tile
     return sum(2 * tile * tile for _ in range(tiles**3))
@@ -60,6 +67,7 @@ def saves_input(operation, needs_weight_grad=True):
     return x.data_ptr() in saved
 
 
+@cache
 def lora_memory(*, adapted):
     """Elements of Adam's moments, and of what a small network saves, with or without LoRA."""
     layers = [nn.Linear(256, 256) for _ in range(4)]

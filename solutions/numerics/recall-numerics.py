@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 import torch
 
 
+@cache
 def sum_of_ones(count):
     total = torch.zeros((), dtype=torch.float16)
     for _ in range(count):
@@ -25,6 +27,7 @@ def online_softmax(row, tile):
     return np.exp(row - top) / total
 
 
+@cache
 def positive_e2m1():
     values = []
     for bits in range(1, 8):

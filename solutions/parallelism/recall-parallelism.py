@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 
+@cache
 def ring_all_reduce(ranks, size):
     """Elements that a rank sends in each phase, while it moves chunks around a ring."""
     buffers = [np.arange(size, dtype=float) + rank for rank in range(ranks)]
@@ -23,6 +26,7 @@ def ring_all_reduce(ranks, size):
     return sent
 
 
+@cache
 def idle_share(stages, micro_batches):
     """Idle share of a forward pipeline, simulated slot by slot."""
     ends = np.zeros((stages, micro_batches))
@@ -33,6 +37,7 @@ def idle_share(stages, micro_batches):
     return 1 - micro_batches / ends.max()
 
 
+@cache
 def mlp_needs_sum_between():
     dice = np.random.default_rng(0)
     x, a, b = (dice.normal(size=s) for s in ((3, 8), (8, 16), (16, 8)))
@@ -41,6 +46,7 @@ def mlp_needs_sum_between():
     return not np.allclose(sum(parts), want)
 
 
+@cache
 def lost_update():
     """Whether some interleaving of two increments loses one of them."""
     totals = set()

@@ -6,9 +6,10 @@ import cProfile
 import pstats
 import random
 import time
-from functools import lru_cache
+from functools import cache
 
 
+@cache
 def batches_per_second(times, count=500):
     """Discrete events: each stage handles one batch at a time."""
     free = [0.0] * len(times)
@@ -28,6 +29,7 @@ def finish(tasks, needs):
     return max(ends.values())
 
 
+@cache
 def best_estimate(true=10.0, runs=50):
     dice = random.Random(0)
     timings = [true + dice.expovariate(1) * (dice.random() < 0.7) for _ in range(runs)]
@@ -35,6 +37,7 @@ def best_estimate(true=10.0, runs=50):
     return min(guesses, key=lambda name: abs(guesses[name] - true))
 
 
+@cache
 def dram_is_higher(flops=1000):
     loads = [n % 10 for n in range(400)]
     cached, misses = set(), 0
@@ -51,7 +54,7 @@ def samples_tell_calls():
     return once != often
 
 
-@lru_cache
+@cache
 def columns_of_cprofile():
     def inner():
         end = time.process_time() + 0.02
@@ -69,8 +72,8 @@ def columns_of_cprofile():
 
 
 def claims(first):
-    unchanged = batches_per_second([2, 10, 6]) > 0.99 * batches_per_second([4, 10, 6])
-    unchanged = unchanged and batches_per_second([2, 10, 6]) < 1.01 * batches_per_second([4, 10, 6])
+    unchanged = batches_per_second((2, 10, 6)) > 0.99 * batches_per_second((4, 10, 6))
+    unchanged = unchanged and batches_per_second((2, 10, 6)) < 1.01 * batches_per_second((4, 10, 6))
     tasks, needs = {"a": 3, "b": 4, "c": 5, "d": 2}, {"b": ["a"], "c": ["a"], "d": ["b", "c"]}
     chain = finish(tasks, needs) == 3 + 5 + 2
     stored, tiled = 2 * 4 * 4096**2, 2 * 4096 * 64 * 4

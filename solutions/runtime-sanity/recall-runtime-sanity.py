@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 import torch
@@ -22,6 +23,7 @@ def decode_limit(weights=7e9, peak=1e15, bandwidth=3e12):
     return "memory" if 2 * weights / bandwidth > 2 * weights / peak else "compute"
 
 
+@cache
 def accumulated():
     weight = torch.ones(3, requires_grad=True)
     batches = [torch.tensor([1.0, 2.0, 3.0]), torch.tensor([5.0, 7.0, 9.0])]
@@ -35,6 +37,7 @@ def share_of_time(*, waiting, threads, tasks=96):
     return math.ceil(tasks / threads) / tasks if waiting else 1.0
 
 
+@cache
 def layer_gain(batch, peak=300e12, bandwidth=2e12, weights=4096 * 4096):
     def time(bits):
         return roofline(2 * batch * weights, weights * bits / 8, peak, bandwidth)
@@ -42,6 +45,7 @@ def layer_gain(batch, peak=300e12, bandwidth=2e12, weights=4096 * 4096):
     return time(16) / time(4)
 
 
+@cache
 def difference_errors():
     """Errors of the derivative of sin at 1 for each option."""
 
@@ -57,6 +61,7 @@ def difference_errors():
     }
 
 
+@cache
 def smallest_batch(peak, bandwidth):
     """Counts up until the arithmetic of a layer takes as long as reading its weights."""
     rows = cols = 4096

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import torch
 from torch import nn
 
 
+@cache
 def displacement(kind, scale, steps=30):
     """How far an optimizer moves a weight under constant gradients, multiplied by *scale*."""
     weight = torch.zeros(1, dtype=torch.float64, requires_grad=True)
@@ -16,6 +19,7 @@ def displacement(kind, scale, steps=30):
     return abs(float(weight.detach()))
 
 
+@cache
 def clipped_after_unscaling():
     """Whether a gradient below the threshold survives only if it is unscaled first."""
     scale, threshold = 2.0**16, 1.0
@@ -29,6 +33,7 @@ def clipped_after_unscaling():
     return torch.allclose(first, true) and not torch.allclose(last, true)
 
 
+@cache
 def stable(rate, delay, steps=400):
     path = [1.0] * (delay + 1)
     for _ in range(steps):
@@ -36,6 +41,7 @@ def stable(rate, delay, steps=400):
     return abs(path[-1]) < 1
 
 
+@cache
 def decays_alike():
     weights = [torch.ones(1, requires_grad=True) for _ in range(2)]
     optimizer = torch.optim.AdamW(weights, lr=0.1, weight_decay=0.1)
@@ -49,10 +55,12 @@ def decays_alike():
     return abs(lost[0] - lost[1]) < 1e-6
 
 
+@cache
 def last_step(kind):
     return displacement(kind, 1, 200) - displacement(kind, 1, 199)
 
 
+@cache
 def means_agree(sizes):
     torch.manual_seed(0)
     groups = [torch.randn(n) for n in sizes]
@@ -60,6 +68,7 @@ def means_agree(sizes):
     return bool(torch.isclose(means.mean(), torch.cat(groups).mean()))
 
 
+@cache
 def rank_of_updates(rank=2, refreshes=3):
     torch.manual_seed(0)
     total = torch.zeros(12, 12)
@@ -70,6 +79,7 @@ def rank_of_updates(rank=2, refreshes=3):
     return int(torch.linalg.matrix_rank(total))
 
 
+@cache
 def first_adam_step(gradient=1e-3, rate=0.02):
     weight = nn.Parameter(torch.zeros(1))
     weight.grad = torch.full_like(weight, gradient)
