@@ -63,6 +63,7 @@ def _ranges_table(found: Composition) -> str:
     wanted = found.exam.blueprint
     rows = [
         ("questions", *map(points, found.questions), points(wanted and wanted.questions)),
+        ("parts", *map(points, found.parts), ""),
         ("minutes", *map(_minutes, found.minutes), points(wanted and wanted.minutes)),
         ("points", *map(points, found.points), points(wanted and wanted.points)),
     ]

@@ -90,7 +90,7 @@ class TrueFalseKind(LetteredKind[TrueFalseKey, "bool | Reasoned"]):
         if not isinstance(value, tuple):
             return str(value)
         truth, letter = value
-        first = str(truth) if isinstance(truth, bool) else "blank"
+        first = truth if isinstance(truth, bool) else "unreadable" if truth else "blank"
         return f"{first}, reason {_format_reason(letter, key)}"
 
     def examples(self, key: TrueFalseKey) -> tuple[Example, ...]:

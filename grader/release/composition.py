@@ -39,6 +39,7 @@ class Composition:
     exam: ExamSet
     entries: tuple[Entry, ...]
     questions: Range
+    parts: Range
     minutes: Range
     points: Range
     families: Mapping[str, Range]
@@ -66,6 +67,7 @@ class Composition:
             ],
             "papers": PAPERS,
             "questions": list(self.questions),
+            "parts": list(self.parts),
             "minutes": list(self.minutes),
             "points": list(self.points),
             "families": {name: list(share) for name, share in self.families.items()},
@@ -107,6 +109,7 @@ def composition(bank: Bank, wanted: str) -> Composition:
         exam=exam,
         entries=tuple(_entries(exam.slots, groups)),
         questions=_range(one.questions for one in totals),
+        parts=_range(sum(group.asked for group in paper) for paper in papers),
         minutes=_range(one.minutes for one in totals),
         points=_range(one.points for one in totals),
         families=_shares([(one.families, one.points) for one in totals]),

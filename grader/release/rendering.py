@@ -281,7 +281,8 @@ class Preview:
             for name, one in self.paper.named_keys():
                 answer = explain_part(kinds.find(one.part.kind), one)
                 blocks.append(f"- `{name}`: {indent_item(answer)}")
-            blocks.append("### Worked solution\n\n" + self._explanation())
+            if worked := self._explanation():
+                blocks.append(f"### Worked solution\n\n{worked}")
             blocks += [f"*Figure: {one.alt}*" for one in self._solution_figures()]
         return "\n\n".join(blocks)
 

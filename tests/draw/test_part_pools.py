@@ -105,6 +105,7 @@ def test_the_table_of_a_set_counts_what_is_drawn(bank: Path) -> None:
     group = found.entries[0].groups[0]
     assert (group.points, group.drawn) == (4, "2 of 4 claims, 1 of 2 terms")
     assert group.minutes == pytest.approx(5 * 4 / 13)
+    assert (found.parts, group.asked) == ((4, 4), 4)
     assert found.as_data()["entries"][0]["groups"][0]["drawn"] == group.drawn  # type: ignore[index]
 
 

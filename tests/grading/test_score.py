@@ -36,6 +36,31 @@ def test_an_explanation_waits_for_a_person_and_keeps_the_total_open() -> None:
     assert (grade.score, grade.max_score) == (7, 8)
 
 
+CLAIM = """\
+id: claim
+title: Weights of a model
+family: memory-math
+parameters:
+  weights: {choice: [14], unit: GB}
+prompt: A model has {{ weights }} of weights.
+parts:
+  - {id: fits, kind: true_false, ask: They fit into 80 GB., answer: weights <= 80 * GB}
+  - id: fits_why
+    kind: explanation
+    ask: Give the reason for your answer to part (a).
+    points: 2
+    rubric: One point for comparing {{ weights }} with 80 GB.
+"""
+
+
+def test_a_claim_is_settled_while_its_written_reason_waits_for_a_person() -> None:
+    marks = graded(a_paper(CLAIM), fits=True, fits_why="14 GB is less than 80 GB.")
+    assert (marks["fits"].points, marks["fits"].verdict) == (1, Verdict.CORRECT)
+    assert (marks["fits_why"].points, marks["fits_why"].verdict) == (None, Verdict.UNSETTLED)
+    wrong = graded(a_paper(CLAIM), fits="no", fits_why="It is too large for it.")
+    assert (wrong["fits"].points, wrong["fits_why"].points) == (0, None)
+
+
 def test_a_named_mistake_earns_its_credit() -> None:
     mark = graded(share=3.5)["share"]
     assert (mark.verdict, mark.mistake, mark.points) == (Verdict.MISTAKE, "fp32", 0.5)

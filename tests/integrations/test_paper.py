@@ -437,6 +437,43 @@ def test_answers_are_read_as_people_write_them(bank: Bank, tmp_path: Path) -> No
     assert done.unreadable == ()
 
 
+REASONED = """\
+  - id: claim
+    kind: true_false
+    ask: It grows.
+    answer: n > 0 * GB
+    reasons:
+      - {id: more, text: There is more of it., correct: true}
+      - {id: same, text: There is as much of it., feedback: "Not quite."}
+      - {id: less, text: There is less of it.}
+"""
+
+
+def test_a_reason_is_a_letter_next_to_true_and_false(tmp_path: Path) -> None:
+    bank = a_bank(tmp_path / "bank", every=REASONED, single=PARTS["numeric"])
+    release = made(bank, tmp_path / "out")
+    paper = Papers(release=release).of("A")
+    key = dict(paper.named_keys())["q1_claim"]
+    letters = {choice.id: choice.letter for choice in key.choices}  # type: ignore[attr-defined]
+    exam = (tmp_path / "out" / "exam-A.html").read_text()
+    assert (exam.count("<b>Reason</b>"), exam.count('class="cell"')) == (1, 1)
+    text = (tmp_path / "out" / "key-A.html").read_text()
+    assert f"True, {letters['same']}" in text
+    rows = [
+        {"student": name, "version": "A", "q1_claim": written}
+        for name, written in (
+            ("ada", f"T {letters['more']}"),
+            ("bo", f"true, {letters['same'].lower()}"),
+            ("cy", f"F {letters['more']}"),
+            ("di", "T"),
+        )
+    ]
+    results, done = entered(bank, tmp_path, *rows)
+    points = {student: marks["q1_claim"].points for student, marks in grades(results).items()}
+    assert points == {"ada": 1, "bo": 0.5, "cy": 0, "di": 0.5}
+    assert done.unreadable == ()
+
+
 def test_what_a_person_reads_is_open_until_points_are_typed(bank: Bank, tmp_path: Path) -> None:
     ada = {"student": "ada", "version": "A"}
     _, done = entered(bank, tmp_path, ada)

@@ -25,6 +25,8 @@ class Group:
     minutes: float
     points: float
     concepts: frozenset[str]
+    asked: int = 0
+    """The number of parts that a paper asks."""
     drawn: str = ""
     """What is drawn from pools of parts, such as "2 of 8 claims"; empty for nothing."""
 
@@ -49,6 +51,7 @@ def _group(head: Head, count: int) -> Group:
     return Group(
         problem=head.id,
         parts=() if count == len(head.parts) else tuple(part.id for part in first),
+        asked=count,
         family=head.family,
         level=head.level,
         minutes=sum(part.minutes for part in first),
@@ -72,6 +75,7 @@ def group_in_slot(head: Head, slot: Slot) -> Group:
         minutes=sum(weights.get(part.id, 0.0) * part.minutes for part in asked),
         points=round(points, 6),
         concepts=frozenset(head.concepts),
+        asked=round(sum(weights.values())),
         drawn=drawn,
     )
 

@@ -283,8 +283,21 @@ def place_of(name: str, key: Key) -> AnswerPlace:
     return AnswerPlace(name=name, form=form, unit=unit, count=count)
 
 
+def _wrong_reasons(key: TrueFalseKey) -> Iterator[PrintedMistake]:
+    """Yields each wrong reason for the right answer."""
+    kind = kinds.find(key.part.kind)
+    for choice in key.choices:
+        judged = kind.judge((key.right, choice.letter), key)
+        if choice.letter != key.reason:
+            answer = f"{key.right}, {choice.letter}"
+            yield PrintedMistake(answer=answer, share=judged.share or 0.0, feedback=judged.note)
+
+
 def _printed_mistakes(key: Key) -> Iterator[PrintedMistake]:
     """Yields known wrong answers with their partial credit."""
+    if isinstance(key, TrueFalseKey) and key.choices:
+        yield from _wrong_reasons(key)
+        return
     found: Iterable[tuple[str, NumberRange | ChoiceOption | AcceptedTexts]]
     for item in quiz_items(key):
         if isinstance(item, NumberItem):

@@ -1,0 +1,73 @@
+"""Simulates warps, blocks, sectors, and banks to check the facts."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+WARP = 32
+
+
+def divergent(branch, threads=256):
+    warps = [range(start, start + WARP) for start in range(0, threads, WARP)]
+    return any(len({branch(t) for t in warp}) > 1 for warp in warps)
+
+
+def finish_order(durations, slots):
+    """Blocks in the order in which they end, on a GPU with room for *slots* at a time."""
+    ends, free = [], [0] * slots
+    for block, time in enumerate(durations):
+        at = min(range(slots), key=lambda slot: free[slot])
+        free[at] += time
+        ends.append((free[at], block))
+    return [block for _, block in sorted(ends)]
+
+
+def sectors(addresses):
+    return len({address // 32 for address in addresses})
+
+
+def passes(stride):
+    return max(Counter(stride * t % 32 for t in range(WARP)).values())
+
+
+def runs_on(kind, built, device):
+    """Compatibility of GPU code by capability, as pairs of major and minor version."""
+    if kind == "ptx":
+        return device >= built
+    return device[0] == built[0] and device[1] >= built[1]
+
+
+def claims(first):
+    branch = (lambda t: t // 32 % 2) if first else (lambda t: t % 2)
+    order = finish_order([9, 1, 1, 1], slots=2)
+    overtakes = order.index(1) < order.index(0)
+    row = sectors(4 * t for t in range(WARP))
+    column = sectors(4 * 1024 * t for t in range(WARP))
+    wanted = column < row if first else row < column
+    return {
+        "uniform_in_warp": [not divergent(branch), "same-side"],
+        "order_of_blocks": [overtakes is first, "independent"],
+        "block_barrier": [first, "not-resident"],
+        "older_target": [runs_on("ptx" if first else "cubin", (8, 0), (9, 0)), "translated"],
+        "fewer_registers": [not first, "local"],
+        "matrix_access": [wanted, "adjacent"],
+        "timed_launch": [not first, "asynchronous"],
+        "after_fork": [not first, "one-process"],
+    }
+
+
+def solve(given):
+    stride = int(given["stride"])
+    counts = {"divisor": 2 if stride % 4 else 4 if stride % 8 else 8}
+    counts |= {"stride": stride, "serial": 32, "free": 1}
+    return {
+        **claims(given["first"]),
+        "two_streams": "full",
+        "too_old": "driver",
+        "in_the_executable": "both",
+        "stride_in_shared_memory": next(n for n, c in counts.items() if c == passes(stride)),
+        "combined_access": "coalescing",
+        "resident_warps": "occupancy",
+        "spilled_values": "local memory",
+        "unit_of_the_gpu": "streaming multiprocessor",
+    }

@@ -1,0 +1,109 @@
+"""Simulates rings, pipelines, and threads to check the facts."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+
+@cache
+def ring_all_reduce(ranks, size):
+    """Elements that a rank sends in each phase, while it moves chunks around a ring."""
+    buffers = [np.arange(size, dtype=float) + rank for rank in range(ranks)]
+    want = sum(buffers)
+    chunks = [np.array_split(b.copy(), ranks) for b in buffers]
+    sent = [0, 0]
+    for phase in (0, 1):
+        for step in range(ranks - 1):
+            moved = [(r, (r + phase - step) % ranks) for r in range(ranks)]
+            data = [chunks[r][c].copy() for r, c in moved]
+            sent[phase] += data[0].size
+            for (r, c), piece in zip(moved, data, strict=True):
+                to = (r + 1) % ranks
+                chunks[to][c] = chunks[to][c] + piece if phase == 0 else piece
+    assert all(np.allclose(np.concatenate(mine), want) for mine in chunks)
+    return sent
+
+
+@cache
+def idle_share(stages, micro_batches):
+    """Idle share of a forward pipeline, simulated slot by slot."""
+    ends = np.zeros((stages, micro_batches))
+    for j in range(micro_batches):
+        for i in range(stages):
+            ready = max(ends[i - 1, j] if i else 0, ends[i, j - 1] if j else 0)
+            ends[i, j] = ready + 1
+    return 1 - micro_batches / ends.max()
+
+
+@cache
+def mlp_needs_sum_between():
+    dice = np.random.default_rng(0)
+    x, a, b = (dice.normal(size=s) for s in ((3, 8), (8, 16), (16, 8)))
+    want = np.maximum(x @ a, 0) @ b
+    parts = [np.maximum(x @ a[:, s], 0) @ b[s] for s in (slice(0, 8), slice(8, 16))]
+    return not np.allclose(sum(parts), want)
+
+
+@cache
+def lost_update():
+    """Whether some interleaving of two increments loses one of them."""
+    totals = set()
+    for order in ("1122", "1212", "1221", "2112", "2121", "2211"):
+        memory, register, seen = 0, {}, set()
+        for thread in order:
+            if thread in seen:
+                memory = register[thread] + 1
+            else:
+                register[thread] = memory
+                seen.add(thread)
+        totals.add(memory)
+    return totals != {2}
+
+
+def fsdp_over_ddp(ranks=8, size=800):
+    scatter, gather = ring_all_reduce(ranks, size)
+    return 2 * gather + scatter, scatter + gather
+
+
+def claims(given):
+    first, gpus = given["first"], int(given["gpus"])
+    size = 100 * gpus
+    scatter, gather = ring_all_reduce(gpus, size)
+    sharded, plain = fsdp_over_ddp()
+    server = [sum(2 * size for _ in range(workers)) for workers in (4, 8)]
+    shrinks = bool(idle_share(4, 16) < idle_share(4, 8))
+    rates = [1.0, 1.0, 0.5, 1.0]
+    together = 1 / max(1 / rate for rate in rates)
+    return {
+        "ring_volume": [(scatter + gather < 2 * size) is first, "two-phases"],
+        "central_server": [(server[1] > server[0]) is first, "every-worker"],
+        "gather_twice": [(sharded > plain) is first, "three-collectives"],
+        "first_half": [(2 * scatter == scatter + gather) is first, "composition"],
+        "more_micro_batches": [shrinks is not first, "constant-fill"],
+        "split_mlp": [mlp_needs_sum_between() is first, "complete-columns"],
+        "slow_worker": [(together == min(rates)) is not first, "all-needed"],
+        "shared_counter": [lost_update() is not first, "interleaved"],
+    }
+
+
+def world_size(tensor, pipeline, data):
+    return len({(t, p, d) for t in range(tensor) for p in range(pipeline) for d in range(data)})
+
+
+def solve(given):
+    gpus = int(given["gpus"])
+    sizes = {"product": 8 * gpus, "with-zero": 8 * gpus**2, "sum": 6 + gpus, "without-data": 8}
+    used = world_size(4, 2, gpus)
+    return {
+        **claims(given),
+        "fastest_links": "tensor",
+        "world_size": next(name for name, size in sizes.items() if size == used),
+        "replicas": "state",
+        "across_nodes": "gradient-shards",
+        "slice_of_the_sum": "reduce-scatter",
+        "serial_share": "Amdahl",
+        "idle_stages": "bubble",
+        "one_cache_line": "false sharing",
+    }

@@ -1,0 +1,103 @@
+"""Simulates queues, profilers, and caches to check the facts."""
+
+from __future__ import annotations
+
+import cProfile
+import pstats
+import random
+import time
+from functools import cache
+
+
+@cache
+def batches_per_second(times, count=500):
+    """Discrete events: each stage handles one batch at a time."""
+    free = [0.0] * len(times)
+    for _ in range(count):
+        ready = 0.0
+        for stage, duration in enumerate(times):
+            free[stage] = max(free[stage], ready) + duration
+            ready = free[stage]
+    return 1000 * count / free[-1]
+
+
+def finish(tasks, needs):
+    """End of all tasks with unlimited workers."""
+    ends = {}
+    for name, duration in tasks.items():
+        ends[name] = max((ends[n] for n in needs.get(name, ())), default=0) + duration
+    return max(ends.values())
+
+
+@cache
+def best_estimate(true=10.0, runs=50):
+    dice = random.Random(0)
+    timings = [true + dice.expovariate(1) * (dice.random() < 0.7) for _ in range(runs)]
+    guesses = {"mean": sum(timings) / runs, "minimum": min(timings)}
+    return min(guesses, key=lambda name: abs(guesses[name] - true))
+
+
+@cache
+def dram_is_higher(flops=1000):
+    loads = [n % 10 for n in range(400)]
+    cached, misses = set(), 0
+    for address in loads:
+        misses += address not in cached
+        cached.add(address)
+    return flops / (4 * misses) > flops / (4 * len(loads))
+
+
+def samples_tell_calls():
+    """Whether stacks, looked at every 10 ms, tell 1 call of 100 ms from 100 calls of 1 ms."""
+    once = ["f" for _ in range(10)]
+    often = ["f" for _ in range(10)]
+    return once != often
+
+
+@cache
+def columns_of_cprofile():
+    def inner():
+        end = time.process_time() + 0.02
+        while time.process_time() < end:
+            pass
+
+    def outer():
+        inner()
+
+    profile = cProfile.Profile()
+    profile.runcall(outer)
+    found = {key[2]: value for key, value in pstats.Stats(profile).stats.items()}
+    _, _, own, with_calls, _ = found["outer"]
+    return "own" if own < with_calls / 2 else "with-calls"
+
+
+def claims(first):
+    unchanged = batches_per_second((2, 10, 6)) > 0.99 * batches_per_second((4, 10, 6))
+    unchanged = unchanged and batches_per_second((2, 10, 6)) < 1.01 * batches_per_second((4, 10, 6))
+    tasks, needs = {"a": 3, "b": 4, "c": 5, "d": 2}, {"b": ["a"], "c": ["a"], "d": ["b", "c"]}
+    chain = finish(tasks, needs) == 3 + 5 + 2
+    stored, tiled = 2 * 4 * 4096**2, 2 * 4096 * 64 * 4
+    return {
+        "busy_gpu": [first, "any-kernel"],
+        "cpu_time": [first, "added-up"],
+        "sampled_calls": [first is not samples_tell_calls(), "intervals"],
+        "source_of_speed": [(tiled < stored) is first, "on-chip"],
+        "faster_stage": [unchanged is not first, "slowest"],
+        "unlimited_workers": [chain is not first, "in-sequence"],
+        "repeated_timing": [best_estimate() == ("mean" if first else "minimum"), "only-adds"],
+        "two_intensities": [dram_is_higher() is not first, "fewer-bytes"],
+    }
+
+
+def solve(given):
+    return {
+        **claims(given["first"]),
+        "own_time": columns_of_cprofile(),
+        "small_benchmark": "cause",
+        "running_process": "py-spy",
+        "attainable_peak": "measured",
+        "useful_share": "model FLOPs utilization",
+        "time_per_item": "latency",
+        "longest_chain": "critical path",
+        "inserted_code": "instrumentation",
+    }

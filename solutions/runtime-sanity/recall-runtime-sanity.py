@@ -1,0 +1,106 @@
+"""Evaluates the roofline model, autograd, and finite differences to check the facts."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+import torch
+
+
+def roofline(flops, size, peak, bandwidth):
+    return max(flops / peak, size / bandwidth)
+
+
+def faster_below_ridge(*, more_bandwidth):
+    flops, size, peak, bandwidth = 10.0, 1.0, 100.0, 1.0
+    scaled = (peak, 2 * bandwidth) if more_bandwidth else (2 * peak, bandwidth)
+    return roofline(flops, size, *scaled) < roofline(flops, size, peak, bandwidth)
+
+
+def decode_limit(weights=7e9, peak=1e15, bandwidth=3e12):
+    return "memory" if 2 * weights / bandwidth > 2 * weights / peak else "compute"
+
+
+@cache
+def accumulated():
+    weight = torch.ones(3, requires_grad=True)
+    batches = [torch.tensor([1.0, 2.0, 3.0]), torch.tensor([5.0, 7.0, 9.0])]
+    for batch in batches:
+        (weight * batch).sum().backward()
+    return bool(torch.equal(weight.grad, sum(batches)))
+
+
+def share_of_time(*, waiting, threads, tasks=96):
+    """Discrete events: waits overlap, and bytecode does not."""
+    return math.ceil(tasks / threads) / tasks if waiting else 1.0
+
+
+@cache
+def layer_gain(batch, peak=300e12, bandwidth=2e12, weights=4096 * 4096):
+    def time(bits):
+        return roofline(2 * batch * weights, weights * bits / 8, peak, bandwidth)
+
+    return time(16) / time(4)
+
+
+@cache
+def difference_errors():
+    """Errors of the derivative of sin at 1 for each option."""
+
+    def error(kind, h):
+        x, h = kind(1), kind(h)
+        return abs(float((np.sin(x + h) - np.sin(x - h)) / (kind(2) * h)) - math.cos(1))
+
+    return {
+        "double": error(np.float64, 1e-5),
+        "too-small": error(np.float64, 1e-15),
+        "single": error(np.float32, 1e-5),
+        "too-large": error(np.float32, 1e-1),
+    }
+
+
+@cache
+def smallest_batch(peak, bandwidth):
+    """Counts up until the arithmetic of a layer takes as long as reading its weights."""
+    rows = cols = 4096
+    batch = 1
+    while 2 * batch * rows * cols / (peak * 1e12) < 2 * rows * cols / (bandwidth * 1e12) * 0.9999:
+        batch += 1
+    return batch
+
+
+def claims(given):
+    first, threads = given["first"], int(given["threads"])
+    experts = len({e for token in range(100) for e in np.random.default_rng(token).choice(8, 2)})
+    share = share_of_time(waiting=first, threads=threads)
+    best = "small" if layer_gain(1) > layer_gain(4096) else "large"
+    return {
+        "below_the_ridge": [faster_below_ridge(more_bandwidth=first), "bytes-longer"],
+        "one_token": [decode_limit() == ("memory" if first else "compute"), "used-once"],
+        "two_backward_passes": [accumulated() is first, "accumulates"],
+        "threads_that_wait": [share < 1.1 / threads, "lock-released"],
+        "new_shape": [not first, "guard"],
+        "routed_experts": [experts == (2 if first else 8), "other-tokens"],
+        "asynchronous_copy": [not first, "stays"],
+        "four_bit_layer": [best == ("large" if first else "small"), "reading"],
+    }
+
+
+def solve(given):
+    errors = difference_errors()
+    batch = smallest_batch(given["peak"], given["bandwidth"])
+    ridge = given["peak"] / given["bandwidth"]
+    sizes = {"ridge": ridge, "half": ridge / 2, "double": 2 * ridge, "one": 1}
+    return {
+        **claims(given),
+        "check_of_gradient": min(errors, key=errors.get),
+        "too_fast": "not-synchronized",
+        "starting_a_process": "fork",
+        "smallest_batch": min(sizes, key=lambda name: abs(sizes[name] - batch)),
+        "two_bounds": "roofline",
+        "where_roofs_meet": "ridge point",
+        "one_thread_at_a_time": "global interpreter lock",
+        "whole_prompt": "prefill",
+    }
