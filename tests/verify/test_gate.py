@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,14 +11,16 @@ from grader.bank.folders import Bank
 from grader.bank.skeleton import write_skeleton
 from grader.draw import draw, sample_seed
 from grader.errors import Location
-from grader.kinds import kinds
+from grader.kinds import kinds, student_tools
 from grader.kinds.answers import answer_as_python
 from grader.kinds.attempts import CodeKey
 from grader.kinds.code import CodeKind
+from grader.kinds.hidden.solutions import run_solution_code
 from grader.verify import Finding, Verified, verify, verify_problem
 from grader.verify.cache import cache_file
-from grader.verify.rank_pool import kept_ranks
+from grader.verify.rank_pool import _reuse_processes, kept_ranks
 from grader.verify.variants import group_findings
+from grader.wire import calls
 from tests.helpers.banks import SOLUTION, SPEC, a_bank
 
 
@@ -302,3 +305,35 @@ def test_kept_ranks_give_the_results_of_fresh_ones() -> None:
     fresh = [kind.raw(key, one) for one in functions]
     with kept_ranks([key]):
         assert [kind.raw(key, one) for one in functions] == fresh
+
+
+@pytest.mark.thorough
+def test_kept_ranks_never_receive_what_an_earlier_function_has_sent() -> None:
+    torch = pytest.importorskip("torch")
+    space = calls._compile_namespace({"tools": [student_tools.source("ranks")], "driver": ""})
+    functions: dict[str, Any] = {"__name__": "solution"}
+    run_solution_code(LEFTOVER, functions)
+    each = [torch.zeros(1), torch.ones(1)]
+    with _reuse_processes(space):
+        space["run_ranks"](functions["sends_too_much"], 2, each)
+        found = space["run_ranks"](functions["exchanges"], 2, each)
+    assert [rank.result.item() for rank in found] == [1.0, 0.0]
+
+
+LEFTOVER = """
+import torch
+import torch.distributed as dist
+
+def sends_too_much(x):
+    rank = dist.get_rank()
+    if rank == 0:
+        dist.isend(x + 7, 1)
+    return x
+
+def exchanges(x):
+    rank, other = dist.get_rank(), torch.empty(1)
+    work = dist.isend(x, 1 - rank)
+    dist.recv(other, 1 - rank)
+    work.wait()
+    return other
+"""
