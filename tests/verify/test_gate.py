@@ -18,7 +18,7 @@ from grader.kinds.code import CodeKind
 from grader.kinds.hidden.solutions import run_solution_code
 from grader.verify import Finding, Verified, verify, verify_problem
 from grader.verify.cache import cache_file
-from grader.verify.rank_pool import _reuse_processes, kept_ranks
+from grader.verify.rank_pool import _Pool, kept_ranks
 from grader.verify.variants import group_findings
 from grader.wire import calls
 from tests.helpers.banks import SOLUTION, SPEC, a_bank
@@ -308,26 +308,28 @@ def test_kept_ranks_give_the_results_of_fresh_ones() -> None:
 
 
 @pytest.mark.thorough
-def test_kept_ranks_never_receive_what_an_earlier_function_has_sent() -> None:
+def test_ranks_are_kept_unless_one_has_sent_what_nobody_received() -> None:
     torch = pytest.importorskip("torch")
     space = calls._compile_namespace({"tools": [student_tools.source("ranks")], "driver": ""})
     functions: dict[str, Any] = {"__name__": "solution"}
-    run_solution_code(LEFTOVER, functions)
-    each = [torch.zeros(1), torch.ones(1)]
-    with _reuse_processes(space):
-        space["run_ranks"](functions["sends_too_much"], 2, each)
-        found = space["run_ranks"](functions["exchanges"], 2, each)
-    assert [rank.result.item() for rank in found] == [1.0, 0.0]
+    run_solution_code(SENDING, functions)
+    pool, each = _Pool(space), [torch.zeros(1), torch.ones(1)]
+    left = []
+    for name in ("exchanges", "exchanges", "sends_too_much", "exchanges"):
+        pool.run(functions[name], 2, [each], 5.0)
+        left.append([rank.pid for rank in pool._ranks])
+    pool.close()
+    assert left[0] == left[1] != left[3]
+    assert left[2] == []
 
 
-LEFTOVER = """
+SENDING = """
 import torch
 import torch.distributed as dist
 
 def sends_too_much(x):
-    rank = dist.get_rank()
-    if rank == 0:
-        dist.isend(x + 7, 1)
+    if dist.get_rank() == 0:
+        torch.work = dist.isend(x, 1)
     return x
 
 def exchanges(x):
