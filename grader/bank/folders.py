@@ -138,7 +138,7 @@ class Bank(BankIndex):
                 self._check_chosen(problem, slot.parts_of(problem), path)
 
     def _check_chosen(self, problem: str, chosen: tuple[str, ...], path: Path) -> None:
-        parts = {p.id: p for p in self.problem(problem).parts}
+        parts = {p.id: p for p in self.heads([problem])[problem].parts}
         for name in chosen:
             if name not in parts:
                 close = nearest(name, parts)

@@ -34,6 +34,8 @@ class HeadPart:
     """The part's own minutes, or its share of the problem's."""
     pool: str = ""
     """The pool of the problem's parts that it belongs to."""
+    uses: tuple[str, ...] = ()
+    """The earlier parts whose answers it uses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,18 +101,24 @@ def _loaded_head(problem: Problem) -> Head:
         topics=problem.topics,
         concepts=problem.concepts,
         parts=_head_parts(
-            problem.minutes, [(p.id, p.kind, p.points, p.minutes, p.pool) for p in problem.parts]
+            problem.minutes,
+            [
+                HeadPart(id=p.id, kind=p.kind, points=p.points, pool=p.pool, uses=p.uses)
+                for p in problem.parts
+            ],
+            [p.minutes for p in problem.parts],
         ),
     )
 
 
 def _head_parts(
-    whole: float, parts: Sequence[tuple[str, str, float, float | None, str]]
+    whole: float, parts: Sequence[HeadPart], stated: Sequence[float | None]
 ) -> tuple[HeadPart, ...]:
-    shares = split_minutes(whole, [(points, minutes) for _, _, points, minutes, _ in parts])
+    """Returns *parts* with minutes, given those that the problem states for each."""
+    known = [(part.points, minutes) for part, minutes in zip(parts, stated, strict=True)]
+    shares = split_minutes(whole, known)
     return tuple(
-        HeadPart(id=name, kind=kind, points=points, minutes=share, pool=pool)
-        for (name, kind, points, _, pool), share in zip(parts, shares, strict=True)
+        dataclasses.replace(part, minutes=share) for part, share in zip(parts, shares, strict=True)
     )
 
 
@@ -128,10 +136,17 @@ def _plain_head(path: Path, families: Collection[str]) -> Head | None:
         return None
     minutes = float(fields.get("minutes", 5))
     listed = [
-        (p["id"], p["kind"], float(p.get("points", 1)), p.get("minutes"), p.get("pool", ""))
+        HeadPart(
+            id=p["id"],
+            kind=p["kind"],
+            points=float(p.get("points", 1)),
+            pool=p.get("pool", ""),
+            uses=p.get("uses", ()),
+        )
         for p in parts
     ]
-    return Head(**{**fields, "minutes": minutes, "parts": _head_parts(minutes, listed)})
+    found = _head_parts(minutes, listed, [p.get("minutes") for p in parts])
+    return Head(**{**fields, "minutes": minutes, "parts": found})
 
 
 def _is_plain(fields: Mapping[str, Any], path: Path, families: Collection[str]) -> bool:
@@ -157,6 +172,8 @@ def _is_plain_part(part: object) -> bool:
         and _is_positive(part.get("minutes", 1.0))
         and _is_text(part.get("pool", ""))
         and part["kind"] in _KINDS
+        and isinstance(part.get("uses", ()), tuple)
+        and all(map(_is_text, part.get("uses", ())))
     )
 
 

@@ -182,22 +182,27 @@ def command(
     Run it again after Ctrl-C or with more submissions: stored results are kept. Exits 1 if a
     problem on this machine left marks open.
     """
+    from grader.runtime import executors
+    from grader.runtime.kernels import start_early
+    from grader.runtime.sandbox import choose
+
+    foreign = _nbgrader_source(format_, source, release or pack)
+    exam = Path() if foreign else release_or_pack(release, pack, pack_key_file)
+    spec = executors.parse(executor, jobs)  # raises for options that contradict each other
+    chosen = choose(sandbox)  # raises for an unknown or missing layer before anything runs
+    if chosen.warning:
+        click.echo(f"warning: {chosen.warning}", err=True)
+    if spec.name in ("threads", "inline"):
+        start_early(chosen.sandbox, device)
+    # Only now, because these imports take as long as the kernel's process takes to start.
     from grader.bank.folders import Bank
     from grader.grading.results import write_results
     from grader.grading.run import grade
     from grader.grading.settings import Settings
     from grader.integrations.nbgrader.grading import grade_assignment
     from grader.model import Limits
-    from grader.runtime import executors
     from grader.runtime.machine import read_profile
-    from grader.runtime.sandbox import choose
 
-    foreign = _nbgrader_source(format_, source, release or pack)
-    exam = Path() if foreign else release_or_pack(release, pack, pack_key_file)
-    executors.parse(executor, jobs)  # raises for options that contradict each other
-    chosen = choose(sandbox)  # raises for an unknown or missing layer before anything runs
-    if chosen.warning:
-        click.echo(f"warning: {chosen.warning}", err=True)
     settings = Settings(
         limits=Limits(
             cell_seconds=cell_seconds or Limits().cell_seconds,

@@ -168,11 +168,22 @@ def find_letter(written: str, things: Sequence[LabeledChoice]) -> str | None:
     bare = _BARE.fullmatch(line)  # the most common form
     if bare and bare[1].upper() in [thing.letter for thing in things]:
         return bare[1].upper()
-    for label, form, thing in product(LABELS, CHOICES, things):
+    likely = [thing for thing in things if _may_mean(line, thing)]
+    for label, form, thing in product(LABELS, CHOICES, likely):
         pattern = label + form.format(thing.letter.lower(), re.escape(fold_text(thing.text)))
         if re.fullmatch(pattern, line):
             return thing.letter
     return None
+
+
+def _may_mean(line: str, thing: LabeledChoice) -> bool:
+    """Returns whether a folded text ends like every text that means *thing*.
+
+    This spares most texts the patterns, which take long to compile.
+    """
+    return line.rstrip(" ).:").endswith(thing.letter.lower()) or line.endswith(
+        fold_text(thing.text)
+    )
 
 
 @lru_cache(maxsize=4096)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal
 
 from grader import units
@@ -50,7 +51,7 @@ class Integer(NumberPart):
     """How far an answer may be from the key. By default, only the key is accepted."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class NumericKey(Key):
     """The right number and the accepted range, in the part's unit."""
 
@@ -69,6 +70,11 @@ class NumericKey(Key):
     def interval(self) -> tolerance.Interval:
         """The accepted interval, both ends included."""
         return tolerance.Interval(self.low, self.high, self.reason)
+
+    @cached_property
+    def mistake_ranges(self) -> tuple[tuple[Mistake, float, float, float], ...]:
+        """Each mistake that applies, with its value and the ends of the range around it."""
+        return tuple(_iter_mistake_ranges(self))
 
 
 LARGEST = 1e299
@@ -127,16 +133,8 @@ def judge(value: float, key: NumericKey) -> Judgement:
 
 def _find_mistake(value: float, key: NumericKey) -> Judgement | None:
     nearest: tuple[float, Mistake] | None = None
-    accepted = key.interval
-    for mistake in key.part.mistakes:
-        try:
-            centre = mistake_value(mistake, key)
-        except ValueError:
-            # Only if a student's own earlier answer is in scope; the gate checks all other scopes.
-            continue
-        if centre is None or not tolerance.is_within(
-            value, *tolerance.scale_interval(accepted, key.value, centre)
-        ):
+    for mistake, centre, low, high in key.mistake_ranges:
+        if not tolerance.is_within(value, low, high):
             continue
         distance = abs(value - centre)
         if nearest is None or distance < nearest[0]:
@@ -146,6 +144,17 @@ def _find_mistake(value: float, key: NumericKey) -> Judgement | None:
     found = nearest[1]
     note = try_fill(found.feedback, key.draw)
     return Judgement(share=found.credit, verdict=Verdict.MISTAKE, note=note, mistake=found.id)
+
+
+def _iter_mistake_ranges(key: NumericKey) -> Iterator[tuple[Mistake, float, float, float]]:
+    for mistake in key.part.mistakes:
+        try:
+            centre = mistake_value(mistake, key)
+        except ValueError:
+            # Only if a student's own earlier answer is in scope; the gate checks all other scopes.
+            continue
+        if centre is not None:
+            yield mistake, centre, *tolerance.scale_interval(key.interval, key.value, centre)
 
 
 def mistake_value(mistake: Mistake, key: NumericKey) -> int | float | None:

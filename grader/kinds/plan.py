@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
 
 from grader import units
 from grader.expressions import holds
@@ -29,7 +31,18 @@ MAX_PLANS = 5_000
 _TIE = 1e-9
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedPlan(NamedTuple):
+    """A plan on offer, with what it earns."""
+
+    plan: Chosen
+    share: float
+    """The share of the points."""
+    mistake: str | None
+    """The ID of what is wrong with it."""
+    feasible: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class PlanKey(Key):
     """The values on offer, and the best plans."""
 
@@ -38,6 +51,14 @@ class PlanKey(Key):
     """All plans that share the best cost or gain; empty in a key made from a sheet."""
     score: float = 0.0
     """Their cost or gain, in the part's unit."""
+
+    @cached_property
+    def judged(self) -> tuple[JudgedPlan, ...]:
+        """Every plan on offer, as it would be judged."""
+        return tuple(
+            JudgedPlan(plan, *share_and_mistake(outcome, self), outcome.failed is None)
+            for plan, outcome in iter_outcomes(self.part, self.draw)
+        )
 
 
 class PlanKind(KindOf[PlanKey, Chosen]):
@@ -266,19 +287,19 @@ def _raw_plan(plan: Mapping[str, object]) -> Raw:
 def _judged_examples(key: PlanKey) -> Iterator[Example]:
     """Yields the first plan that fails each requirement or has each shortcoming, and the worst
     feasible plan."""
-    part, seen = key.part, set[str]()
-    worst: Example | None = None
-    for plan, outcome in iter_outcomes(part, key.draw):
-        share, name = share_and_mistake(outcome, key)
-        why = f"a plan with '{name}'" if name else "a feasible plan"
-        example = Example(raw=_raw_plan(plan), share=share, why=why, mistake=name)
-        if outcome.failed is None:
-            worst = min(worst or example, example, key=lambda e: e.share or 0.0)
-        if example.mistake and example.mistake not in seen:
-            seen.add(example.mistake)
-            yield example
-    if worst is not None:
-        yield worst
+    seen = set[str]()
+    for one in key.judged:
+        if one.mistake and one.mistake not in seen:
+            seen.add(one.mistake)
+            yield _example_of(one)
+    feasible = [one for one in key.judged if one.feasible]
+    if feasible:
+        yield _example_of(min(feasible, key=lambda one: one.share))
+
+
+def _example_of(one: JudgedPlan) -> Example:
+    why = f"a plan with '{one.mistake}'" if one.mistake else "a feasible plan"
+    return Example(raw=_raw_plan(one.plan), share=one.share, why=why, mistake=one.mistake)
 
 
 def share_and_mistake(outcome: Outcome, key: PlanKey) -> tuple[float, str | None]:

@@ -283,7 +283,7 @@ def examples(case: Case) -> Iterator[Finding]:
             continue
         kind, at = kinds.find(key.part.kind), case.part_path(part_id)
         try:
-            samples = kind.examples(key)
+            samples = case.examples(part_id)
         except (ExpressionError, TextError, ValueError) as error:
             what = getattr(error, "what", str(error))
             culprit = _culprit(key)

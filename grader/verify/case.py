@@ -10,6 +10,7 @@ from pathlib import Path
 from grader.bank.yaml12 import Located, Path_
 from grader.draw import draw, format_numbers, sample_seed, standalone_paper
 from grader.errors import Location
+from grader.kinds import Example, kinds
 from grader.model import Facts, Paper, Problem, Variant
 from grader.verify.solutions import Solve
 
@@ -60,6 +61,8 @@ class Case:
     """By known-wrong function, the index of a call that revealed it for an earlier seed."""
     right: dict[str, Sequence[Mapping[str, object]]] = field(default_factory=dict)
     """By code part, the results of its calls by the reference."""
+    samples: dict[str, tuple[Example, ...]] = field(default_factory=dict)
+    """The samples of each part, as far as `examples` has made them."""
 
     @cached_property
     def variant(self) -> Variant:
@@ -75,6 +78,13 @@ class Case:
     def values(self) -> str:
         """The drawn numbers in one line."""
         return format_numbers(self.problem, self.variant.draw.scope)
+
+    def examples(self, part_id: str) -> tuple[Example, ...]:
+        """Returns the samples of a part. Raises ExpressionError, TextError, or ValueError."""
+        if part_id not in self.samples:
+            key = self.variant.keys[part_id]
+            self.samples[part_id] = kinds.find(key.part.kind).examples(key)
+        return self.samples[part_id]
 
     def part_path(self, part_id: str) -> Path_:
         """Returns the path of a part in the YAML."""

@@ -17,9 +17,11 @@ from grader.errors import GraderError, SetupError, SpecError, SpecErrors
 from grader.runtime import executors
 from grader.verify.cache import Cache
 from grader.verify.one_problem import Verified, error_result, verify_problem
-from grader.verify.whole import needs_own_kernel, run_references
+from grader.verify.whole import TORCH, needs_own_kernel, run_references
 
 _LOOK_SECONDS = 0.5
+_MANY = 40
+"""So many problems that some of them will need torch in a kernel."""
 _MOST_TOGETHER = 20
 """Problems whose right answers are run in one kernel."""
 
@@ -53,7 +55,8 @@ def verify(
             done(name)
     left = tuple(sorted((n for n in names if n not in results), key=partial(_rank, bank)))
     jobs = min(jobs or os.cpu_count() or 1, len(left) or 1)
-    job = _Job(tuple(str(f) for f in folders), seeds, kernel)
+    preload = TORCH if len(left) >= _MANY else ()
+    job = _Job(tuple(str(f) for f in folders), seeds, kernel, preload)
     try:
         for name, result in _results(job, left, jobs):
             results[name] = result
@@ -66,14 +69,15 @@ def verify(
     return (*broken, *(results[name] for name in names))
 
 
-def _rank(bank: Bank, name: str) -> int:
+def _rank(bank: Bank, name: str) -> tuple[int, bool, int]:
     """Sorts problems that take long first, so that no worker ends up with them alone."""
     try:
         solution = bank.solution(name)
         text = solution.read_text(encoding="utf-8", errors="replace") if solution else ""
     except (GraderError, OSError):
-        return 0
-    return -len(re.findall(r"_(?:cases|right_|wrong_)", text))
+        text = ""
+    code = len(re.findall(r"_(?:cases|right_|wrong_)", text))
+    return -code, "import torch" not in text, -len(text)
 
 
 def _broken_files(bank: Bank) -> Iterator[Verified]:
@@ -100,6 +104,8 @@ class _Job:
     folders: tuple[str, ...]
     seeds: int
     kernel: bool
+    preload: tuple[str, ...]
+    """Modules that one fork server imports for all problems."""
 
     def check(self, name: str, bank: Bank | None = None) -> tuple[Verified, bool]:
         """Returns the gate's result for a problem, and whether it still has to run in a kernel."""
@@ -110,7 +116,7 @@ class _Job:
         if not needs_own_kernel(bank.problem(name)):
             return result, True
         started = time.perf_counter()
-        wrong = run_references(bank, [name])
+        wrong = run_references(bank, [name], self.preload)
         seconds = result.seconds + time.perf_counter() - started
         return replace(result, kernel=wrong, seconds=seconds), False
 

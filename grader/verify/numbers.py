@@ -91,7 +91,7 @@ def mistakes_apart(case: Case) -> Iterator[Finding]:
     for part_id, key in case.variant.keys.items():
         if not isinstance(key, NumericKey):
             continue
-        for (one, value), (other, near) in combinations(_mistakes(key), 2):
+        for (one, value), (other, near) in combinations(_mistakes(case, part_id, key), 2):
             accepted = Interval(key.low, key.high, "")
             if is_within(value, *scale_interval(accepted, key.value, near)):
                 what = (
@@ -102,10 +102,10 @@ def mistakes_apart(case: Case) -> Iterator[Finding]:
                 yield case.finding("mistakes", case.mistake_path(part_id, other), what, fix)
 
 
-def _mistakes(key: NumericKey) -> Iterator[tuple[str, float]]:
+def _mistakes(case: Case, part_id: str, key: NumericKey) -> Iterator[tuple[str, float]]:
     kind = kinds.find(key.part.kind)
     try:
-        samples = kind.examples(key)
+        samples = case.examples(part_id)
     except (ExpressionError, TextError, ValueError):
         return  # another check reports this
     for sample in samples:

@@ -95,7 +95,7 @@ def _check_problem(bank: Bank, name: str, seeds: int, code_seeds: int) -> Verifi
         # The checks of code look into the solution file.
         return Verified(problem=problem.id, seeds=0, findings=(broken,), seconds=0.0)
     first = Case(problem, source, bank.facts, 0, solve, bank.templates, code_seeds)
-    cases = [replace(first, number=number, right={}) for number in range(seeds)]
+    cases = [replace(first, number=number, right={}, samples={}) for number in range(seeds)]
     gc.freeze()  # solutions that measure memory collect garbage, which would look at all libraries
     variants: list[Variant] = []
     checked = 0

@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
 
-from grader.kinds.plan import PlanKey, as_text, share_and_mistake
-from grader.kinds.plan_outcomes import iter_outcomes
+from grader.kinds.plan import PlanKey, as_text
 from grader.model import Variant
 from grader.verify.case import Case, Finding
 
@@ -37,11 +36,11 @@ def _check_part(case: Case, keys: Sequence[PlanKey]) -> Iterator[Finding]:
     names: set[str | None] = set()
     count = 0
     for key in keys:
-        for plan, outcome in iter_outcomes(part, key.draw):
+        for one in key.judged:
             count += 1
-            share, mistake = share_and_mistake(outcome, key)
-            earned[as_text(plan)] = earned.get(as_text(plan), 0.0) + share
-            names.add(mistake)
+            written = as_text(one.plan)
+            earned[written] = earned.get(written, 0.0) + one.share
+            names.add(one.mistake)
     if len(keys) < FEWEST_VARIANTS:
         return
     for reason_id in (*(r.id for r in part.require), *(s.id for s in part.shortcomings)):

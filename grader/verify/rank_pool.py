@@ -31,6 +31,8 @@ from grader.model import Key
 from grader.wire import calls
 
 _TOOL = "ranks"
+_MOST_RANKS = 8
+"""The most processes that the tool starts."""
 
 Space = dict[str, Any]
 
@@ -49,11 +51,14 @@ def kept_ranks(keys: Iterable[Key]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _reuse_processes(space: Space) -> Iterator[None]:
-    real, pool = space["run_ranks"], _Pool(space)
+    real, pools = space["run_ranks"], [_Pool(space) for _ in range(_MOST_RANKS)]
 
     def run_ranks(
         function: Callable[..., Any], world: int, *each: Sequence[Any], timeout: float = 5.0
     ) -> Any:
+        if not 1 <= world <= _MOST_RANKS:
+            return real(function, world, *each, timeout=timeout)
+        pool = pools[world - 1]
         try:
             return pool.run(function, world, each, timeout)
         except Exception:  # noqa: BLE001 - the tool itself says what is wrong
@@ -66,11 +71,12 @@ def _reuse_processes(space: Space) -> Iterator[None]:
         yield
     finally:
         space["run_ranks"] = real
-        pool.close()
+        for pool in pools:
+            pool.close()
 
 
 class _Pool:
-    """Processes that call functions, one for each rank; started when first needed."""
+    """Processes that call functions, one for each rank of a group; started when first needed."""
 
     def __init__(self, space: Space):
         self._space = space
@@ -79,7 +85,6 @@ class _Pool:
         self._requests: list[connection.Connection] = []
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._store: Any = None
-        self._number = 0
 
     def run(
         self,
@@ -89,25 +94,39 @@ class _Pool:
         timeout: float,
     ) -> Any:
         """Calls *function* in *world* ranks, as `run_ranks` does. May raise any exception."""
-        if not 1 <= world <= 8 or any(len(one) != world for one in each):
+        if any(len(one) != world for one in each):
             raise ValueError
-        self._number += 1
         state = _random_state()
         requests = [
-            _dump((self._number, world, state, function, [one[rank] for one in each]), self._space)
+            _dump((state, function, [one[rank] for one in each]), self._space)
             for rank in range(world)
         ]
         while len(self._ranks) < world:
-            self._start(len(self._ranks))
-        self.busy, ranks = True, self._ranks[:world]
-        for one, pipe, request in zip(ranks, self._requests, requests, strict=False):
+            self._start(len(self._ranks), world)
+        self.busy = True
+        for one, pipe, request in zip(self._ranks, self._requests, requests, strict=True):
             one.calls, one.result, one.waits = [], None, None
             pipe.send_bytes(request)
-        found = self._space["_watch"](ranks, timeout)
+        known = [len(one.needs) for one in self._ranks]
+        found = self._space["_watch"](self._ranks, timeout)
+        if self._has_unmet_calls(known):
+            self.close()
         self.busy = False
         return found
 
-    def _start(self, rank: int) -> None:
+    def _has_unmet_calls(self, known: Sequence[int]) -> bool:
+        """Returns whether a call after the *known* ones of each rank has no counterpart.
+
+        Then the next function could receive a message that this one has sent.
+        """
+        return any(
+            not partners or self._ranks[partner].done[what] < often
+            for one, count in zip(self._ranks, known, strict=True)
+            for what, often, partners in one.needs[count:]
+            for partner in partners or [one.rank]
+        )
+
+    def _start(self, rank: int, world: int) -> None:
         import torch.distributed as dist
 
         if self._folder is None:
@@ -121,8 +140,8 @@ class _Pool:
             warnings.simplefilter("ignore")  # about forking with threads, which are idle now
             pid = os.fork()
         if pid == 0:
-            # In a process group of one, until the first request names another.
-            given = [rank, taken, there, self._store.port, self._space]
+            # In a process group of one, until it joins that of all ranks.
+            given = [rank, world, taken, there, self._store.port, self._space]
             self._space["_become"](0, 1, str(folder), there, _serve, given)
         there.close()
         taken.close()
@@ -147,20 +166,24 @@ class _Pool:
 
 
 def _serve(
-    rank: int, requests: connection.Connection, line: connection.Connection, port: int, space: Space
+    rank: int,
+    world: int,
+    requests: connection.Connection,
+    line: connection.Connection,
+    port: int,
+    space: Space,
 ) -> None:
-    """Answers requests in a new process; each gets a new process group."""
+    """Answers requests in a new process, which joins a process group of *world* ranks."""
     import torch
     import torch.distributed as dist
 
     store = dist.TCPStore("127.0.0.1", port, None, False, wait_for_workers=False)  # type: ignore[attr-defined, unused-ignore]
     limit = timedelta(seconds=space["LIFETIME"])
+    dist.destroy_process_group()
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=world, timeout=limit)
     while True:
-        number, world, state, function, given = _load(requests.recv_bytes(), space)
+        state, function, given = _load(requests.recv_bytes(), space)
         signal.setitimer(signal.ITIMER_REAL, space["LIFETIME"])
-        dist.destroy_process_group()
-        fresh = dist.PrefixStore(str(number), store)  # type: ignore[attr-defined, unused-ignore]
-        dist.init_process_group("gloo", store=fresh, rank=rank, world_size=world, timeout=limit)
         _random_state(state)
         data = io.BytesIO()
         torch.save(function(*given), data)

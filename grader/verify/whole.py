@@ -20,11 +20,19 @@ def needs_own_kernel(problem: Problem) -> bool:
     return any(kinds.find(part.kind).needs_solution for part in problem.parts)
 
 
-def run_references(bank: Bank, names: Sequence[str]) -> tuple[str, ...]:
+TORCH = ("numpy", "torch", "torch._dynamo")
+"""Modules that the kernels of many problems import."""
+
+
+def run_references(
+    bank: Bank, names: Sequence[str], preload: Sequence[str] = ()
+) -> tuple[str, ...]:
     """Executes one notebook with the right answers to problems; returns a sentence for each part
     that does not earn full marks.
 
-    One variant is enough, since differences between variants are checked without a kernel.
+    One variant is enough, since differences between variants are checked without a kernel. If the
+    notebook imports one of the modules in *preload*, kernels have all of them, so that later
+    problems can use the same fork server.
     """
     problems = [bank.problem(name) for name in names]
     variants = [draw(problem, sample_seed(problem.id, 0), bank.facts) for problem in problems]
@@ -41,7 +49,7 @@ def run_references(bank: Bank, names: Sequence[str]) -> tuple[str, ...]:
         limits=Limits(),
         loopback=any("loopback" in problem.needs for problem in problems),
     )
-    grade = score(paper, execute(job, data))
+    grade = score(paper, execute(job, data, preload=preload))
     keys = dict(paper.named_keys())
 
     def waits(mark: Mark) -> bool:

@@ -46,12 +46,15 @@ def histogram_right_by_bins(values, counts):
     # Each thread owns some bins and looks at all values of the block: no atomics in the block.
     each = (values.size + cuda.gridDim.x - 1) // cuda.gridDim.x
     first = cuda.blockIdx.x * each
-    for k in range(cuda.threadIdx.x, counts.size, cuda.blockDim.x):
-        found = 0
-        for i in range(first, min(first + each, values.size)):
-            if values[i] == k:
-                found += 1
-        cuda.atomic.add(counts, k, found)
+    found = dict.fromkeys(range(cuda.threadIdx.x, counts.size, cuda.blockDim.x), 0)
+    if not found:
+        return
+    for i in range(first, min(first + each, values.size)):
+        value = values[i]
+        if value in found:
+            found[value] += 1
+    for k, number in found.items():
+        cuda.atomic.add(counts, k, number)
 
 
 def histogram_cases(rng, given):

@@ -45,15 +45,15 @@ def samples():
 def start_all(workers, megabytes, pickling, imports, unpickling):
     """Return when the last worker is ready; the argument crosses the pipe piece by piece."""
     buffer = 65536 / 1e6
+    left, crossing = megabytes, 0.0
+    while left > 0:
+        piece = min(buffer, left)
+        left -= piece
+        crossing += piece / unpickling
     clock, ready = 0.0, 0.0
     for _ in range(workers):
         clock += megabytes / pickling
-        reader = clock + imports  # when the worker starts to read
-        left = megabytes
-        while left > 0:
-            piece = min(buffer, left)
-            left -= piece
-            reader += piece / unpickling
+        reader = clock + imports + crossing  # the worker imports before it reads
         if megabytes > buffer:
             clock = reader  # what the buffer still holds by then is negligible
         ready = max(ready, reader)

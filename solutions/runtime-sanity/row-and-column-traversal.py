@@ -21,9 +21,12 @@ def solve(given):
 
 def misses(accesses, room):
     """Lines that are fetched into a fully associative cache of some lines."""
-    lines, found = OrderedDict(), 0
+    lines, found, last = OrderedDict(), 0, None
     for address in accesses:
         line = address // 64
+        if line == last:
+            continue
+        last = line
         if line in lines:
             lines.move_to_end(line)
             continue

@@ -159,13 +159,13 @@ def rate_at_wrong_no_error(step, peak, warmup, total, floor=0.0):
 def solve(given):
     """Hands sequences to the replicas until an epoch has none left for a whole batch."""
     replicas = {gpu // given["tensor_parallel"] for gpu in range(given["gpus"])}
+    taken = 0
+    for _micro in range(given["accumulation"]):
+        taken += sum(given["micro"] for _replica in replicas)
     steps = 0
     for _epoch in range(given["epochs"]):
         left = given["samples"]
         while True:
-            taken = 0
-            for _micro in range(given["accumulation"]):
-                taken += sum(given["micro"] for _replica in replicas)
             if taken > left:
                 break
             left -= taken

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from grader.runtime.execute import execute
 from grader.runtime.kernels import NotStartedError, warm
 from grader.runtime.kernels import pool as nursery
 from grader.runtime.kernels.base import KernelOptions
+from grader.runtime.kernels.fork_server import LaunchSpec
 from grader.runtime.kernels.pool import KernelPool
 from grader.runtime.kernels.session import KernelSession
 from grader.runtime.sandbox import choose, sandboxes
@@ -431,3 +433,28 @@ def test_limits_of_one_notebook_are_not_those_of_the_next(own_nursery: KernelPoo
     if "bounded" not in str(choose("auto").sandbox.layers()):
         pytest.skip("files are not bounded here")
     assert sizes[0] < 100_010_000 < sizes[1] < 200_010_000
+
+
+def test_a_parent_that_was_started_early_serves_the_first_notebook(own_nursery: KernelPool) -> None:
+    own_nursery.start_early(an_early_spec())
+    (early,) = own_nursery._early.values()
+    assert run("import numpy\nq1_a = 1", asks="q1_a").outcome is Outcome.FINISHED
+    assert parents(own_nursery) == {early._process.pid}
+
+
+def test_a_parent_that_was_started_early_for_nobody_ends(
+    own_nursery: KernelPool, short: Path
+) -> None:
+    own_nursery.start_early(replace(an_early_spec(), variables=(("COURSE", "systems"),)))
+    (early,) = own_nursery._early.values()
+    assert run("q1_a = 1", asks="q1_a").outcome is Outcome.FINISHED
+    assert parents(own_nursery) != {early._process.pid}
+    own_nursery.close()
+    assert gone({early._process.pid})
+    assert list(short.iterdir()) == []
+
+
+def an_early_spec() -> LaunchSpec:
+    """What is known of a run before its notebooks are read."""
+    sandbox = choose("auto").sandbox
+    return LaunchSpec(sandbox=sandbox, device="cpu", loopback=False, seed=0, imports=())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from grader.bank.blueprint.groups import Group
 from grader.bank.blueprint.search import Groups
@@ -15,20 +16,20 @@ _LONGER = 1.1
 """How many times as long as the shortest group of a pool the longest may take."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pool:
     """Groups that stand for one another: the same family, level and points, and about the same
     minutes."""
 
     groups: tuple[Group, ...]
 
-    @property
+    @cached_property
     def minutes(self) -> tuple[float, float]:
         """The minutes of the shortest and of the longest group."""
         times = [group.minutes for group in self.groups]
         return min(times), max(times)
 
-    @property
+    @cached_property
     def concepts(self) -> frozenset[str]:
         """The concepts of all groups."""
         return frozenset().union(*(group.concepts for group in self.groups))
@@ -63,7 +64,11 @@ def widen(
     pools = [Pool((group,)) for group in paper]
     used = {group.problem for group in paper}
     names = sorted(set(groups) - used)
+    asked = {(group.family, group.level) for group in paper}
     for index in dice.order(seed, "widen", len(names)):
+        one = groups[names[index]][0]
+        if (one.family, one.level) not in asked:
+            continue
         fits = list(_places(groups[names[index]], pools, start, bounds))
         if fits:
             _, place, group = min(fits, key=lambda fit: fit[:2])
@@ -79,10 +84,13 @@ def _places(
     low = start.minutes + sum(pool.minutes[0] for pool in pools)
     high = start.minutes + sum(pool.minutes[1] for pool in pools)
     for place, pool in enumerate(pools):
+        fitting = [group for group in choices if pool.takes(group)]
+        if not fitting:
+            continue
         others = [other.concepts for number, other in enumerate(pools) if number != place]
         blocked = start.concepts.union(*others)
-        for group in choices:
-            if not pool.takes(group) or group.concepts & blocked:
+        for group in fitting:
+            if group.concepts & blocked:
                 continue
             shortest = low - max(0.0, pool.minutes[0] - group.minutes)
             longest = high + max(0.0, group.minutes - pool.minutes[1])

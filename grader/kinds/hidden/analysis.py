@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from grader.files import PACKAGE
@@ -52,6 +53,11 @@ def functions_of(code: str) -> str:
 
 def review_source(code: str, name: str, starter: str, forbidden: Sequence[str]) -> Any:
     """Calls `review.review_source`. Raises NotAnalyzedError."""
+    return _review_source(code, name, starter, tuple(forbidden))
+
+
+@lru_cache(maxsize=256)  # the same answer is read more than once
+def _review_source(code: str, name: str, starter: str, forbidden: tuple[str, ...]) -> Any:
     return _analyze("review", code, name, starter, list(forbidden))
 
 

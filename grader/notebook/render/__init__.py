@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -116,13 +116,27 @@ def _cells(paper: Paper, templates: tuple[Path, ...], answers: Mapping[str, str]
         yield from _question(question, templates, answers)
     yield Cell(type="markdown", id="closing", source=_fill_shared(templates, "closing.md"))
     about = (paper.exam.id, paper.release, *owner_texts(paper.student))
-    code = _fill(templates, "closing.py", **check_of(dict(paper.named_keys()), about))
+    code = check(dict(paper.named_keys()), about, templates)
     yield Cell(type="code", id="closing-check", source=code, metadata=_FOLDED)
 
 
 def check(keys: Mapping[str, Key], about: Sequence[str], templates: tuple[Path, ...]) -> str:
     """Returns the source of the check in a notebook's last cell, for the answers of these names."""
-    return _fill(templates, "closing.py", **check_of(keys, about))
+    values = check_of(keys, about)
+    return _fill_check(templates, _CheckValues(repr(values), values))
+
+
+@dataclass(frozen=True, slots=True)
+class _CheckValues:
+    """The values for the template of the check; equal if they are written in the same way."""
+
+    written: str
+    values: Mapping[str, object] = field(compare=False)
+
+
+@lru_cache(maxsize=64)
+def _fill_check(folders: tuple[Path, ...], check: _CheckValues) -> str:
+    return _fill(folders, "closing.py", **check.values)
 
 
 def _title(paper: Paper, templates: tuple[Path, ...]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import pprint
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -120,8 +121,13 @@ def wrap_literal(value: object, spaces: int = 4) -> str:
     ("'a b'", "('x', 1)")
     """
     written = repr(value)
-    if len(written) <= _LINE:
-        return written
+    return written if len(written) <= _LINE else _wrap_long(written, spaces)
+
+
+@lru_cache(maxsize=1024)
+def _wrap_long(written: str, spaces: int) -> str:
+    """Returns the source *written* of a literal on several lines."""
+    value = ast.literal_eval(written)
     written = pprint.pformat(value, width=_LINE, compact=True, sort_dicts=False)
     if isinstance(value, str):
         pieces = wrap(

@@ -45,13 +45,16 @@ def execute(
     *,
     kernel: str = USUAL,
     more_follow: bool = False,
+    preload: Sequence[str] = (),
     stop: Callable[[], bool] = bool,
 ) -> Evidence:
     """Executes the notebook in *data* and returns the evidence, whatever the student's code did.
 
-    If *more_follow*, the next kernel is started meanwhile. *stop* is polled twenty times a second;
-    if it returns True, the kernel is ended and StoppedError is raised. Raises SetupError if the
-    machine lacks the sandbox that the job requires.
+    If *more_follow*, the next kernel is started meanwhile. If the notebook imports a module that is
+    worth importing before, the modules in *preload* are imported too, so that other notebooks can
+    use the same fork server. *stop* is polled twenty times a second; if it returns True, the kernel
+    is ended and StoppedError is raised. Raises SetupError if the machine lacks the sandbox that the
+    job requires.
     """
     began = time.monotonic()
     try:
@@ -71,7 +74,7 @@ def execute(
         loopback=job.loopback,
         seed=job.seed,
         variables=job.variables,
-        imports=_modules_to_preload(cells, job.trials),
+        imports=_modules_to_preload(cells, job.trials, preload),
         more_follow=more_follow,
         stop=stop,
     )
@@ -215,7 +218,10 @@ _PRELOADED: Mapping[str, tuple[frozenset[str], str]] = {
 }
 
 
-def _modules_to_preload(cells: Sequence[Cell], trials: Sequence[CallPlan]) -> tuple[str, ...]:
+def _modules_to_preload(
+    cells: Sequence[Cell], trials: Sequence[CallPlan], more: Sequence[str]
+) -> tuple[str, ...]:
+    """Returns the modules that the code imports, and *more* if it imports any."""
     texts = [cell.source for cell in cells if cell.type == "code"]
     for trial in trials:
         texts += [trial.driver, *trial.tools, trial.benchmark.setup if trial.benchmark else ""]
@@ -223,11 +229,12 @@ def _modules_to_preload(cells: Sequence[Cell], trials: Sequence[CallPlan]) -> tu
     imported = {word for names in _IMPORTED.findall(code) for word in re.findall(r"\w+", names)}
     if trials:
         imported.add("numpy")  # `grader.wire.calls` builds inputs with it
-    return tuple(
+    found = {
         name
         for name, (words, pattern) in _PRELOADED.items()
         if words & imported and re.search(pattern, code)
-    )
+    }
+    return tuple(name for name in _PRELOADED if name in found or (found and name in more))
 
 
 def _unreadable_evidence(job: Job, why: str) -> Evidence:

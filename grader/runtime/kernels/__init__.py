@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 from grader.runtime.kernels.base import (
     AskReply,
@@ -17,6 +18,9 @@ from grader.runtime.kernels.base import (
 )
 from grader.runtime.kernels.contention import MOST_TIMES
 
+if TYPE_CHECKING:
+    from grader.runtime.sandbox import Sandbox
+
 __all__ = [
     "MOST_TIMES",
     "USUAL",
@@ -29,10 +33,26 @@ __all__ = [
     "Session",
     "StoppedError",
     "kernels",
+    "start_early",
 ]
 
 USUAL = "warm" if sys.platform == "linux" else "cold"
 """On other systems fork is unsafe or missing, and no sandbox can hold a forked kernel."""
+
+
+def start_early(sandbox: Sandbox, device: str) -> None:
+    """Starts the process that usual kernels on *device* are forked from, and returns at once.
+
+    It starts while the caller imports and reads what else it needs. Kernels with other settings
+    don't use it.
+    """
+    if USUAL != "warm":
+        return
+    from grader.runtime.kernels.fork_server import LaunchSpec
+    from grader.runtime.kernels.pool import kernel_pool
+
+    spec = LaunchSpec(sandbox=sandbox, device=device, loopback=False, seed=0, imports=())
+    kernel_pool.start_early(spec)
 
 
 @kernels.add("cold")

@@ -51,12 +51,14 @@ class LaunchSpec:
 
 
 class ForkServer:
-    """One fork server process, and the folder that it shares with its kernels."""
+    """One fork server process, and the folder that it shares with its kernels.
 
-    def __init__(self, spec: LaunchSpec, *, warm_up: bool = True):
+    It is started at once, but only forks kernels after `load`.
+    """
+
+    def __init__(self, spec: LaunchSpec):
         self.about: dict[str, Any] = {}
         self._spec = spec
-        self._warm_up = warm_up
         self._plan = spec.sandbox.plan(spec.device, loopback=spec.loopback)
         # Without a view, a kernel that runs as another user has to reach its folder in this one.
         passable = self._plan["view"] is None and spec.sandbox.uid_of(0) is not None
@@ -65,7 +67,23 @@ class ForkServer:
         self._names = itertools.count()
         try:
             self._process, self._line = self._start()
+        except BaseException:
+            self.end()
+            raise
+
+    def load(self, spec: LaunchSpec, *, warm_up: bool = True) -> None:
+        """Imports the modules of *spec*, which differs from the server's in nothing else; with
+        *warm_up*, also runs what is slow the first time.
+
+        Returns once the server is up. Raises NotStartedError, and ends the server.
+        """
+        self._spec = spec
+        try:
+            ipc.send_message(self._line, {"imports": spec.imports, "warm_up": warm_up})
             self._wait_until_up()
+        except OSError as error:
+            self.end()
+            raise NotStartedError("the fork server has exited") from error
         except BaseException:
             self.end()
             raise
@@ -79,10 +97,8 @@ class ForkServer:
         settings = {
             "line": theirs.fileno(),
             "plan": self._plan,
-            "imports": self._spec.imports,
             "seed": self._spec.seed,
             "device": self._spec.device,
-            "warm_up": self._warm_up,
             "places": str(self._home.root),
             "folder": str(seen),
         }

@@ -30,15 +30,22 @@ _MOST_ENDED = 8
 log = logging.getLogger("grader.kernels")
 
 
-def _start_server(spec: LaunchSpec, *, warm_up: bool) -> ForkServer:
-    """Starts a fork server; if the preloaded modules prevent forking, one without them."""
+def _load_server(
+    spec: LaunchSpec, early: ForkServer | None = None, *, warm_up: bool = True
+) -> ForkServer:
+    """Returns a fork server that is up: *early* if it has started already, or a new one.
+
+    If the preloaded modules prevent forking, it is one without them.
+    """
+    server = early or ForkServer(spec)
     try:
-        return ForkServer(spec, warm_up=warm_up)
+        server.load(spec, warm_up=warm_up)
     except CrowdedError:
         if not spec.imports:
             raise
         log.warning("kernels start without preloaded modules", exc_info=True)
-        return ForkServer(replace(spec, imports=()))
+        return _load_server(replace(spec, imports=()))
+    return server
 
 
 @dataclass(eq=False)
@@ -71,6 +78,7 @@ class KernelPool:
         self._reaper: threading.Thread | None = None
         self._swept = False
         self._members: set[_PooledServer] = set()
+        self._early: dict[LaunchSpec, ForkServer] = {}
         self._starting: dict[LaunchSpec, threading.Lock] = {}
         self._lock = threading.RLock()
         self._timer: threading.Timer | None = None
@@ -88,12 +96,24 @@ class KernelPool:
 
     def reset_after_fork(self) -> None:
         """Resets the pool in a forked process, since all its kernels belong to the original."""
-        _others.append(self._members)  # kept, since their destructors would end them
+        _others.append((self._members, self._early))  # kept: their destructors would end them
+        for server in self._early.values():
+            server.close_inherited()
         for member in self._members:
             member.server.close_inherited()
             for kernel in member.spares.values():
                 kernel.close_inherited()
         self._reset()
+
+    def start_early(self, spec: LaunchSpec) -> None:
+        """Starts a fork server, which imports modules once the first kernel is taken.
+
+        *spec* names no modules. If the server can't be started, whoever takes a kernel gets the
+        error.
+        """
+        with contextlib.suppress(NotStartedError, OSError), self._lock:
+            if spec not in self._early:
+                self._early[spec] = ForkServer(spec)
 
     def take(self, spec: LaunchSpec, limits: Limits, *, spare: bool = False) -> ForkedKernel:
         """Returns a kernel; if *spare*, also forks one for the next caller.
@@ -135,7 +155,9 @@ class KernelPool:
         with starting:
             member = self._find_living(spec)
             if member is None:
-                member = _PooledServer(spec, _start_server(spec, warm_up=warm_up))
+                with self._lock:
+                    early = self._early.pop(replace(spec, imports=()), None)
+                member = _PooledServer(spec, _load_server(spec, early, warm_up=warm_up))
                 with self._lock:
                     self._members.add(member)
                 self._check_idle_later()
@@ -233,6 +255,10 @@ class KernelPool:
             return
         if self._timer is not None:
             self._timer.cancel()
+        with self._lock:
+            unused, self._early = self._early, {}
+        for server in unused.values():
+            server.end()
         for member in list(self._members):
             self._retire(member)
         self.wait_until_reaped()

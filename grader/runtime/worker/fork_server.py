@@ -72,11 +72,14 @@ def _serve(plan: SandboxPlan, settings: dict[str, Any], line: socket.socket) -> 
     kernel.create_kernel(settings["folder"])
     # Some packages need a folder to write to when they are imported.
     os.environ["HOME"] = os.environ["TMPDIR"] = settings["folder"]
-    for name in settings["imports"]:
+    asked, _ = ipc.receive_message(line)  # what the first notebook needs
+    if asked is None:
+        os._exit(0)
+    for name in asked["imports"]:
         with contextlib.suppress(BaseException):  # the notebook that needs it raises it again
             importlib.import_module(name)
     warm_up.defer_dynamo()
-    if settings["warm_up"]:
+    if asked["warm_up"]:
         warm_up.run_operators(settings["device"])
     tempfile.tempdir = None  # every kernel has its own
     if "torch" in sys.modules:
