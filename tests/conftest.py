@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture
-def golden(request: pytest.FixtureRequest):  # type: ignore[no-untyped-def]
+def golden(request: pytest.FixtureRequest):
     """A function that compares text with a golden file, or writes it with --update-golden."""
 
     def compare(name: str, text: str) -> None:
@@ -60,7 +60,7 @@ def short(
 
 
 @pytest.fixture
-def own_nursery(short: Path, monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
+def own_nursery(short: Path, monkeypatch: pytest.MonkeyPatch):
     """Parents of kernels that no other test uses; their folders are in *short*."""
     from grader.runtime.kernels import pool, warm
 

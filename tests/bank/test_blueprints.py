@@ -368,7 +368,7 @@ def test_a_bank_with_an_unreadable_problem_fills_no_blueprint(tmp_path: Path) ->
 # --- grader show SET
 
 
-def test_the_table_of_a_set(tmp_path: Path, golden) -> None:  # type: ignore[no-untyped-def]
+def test_the_table_of_a_set(tmp_path: Path, golden) -> None:
     bank = a_course(tmp_path)
     (bank / "problems/concepts.yaml").write_text(
         "".join(

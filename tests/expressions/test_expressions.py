@@ -319,7 +319,7 @@ class TestRefusals:
 
     def test_a_scope_of_no_value_at_all_is_refused(self) -> None:
         with pytest.raises(ExpressionError, match="can't multiply nothing"):
-            evaluate("n * 2", {"n": None})  # type: ignore[dict-item]
+            evaluate("n * 2", {"n": None})
 
 
 HOSTILE = {

@@ -139,7 +139,7 @@ def test_a_refused_file_is_one_error() -> None:
     assert [(one.level, one.message) for one in found] == [(Level.ERROR, "the file is a PDF")]
 
 
-def test_the_summary_of_a_result(golden) -> None:  # type: ignore[no-untyped-def]
+def test_the_summary_of_a_result(golden) -> None:
     golden("step-summary.md", summary_of(a_mixed_result()))
 
 

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -246,10 +247,10 @@ def test_what_is_right_in_the_bank_is_decidable() -> None:
 
 def watched(source: str, *rules: str) -> list[str]:
     """What is seen to be used when `f()` of a notebook's cell is called."""
-    space: dict[str, object] = {}
+    space: dict[str, Any] = {}
     exec(compile(source, "<ipython-input-1-abc>", "exec"), space)
     with Watch([*rules]) as watch:
-        space["f"]()  # type: ignore[operator]
+        space["f"]()
     return watch.used
 
 

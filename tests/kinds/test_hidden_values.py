@@ -76,7 +76,7 @@ def test_reading_any_json_gives_a_value_or_a_value_error(raw: object) -> None:
         digest_of_result(raw)
 
 
-def a_raw(**changes: object) -> dict[str, object]:
+def a_raw(**changes: Any) -> dict[str, Any]:
     data = base64.b64encode(np.arange(6.0).tobytes()).decode()
     return {"t": "array", "dtype": "float64", "shape": [2, 3], "v": data, **changes}
 

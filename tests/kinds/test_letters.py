@@ -639,7 +639,7 @@ def test_options_carry_their_id_into_later_parts() -> None:
 
 def test_a_part_that_uses_a_choice_sees_its_id() -> None:
     part = a_numeric(answer="pick(format, 'bfloat16', 2, 'float32', 4) * GB")
-    assert a_key(part, format="float32").value == 4  # type: ignore[attr-defined]
+    assert a_key(part, format="float32").value == 4
 
 
 def test_random_text_is_read_or_refused_and_never_breaks() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,7 +18,7 @@ from grader.wire.encoding import encode_answer
 from tests.helpers.kinds import a_draw, a_key, a_plan, judged
 
 
-def key_of(**changes: object) -> PlanKey:
+def key_of(**changes: Any) -> PlanKey:
     key = a_key(a_plan(**changes))
     assert isinstance(key, PlanKey)
     return key
@@ -58,7 +59,7 @@ def test_points_fall_with_the_distance_from_the_best(plan: tuple[int, int, str])
     ],
 )
 def test_the_first_requirement_that_fails_is_the_mistake(
-    plan: dict[str, object], mistake: str, share: float, note: str
+    plan: dict[str, Any], mistake: str, share: float, note: str
 ) -> None:
     judgement = judged(key_of(), plan)
     assert (judgement.mistake, judgement.share, judgement.note) == (mistake, share, note)
@@ -120,7 +121,7 @@ def test_numbers_may_be_written_as_text_and_words_in_any_case() -> None:
     ],
 )  # fmt: skip
 def test_a_part_whose_plans_can_not_be_compared_is_an_error(
-    changes: dict[str, object], said: str
+    changes: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(ValueError, match=said):
         key_of(**changes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+from typing import Any
 
 import numpy as np
 import pytest
@@ -185,7 +186,7 @@ def test_the_row_has_its_name_in_expressions_and_feedback() -> None:
     ],
 )
 def test_a_table_that_cannot_be_filled_in_is_the_authors_error(
-    changes: dict[str, object], said: str
+    changes: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(ValueError, match=said):
         a_key(a_table(**changes))

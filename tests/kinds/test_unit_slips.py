@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from tests.helpers.kinds import a_key, a_numeric, an_integer, judged
 GB, GIB = 1e9, 2.0**30
 
 
-def slip(value: float, unit: str = "GB", **scope: float) -> str | None:
+def slip(value: float, unit: Any = "GB", **scope: float) -> str | None:
     """The id of the slip that makes *value* of the key 70."""
     found = find_slip(value, 70, unit=unit, scope=scope, width=0.01)
     return found.id if found else None
@@ -121,6 +122,7 @@ def test_the_sentence_names_the_slip() -> None:
 def test_a_percentage_and_a_fraction_are_told_apart_whatever_was_written() -> None:
     plain = a_key(a_numeric(answer=0.26, unit=""))
     note = "This is 100 times too large: the question asks for a plain number."
+    answer: object
     for answer in (26, "26", "2600%"):
         assert judged(plain, answer).note == note
     share = a_key(a_numeric(answer=0.26, unit="%"))

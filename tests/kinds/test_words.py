@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 
@@ -120,7 +121,7 @@ def test_a_pattern_needs_an_example_and_the_gate_finds_one_that_is_missing() -> 
     [({"accept": ()}, "empty"), ({"match": "regex", "accept": ("(",), "mistakes": ()}, "pattern")],
 )
 def test_texts_that_cannot_be_compared_are_the_authors_error(
-    changes: dict[str, object], said: str
+    changes: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(ValueError, match=said):
         TEXT.examples(a_key(a_short_text(**changes)))

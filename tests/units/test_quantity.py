@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from operator import add, ge, gt, le, lt, sub
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -51,7 +52,7 @@ def test_a_cancelled_dimension_leaves_a_plain_number() -> None:
 
 
 def test_whole_numbers_stay_exact() -> None:
-    huge = bits(2**60 + 1) * 3
+    huge: Any = bits(2**60 + 1) * 3
     assert huge.magnitude == 3 * (2**60 + 1)
     assert type(huge.magnitude) is int
 
@@ -131,7 +132,8 @@ def test_powers_of_a_dimension_are_bounded() -> None:
 def test_a_sign_keeps_the_unit_for_printing_and_other_arithmetic_drops_it() -> None:
     written = Quantity(-8, SIZE, "B")
     assert (-written).unit == abs(written).unit == (+written).unit == "B"
-    assert (written * 2).unit is None
+    doubled: Any = written * 2
+    assert doubled.unit is None
 
 
 @pytest.mark.parametrize("operate", [add, sub])

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import re
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
@@ -17,7 +19,7 @@ from grader.units.table import FITTING, NAMES, SYMBOLS
 
 # Generous for a busy machine; what runs away would take minutes.
 SOON = 1.0
-NAMED = units.named_units()
+NAMED: Mapping[str, Any] = units.named_units()
 EVERYDAY = ["GB", "GiB", "B", "bit", "Gb", "ms", "s", "TFLOP", "TFLOP/s", "GB/s", "token/s", ""]
 
 
@@ -192,8 +194,8 @@ class TestConversion:
         st.sampled_from(["B", "bit", "kB", "GB", "GiB", "Tb", "Kibit", "PB"]),
     )
     def test_changing_the_unit_never_changes_the_value(self, x, one, other) -> None:
-        value = units.quantity(x, one)
-        moved = units.quantity(units.magnitude(value, other), other)
+        value: Any = units.quantity(x, one)
+        moved: Any = units.quantity(units.magnitude(value, other), other)
         assert moved.magnitude == pytest.approx(value.magnitude, rel=1e-15, abs=1e-290)
 
 
