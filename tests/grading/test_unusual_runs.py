@@ -18,6 +18,7 @@ from grader.grading import kept_marks, run
 from grader.grading.cache_keys import KEPT
 from grader.grading.results import write_results
 from grader.grading.run import store_evidence
+from grader.grading.score import score
 from grader.grading.sources import rows_of, source_of
 from grader.model import Outcome
 from grader.model.result import Standing
@@ -114,12 +115,10 @@ def test_what_a_student_wrote_on_a_line_that_was_cleared_since_counts_no_more(ho
 def test_a_score_that_fails_leaves_all_marks_open_and_the_next_run_settles_them(
     ungraded: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = run.score
-
     def fails_on_answers(paper, found):
         if found.outcome is not Outcome.REFUSED:
             raise ZeroDivisionError("the key is 42")
-        return real(paper, found)
+        return score(paper, found)
 
     with monkeypatch.context() as patch:
         patch.setattr(run, "score", fails_on_answers)
@@ -192,12 +191,12 @@ def test_regrading_leaves_marks_open_for_a_bug_and_stops_for_the_set_up(
     home: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     a_bank(home / "bank", SPEC.replace("points: 2", "points: 5"))
-    current, real = Bank.open((str(home / "bank"),)), kept_marks.score
+    current = Bank.open((str(home / "bank"),))
 
     def fails_on_answers(paper, found):
         if found.outcome is not Outcome.REFUSED:
             raise error
-        return real(paper, found)
+        return score(paper, found)
 
     monkeypatch.setattr(kept_marks, "score", fails_on_answers)
     if isinstance(error, SetupError):
