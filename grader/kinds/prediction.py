@@ -59,9 +59,7 @@ class PredictionKind(NumericKind):
     is_measured = True
 
     def call_plan(self, name: str, key: NumericKey) -> CallPlan | None:
-        part = key.part
-        if not isinstance(part, Prediction) or not part.setup:
-            return None
+        part = _part_of(key)
         benchmark = Benchmark(setup=fill(part.setup, key.draw), alone=True, rounds=part.rounds)
         return CallPlan(
             name=name,
@@ -125,11 +123,8 @@ class PredictionKind(NumericKind):
 
     def format_value(self, value: MeasuredPrediction, key: NumericKey) -> str:  # type: ignore[override]
         said = format_number(value.value, key.unit)
-        part = key.part
-        if not isinstance(part, Prediction) or not value.measurement:
-            return said
         try:
-            found = _measurement_of(part, value.measurement)
+            found = _measurement_of(_part_of(key), value.measurement)
         except (ratios.NotMeasuredError, ratios.RanWrongError):
             return said
         low, high = (format_number(end, key.unit, 3) for end in (found.low, found.high))
