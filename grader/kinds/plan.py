@@ -267,18 +267,17 @@ def _judged_examples(key: PlanKey) -> Iterator[Example]:
     """Yields the first plan that fails each requirement or has each shortcoming, and the worst
     feasible plan."""
     part, seen = key.part, set[str]()
-    worst: Example | None = None
+    feasible: list[Example] = []
     for plan, outcome in iter_outcomes(part, key.draw):
         share, name = share_and_mistake(outcome, key)
         why = f"a plan with '{name}'" if name else "a feasible plan"
         example = Example(raw=_raw_plan(plan), share=share, why=why, mistake=name)
         if outcome.failed is None:
-            worst = min(worst or example, example, key=lambda e: e.share or 0.0)
+            feasible.append(example)
         if example.mistake and example.mistake not in seen:
             seen.add(example.mistake)
             yield example
-    if worst is not None:
-        yield worst
+    yield min(feasible, key=lambda e: e.share or 0.0)
 
 
 def share_and_mistake(outcome: Outcome, key: PlanKey) -> tuple[float, str | None]:

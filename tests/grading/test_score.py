@@ -190,3 +190,10 @@ def test_before_release_no_mark_says_the_key() -> None:
     for answers in ({"share": 2.5, "time": 2.0}, {"share": 3.5}, {"share": "x"}, {"share": 1.63}):
         for mark in score(a_paper(), evidence(**answers)).marks:
             assert "1.75" not in mark.feedback
+
+
+@pytest.mark.parametrize("huge", [1e307, 10**299], ids=["float", "int"])
+def test_an_earlier_answer_beyond_every_float_in_bits_is_not_carried(huge: float) -> None:
+    marks = graded(share=huge, time=huge)
+    assert marks["share"].verdict is Verdict.INCORRECT
+    assert marks["time"].points == 0

@@ -15,14 +15,17 @@ from grader.bank.folders import Bank
 from grader.errors import PackageError, SetupError
 from grader.gradebook import Gradebook
 from grader.grading import kept_marks, run
+from grader.grading.batch import refused_evidence
 from grader.grading.cache_keys import KEPT
+from grader.grading.manual import enter_points, write_table
 from grader.grading.results import write_results
 from grader.grading.run import store_evidence
 from grader.grading.score import score
-from grader.grading.sources import rows_of, source_of
-from grader.model import Outcome
+from grader.grading.settings import Settings
+from grader.grading.sources import rows_of, source_of, sources
+from grader.model import Limits, Outcome
 from grader.model.result import Standing
-from grader.release.papers import SEATS
+from grader.release.papers import RELEASE, SEATS
 from grader.verify.rescoring import rescore
 from tests.helpers.banks import SPEC, a_bank, a_roster
 from tests.helpers.commands import fails, ok
@@ -243,3 +246,48 @@ def test_a_caller_that_has_paused_the_garbage_collector_finds_it_paused(home: Pa
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+def test_a_failure_of_the_grader_is_not_stored_and_a_full_disk_stops_the_run(home: Path) -> None:
+    found = evidence(share=1.75)
+    refused = refused_evidence(found.submission_sha256, "no kernel could be started")
+    with Gradebook.open(home / "results") as book:
+        assert store_evidence(book, refused, "as usual") is refused
+        assert book.find_evidence(found.submission_sha256) is None
+        shutil.rmtree(home / "results" / "evidence")
+        (home / "results" / "evidence").write_text("a file")
+        with pytest.raises(SetupError):
+            store_evidence(book, found, "as usual")
+
+
+def test_points_are_entered_for_several_answers_of_one_student_and_once(home: Path) -> None:
+    a_bank(home / "bank", SPEC.replace("points: 2", "points: 5"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kept_marks, "score", lambda paper, _: score(paper, refused_evidence("0", "")))
+        rescore(home / "results", current=Bank.open((str(home / "bank"),)))
+    assert points(home) == OPEN
+    file = home / "points.csv"
+    assert write_table(home / "results", file) == 4
+    rows = list(csv.DictReader(file.read_text(encoding="utf-8-sig").splitlines()))
+    with file.open("w", newline="") as out:
+        table = csv.DictWriter(out, list(rows[0]))
+        table.writeheader()
+        table.writerows({**row, "points": "1", "why": "read"} for row in rows)
+    assert enter_points(home / "results", file, by="lin") == 4
+    assert enter_points(home / "results", file, by="lin") == 0
+
+
+def test_results_of_another_system_have_a_source_of_their_own_and_no_specs(home: Path) -> None:
+    with Gradebook.open(home / "results") as book:
+        book.set_setting(RELEASE, "lines:ps1")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setitem(sources._things, "lines", lambda book: ("lines", book))
+            assert source_of(book) == ("lines", book)
+    with pytest.raises(SetupError, match="the lines assignment 'ps1' has no specs") as caught:
+        rescore(home / "results")
+    assert "--format lines" in str(caught.value.fix)
+
+
+def test_a_notebook_runs_again_if_its_number_of_processes_changes() -> None:
+    usual, more = Settings(), Settings(limits=Limits(processes=64))
+    assert usual.fingerprint(("q1_x",)) != more.fingerprint(("q1_x",))

@@ -8,6 +8,7 @@ from grader import units
 from grader.errors import PackageError
 from grader.kinds import Unreadable, kinds
 from grader.kinds.answers import right_value
+from grader.kinds.choice import Option
 from grader.kinds.code import CodeKind
 from grader.kinds.hidden.solutions import Given
 from grader.kinds.measurement import Work
@@ -17,7 +18,6 @@ from grader.model import Part, packages
 from tests.helpers.code import SCALED, a_code_key
 from tests.helpers.kinds import (
     FORMATS,
-    Option,
     a_choice,
     a_code,
     a_key,
@@ -145,3 +145,7 @@ def test_a_damaged_dict_is_no_answer(kind: str) -> None:
     key = a_key({"matching": a_matching(), "plan": a_plan(), "table": a_table()}[kind])
     with pytest.raises(Unreadable):
         kinds.find(kind).read({"t": "dict", "v": 5}, key)
+
+
+def test_tools_may_need_a_package_that_the_part_declares() -> None:
+    assert a_key(a_code(tools=("triton_blocks",), needs=("triton",))).needs == ("triton",)

@@ -23,7 +23,8 @@ RULES = ("torch.optim",)
 def example_call(**changes: Any) -> tuple[dict[str, Any], Any]:
     """A call of the visible example that went well, changed so, and its key."""
     key = a_code_key(examples=(CodeExample(call="scaled(3)", gives="6"),))
-    return {**CodeKind().raw(key, "scaled")["calls"][0], **changes}, key
+    raw: Any = CodeKind().raw(key, "scaled")
+    return {**raw["calls"][0], **changes}, key
 
 
 @pytest.mark.parametrize(
@@ -137,6 +138,13 @@ def test_what_only_changed_a_class_that_is_left_out_is_left_out_too() -> None:
     kept = ["def g(): return 1", "g.more = 2"]
     text = "\n".join(["class A: pass", "A.size = 3", "things = [A()]", *kept])
     assert functions_of(text).split("\n") == ["", "", "", *kept]
+
+
+def test_what_a_class_and_a_function_share_is_run_again_for_the_function() -> None:
+    kept = ["def g(): return 1", "g.more = A.size = 2"]
+    text = "\n".join(["class A: pass", "things = [A()]", *kept])
+    assert functions_of(text).split("\n") == ["", "", *kept]
+    assert functions_of("def g(): return [0]\ng()[0] = 1") == "def g(): return [0]\n"
 
 
 def test_a_statement_that_can_not_be_written_again_is_left_out() -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from grader import units
 from grader.kinds.numeric import NumericKey, NumericKind
+from grader.kinds.texts import scope_with
 from grader.kinds.tolerance import Interval, accepted_interval, is_within, scale_interval
 from grader.model import Tolerance
 from grader.model.spec import parse_share
@@ -242,3 +243,16 @@ def test_a_share_is_a_number_or_a_percentage(written: str | float, value: float)
 def test_what_is_no_share_is_refused(written: str | float) -> None:
     with pytest.raises(ValueError, match="share"):
         parse_share(written)
+
+
+def test_around_another_center_an_interval_keeps_its_relative_width() -> None:
+    assert scale_interval(Interval(9.0, 12.0, ""), 10.0, -20.0) == (-24.0, -18.0)
+    assert scale_interval(Interval(10.0, 10.0, ""), 10.0, 7.0) == (7.0, 7.0)
+    # Around zero there is no relative width, so the absolute one stays.
+    assert scale_interval(Interval(-1.0, 2.0, ""), 0.0, 5.0) == (4.0, 7.0)
+
+
+def test_in_another_scope_values_follow_but_what_is_changed_stays() -> None:
+    draw = replace(a_draw(), values={"half": "gpus / 2", "quarter": "half / 2"})
+    found = [scope_with(draw, changed) for changed in ({"gpus": 8}, {"gpus": 8, "half": 3})]
+    assert [(one["half"], one["quarter"]) for one in found] == [(4, 2), (3, 1.5)]

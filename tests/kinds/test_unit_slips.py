@@ -10,6 +10,7 @@ import pytest
 from grader import units
 from grader.kinds.slips import Slips, find_slip, slips_of_unit
 from grader.model import Mistake, Tolerance, Verdict
+from grader.units.parse import MAX_LENGTH
 from tests.helpers.kinds import a_key, a_numeric, an_integer, judged
 
 GB, GIB = 1e9, 2.0**30
@@ -220,3 +221,13 @@ def test_no_slip_is_no_change_and_none_is_listed_twice(unit: str) -> None:
     ratios = [slip.ratio for slip in slips_of_unit(unit)]
     assert 1 not in ratios
     assert len({round(r, 9) if r > 1e-3 else r for r in ratios}) == len(ratios)
+
+
+def test_a_slip_to_a_unit_that_is_too_long_to_be_written_is_left_out() -> None:
+    spaced = "GB" + " " * (MAX_LENGTH - 4) + "/s"
+    usual, long = (
+        {(one.id, round(one.ratio, 9)) for one in slips_of_unit(unit)} for unit in ("GB/s", spaced)
+    )
+    assert ("slip-gib-gb", round(1e9 / 2**30, 9)) in usual
+    assert not any(name == "slip-gib-gb" for name, _ in long)
+    assert ("slip-bits-bytes", 8.0) in long

@@ -188,3 +188,14 @@ def test_dimensions_are_described_in_words() -> None:
     assert describe_dimension(odd) == "a quantity in bit·s²/token/USD²"
     assert base_unit(ONE) == ""
     assert base_unit((0, 0, 0, 0, 0, -1, 0, 0)) == "1/s"
+
+
+def test_to_the_right_of_a_plain_number_a_quantity_is_refused_by_name() -> None:
+    with pytest.raises(DimensionError, match="can't subtract a size and a plain number"):
+        8 - bits(8)
+    with pytest.raises(DimensionError, match="can't floor-divide a size by a plain number"):
+        8 // bits(8)
+    with pytest.raises(DimensionError, match="an exponent must be a plain number"):
+        2 ** bits(8)
+    with pytest.raises(TypeError):
+        "8" / bits(8)
