@@ -8,11 +8,12 @@ import pytest
 
 from grader.kinds import ratios
 from grader.kinds.measurement import MeasurementKind
+from grader.kinds.numeric import IntegerKind
 from grader.kinds.prediction import PredictionKind
-from grader.model import Judgement, Verdict
+from grader.model import Judgement, Mistake, Verdict
 from grader.wire.encoding import encode_answer
 from tests.helpers.code import SCALED, a_race_key
-from tests.helpers.kinds import SETUP, a_key, a_prediction
+from tests.helpers.kinds import SETUP, a_key, a_prediction, an_integer
 
 KEY = a_race_key(SCALED, SETUP)
 LAUNCHES = a_race_key(SCALED, SETUP, by="launches")
@@ -54,6 +55,48 @@ def test_the_next_step_names_what_disturbed_the_last_measurement() -> None:
     assert ratios.next_step({**alone, "alone": [1.0]}).endswith("a person will review it.")
     assert "slower while" not in ratios.next_step({**alone, "alone": [1.0]})
     assert "slower while" in ratios.next_step({**alone, "alone": [0.1]})
+
+
+@pytest.mark.parametrize(
+    ("race", "share", "note"),
+    [
+        ({"counts": [[2, 6]] * 6}, 1, "It uses 2 kernel launches, and the baseline 6."),
+        ({"counts": [[6, 6]] * 6}, 0.4, "A ratio of 5 earns more"),
+        ({"counts": [[2, 6]] * 6, "wrong": "inputs"}, 0, "did not use the inputs it was given"),
+        ({"counts": [[2, 6]] * 6, "wrong": 1}, 0, "the result differed from the baseline's"),
+        ({"counts": [[2, 6]] * 6, "least": 3}, None, "every solution needs at least 3"),
+    ],
+)
+def test_a_count_earns_what_its_ratio_reaches(
+    race: dict[str, Any], share: float | None, note: str
+) -> None:
+    key = a_race_key(SCALED, SETUP, ratio=3.0 if share == 1 else 5.0, by="launches")
+    found = judged(race, key)
+    assert found.share == share
+    assert note in found.note
+
+
+def test_a_time_that_the_machine_does_not_allow_is_for_a_person() -> None:
+    race = {"overhead": 0.0, "alone": [1.0] * 3, "rounds": [[0.001, 1.0]] * 6, "floor": 0.5}
+    found = judged(race)
+    assert (found.share, found.verdict) == (None, Verdict.UNSETTLED)
+    assert "faster than this machine should allow" in found.note
+
+
+def test_a_prediction_whose_measurement_waits_is_open_and_shown_without_it() -> None:
+    key, kind = a_key(a_prediction()), PredictionKind()
+    raw = {"t": "measured", "value": encode_answer("1 ms"), "deferred": "triton"}
+    value = kind.read(raw, key)
+    assert kind.judge(value, key).verdict is Verdict.UNSETTLED
+    assert kind.format_value(value, key) == "1 ms"
+
+
+def test_a_number_between_two_whole_ones_may_be_a_mistake_of_the_part() -> None:
+    forgot = Mistake(id="forgot", value="9.4321", feedback="Round.")
+    keys = [a_key(an_integer(answer=9, mistakes=more)) for more in ((), (forgot,))]
+    plain, named = ([e.why for e in IntegerKind().examples(key)] for key in keys)
+    assert "a number that is not whole" in plain
+    assert "a number that is not whole" not in named
 
 
 @pytest.mark.parametrize(("times", "share"), [(1, 1.0), (1e290, 0.0), (0, 0.0), (2, 0.4)])

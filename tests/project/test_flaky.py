@@ -29,7 +29,7 @@ def test_passes():
 @pytest.mark.thorough
 def test_what_fails_now_and_then_is_counted(tmp_path: Path) -> None:
     (tmp_path / "test_some.py").write_text(TESTS)
-    command = [sys.executable, SCRIPT, "3", "-p", "no:cacheprovider", "test_some.py"]
+    command = [sys.executable, str(SCRIPT), "3", "-p", "no:cacheprovider", "test_some.py"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 1, done.stderr
     lines = [line.partition(" failed")[0] for line in done.stdout.splitlines()]
