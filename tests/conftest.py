@@ -8,12 +8,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from grader.runtime.kernels import contention
 
 # A limit on time that is hit in a test is hit for good, however busy the machine is meanwhile; the
 # bound itself is tested in test_contention.
 contention.MOST_TIMES = 1000.0
+
+# The same examples in every run, without limits on time that a busy machine would exceed. Other
+# examples are tried every night.
+settings.register_profile("repeatable", deadline=None, derandomize=True)
+settings.register_profile("explore", deadline=None)
+settings.load_profile("repeatable")
 
 GOLDEN = Path(__file__).parent / "golden"
 # So that classes can be set up from a checkout that nobody has pushed, and from none.

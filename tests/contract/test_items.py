@@ -148,7 +148,7 @@ def test_a_mistake_never_reaches_into_what_is_accepted_or_into_another() -> None
     width=st.sampled_from([0, 0.001, 0.01, 0.3]),
     tries=st.lists(st.floats(-5, 5), min_size=5, max_size=20),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_mistakes_are_cut_as_the_judge_tells_them_apart(
     answer: float, factors: list[float], width: float, tries: list[float]
 ) -> None:

@@ -447,7 +447,7 @@ class TestEvidenceAsJson:
             max_leaves=12,
         )
     )
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     def test_any_plain_data_survives(self, value):
         evidence = some_evidence(
             answers={"q": Answer(name="q", raw={"t": "list", "v": value})},

@@ -270,6 +270,7 @@ def test_results_that_go_away_meanwhile_stop_the_run(
     same(gradebook_of(out), plain)
 
 
+@pytest.mark.thorough
 def test_a_second_grader_in_the_same_folder_is_refused_and_the_first_goes_on(
     unread: tuple[Class, dict[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -273,7 +273,6 @@ def test_scoring_ends_soundly_whatever_a_kernel_said() -> None:
     met: set[Verdict] = set()
 
     @settings(
-        deadline=None,
         max_examples=300,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     )

@@ -431,7 +431,7 @@ def test_an_internal_error_in_one_repository_does_not_stop_the_others(
     for name in ("ada", "bo"):
         remote = Remote(tmp_path, name)
         remote.push({"exam.ipynb": OLD}, JANUARY)
-        wanted.append(Repository(student=name, url=remote.url, deadline=None))
+        wanted.append(Repository(student=name, url=remote.url))
 
     def take(one: Any, *rest: Any) -> Any:
         if one.student == "ada":

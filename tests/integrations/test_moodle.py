@@ -270,7 +270,7 @@ def decoded(html: str) -> str:
 
 @pytest.mark.thorough
 @given(prompt=hostile, options=st.lists(hostile, min_size=2, max_size=4), told=hostile)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_no_text_of_a_spec_gets_out_of_its_place(
     prompt: str, options: list[str], told: str
 ) -> None:
@@ -293,7 +293,7 @@ def test_no_text_of_a_spec_gets_out_of_its_place(
 
 @pytest.mark.thorough
 @given(text=hostile, exact=st.booleans())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_any_accepted_text_is_found_again(text: str, exact: bool) -> None:
     text = " ".join(
         re.sub("[^\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "", text).split()

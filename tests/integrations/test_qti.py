@@ -285,7 +285,7 @@ def test_what_is_graded_otherwise_is_noted() -> None:
 
 
 @given(prompt=hostile, option=hostile, told=hostile)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_no_text_of_a_spec_gets_out_of_its_place(prompt: str, option: str, told: str) -> None:
     field = an_item_field(a_choosing("right", f"no {option}", feedback=told), ask=prompt)
     package, _ = exported(a_quiz([an_asked(field, prompt=prompt)], title=f"x {prompt}"))

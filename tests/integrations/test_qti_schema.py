@@ -89,16 +89,19 @@ def a_whole_package() -> ET.Element:
     return assessment(a_quiz([an_asked(*fields, variant=n) for n in (1, 2)], [an_asked(*fields)]))
 
 
+@pytest.mark.thorough
 def test_groups_of_variants_are_valid(dtd) -> None:
     root = a_whole_package()
     assert len(root.findall(f".//{QTI}selection_number")) == 3
     assert broken_rules(dtd, root) == ""
 
 
+@pytest.mark.thorough
 def test_the_midterm_is_valid(dtd) -> None:
     assert broken_rules(dtd, assessment(make_quiz(Bank.open(()), "midterm", 2, "x"))) == ""
 
 
+@pytest.mark.thorough
 def test_every_problem_of_the_bank_is_valid(dtd) -> None:
     bank, found = Bank.open(()), 0
     for name in quiz_problems():
@@ -116,6 +119,7 @@ def test_every_problem_of_the_bank_is_valid(dtd) -> None:
 # Our own grammar, by which packages are read where the DTD can't be had
 
 
+@pytest.mark.thorough
 def test_our_grammar_needs_what_the_dtd_needs(dtd) -> None:
     real = {element.name: element for element in dtd.iterelements()}
     for name in {*GRAMMAR, *TEXTS, "selection_extension"}:
@@ -147,6 +151,7 @@ def changed(root: ET.Element, dice: random.Random) -> ET.Element:
     return made
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(4))
 def test_what_our_grammar_accepts_the_dtd_accepts(seed: int, dtd) -> None:
     """And most of what is broken is found by both: neither is a check that lets all pass."""

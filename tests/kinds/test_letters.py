@@ -552,9 +552,9 @@ def test_matches_for_items_that_are_not_there_are_unreadable() -> None:
 
 def test_a_long_text_takes_no_time_to_be_no_matches() -> None:
     key = a_key(a_matching())
-    began = time.perf_counter()
+    began = time.process_time()
     assert "can't be read" in refused(key, "1" + " " * 9_987 + "1")
-    assert time.perf_counter() - began < 0.3
+    assert time.process_time() - began < 0.3
 
 
 def test_a_dict_left_as_it_was_is_blank() -> None:

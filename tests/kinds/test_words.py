@@ -104,9 +104,9 @@ def test_a_mistake_is_recognised_in_typeset_form_too() -> None:
 def test_a_pattern_that_takes_for_ever_costs_nobody_a_point() -> None:
     hungry = r"(.*)(.*)(.*)(.*)(.*)(.*)[^a]\1"
     key = a_key(a_short_text(match="regex", accept=(hungry,), example="b", mistakes=()))
-    started = time.perf_counter()
+    started = time.process_time()
     judgement = judged(key, "a" * 300)
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
     assert (judgement.verdict, judgement.share) == (Verdict.UNSETTLED, None)
 
 

@@ -269,7 +269,7 @@ def profiles(draw: st.DrawFn) -> MachineProfile:
     )  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(profiles())
 def test_a_profile_survives_json(profile: MachineProfile) -> None:
     again = from_json(profile.to_json())
@@ -345,7 +345,7 @@ def test_a_malformed_profile_is_refused_by_name(text: str, words: str) -> None:
     assert len(shown) < 600
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.data())
 def test_whatever_the_text_reading_gives_a_profile_or_a_sentence(data: st.DataObject) -> None:
     text = a_roof().to_json()
@@ -459,7 +459,6 @@ def test_a_gpu_has_a_bound_of_its_own() -> None:
 amounts = st.floats(0, 1e15)
 
 
-@settings(deadline=None)
 @given(amounts, amounts, amounts, st.integers(1, 8), st.sampled_from(DTYPES))
 def test_the_bound_grows_with_the_work_and_not_with_the_threads(
     flops: float, size: float, more: float, threads: int, dtype: str

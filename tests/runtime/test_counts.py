@@ -74,6 +74,7 @@ def test_a_fused_way_needs_fewer_launches(way: dict[str, Any]) -> None:
     assert "1 kernel launches, and the baseline 13" in judgement.note
 
 
+@pytest.mark.thorough
 def test_a_chain_that_is_not_fused_earns_for_being_right() -> None:
     body = "y = torch.zeros_like(x)\nfor row in range(len(x)): y[row] = x[row] * 2 + 1\nreturn y"
     judgement, race = counted(body, key=BY_LAUNCHES)

@@ -154,9 +154,9 @@ def test_what_a_line_sets_is_seen_without_parsing_it(source: str, names: Sequenc
 
 @pytest.mark.parametrize("unit", ["a=", "#", "'#", "(", "for ", ":", " ;", "%", "a ", "a:", "=="])
 def test_looking_for_names_takes_no_time_on_any_text(unit: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     list(iter_targets(unit * (200_000 // len(unit))))
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2
 
 
 # -- limits
@@ -726,6 +726,7 @@ q1_a = Endless()
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("impatient")
 def test_a_value_that_never_ends_when_it_is_looked_at_is_stopped() -> None:
     evidence = run(ENDLESS, "q2_b = 2", asks="q1_a q2_b", limits=SHORT)

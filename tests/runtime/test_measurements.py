@@ -174,6 +174,7 @@ def test_a_notebook_too_slow_to_be_run_again_leaves_the_mark_open(
     assert "running the notebook again took too long" in judgement.note
 
 
+@pytest.mark.thorough
 def test_a_result_that_may_only_be_too_wide_leaves_the_mark_open() -> None:
     setup = SETUP.replace("size=1000", "size=600_000").replace("2 * x", "(2 * x).astype('f4')")
     judgement, race = raced("return by * x", key=a_race_key(SOLUTION, setup))

@@ -120,7 +120,7 @@ lines = st.lists(st.tuples(st.sampled_from(KINDS), contents), max_size=6)
 
 
 @pytest.mark.thorough
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(lines, lines, lines)
 def test_whatever_a_kernel_says_is_read_and_never_our_fault(
     ran: Sequence[Line], asked: Sequence[Line], called: Sequence[Line]

@@ -7,7 +7,7 @@ from operator import add, ge, gt, le, lt, sub
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.units.quantity import (
@@ -152,7 +152,6 @@ def test_a_quantity_survives_a_process_boundary() -> None:
     assert (back, back.unit) == (sent, "B")
 
 
-@settings(deadline=None)
 @given(quantities, quantities)
 def test_products_and_quotients_add_and_subtract_exponents(a, b) -> None:
     product = a * b
@@ -164,7 +163,6 @@ def test_products_and_quotients_add_and_subtract_exponents(a, b) -> None:
         assert dimension_of(quotient) == less
 
 
-@settings(deadline=None)
 @given(quantities, magnitudes)
 def test_sums_keep_the_dimension_and_undo_each_other(a, n) -> None:
     b = Quantity(n, a.dimension)
@@ -174,7 +172,6 @@ def test_sums_keep_the_dimension_and_undo_each_other(a, n) -> None:
     assert (a < b) is (a.magnitude < n)
 
 
-@settings(deadline=None)
 @given(quantities, st.integers(1, 10**6))
 def test_scaling_by_a_plain_number_keeps_the_dimension(a, n) -> None:
     assert (a * n).dimension == (n * a).dimension == (a / n).dimension == a.dimension

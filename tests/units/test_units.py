@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from grader import units
@@ -122,11 +122,11 @@ class TestUnits:
         ],
     )
     def test_an_unknown_unit_says_what_to_write(self, text, said) -> None:
-        started = time.perf_counter()
+        started = time.process_time()
         with pytest.raises(units.UnitError) as caught:
             units.parse_unit(text)
         assert said in str(caught.value)
-        assert time.perf_counter() - started < SOON
+        assert time.process_time() - started < SOON
 
     def test_every_spelling_of_the_table_is_readable(self) -> None:
         for spelling, measure in SYMBOLS.items():
@@ -187,7 +187,6 @@ class TestConversion:
         assert dimension_of(NAMED["GB"]) != dimension_of(3)
         assert dimension_of(NAMED["Hz"]) != units.parse_unit("FLOP/s").dimension
 
-    @settings(deadline=None)
     @given(
         st.one_of(st.integers(-(10**15), 10**15), st.floats(-1e15, 1e15)),
         st.sampled_from(["B", "bit", "kB", "GB", "GiB", "Tb", "Kibit", "PB"]),
@@ -280,7 +279,6 @@ class TestPrinting:
         with pytest.raises(DimensionError):
             units.format_quantity(28, "GB")
 
-    @settings(deadline=None)
     @given(
         st.one_of(st.integers(-(10**14), 10**14), st.floats(-1e200, 1e200)),
         st.sampled_from(EVERYDAY),
@@ -447,15 +445,14 @@ class TestReading:
         ],
     )
     def test_what_can_not_be_read_gets_its_own_sentence_at_once(self, text, unit, said) -> None:
-        started = time.perf_counter()
+        started = time.process_time()
         assert said in refusal(text, unit)
-        assert time.perf_counter() - started < SOON
+        assert time.process_time() - started < SOON
 
     def test_a_sentence_never_repeats_control_characters(self) -> None:
         assert "\x1b" not in refusal("28 \x1b[31mGB")
         assert "\x00" not in refusal("\x00")
 
-    @settings(deadline=None)
     @given(st.text(max_size=120), st.sampled_from(EVERYDAY))
     @example("1e", "GB")
     @example("$", "USD")
@@ -473,7 +470,6 @@ class TestReading:
             assert math.isfinite(reading)
         assert said.isprintable()
 
-    @settings(deadline=None)
     @given(
         st.text(alphabet="0123456789.,_eE+-*/^x %$GgBbiTFLOPSsm()", max_size=30),
         st.sampled_from(EVERYDAY),
@@ -485,7 +481,6 @@ class TestReading:
             return
         assert math.isfinite(reading)
 
-    @settings(deadline=None)
     @given(
         st.integers(0, 10**15),
         st.sampled_from(["GB", "GiB", "MB", "Gb", "kbit", "gigabytes"]),

@@ -63,7 +63,7 @@ plain = st.recursive(
 
 
 @given(plain)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_plain_data_comes_back_as_it_was(value: object) -> None:
     assert alike(back(value), value)
     assert difference(decoded(sent(value)), decoded(sent(value)), EXACT) is None
@@ -164,7 +164,7 @@ layouts: list[Callable[[np.ndarray], np.ndarray]] = [
 
 
 @given(st.data(), st.sampled_from(DTYPES), st.sampled_from(layouts))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_arrays_come_back_whatever_their_type_and_layout(
     data: st.DataObject, dtype: str, layout: Callable[[np.ndarray], np.ndarray]
 ) -> None:
