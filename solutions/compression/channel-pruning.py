@@ -216,9 +216,7 @@ def solve(given):
     }
     readers = {"a": {"b"}, "b": {"c"}, "c": {"sum"}, "d": {"sum"}}
     return {
-        "layers": [
-            [old / 1e6, 100 * new / old] for old, new in zip(before, after, strict=True)
-        ],
+        "layers": [[old / 1e6, 100 * new / old] for old, new in zip(before, after, strict=True)],
         "total": 100 * left,
         "half_of_work": 100 * high,
         "fastest": min(times, key=times.get),

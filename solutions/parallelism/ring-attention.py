@@ -6,9 +6,7 @@ def solve(given):
     contiguous = {rank: (2 * rank, 2 * rank + 1) for rank in range(ranks)}
     zig_zag = {rank: (rank, 2 * ranks - 1 - rank) for rank in range(ranks)}
     even = steps(contiguous), steps(zig_zag)
-    rows = [
-        [sum(step[rank] for step in split) for split in even] for rank in (0, ranks // 2, last)
-    ]
+    rows = [[sum(step[rank] for step in split) for split in even] for rank in (0, ranks // 2, last)]
     slowest = [sum(max(step) for step in split) for split in even]
     # Of the steps in which something is sent, the one with the fewest tiles decides.
     least_tiles = min(min(step) for step in even[1][:-1])

@@ -7,9 +7,7 @@ import numpy as np
 
 def solve(given):
     budgets = [given["first"], given["first"] * given["growth"]]
-    sizes = [
-        lowest(given, budget, given[f"shift{row}"]) for row, budget in enumerate(budgets, 1)
-    ]
+    sizes = [lowest(given, budget, given[f"shift{row}"]) for row, budget in enumerate(budgets, 1)]
     line = np.polyfit(np.log(budgets), np.log(sizes), 1)
     size = math.exp(np.polyval(line, math.log(given["target"])))
     wrong = [sizes[0] * (1 + given["error"] / 100), sizes[1]]
