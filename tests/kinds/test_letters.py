@@ -373,6 +373,14 @@ def test_an_unreadable_reason_costs_only_the_reason() -> None:
     assert "is not one of the letters A to C" in judgement.note
 
 
+def test_an_unreadable_truth_or_an_empty_reason_is_said() -> None:
+    key = a_key(a_reasoned_claim())
+    judgement = judged(key, ["maybe", reason(key, "small")])
+    assert judgement.share == 0
+    assert "is neither true nor false" in judgement.note
+    assert judged(key, [True, None]).note == "True is right. The reason is missing."
+
+
 @pytest.mark.parametrize("answer", [[True, "A", "B"], [], "perhaps A", 1, ["maybe", 3]])
 def test_what_is_neither_a_truth_nor_a_reason_is_refused(answer: object) -> None:
     assert refused(a_key(a_reasoned_claim()), answer)

@@ -91,6 +91,15 @@ def test_a_prediction_whose_measurement_waits_is_open_and_shown_without_it() -> 
     assert kind.format_value(value, key) == "1 ms"
 
 
+def test_before_release_a_prediction_is_shown_without_what_was_measured() -> None:
+    key, kind = a_key(a_prediction()), PredictionKind()
+    race = {"overhead": 0.0, "rounds": [[0.002]] * 6}
+    raw = {"t": "measured", "value": encode_answer("1 ms"), "race": race}
+    said = kind.format_value(kind.read(raw, key), key)
+    assert said == "1 ms (measured: 2 ms)"
+    assert kind.before_release(said) == "1 ms"
+
+
 def test_a_number_between_two_whole_ones_may_be_a_mistake_of_the_part() -> None:
     forgot = Mistake(id="forgot", value="9.4321", feedback="Round.")
     keys = [a_key(an_integer(answer=9, mistakes=more)) for more in ((), (forgot,))]
