@@ -2,7 +2,8 @@
 # make test      the tests to run while you work: under four minutes on two cores
 # make thorough  the rest of the tests that every change must pass
 # make test-all  every test that needs no GPU, the long ones included
-# make coverage  the branches of the scoring code that `make test` and `make thorough` leave out
+# make coverage  fails if the tests of grading, kinds, and units miss a branch of them
+# make flaky     the quick tests ten times on a busy machine (TIMES=3: three times); counts failures
 # make lint      ruff and mypy; needs no torch
 # make docs      the documentation site, into build/site
 # make bench     measure against other graders, into benchmarks/results (half an hour)
@@ -14,13 +15,17 @@ TORCH ?= torch==2.13.0
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 VENV ?= .venv
 BIN := $(VENV)/bin
+# The tests of the rooms that `make coverage` measures.
+COVERING := tests/grading tests/kinds tests/units tests/contract tests/release \
+  tests/runtime/test_measurements.py
+TIMES ?= 10
 # The version is part of a file's name, so that with another PYTHON the environment is made again.
 VERSION_OF = -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null
 VERSION := $(shell $(PYTHON) $(VERSION_OF))
 MADE := $(VENV)/.python-$(VERSION)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test thorough test-all slow coverage bench lint docs verify clean
+.PHONY: demo test thorough test-all slow coverage flaky bench lint docs verify clean
 
 demo: $(VENV)/.installed
 	$(BIN)/grader demo --out demo
@@ -38,7 +43,10 @@ slow: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -q -m slow
 
 coverage: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -q -n auto -m "not slow and not gpu" --cov
+	$(BIN)/python -m pytest -q -n auto -m "not slow and not gpu" $(COVERING) --cov
+
+flaky: $(VENV)/.installed-dev
+	$(BIN)/python .ci/flaky.py $(TIMES)
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/run.py $(BENCH)

@@ -8,12 +8,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from grader.runtime.kernels import contention
 
 # A limit on time that is hit in a test is hit for good, however busy the machine is meanwhile; the
 # bound itself is tested in test_contention.
 contention.MOST_TIMES = 1000.0
+
+# The same examples in every run, without limits on time that a busy machine would exceed. Other
+# examples are tried every night.
+settings.register_profile("repeatable", deadline=None, derandomize=True)
+settings.register_profile("explore", deadline=None)
+settings.load_profile("repeatable")
 
 GOLDEN = Path(__file__).parent / "golden"
 # So that classes can be set up from a checkout that nobody has pushed, and from none.
@@ -36,7 +43,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture
-def golden(request: pytest.FixtureRequest):  # type: ignore[no-untyped-def]
+def golden(request: pytest.FixtureRequest):
     """A function that compares text with a golden file, or writes it with --update-golden."""
 
     def compare(name: str, text: str) -> None:
@@ -60,7 +67,7 @@ def short(
 
 
 @pytest.fixture
-def own_nursery(short: Path, monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
+def own_nursery(short: Path, monkeypatch: pytest.MonkeyPatch):
     """Parents of kernels that no other test uses; their folders are in *short*."""
     from grader.runtime.kernels import pool, warm
 

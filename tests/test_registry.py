@@ -83,7 +83,7 @@ def test_a_sandbox_that_is_plugged_in_is_chosen_when_it_is_the_strongest(
     mode: str, install: Install, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install("grader.sandboxes", SANDBOX)
-    fresh = Registry("sandbox", "grader.sandboxes")
+    fresh: Registry[Sandbox] = Registry("sandbox", "grader.sandboxes")
     fresh.add("off")(Sandbox())
     monkeypatch.setattr(base, "sandboxes", fresh)
     assert choose(mode).name == "walled"
@@ -99,7 +99,7 @@ def test_many_other_layers_do_not_make_up_for_a_wanted_one(
         def layers(self) -> tuple[base.Layer, ...]:
             return tuple(base.Layer(name, True, "there") for name in self.names)
 
-    fresh = Registry("sandbox", "tests.none")
+    fresh: Registry[Sandbox] = Registry("sandbox", "tests.none")
     fresh.add("showy")(Some("files", "one", "two", "three", "four"))
     fresh.add("sound")(Some(*WANTED))
     monkeypatch.setattr(base, "sandboxes", fresh)

@@ -67,7 +67,8 @@ def _add_tables(engine: Engine) -> None:
     missing = [table for table in _LATER_TABLES if table.name not in there]
     if missing:
         with engine.execution_options(writes=True).begin() as connection:
-            schema.metadata.create_all(connection, missing)
+            for table in missing:  # not by the metadata, which would create the view once more
+                table.create(connection, checkfirst=True)
 
 
 _LATER_TABLES = (schema.derived, schema.times)

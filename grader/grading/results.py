@@ -23,10 +23,10 @@ from grader.grading.cache_keys import (
     write_record,
 )
 from grader.grading.sources import (
-    NOTICES,
     PUBLISHED,
     ResultSource,
     is_published,
+    notices_of,
     rows_of,
     source_of,
 )
@@ -168,15 +168,8 @@ def _summarize(
         engine=__version__,
         published=published,
         evidence=None if book.setting(SEATS) else book.evidence_summaries(),
-        notices=_notice_texts(book),
+        notices=[f"{one['path']}: {one['text']}" for one in notices_of(book)],
     )
-
-
-def _notice_texts(book: Gradebook) -> list[str]:
-    kept = book.setting(NOTICES)
-    if not isinstance(kept, list):
-        return []
-    return [f"{n['path']}: {n['text']}" for n in kept if isinstance(n, dict)]
 
 
 def _class_figures(summary: ClassSummary, rows: Iterable[Row]) -> ClassFigures:

@@ -291,9 +291,9 @@ def _carried_key(kind: Kind, key: Key, changes: Mapping[str, Value]) -> Key | No
         if not all(holds(c, scope, key.draw.facts) for c in key.part.carry.where):
             return None
         carried = kind.key(key.part, replace(key.draw, scope=scope))
+        trivial = _as_float(kind.answer(carried)) == 0 and _as_float(kind.answer(key)) != 0
     except (ExpressionError, ValueError, OverflowError):
         return None  # no answer follows from theirs, such as a division by zero
-    trivial = _as_float(kind.answer(carried)) == 0 and _as_float(kind.answer(key)) != 0
     return None if trivial else carried
 
 
@@ -306,8 +306,6 @@ def _is_plausible(value: Value, key: Key, part_id: str) -> bool:
     mine, true = _as_float(value), _as_float(key.draw.scope.get(part_id))
     if mine is None or true is None:
         return True  # words and options have no distance
-    if not math.isfinite(mine):
-        return False
     if true == 0:
         return mine != 0
     ratio = mine / true
@@ -316,12 +314,9 @@ def _is_plausible(value: Value, key: Key, part_id: str) -> bool:
 
 
 def _as_float(value: object) -> float | None:
-    """Returns a number as a float, infinite if it is too large; None if it is not a number."""
+    """Returns a number as a float; None if it is not a number."""
     if isinstance(value, Quantity):
         value = value.magnitude
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         return None
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf
+    return float(value)

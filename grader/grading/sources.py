@@ -162,22 +162,6 @@ def require_release(book: Gradebook) -> None:
         )
 
 
-class _MaxPoints(Mapping[str, float]):
-    """Maximum points of each student's paper; drawn only for students that are looked up."""
-
-    def __init__(self, graded: ResultSource):
-        self._graded = graded
-
-    def __getitem__(self, student: str) -> float:
-        return self._graded.max_points(student)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._graded.students)
-
-    def __len__(self) -> int:
-        return len(self._graded.students)
-
-
 def rows_of(
     book: Gradebook, graded: ResultSource, policy: CoursePolicy | None = None
 ) -> Iterator[Row]:
@@ -200,7 +184,7 @@ def rows_of(
         grades,
         overrides=book.overrides(),
         submissions=submissions,
-        max_points=_MaxPoints(graded),
+        max_points=graded.max_points,
     )
     if policy is not None:
         rows = apply_policy(policy, rows, submissions, attempts)
@@ -211,15 +195,20 @@ def rows_of(
         yield replace(row, warnings=found) if found else row
 
 
+def notices_of(book: Gradebook) -> list[Mapping[str, object]]:
+    """Returns the notices about the files of the last run; none for an exam on paper."""
+    kept = book.setting(NOTICES)
+    return list(kept) if isinstance(kept, list) else []
+
+
 def collect_warnings(
     book: Gradebook, submissions: Iterable[Submission]
 ) -> Mapping[tuple[str, str], tuple[str, ...]]:
     """Returns the warnings of collecting, by student and SHA-256 of the file; not reasons of
     refusal."""
     notices: dict[str, list[Mapping[str, object]]] = {}
-    kept = book.setting(NOTICES)
-    for notice in kept if isinstance(kept, list) else ():
-        if isinstance(notice, dict) and notice.get("level") == "warning" and notice.get("student"):
+    for notice in notices_of(book):
+        if notice.get("level") == "warning" and notice.get("student"):
             notices.setdefault(str(notice["student"]), []).append(notice)
     found = {}
     for one in submissions:

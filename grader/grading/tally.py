@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from grader.model import ExamSet, Grade, Mark, Override, Student, Submission, Verdict
@@ -13,7 +13,7 @@ def tally(
     students: Mapping[str, Student],
     grades: Iterable[Grade],
     *,
-    max_points: Mapping[str, float],
+    max_points: Callable[[str], float],
     overrides: Iterable[Override] = (),
     submissions: Iterable[Submission] = (),
 ) -> Iterator[Row]:
@@ -38,7 +38,7 @@ def tally(
     for id_, student in students.items():
         if id_ not in seen:
             latest = attempts[id_][-1] if id_ in attempts else None
-            yield _ungraded_row(student, max_points[id_], by_hand.get(id_, {}), latest)
+            yield _ungraded_row(student, max_points(id_), by_hand.get(id_, {}), latest)
 
 
 def pooled_numbers(exam: ExamSet) -> frozenset[int]:

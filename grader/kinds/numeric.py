@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import count
 from typing import Literal
 
 from grader import units
@@ -209,15 +210,12 @@ def explain(key: NumericKey) -> str:
 
 
 def wrong_number(key: NumericKey) -> int | float:
-    """Returns a number that is neither accepted nor a mistake nor a slip. Raises ValueError."""
+    """Returns a number that is neither accepted nor a mistake nor a slip."""
     start = max(abs(key.low), abs(key.high), 1)
-    whole = isinstance(key.value, int)
-    for step in range(1, 200):
-        # Powers of the golden ratio are not close to any ratio of units or counts.
-        candidate = start * 1.618**step + step
-        if judge(value := math.ceil(candidate) if whole else candidate, key) is INCORRECT:
-            return value
-    raise ValueError("every number seems to be accepted or a mistake; reduce the tolerance")
+    # Powers of the golden ratio are not close to any ratio of units or counts.
+    candidates = (start * 1.618**step + step for step in count(1))
+    values = map(math.ceil, candidates) if isinstance(key.value, int) else candidates
+    return next(value for value in values if judge(value, key) is INCORRECT)
 
 
 def mistake_examples(key: NumericKey) -> Iterator[Example]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Literal
 
 from grader.kinds import lettered, samples
@@ -204,13 +204,14 @@ def _topological_order(ids: Sequence[str], before: set[tuple[str, str]]) -> list
 
 def _shown_order(part: Ordering, draw: Draw, before: set[tuple[str, str]]) -> tuple[int, ...]:
     """Returns the order to show the items in, which is never a right one."""
-    shown: tuple[int, ...] = ()
-    for attempt in range(20):
-        label = part.id if attempt == 0 else f"{part.id}/{attempt}"
-        shown = draw.order(label, len(part.items))
-        if not all_or_nothing([part.items[i].id for i in shown], frozenset(before)):
-            break
-    return shown
+    # At least half of all orders are wrong, as at least one pair is given.
+    labels = (f"{part.id}/{attempt}" if attempt else part.id for attempt in count())
+    orders = (draw.order(label, len(part.items)) for label in labels)
+    return next(
+        order
+        for order in orders
+        if not all_or_nothing([part.items[i].id for i in order], frozenset(before))
+    )
 
 
 def _wrong_orders(key: OrderingKey) -> Iterator[Example]:

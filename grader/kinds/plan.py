@@ -293,8 +293,7 @@ def _judged_examples(key: PlanKey) -> Iterator[Example]:
             seen.add(one.mistake)
             yield _example_of(one)
     feasible = [one for one in key.judged if one.feasible]
-    if feasible:
-        yield _example_of(min(feasible, key=lambda one: one.share))
+    yield _example_of(min(feasible, key=lambda one: one.share))
 
 
 def _example_of(one: JudgedPlan) -> Example:

@@ -59,9 +59,7 @@ class PredictionKind(NumericKind):
     is_measured = True
 
     def call_plan(self, name: str, key: NumericKey) -> CallPlan | None:
-        part = key.part
-        if not isinstance(part, Prediction) or not part.setup:
-            return None
+        part = _part_of(key)
         benchmark = Benchmark(setup=fill(part.setup, key.draw), alone=True, rounds=part.rounds)
         return CallPlan(
             name=name,
@@ -97,8 +95,6 @@ class PredictionKind(NumericKind):
     def judge(self, value: MeasuredPrediction, key: NumericKey) -> Judgement:  # type: ignore[override]
         part = _part_of(key)
         by_model, most = judge(value.value, key), part.model
-        if by_model.share is None:
-            return by_model
         if value.deferred:
             note = packages.waiting_note(value.deferred)
             return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
@@ -110,7 +106,7 @@ class PredictionKind(NumericKind):
         close = _is_close(part, value.value, found.middle)
         side = "within" if close else "not within"
         told = f"The prediction is {side} a factor of {part.factor:g} of the measured value."
-        earned = round(most * by_model.share + (1 - most) * close, 6)
+        earned = round(most * (by_model.share or 0.0) + (1 - most) * close, 6)
         if earned == 1:
             return Judgement(share=1.0, verdict=CORRECT.verdict, note=told)
         verdict = by_model.verdict
@@ -125,11 +121,8 @@ class PredictionKind(NumericKind):
 
     def format_value(self, value: MeasuredPrediction, key: NumericKey) -> str:  # type: ignore[override]
         said = format_number(value.value, key.unit)
-        part = key.part
-        if not isinstance(part, Prediction) or not value.measurement:
-            return said
         try:
-            found = _measurement_of(part, value.measurement)
+            found = _measurement_of(_part_of(key), value.measurement)
         except (ratios.NotMeasuredError, ratios.RanWrongError):
             return said
         low, high = (format_number(end, key.unit, 3) for end in (found.low, found.high))
@@ -184,10 +177,7 @@ def _is_close(part: Prediction, predicted: float, found: float) -> bool:
     next to zero, only if they are equal."""
     if predicted <= 0 or found <= 0:
         return predicted == found
-    try:
-        return 1 / part.factor <= predicted / found <= part.factor
-    except OverflowError:  # an integer too large for a float
-        return False
+    return 1 / part.factor <= predicted / found <= part.factor
 
 
 def _ideal_measurement(key: NumericKey) -> Mapping[str, object]:

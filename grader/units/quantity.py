@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import ge, gt, le, lt, mod
-from typing import Union, cast
+from typing import NoReturn, Union, cast
 
 # Exponents of: information, computation, tokens, parameters, samples, time, energy, currency.
 Dimension = tuple[int, int, int, int, int, int, int, int]
@@ -106,9 +106,8 @@ class Quantity:
         magnitude = self._matching_magnitude(other, "subtract", "and")
         return Quantity(self.magnitude - magnitude, self.dimension)
 
-    def __rsub__(self, other: object) -> Quantity:
-        magnitude = self._matching_magnitude(other, "subtract", "and")
-        return Quantity(magnitude - self.magnitude, self.dimension)
+    def __rsub__(self, other: object) -> NoReturn:
+        raise self._mismatch(other, "subtract", "and")  # another Quantity has its own __sub__
 
     def __mul__(self, other: object) -> Number:
         if isinstance(other, Quantity):
@@ -137,8 +136,8 @@ class Quantity:
     def __floordiv__(self, other: object) -> int | float:
         return self.magnitude // self._matching_magnitude(other, "floor-divide", "by")
 
-    def __rfloordiv__(self, other: object) -> int | float:
-        return self._matching_magnitude(other, "floor-divide", "by") // self.magnitude
+    def __rfloordiv__(self, other: object) -> NoReturn:
+        raise self._mismatch(other, "floor-divide", "by")
 
     def __mod__(self, other: object) -> Quantity:
         divisor = self._matching_magnitude(other, "floor-divide", "by")
@@ -195,11 +194,14 @@ class Quantity:
     def _matching_magnitude(self, other: object, verb: str, link: str) -> int | float:
         if type(other) is Quantity and other.dimension == self.dimension:
             return other.magnitude
-        if not isinstance(other, Quantity) and not _is_plain(other):
+        raise self._mismatch(other, verb, link)
+
+    def _mismatch(self, other: object, verb: str, link: str) -> DimensionError:
+        if isinstance(other, Quantity) or _is_plain(other):
+            seen = describe_dimension(dimension_of(other))
+        else:
             seen = "text" if isinstance(other, str) else f"a {type(other).__name__}"
-            raise DimensionError(f"can't {verb} {describe_dimension(self.dimension)} {link} {seen}")
-        mine, theirs = describe_dimension(self.dimension), describe_dimension(dimension_of(other))
-        raise DimensionError(f"can't {verb} {mine} {link} {theirs}")
+        return DimensionError(f"can't {verb} {describe_dimension(self.dimension)} {link} {seen}")
 
 
 Number = Union[int, float, Quantity]  # noqa: UP007 - Quantity's methods name it before it exists

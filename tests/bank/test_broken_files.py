@@ -160,6 +160,7 @@ def test_after_an_error_no_seeds_are_counted(faults: Path) -> None:
     assert result.stdout.splitlines()[-1] == "0 of 1 hold."
 
 
+@pytest.mark.thorough
 def test_verify_runs_the_kernel_for_the_sound_ones_beside_a_broken_one(tmp_path: Path) -> None:
     bank = a_bank(tmp_path)
     write(bank / HOME / "broken.yaml", "a: [")

@@ -175,7 +175,7 @@ def test_all_errors_of_a_file_come_at_once_in_the_order_of_its_lines() -> None:
     errors = errors_of(text)
     lines = [e.where.line for e in errors if isinstance(e.where, Location)]
     assert len(errors) == 3
-    assert lines == sorted(lines)  # type: ignore[type-var]
+    assert lines == sorted(lines)
 
 
 def test_what_can_not_be_read_does_not_hide_what_is_wrong_elsewhere() -> None:
@@ -289,7 +289,7 @@ def test_rosters_come_with_marks_semicolons_and_other_names_for_columns(tmp_path
 # --- Releases
 
 
-def a_release(tmp_path: Path, students: tuple[Student, ...] = (Student(id="ada"),)):  # type: ignore[no-untyped-def]
+def a_release(tmp_path: Path, students: tuple[Student, ...] = (Student(id="ada"),)):
     bank = Bank.open([a_bank(tmp_path)])
     return new_release(bank, bank.exam("quiz"), students, b"k" * 32)
 

@@ -151,7 +151,7 @@ CASES: Mapping[str, tuple[dict[str, Any], Read]] = {
 def test_every_exporter_is_tried_and_every_format_of_the_command_is_one() -> None:
     from grader.cli.export_command import command
 
-    written = command.list_commands(click.Context(command))  # type: ignore[attr-defined]
+    written = command.list_commands(click.Context(command))
     assert set(CASES) == set(exporters) == set(written)
 
 
@@ -402,7 +402,7 @@ def a_settled_class() -> ClassResults:
     ],
     ids=["canvas", "worksheet", "actions", "nbgrader-source", "nbgrader-students"],
 )
-def test_the_format_byte_for_byte(name: str, file: str, stored: str, golden, registered) -> None:  # type: ignore[no-untyped-def]
+def test_the_format_byte_for_byte(name: str, file: str, stored: str, golden, registered) -> None:
     """Of the formats whose own tests have no golden file."""
     exporter = registered(name)
     subject: object = a_settled_class()

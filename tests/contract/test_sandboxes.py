@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,7 +37,7 @@ def offers(sandbox: Sandbox, layer: str) -> bool:
     return any(each.name == layer and each.present for each in sandbox.layers())
 
 
-def answers(name: str, source: str, asks: str, limits: Limits = QUICK) -> Mapping[str, object]:
+def answers(name: str, source: str, asks: str, limits: Limits = QUICK) -> Mapping[str, Any]:
     data = a_notebook(source)
     names = asks.split()
     evidence = execute(a_job(*names, data=data, limits=limits, sandbox=name), data)
@@ -72,7 +73,7 @@ def test_another_sandbox_plugs_in_by_a_wrapper_and_satisfies_the_contract(
         pytest.skip("no network namespace can be made here")
     monkeypatch.setitem(sandboxes._things, "unshared", Unshared())
     check_sandbox("unshared")
-    described = choose("unshared").describe()
+    described: Any = choose("unshared").describe()
     assert "network" in described["layers"]
     assert "files" in described["missing"]
 
@@ -134,13 +135,14 @@ def test_auto_takes_the_sandbox_with_most_wanted_layers_and_says_which_are_missi
     chosen = choose("auto")
     counts = {n: sum(offers(sandboxes.find(n), layer) for layer in WANTED) for n in EVERY}
     assert counts[chosen.name] == max(counts.values())
-    described = chosen.describe()
+    described: Any = chosen.describe()
     assert described["mode"] == "auto"
     assert {*described["layers"], *described["missing"]} >= set(WANTED)
 
 
 def test_required_refuses_with_the_names_of_what_is_missing() -> None:
-    missing = [layer for layer in WANTED if layer in choose("auto").describe()["missing"]]
+    described: Any = choose("auto").describe()
+    missing = [layer for layer in WANTED if layer in described["missing"]]
     if not missing:
         assert choose("required").name in EVERY
         return

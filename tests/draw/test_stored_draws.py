@@ -118,7 +118,7 @@ def written(value: object) -> object:
     return repr(value)
 
 
-def test_the_variants_of_stored_seeds(golden) -> None:  # type: ignore[no-untyped-def]
+def test_the_variants_of_stored_seeds(golden) -> None:
     problem = a_problem()
     lines = []
     for number in range(24):

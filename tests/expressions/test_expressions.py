@@ -10,7 +10,7 @@ import warnings
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from grader import units
@@ -41,10 +41,10 @@ def value(source: str) -> Value:
 
 
 def refusal(source: str) -> ExpressionError:
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(ExpressionError) as caught:
         value(source)
-    assert time.perf_counter() - started < SOON
+    assert time.process_time() - started < SOON
     error = caught.value
     assert error.what.isprintable()
     assert error.what[-1] != "."
@@ -319,7 +319,7 @@ class TestRefusals:
 
     def test_a_scope_of_no_value_at_all_is_refused(self) -> None:
         with pytest.raises(ExpressionError, match="can't multiply nothing"):
-            evaluate("n * 2", {"n": None})  # type: ignore[dict-item]
+            evaluate("n * 2", {"n": None})
 
 
 HOSTILE = {
@@ -374,11 +374,11 @@ def test_a_hostile_expression_is_refused_at_once(name) -> None:
 
 
 def test_the_longest_allowed_expressions_are_evaluated_at_once() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     assert value("max(" + ",".join(["comb(1000, 500) / 3 ** 99"] * 50) + ") > 1") is True
     assert value("+".join(["factorial(160)"] * 40)) > 1  # type: ignore[operator]
     assert value("+".join(["1"] * 50)) == 50
-    assert time.perf_counter() - started < SOON
+    assert time.process_time() - started < SOON
 
 
 def test_a_warning_of_python_never_reaches_the_author() -> None:
@@ -406,7 +406,7 @@ PIECES = [
 
 
 def survives(source: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     try:
         found = value(source)
     except ExpressionError as error:
@@ -414,10 +414,9 @@ def survives(source: str) -> None:
     else:
         said = found.magnitude if isinstance(found, Quantity) else found
     assert said.isprintable() if isinstance(said, str) else -LIMIT < said < LIMIT
-    assert time.perf_counter() - started < SOON
+    assert time.process_time() - started < SOON
 
 
-@settings(deadline=None)
 @given(st.text(max_size=200))
 @example("\ud800")
 @example("\x0c1")
@@ -426,14 +425,12 @@ def test_any_text_has_a_value_or_an_error(source) -> None:
     survives(source)
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=300))
 def test_any_bytes_have_a_value_or_an_error(data) -> None:
     survives(data.decode("latin-1"))
     survives(data.decode("utf-8", "surrogateescape"))
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
 def test_any_jumble_of_pieces_has_a_value_or_an_error(source) -> None:
     survives(source)
@@ -459,7 +456,6 @@ formulas = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(formulas)
 def test_plain_arithmetic_is_pythons_own(source) -> None:
     plain = {"gpus": 4, "x": 2.5, "billions": 7}
@@ -481,7 +477,6 @@ def test_plain_arithmetic_is_pythons_own(source) -> None:
 dimensioned = st.sampled_from(["GB", "MiB", "s", "ms", "TFLOP", "token", "J", "USD"])
 
 
-@settings(deadline=None)
 @given(st.integers(1, 10**6), st.integers(1, 10**6), dimensioned, dimensioned)
 def test_arithmetic_keeps_dimensions(a, b, one, other) -> None:
     scope = {"a": units.quantity(a, one), "b": units.quantity(b, other)}

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from grader import units
@@ -40,10 +40,10 @@ def filled(text: str) -> str:
 
 
 def refusal(text: str) -> TextError:
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(TextError) as caught:
         filled(text)
-    assert time.perf_counter() - started < SOON
+    assert time.process_time() - started < SOON
     assert caught.value.what.isprintable()
     assert len(caught.value.what) < 200
     return caught.value
@@ -228,9 +228,9 @@ def test_a_hostile_text_is_refused_at_once(name) -> None:
 def test_the_longest_loops_end_soon() -> None:
     body = "{% if " + " and ".join(["i * j + 1 > 0"] * 30) + " %}.{% endif %}"
     text = "{% for i in range(100) %}{% for j in range(100) %}" + body + "{% endfor %}{% endfor %}"
-    started = time.perf_counter()
+    started = time.process_time()
     assert len(filled(text)) == 10_000
-    assert time.perf_counter() - started < 10
+    assert time.process_time() - started < 10
 
 
 def test_names_are_those_that_a_scope_must_bind() -> None:
@@ -260,7 +260,6 @@ def test_jinja_waits_until_a_text_needs_it() -> None:
     subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
 
 
-@settings(deadline=None)
 @given(
     st.text(max_size=100).filter(
         lambda t: not {"{{", "{%", "{#"} & {t[i : i + 2] for i in range(len(t))}
@@ -279,17 +278,16 @@ PIECES = [
 
 
 def survives(text: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     try:
         filled(text)
         said = ""
     except TextError as error:
         said = error.what
     assert said.isprintable()
-    assert time.perf_counter() - started < SOON
+    assert time.process_time() - started < SOON
 
 
-@settings(deadline=None)
 @given(st.text(max_size=100).map(lambda t: "{{" + t + "}}"))
 @example("{{'\ud800'}}")
 @example("{{ºº}}")
@@ -297,13 +295,11 @@ def test_any_placeholder_is_filled_in_or_refused(text) -> None:
     survives(text)
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_any_bytes_are_filled_in_or_refused(data) -> None:
     survives("{{ gpus }}" + data.decode("latin-1"))
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=25).map("".join))
 def test_any_jumble_of_pieces_is_filled_in_or_refused(text) -> None:
     survives(text)

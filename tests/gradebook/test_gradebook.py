@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -75,7 +76,7 @@ def a_grade(student="ada", marks=None, **changes):
 
 
 def some_evidence(**changes):
-    fields = {
+    fields: dict[str, Any] = {
         "submission_sha256": SHA,
         "outcome": Outcome.FINISHED,
         "answers": {
@@ -446,7 +447,7 @@ class TestEvidenceAsJson:
             max_leaves=12,
         )
     )
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     def test_any_plain_data_survives(self, value):
         evidence = some_evidence(
             answers={"q": Answer(name="q", raw={"t": "list", "v": value})},
@@ -616,7 +617,7 @@ class TestGrades:
 
 class TestOverrides:
     def an_override(self, **changes):
-        fields = {
+        fields: dict[str, Any] = {
             "student": "ada",
             "name": "q2_time",
             "points": 1.5,

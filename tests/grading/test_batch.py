@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import sys
 import threading
+import time
 from asyncio import CancelledError
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +21,7 @@ from grader.grading.batch import execute_all
 from grader.grading.settings import Settings
 from grader.model import Evidence, Job, Limits, Outcome, Submission
 from grader.runtime import executors
+from grader.runtime.execute import execute as execute_job
 from tests.helpers.notebooks import a_notebook
 
 
@@ -56,12 +59,11 @@ Failing = Callable[[Callable[[str], object]], None]
 @pytest.fixture
 def failing(monkeypatch: pytest.MonkeyPatch) -> Failing:
     """Puts a bug of ours before the execution: a function of the student that may raise."""
-    real = batch.execute
 
     def put(fault: Callable[[str], object]) -> None:
-        def execute(job: Job, data: bytes, **more: object) -> Evidence:
+        def execute(job: Job, data: bytes, **more: Any) -> Evidence:
             fault(job.submission.student)
-            return real(job, data, **more)  # type: ignore[arg-type]
+            return execute_job(job, data, **more)
 
         monkeypatch.setattr(batch, "execute", execute)
 
@@ -100,15 +102,16 @@ def test_a_fault_of_ours_that_stays_leaves_one_notebook_open(
 def test_what_other_work_disturbed_is_run_once_more_with_nothing_beside_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, executor: str
 ) -> None:
-    real, running, lock = batch.execute, [], threading.Lock()
+    running: list[str] = []
+    lock = threading.Lock()
     runs: list[tuple[str, str, int]] = []
 
-    def execute(job: Job, data: bytes, **more: object) -> Evidence:
+    def execute(job: Job, data: bytes, **more: Any) -> Evidence:
         student = job.submission.student
         with lock:
             running.append(student)
             runs.append((student, job.rerun, len(running)))
-        found = real(job, data, **more)  # type: ignore[arg-type]
+        found = execute_job(job, data, **more)
         with lock:
             running.remove(student)
         why = dict.fromkeys(("q1_x", "q2_y"), "code cell 1 hit a time limit")
@@ -163,7 +166,7 @@ def test_more_workers_than_the_machine_can_start_are_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Full(ThreadPoolExecutor):
-        def submit(self, *args: object, **more: object) -> Future[object]:  # type: ignore[override]
+        def submit(self, *args: object, **more: Any) -> Future[object]:  # type: ignore[override]
             raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(executors.executors, "_things", {"full": lambda *_: Full(1)})
@@ -177,7 +180,7 @@ def test_workers_that_die_without_end_are_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Dead(ThreadPoolExecutor):
-        def submit(self, *args: object, **more: object) -> Future[object]:  # type: ignore[override]
+        def submit(self, *args: object, **more: Any) -> Future[object]:  # type: ignore[override]
             raise BrokenExecutor
 
     opened: list[Executor] = []
@@ -194,6 +197,73 @@ def test_workers_that_die_without_end_are_a_sentence(
     # A few of them, as the last ones of a class may be, are each left open.
     said = (Outcome.REFUSED, "the process that ran this notebook died; no points are deducted")
     assert outcomes(todo[:3], settings("dead")) == {f"s{n}": said for n in range(3)}
+
+
+@pytest.mark.parametrize(
+    ("disturbed", "wanted"),
+    [
+        ("nobody", [("bob", ""), ("ada", "")]),
+        ("ada", [("bob", ""), ("ada", ""), ("ada", "slow")]),
+    ],
+)
+def test_who_was_in_a_pool_that_broke_is_run_alone_and_costs_nobody_anything(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    disturbed: str,
+    wanted: list[tuple[str, str]],
+) -> None:
+    class Fragile(ThreadPoolExecutor):
+        """Loses its first submission, and takes no second one."""
+
+        def submit(self, *args: Any, **more: Any) -> Future[Any]:
+            if self is not opened[0]:
+                return super().submit(*args, **more)
+            if submitted:
+                raise BrokenExecutor
+            lost: Future[Any] = Future()
+            lost.set_exception(BrokenExecutor())
+            submitted.append(lost)
+            return lost
+
+    submitted: list[object] = []
+    opened: list[Fragile] = []
+    runs: list[tuple[str, str]] = []
+
+    def fragile(*_: object) -> Executor:
+        opened.append(Fragile(1))
+        return opened[-1]
+
+    def execute(job: Job, data: bytes, **more: Any) -> Evidence:
+        runs.append((job.submission.student, job.rerun))
+        found = execute_job(job, data, **more)
+        if job.submission.student != disturbed:
+            return found
+        return replace(found, environment={**found.environment, "disturbed": {"q1_x": "slow"}})
+
+    monkeypatch.setattr(executors.executors, "_things", {"fragile": fragile})
+    monkeypatch.setattr(batch, "execute", execute)
+    found = outcomes(handed_in(tmp_path, "ada", "bob"), settings("fragile"))
+    assert {found[name][0] for name in ("ada", "bob")} == {Outcome.FINISHED}
+    assert runs == wanted
+
+
+def test_a_stop_ends_the_batch_and_what_runs_is_not_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, tried = threading.Event(), []
+
+    def execute(job: Job, data: bytes, *, stop: Callable[[], bool], **_: object) -> Evidence:
+        tried.append(job.submission.student)
+        began.set()
+        while not stop():
+            time.sleep(0.01)
+        raise OSError("the kernel is gone")
+
+    monkeypatch.setattr(batch, "execute", execute)
+    todo = handed_in(tmp_path, "ada")
+    with pytest.raises(KeyboardInterrupt):
+        list(execute_all(todo, ("q1_x",), settings("threads"), stopped=began.is_set))
+    assert tried == ["ada"]
 
 
 # Kills the worker process above it: what no sandbox would let a notebook do.

@@ -10,8 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from grader.gradebook import Gradebook
+from grader.grading.course_policy import apply_policy, policy_of
+from grader.grading.sources import rows_of, source_of
+from grader.grading.tally import tally
+from grader.model import Submission
+from grader.model.result import Standing
 from tests.helpers.banks import a_bank, a_roster
-from tests.helpers.commands import ok, run
+from tests.helpers.commands import fails, ok, run
 
 HEAD = """\
 id: systems
@@ -239,3 +245,73 @@ def test_a_wrong_table_of_times_names_its_line(home: Path) -> None:
             "--bank", home / "bank", "--course", home, "--times", home / "times.csv",
         )  # fmt: skip
         assert said in str(result.exception or result.stderr)
+
+
+def test_where_no_attempt_counts_all_points_are_deducted_and_it_says_why(home: Path) -> None:
+    hand_in(home, "ada", "2", wrong=True)
+    closed = ATTEMPTS.format(second="2026-10-22 13:00").replace("10-05 12:00", "10-21 12:00")
+    for policy in ("{count: newest}", "{count: best}", "{count: mean}"):
+        graded(home, attempts(policy), closed)
+        ada = grade_of(home)
+        assert ada["score"] == 0
+        assert "closed" in ada["deduction"]["why"]
+        assert score_of(home, "bo") == 1
+
+
+def test_points_by_hand_decide_which_attempt_is_the_best(home: Path) -> None:
+    hand_in(home, "ada", "2", wrong=True)
+    times = ATTEMPTS.format(second="2026-10-05 13:00")
+    graded(home, attempts("{count: best}"), times)
+    ok(
+        "mark", home / "results", "--student", "ada", "--answer", "q1_share", "--points", "0.5",
+        "--why", "copied", "--by", "kim",
+    )  # fmt: skip
+    ok("score", home / "results", "--bank", home / "bank")
+    assert grade_of(home)["score"] == 1.5
+
+
+def test_a_file_that_waits_for_its_grade_leaves_the_order_as_it_is(home: Path) -> None:
+    graded(home, attempts("{count: best}"))
+    with Gradebook.open(home / "results") as book:
+        before = source_of(book)
+        book.add_submissions([Submission(student="ada", path="2.ipynb", sha256="2" * 64)])
+        rows = {row.student.id: row for row in rows_of(book, before)}
+    assert rows["ada"].standing is Standing.WAITING
+    assert rows["ada"].score == rows["bo"].score
+
+
+def test_a_grade_without_its_file_is_left_as_it_is(home: Path) -> None:
+    graded(home, times=TWO_DAYS_LATE)
+    with Gradebook.open(home / "results") as book:
+        policy = policy_of(book, "quiz")
+        plain = list(tally(book.students(), book.grades(), max_points=lambda _: 3.0))
+    assert policy is not None
+    assert [row.score for row in apply_policy(policy, plain, (), {})] == [
+        row.score for row in plain
+    ]
+
+
+def test_a_course_that_no_longer_has_the_set_takes_its_deductions_back(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    graded(home, times=TWO_DAYS_LATE)
+    assert score_of(home) == pytest.approx(0.5)
+    (home / "course.yaml").write_text(HEAD + LATE + "sets:\n  other: {due: 2026-10-05}\n")
+    ok("score", home / "results", "--course", home / "course.yaml", "--bank", home / "bank")
+    assert "these results have no course with dates" in fails(
+        capsys, "course", "late", home / "results"
+    )
+
+
+def test_slip_days_need_the_results_of_the_sets_before(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sets = "slip_days: 2\nsets:\n  before: {due: 2026-09-01, results: used}\n" + DUE[6:]
+    graded(home, HEAD + LATE + sets, TWO_DAYS_LATE)
+    (home / "used").mkdir()
+    course = ("--course", home / "course.yaml")
+    said = fails(capsys, "score", home / "results", *course, "--bank", home / "bank")
+    assert "the slip days of the set 'before' are unknown: there is no gradebook here" in said
+    # No set comes before one without a due date.
+    graded(home, HEAD + LATE + sets.replace("due: 2026-10-05 23:59, ", ""))
+    assert score_of(home) == 1

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,7 +48,7 @@ def home() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def course(home: Path) -> tuple[Class, dict[str, object]]:
+def course(home: Path) -> tuple[Class, dict[str, Any]]:
     """Three students, and their gradebook after a run on a disk with enough space."""
     made = a_class(home / "course", 3)
     made.graded(home / "plain", "--sandbox", "off")
@@ -55,7 +56,7 @@ def course(home: Path) -> tuple[Class, dict[str, object]]:
 
 
 @pytest.fixture(scope="module")
-def unread(home: Path) -> tuple[Class, dict[str, object]]:
+def unread(home: Path) -> tuple[Class, dict[str, Any]]:
     """The same with files that are no notebooks, so that no kernel has to start."""
     made = a_class(home / "unread", 3)
     for path in made.submissions.iterdir():
@@ -112,7 +113,7 @@ CASES = [
 @needs_mounts
 @pytest.mark.parametrize(("folder", "kilobytes", "where"), CASES)
 def test_a_full_disk_is_named_and_the_next_run_ends_with_the_same_gradebook(
-    unread: tuple[Class, dict[str, object]],
+    unread: tuple[Class, dict[str, Any]],
     tmp_path: Path,
     folder: str,
     kilobytes: int,
@@ -132,7 +133,7 @@ def test_a_full_disk_is_named_and_the_next_run_ends_with_the_same_gradebook(
 @pytest.mark.thorough
 @needs_mounts
 def test_evidence_that_does_not_fit_stops_the_run_and_only_that_is_executed_again(
-    course: tuple[Class, dict[str, object]], tmp_path: Path
+    course: tuple[Class, dict[str, Any]], tmp_path: Path
 ) -> None:
     made, plain = course
     said, code = on_a_small_disk(made, tmp_path / "out", "evidence", 4)
@@ -151,7 +152,7 @@ def test_evidence_that_does_not_fit_stops_the_run_and_only_that_is_executed_agai
 @pytest.mark.slow
 @pytest.mark.parametrize("kilobytes", [*range(4, 400, 12)])
 def test_a_disk_of_any_size_loses_nothing(
-    course: tuple[Class, dict[str, object]], tmp_path: Path, kilobytes: int
+    course: tuple[Class, dict[str, Any]], tmp_path: Path, kilobytes: int
 ) -> None:
     made, plain = course
     said, code = on_a_small_disk(made, tmp_path / "out", ".", kilobytes)
@@ -166,7 +167,7 @@ def test_a_disk_of_any_size_loses_nothing(
 @pytest.mark.slow
 @pytest.mark.parametrize("most", [*range(10_000, 200_000, 20_000)])
 def test_a_limit_on_the_size_of_files_loses_nothing(
-    course: tuple[Class, dict[str, object]], tmp_path: Path, most: int
+    course: tuple[Class, dict[str, Any]], tmp_path: Path, most: int
 ) -> None:
     made, plain = course
 
@@ -188,7 +189,7 @@ def test_a_limit_on_the_size_of_files_loses_nothing(
 @needs_mounts
 @pytest.mark.slow
 def test_a_disk_that_is_read_only_is_named(
-    unread: tuple[Class, dict[str, object]], tmp_path: Path
+    unread: tuple[Class, dict[str, Any]], tmp_path: Path
 ) -> None:
     made, plain = unread
     out = tmp_path / "out"
@@ -249,7 +250,7 @@ def wait_for(what: Callable[[], object], run: subprocess.Popen[str]) -> None:
 
 @pytest.mark.parametrize("how", ["deleted", pytest.param("moved", marks=pytest.mark.slow)])
 def test_results_that_go_away_meanwhile_stop_the_run(
-    course: tuple[Class, dict[str, object]], tmp_path: Path, how: str
+    course: tuple[Class, dict[str, Any]], tmp_path: Path, how: str
 ) -> None:
     made, plain = course
     out = tmp_path / "out"
@@ -269,8 +270,9 @@ def test_results_that_go_away_meanwhile_stop_the_run(
     same(gradebook_of(out), plain)
 
 
+@pytest.mark.thorough
 def test_a_second_grader_in_the_same_folder_is_refused_and_the_first_goes_on(
-    unread: tuple[Class, dict[str, object]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    unread: tuple[Class, dict[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made, plain = unread
     out = tmp_path / "out"
@@ -287,7 +289,7 @@ def test_a_second_grader_in_the_same_folder_is_refused_and_the_first_goes_on(
 @pytest.mark.slow
 @pytest.mark.parametrize("seconds", [1.0, 45.0])
 def test_a_gradebook_that_another_program_has_locked_is_waited_for(
-    unread: tuple[Class, dict[str, object]], tmp_path: Path, seconds: float
+    unread: tuple[Class, dict[str, Any]], tmp_path: Path, seconds: float
 ) -> None:
     made, plain = unread
     out = tmp_path / "out"

@@ -15,6 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -58,7 +59,7 @@ def dice(request: pytest.FixtureRequest) -> random.Random:
 
 
 @pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory) -> tuple[Class, dict[str, object], float]:
+def course(tmp_path_factory: pytest.TempPathFactory) -> tuple[Class, dict[str, Any], float]:
     """A class, its gradebook after a run that nobody disturbed, and how long that took."""
     home = tmp_path_factory.mktemp("course")
     made = a_class(home, STUDENTS, TELL.format(file=home / "told"))
@@ -106,7 +107,7 @@ class Killer:
         )
         return {student for (student,) in rows(self._out, query)}
 
-    def _require_report(self, report: dict[str, object], stored: int) -> None:
+    def _require_report(self, report: dict[str, Any], stored: int) -> None:
         assert report["unsettled"] == 0
         assert report["kept"] == stored + 1, "the broken file counts as kept"
 
@@ -131,7 +132,7 @@ def nobody_is_left(before: dict[int, str]) -> None:
 
 
 def killed_again_and_again(
-    made: Class, plain: dict[str, object], took: float, dice: random.Random, most: int, *more: str
+    made: Class, plain: dict[str, Any], took: float, dice: random.Random, most: int, *more: str
 ) -> None:
     kills = batch = 0
     while kills < most:
@@ -152,7 +153,7 @@ def killed_again_and_again(
 
 @pytest.mark.thorough
 def test_after_any_kill_the_next_run_carries_on(
-    course: tuple[Class, dict[str, object], float], dice: random.Random
+    course: tuple[Class, dict[str, Any], float], dice: random.Random
 ) -> None:
     killed_again_and_again(*course, dice, 5, "--sandbox", "off")
 
@@ -164,7 +165,7 @@ def test_after_any_kill_the_next_run_carries_on(
     ids=["bare", "sandboxed", "processes"],
 )
 def test_a_hundred_kills_lose_nothing(
-    course: tuple[Class, dict[str, object], float], dice: random.Random, more: tuple[str, ...]
+    course: tuple[Class, dict[str, Any], float], dice: random.Random, more: tuple[str, ...]
 ) -> None:
     made, plain, took = course
     if "auto" in more:  # where cells can't tell, and fail when they try
@@ -175,12 +176,12 @@ def test_a_hundred_kills_lose_nothing(
 
 @pytest.mark.slow
 def test_kernels_that_are_killed_from_outside_stop_neither_the_batch_nor_other_students(
-    course: tuple[Class, dict[str, object], float], dice: random.Random
+    course: tuple[Class, dict[str, Any], float], dice: random.Random
 ) -> None:
     made, plain, _ = course
     out = made.home / "kernels-killed"
     before = descendants(os.getpid())
-    killed = []
+    killed: list[int] = []
     with subprocess.Popen(
         made.command(out, "--sandbox", "off"), stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as run:
@@ -212,7 +213,7 @@ def test_kernels_that_are_killed_from_outside_stop_neither_the_batch_nor_other_s
 
 @pytest.mark.slow
 def test_a_worker_process_that_is_killed_costs_nobody_anything(
-    course: tuple[Class, dict[str, object], float],
+    course: tuple[Class, dict[str, Any], float],
 ) -> None:
     made, plain, _ = course
     out = made.home / "workers-killed"

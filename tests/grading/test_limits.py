@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,7 @@ from grader.grading.score import has_fault, score
 from grader.integrations.nbgrader import marks
 from grader.integrations.nbgrader.collecting import collect_assignment
 from grader.kinds import BeyondLimit, Unreadable, kinds, short_text
+from grader.kinds.code import CodeKind
 from grader.kinds.hidden.source import FAILED_BEFORE
 from grader.model import Answer, Judgement, Mark, Student, Submission, Verdict
 from grader.model.evidence import CUT_SHORT
@@ -66,7 +68,8 @@ def test_what_is_no_number_is_unreadable_however_long() -> None:
 
 def test_a_container_is_no_number_and_no_letter_however_large() -> None:
     for part in ("share", "time", "fits"):
-        marks = graded(**{part: [1.75] * (encoding.ANSWER.items + 1)})
+        answers: dict[str, Any] = {part: [1.75] * (encoding.ANSWER.items + 1)}
+        marks = graded(**answers)
         assert marks[part].verdict is Verdict.UNREADABLE
         assert "too large to be read" in marks[part].feedback
     assert graded(fits="A" + " " * encoding.MAX_TEXT + "B")["fits"].verdict is Verdict.UNREADABLE
@@ -173,10 +176,10 @@ STOPPED = {
 }
 
 
-def with_random_cases(*, of: list[dict[str, object]]) -> Judgement:
+def with_random_cases(*, of: list[dict[str, Any]]) -> Judgement:
     """The judgement on right code of which the random cases came to what *of* gives in turn."""
     source = CODE.solution_functions.source("scaled", "scaled")
-    raw = dict(kinds.find("code").simulate_run(CODE, "scaled", source, "scaled"))
+    raw: dict[str, Any] = dict(CodeKind().simulate_run(CODE, "scaled", source, "scaled"))
     groups = [case.group for case in CODE.cases]
     told = iter([*of, *[of[-1]] * len(groups)])
     raw["calls"] = [
@@ -189,7 +192,7 @@ def with_random_cases(*, of: list[dict[str, object]]) -> Judgement:
 
 @pytest.mark.parametrize("outcome", STOPPED.values(), ids=STOPPED)
 def test_calls_that_a_limit_kept_from_a_result_leave_the_mark_open(
-    outcome: dict[str, object],
+    outcome: dict[str, Any],
 ) -> None:
     judgement = with_random_cases(of=[outcome])
     assert judgement.share is None

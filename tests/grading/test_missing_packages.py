@@ -112,7 +112,7 @@ def q1_there(x):
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A package that is missing at first; where it is installed when it is written there."""
     rare = packages.OptionalPackage(title="Rare", module="nowhere_package", tools=())
-    monkeypatch.setitem(PACKAGES, "triton", rare)  # type: ignore[misc]
+    monkeypatch.setitem(PACKAGES, "triton", rare)
     site = tmp_path / "site"
     site.mkdir()
     monkeypatch.syspath_prepend(str(site))
@@ -418,10 +418,10 @@ def test_only_the_notebook_sees_what_stands_in(installed: Path) -> None:
         asks="q1_a q1_b q1_c q1_d",
     )
     raws = {name: answer.raw for name, answer in evidence.answers.items()}
-    assert raws["q1_a"]["v"] == "nowhere_package.language"  # type: ignore[index]
-    assert raws["q1_b"]["v"] is False  # type: ignore[index]
-    assert raws["q1_c"]["v"] is True  # type: ignore[index]
-    assert raws["q1_d"]["v"] == "/"  # type: ignore[index]
+    assert raws["q1_a"]["v"] == "nowhere_package.language"
+    assert raws["q1_b"]["v"] is False
+    assert raws["q1_c"]["v"] is True
+    assert raws["q1_d"]["v"] == "/"
     (error,) = (cell.error for cell in evidence.cells if cell.error)
     assert error.startswith("MissingPackageError: nowhere_package.language.load can't run")
 

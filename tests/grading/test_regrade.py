@@ -249,12 +249,12 @@ def test_a_fault_that_is_mended_settles_its_mark_while_another_is_not(
         return found
 
     broken = {"share", "bound"}
-    for kind in map(type, (kinds.find("choice"), kinds.find("numeric"))):
-        judge = kind.judge
+    for kind in (kinds.find("choice"), kinds.find("numeric")):
+        own = type(kind).judge
         monkeypatch.setattr(
-            kind,
+            type(kind),
             "judge",
-            lambda self, value, key, judge=judge: (
+            lambda self, value, key, judge=own: (
                 1 / 0 if key.part.id in broken else judge(self, value, key)
             ),
         )

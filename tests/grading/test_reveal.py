@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -139,7 +140,7 @@ def test_letters_are_shown_with_what_they_stand_for_before_release() -> None:
     question = Question(number=1, variant=variant, points=points)
     paper = Paper(student=Student(id="ada"), exam=exam, release="r1", questions=(question,))
     grade = score(paper, evidence({"q1_several": "AC", "q1_sequence": "BCA"}))
-    (row,) = tally({"ada": paper.student}, [grade], max_points={})
+    (row,) = tally({"ada": paper.student}, [grade], max_points=lambda _: 0.0)
     shown = reveal(row, paper, audience=Audience.STUDENT, published=False, given=given_values)
     several, sequence = shown.problems[0].parts
     assert several.answer == "A, C"
@@ -169,7 +170,7 @@ def wrong_letter() -> str:
 
 
 def evidence(answers, **changes):
-    fields = {
+    fields: dict[str, Any] = {
         "submission_sha256": "a" * 64,
         "outcome": Outcome.FINISHED,
         "answers": {
@@ -197,7 +198,10 @@ def shown(answers, *, published=False, audience=Audience.STUDENT, overrides=(), 
 
 def shown_of(found, *, published=False, audience=Audience.STUDENT, overrides=()):
     (row,) = tally(
-        {"ada": PAPER.student}, [score(PAPER, found)], max_points={}, overrides=overrides
+        {"ada": PAPER.student},
+        [score(PAPER, found)],
+        max_points=lambda _: 0.0,
+        overrides=overrides,
     )
     return row, reveal(
         row, PAPER, audience=audience, published=published, given=given_values, evidence=found
@@ -309,7 +313,7 @@ def test_what_to_look_at_tells_how_to_write_it_or_where_to_read():
 def test_why_a_file_can_not_be_read_is_said_once():
     refused = Submission(student="ada", path="a", sha256="1", refusal="it is not a notebook")
     grade = score_refused(PAPER, refused)
-    (row,) = tally({"ada": PAPER.student}, [grade], max_points={}, submissions=[refused])
+    (row,) = tally({"ada": PAPER.student}, [grade], max_points=lambda _: 0.0, submissions=[refused])
     feedback = reveal(row, PAPER, audience=Audience.STUDENT, published=False, given=given_values)
     assert page_text(feedback).count("it is not a notebook") == 1
     assert {part.verdict for part in feedback.problems[0].parts} == {Verdict.UNREADABLE}
@@ -318,7 +322,7 @@ def test_why_a_file_can_not_be_read_is_said_once():
 def test_a_newer_file_that_waits_is_said_above_the_points_of_the_old_one():
     grade = score(PAPER, evidence({"q1_per_gpu": 9.333}))
     newer = Submission(student="ada", path="b", sha256="b" * 64, refusal="it is a picture")
-    (row,) = tally({"ada": PAPER.student}, [grade], max_points={}, submissions=[newer])
+    (row,) = tally({"ada": PAPER.student}, [grade], max_points=lambda _: 0.0, submissions=[newer])
     feedback = reveal(row, PAPER, audience=Audience.STUDENT, published=False, given=given_values)
     page = page_text(feedback)
     assert "newer file that is not graded yet" in page
@@ -375,7 +379,7 @@ def test_our_fault_is_said_to_be_ours():
 
 
 def test_a_student_without_a_submission_gets_a_page_that_says_so():
-    (row,) = tally({"ada": PAPER.student}, [], max_points={"ada": 5.0})
+    (row,) = tally({"ada": PAPER.student}, [], max_points={"ada": 5.0}.__getitem__)
     feedback = reveal(row, PAPER, audience=Audience.STUDENT, published=True, given=given_values)
     assert feedback.standing is Standing.MISSING
     assert feedback.problems == ()

@@ -215,3 +215,26 @@ def test_before_release_no_mark_says_the_key() -> None:
     for answers in ({"share": 2.5, "time": 2.0}, {"share": 3.5}, {"share": "x"}, {"share": 1.63}):
         for mark in score(a_paper(), evidence(**answers)).marks:
             assert "1.75" not in mark.feedback
+
+
+@pytest.mark.parametrize("huge", [1e307, 10**299], ids=["float", "int"])
+def test_an_earlier_answer_beyond_every_float_in_bits_is_not_carried(huge: float) -> None:
+    marks = graded(share=huge, time=huge)
+    assert marks["share"].verdict is Verdict.INCORRECT
+    assert marks["time"].points == 0
+
+
+def test_another_choice_than_the_right_one_is_carried_whatever_it_is() -> None:
+    chosen = """\
+  - id: bytes
+    kind: integer
+    ask: Bytes of a parameter, if it does not fit?
+    points: 2
+    uses: [fits]
+    carry: {discount: 50%}
+    answer: "2 if fits == 'yes' else 1"
+"""
+    paper = a_paper(CHAIN[: CHAIN.index("  - id: why")] + chosen)
+    mark = graded(paper, share=1.75, fits="B", bytes=1)["bytes"]
+    assert (mark.verdict, mark.points) == (Verdict.PARTIAL, 1)
+    assert graded(paper, share=1.75, fits="B", bytes=2)["bytes"].points == 2

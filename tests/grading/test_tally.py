@@ -21,7 +21,10 @@ WORTH = dict.fromkeys(ROSTER, 4.0)
 
 
 def rows_of(grades, **more):
-    return {row.student.id: row for row in tally(ROSTER, grades, **{"max_points": WORTH} | more)}
+    return {
+        row.student.id: row
+        for row in tally(ROSTER, grades, **{"max_points": WORTH.__getitem__} | more)
+    }
 
 
 def an_attempt(sha256, student="ada", **changes):
@@ -45,14 +48,14 @@ def test_handing_in_nothing_is_not_the_same_as_earning_nothing():
 
 def test_a_paper_without_a_grade_is_worth_what_it_is_worth_and_not_what_others_are():
     grades = [a_grade("bob", a_mark()), a_grade("cy", a_mark())]
-    assert rows_of(grades, max_points={"ada": 7.0})["ada"].max_score == 7.0
-    nobody = rows_of([], max_points={"ada": 7.0, "bob": 4.0, "cy": 4.0})
+    assert rows_of(grades, max_points={"ada": 7.0}.__getitem__)["ada"].max_score == 7.0
+    nobody = rows_of([], max_points={"ada": 7.0, "bob": 4.0, "cy": 4.0}.__getitem__)
     assert [row.max_score for row in nobody.values()] == [7.0, 4.0, 4.0]
 
 
 def test_a_student_of_whose_paper_nothing_is_known_is_not_given_a_maximum():
     with pytest.raises(KeyError, match="ada"):
-        rows_of([a_grade("bob", a_mark()), a_grade("cy", a_mark())], max_points={})
+        rows_of([a_grade("bob", a_mark()), a_grade("cy", a_mark())], max_points={}.__getitem__)
 
 
 def test_a_total_is_open_while_any_mark_is_unsettled():

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ from grader.grading.manual import list_waiting
 from grader.grading.results import set_published, write_results
 from grader.grading.sources import NOTICES
 from grader.model import Override, Student, Submission
-from grader.report import pages
+from grader.report import pages, write_class_report, write_csv, write_feedback
 from tests.helpers.banks import ESSAY, a_bank, a_roster
 from tests.helpers.commands import fails, ok
 
@@ -231,23 +232,22 @@ def test_two_that_write_at_once_leave_no_old_file_that_is_taken_for_new(
 ) -> None:
     (home / "results" / KEPT).unlink()
     has_read, has_written = threading.Event(), threading.Event()
-    table, report = results.write_csv, results.write_class_report
     slow = threading.Thread(target=written, args=(home,))
     quick = threading.Thread(target=written, args=(home,))
 
-    def write_table(*arguments: object, **more: object) -> object:
+    def write_table(*arguments: Any, **more: Any) -> object:
         if threading.current_thread() is slow:
             has_read.set()  # all that it writes, before there are points by hand
             has_written.wait(1)
-        done = table(*arguments, **more)  # type: ignore[arg-type]
+        done = write_csv(*arguments, **more)
         if threading.current_thread() is quick:
             has_written.set()
         return done
 
-    def write_report(*arguments: object) -> object:
+    def write_report(*arguments: Any) -> object:
         if threading.current_thread() is quick:
             slow.join(30)
-        return report(*arguments)  # type: ignore[arg-type]
+        return write_class_report(*arguments)
 
     with monkeypatch.context() as patch:
         patch.setattr(results, "write_csv", write_table)
@@ -301,14 +301,14 @@ def test_what_a_kill_left_half_published_is_taken_back(
 ) -> None:
     before = contents(home)
     set_published(home / "results", True)
-    real, pages = results.write_feedback, 0
+    pages = 0
 
-    def dies(*arguments: object, **more: object) -> object:
+    def dies(*arguments: Any, **more: Any) -> object:
         nonlocal pages
         pages += 1
         if pages == 3:
             raise KeyboardInterrupt
-        return real(*arguments, **more)  # type: ignore[arg-type]
+        return write_feedback(*arguments, **more)
 
     with monkeypatch.context() as patch:
         patch.setattr(results, "write_feedback", dies)

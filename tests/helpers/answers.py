@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -74,7 +75,7 @@ def function(x: float) -> float:
     return x
 
 
-VALUES = (
+VALUES: tuple[Any, ...] = (
     28, 28.0, -1, 0, 10**299, 10**300, -(10**300), True, False, None, ..., float("nan"),
     float("inf"), 2j, Fraction(1, 3), Decimal("2.5"), Decimal("nan"), Sized(3), b"28", object(),
     range(3), range(0), (), [], [1], [...], [..., "A"], ["A"], ["A", "A"], ["B", "a", "(D)", "c"],

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from grader.gradebook import Gradebook, evidence_from_json
 from grader.notebook import Cell, read, write
@@ -35,7 +36,7 @@ class Class:
             "--bank", str(self.home / "bank"), "--jobs", "2", "--json", *more,
         ]  # fmt: skip
 
-    def graded(self, out: Path, *more: str, code: int = 0, **options: object) -> dict[str, object]:
+    def graded(self, out: Path, *more: str, code: int = 0, **options: Any) -> dict[str, Any]:
         """What one run to the end printed."""
         found = subprocess.run(
             self.command(out, *more), capture_output=True, timeout=300, **options
@@ -71,7 +72,7 @@ def a_class(home: Path, students: int, extra: str = "") -> Class:
 OWN = ("x = 1", "print('hello' * 100)", "1 / 0", "import time; time.sleep(0.2)")
 
 
-def gradebook_of(out: Path) -> dict[str, object]:
+def gradebook_of(out: Path) -> dict[str, Any]:
     """What a results folder says, but for times and for the machine it was made on."""
     with Gradebook.open(out) as book:
         grades = [
@@ -90,9 +91,9 @@ def gradebook_of(out: Path) -> dict[str, object]:
     }
 
 
-def evidence_of(out: Path) -> dict[str, object]:
+def evidence_of(out: Path) -> dict[str, Any]:
     """What is stored of each file's execution, by its SHA-256; fails when it is there twice."""
-    found: dict[str, object] = {}
+    found: dict[str, Any] = {}
     for sha256, digest in rows(out, "SELECT submission_sha256, digest FROM evidence"):
         assert sha256 not in found, "executed once more although it was stored"
         one = evidence_from_json((out / "evidence" / f"{digest}.json").read_bytes())
@@ -101,9 +102,9 @@ def evidence_of(out: Path) -> dict[str, object]:
     return found
 
 
-def files_of(out: Path) -> dict[str, object]:
+def files_of(out: Path) -> dict[str, Any]:
     """Names of all files but evidence; and what students' JSON says without the machine."""
-    found: dict[str, object] = {}
+    found: dict[str, Any] = {}
     for path in sorted(out.rglob("*")):
         name = str(path.relative_to(out))
         if path.is_dir() or name.startswith(("evidence/", "gradebook.sqlite", ".gitignore")):
@@ -174,7 +175,7 @@ def _command(pid: int) -> str:
         return "gone"
 
 
-def same(one: Mapping[str, object], other: Mapping[str, object], but: Iterable[str] = ()) -> None:
+def same(one: Mapping[str, Any], other: Mapping[str, Any], but: Iterable[str] = ()) -> None:
     """Fails where two gradebooks differ, showing the first place only."""
     for name in one.keys() - {*but}:
         assert one[name] == other[name], name

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.request import urlopen
 
 from tornado.websocket import WebSocketClientConnection, websocket_connect
@@ -78,11 +79,11 @@ class Browser:
         for domain in ("Page", "Runtime", "Log"):
             self.call(f"{domain}.enable")
 
-    def call(self, method: str, **params: object) -> dict:
+    def call(self, method: str, **params: Any) -> dict[str, Any]:
         """The result of one DevTools command."""
         return self._loop.run_until_complete(asyncio.wait_for(self._call(method, params), 30))
 
-    async def _call(self, method: str, params: dict) -> dict:
+    async def _call(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         self._calls += 1
         sent = self._calls
         await self._socket.write_message(
@@ -147,7 +148,7 @@ class Browser:
             self.press("Tab")
         raise AssertionError(f"the keyboard does not reach {selector}")
 
-    def measure(self) -> dict:
+    def measure(self) -> dict[str, Any]:
         """What the probe finds on the page."""
         self.see(f"(() => {{ {PROBE} }})()")
         return json.loads(str(self.see("document.title")))

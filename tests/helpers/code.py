@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from grader.kinds import kinds
 from grader.kinds.attempts import Code, CodeKey
@@ -51,7 +52,7 @@ def a_draw(solution: str, seed: int = 0) -> Draw:
     return Draw(seed=b"%d" % seed, scope={}, facts={}, solution=solution)
 
 
-def a_code_key(solution: str = SCALED, seed: int = 0, **changes: object) -> CodeKey:
+def a_code_key(solution: str = SCALED, seed: int = 0, **changes: Any) -> CodeKey:
     """The key of a code part, `scaled` unless it is another."""
     name = str(changes.get("id", "scaled"))
     usual = {"id": name, "ask": "?", "starter": STARTER.replace("scaled", name)}
@@ -60,7 +61,7 @@ def a_code_key(solution: str = SCALED, seed: int = 0, **changes: object) -> Code
     return key
 
 
-def a_race_key(solution: str, setup: str, ratio: float = 5.0, **changes: object) -> CodeKey:
+def a_race_key(solution: str, setup: str, ratio: float = 5.0, **changes: Any) -> CodeKey:
     """The key of a measurement `scaled`: 0.4 of the points for being right, all for the ratio."""
     usual = {"id": "scaled", "ask": "?", "starter": STARTER, "setup": setup, "rounds": 8}
     part = Measurement(**{**usual, "speed": (Step(ratio=ratio, share=1.0),), **changes})
@@ -69,7 +70,7 @@ def a_race_key(solution: str, setup: str, ratio: float = 5.0, **changes: object)
     return key
 
 
-def ran(*cells: str, keys: Mapping[str, CodeKey], **changes: object) -> Evidence:
+def ran(*cells: str, keys: Mapping[str, CodeKey], **changes: Any) -> Evidence:
     """The evidence of these cells, in which the answers of these names are called."""
     trials = tuple(kinds.find(k.part.kind).call_plan(name, k) for name, k in keys.items())
     return run(*cells, asks=" ".join(keys), trials=trials, **changes)
@@ -91,7 +92,7 @@ def defined(**functions: str) -> list[str]:
     ]
 
 
-def verdicts(functions: Mapping[str, str], key: CodeKey, **changes: object) -> dict[str, Judgement]:
+def verdicts(functions: Mapping[str, str], key: CodeKey, **changes: Any) -> dict[str, Judgement]:
     """The judgement on each body, all run in one notebook, after what `before` defines."""
     before = changes.pop("before", "")
     keys = {f"q1_{name}": key for name in functions}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -12,15 +13,15 @@ from grader.model.result import CellTrouble, RunSummary, ShownPart, ShownProblem
 from tests.helpers.report import a_feedback, a_part
 
 
-def a_problem(number: int, *parts: ShownPart, **changes: object) -> ShownProblem:
+def a_problem(number: int, *parts: ShownPart, **changes: Any) -> ShownProblem:
     """Problem *number* with these parts."""
-    fields: dict[str, object] = {"id": f"problem-{number}", "title": f"Title {number}", **changes}
-    return ShownProblem(number=number, parts=parts, **fields)  # type: ignore[arg-type]
+    fields: dict[str, Any] = {"id": f"problem-{number}", "title": f"Title {number}", **changes}
+    return ShownProblem(number=number, parts=parts, **fields)
 
 
-def a_result(*problems: ShownProblem, **changes: object) -> Result:
+def a_result(*problems: ShownProblem, **changes: Any) -> Result:
     """Ada's result on these problems."""
-    fields: dict[str, object] = {
+    fields: dict[str, Any] = {
         "problems": problems,
         "score": round(sum(p.points for p in problems), 6),
         "max_score": round(sum(p.max_points for p in problems), 6),
@@ -35,7 +36,7 @@ def a_result(*problems: ShownProblem, **changes: object) -> Result:
     )
 
 
-def a_mixed_result(**changes: object) -> Result:
+def a_mixed_result(**changes: Any) -> Result:
     """Right, partly right, wrong, blank: 4.25 of 8 points in two problems."""
     first = a_problem(
         1,
@@ -50,7 +51,7 @@ def a_mixed_result(**changes: object) -> Result:
     return a_result(first, second, **changes)
 
 
-def an_open_result(**changes: object) -> Result:
+def an_open_result(**changes: Any) -> Result:
     """One part is right, one waits for a person."""
     parts = (
         a_part("q1_size"),
@@ -59,7 +60,7 @@ def an_open_result(**changes: object) -> Result:
     return a_result(a_problem(1, *parts), **changes)
 
 
-def an_empty_result(standing: Standing = Standing.MISSING, **changes: object) -> Result:
+def an_empty_result(standing: Standing = Standing.MISSING, **changes: Any) -> Result:
     """Nobody handed in anything that was graded."""
     made = a_result(standing=standing, max_score=8.0, **{"student": Student(id="eve"), **changes})
     return Result(feedback=made.feedback)

@@ -68,7 +68,6 @@ def fuzz(strategy: st.SearchStrategy[T], check: Callable[[T], object], examples:
 
     @settings(
         max_examples=examples,
-        deadline=None,
         suppress_health_check=list(HealthCheck),
         print_blob=True,
     )

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ sys.stdin.read()
 """
 """End of the code of such a process: it says that it is ready and waits to be ended."""
 LONG = Limits(cell_seconds=60, notebook_seconds=60)
-WAYS: dict[str, dict[str, str]] = {
+WAYS: dict[str, dict[str, Any]] = {
     "wall": {},
     "fork": {"sandbox": "off"},
     "cold": {"sandbox": "off", "kernel": "cold"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from grader import units
 from grader.kinds import Unreadable, kinds
@@ -69,8 +70,8 @@ def scaled_wrong_default(x, by=2):
 """
 
 
-def a_key(part: Part, seed: int = 0, **changes: Value) -> Key:
-    """The key of a part."""
+def a_key(part: Part, seed: int = 0, **changes: Value) -> Any:
+    """The key of a part, of the class that its kind makes."""
     return kinds.find(part.kind).key(part, a_draw(seed, **changes))
 
 
@@ -91,7 +92,7 @@ def refused(key: Key, answer: object) -> str:
     return refused_raw(key, encode_answer(answer))
 
 
-def refused_raw(key: Key, raw: Mapping[str, object]) -> str:
+def refused_raw(key: Key, raw: Mapping[str, Any]) -> str:
     """The sentence that refuses what a kernel sent; fails when it is readable."""
     try:
         value = kinds.find(key.part.kind).read(raw, key)
@@ -114,16 +115,16 @@ NOT_SHARDED = Mistake(
 )
 
 
-def a_numeric(**changes: object) -> Numeric:
+def a_numeric(**changes: Any) -> Numeric:
     """The weights on one GPU: 0.875 GB."""
-    fields: dict[str, object] = {"unit": "GB", "answer": "weights / gpus", **changes}
-    return Numeric(id="share", ask="How much?", **fields)  # type: ignore[arg-type]
+    fields: dict[str, Any] = {"unit": "GB", "answer": "weights / gpus", **changes}
+    return Numeric(id="share", ask="How much?", **fields)
 
 
-def an_integer(**changes: object) -> Integer:
+def an_integer(**changes: Any) -> Integer:
     """The nodes for the GPUs: 2."""
-    fields: dict[str, object] = {"answer": "gpus / 8", **changes}
-    return Integer(id="nodes", ask="How many?", **fields)  # type: ignore[arg-type]
+    fields: dict[str, Any] = {"answer": "gpus / 8", **changes}
+    return Integer(id="nodes", ask="How many?", **fields)
 
 
 FORMATS = (
@@ -134,10 +135,10 @@ FORMATS = (
 )
 
 
-def a_choice(**changes: object) -> Choice:
+def a_choice(**changes: Any) -> Choice:
     """One of four number formats: bfloat16."""
-    fields: dict[str, object] = {"options": FORMATS, **changes}
-    return Choice(id="format", ask="Which format?", **fields)  # type: ignore[arg-type]
+    fields: dict[str, Any] = {"options": FORMATS, **changes}
+    return Choice(id="format", ask="Which format?", **fields)
 
 
 SHARDED = (
@@ -149,16 +150,16 @@ SHARDED = (
 )
 
 
-def a_multi_choice(**changes: object) -> MultiChoice:
+def a_multi_choice(**changes: Any) -> MultiChoice:
     """What is sharded: three of five, unshuffled, so A, B and C."""
-    fields: dict[str, object] = {"options": SHARDED, "shuffle": False, **changes}
-    return MultiChoice(id="sharded", ask="What is sharded?", **fields)  # type: ignore[arg-type]
+    fields: dict[str, Any] = {"options": SHARDED, "shuffle": False, **changes}
+    return MultiChoice(id="sharded", ask="What is sharded?", **fields)
 
 
-def a_true_false(**changes: object) -> TrueFalse:
+def a_true_false(**changes: Any) -> TrueFalse:
     """Whether the weights fit into 80 GB: they do."""
-    fields: dict[str, object] = {"answer": "weights <= 80 * GB", **changes}
-    return TrueFalse(id="fits", ask="It fits.", **fields)  # type: ignore[arg-type]
+    fields: dict[str, Any] = {"answer": "weights <= 80 * GB", **changes}
+    return TrueFalse(id="fits", ask="It fits.", **fields)
 
 
 REASONS = (
@@ -176,9 +177,9 @@ def a_reasoned_claim(**changes: object) -> TrueFalse:
 STEPS = tuple(Item(id=i, text=f"the {i} step") for i in ("load", "forward", "backward", "update"))
 
 
-def a_plan(**changes: object) -> Plan:
+def a_plan(**changes: Any) -> Plan:
     """A layout of the 16 GPUs: tp 4, pp 1 is the cheapest of those that fit into 20 GB."""
-    fields: dict[str, object] = {
+    fields: dict[str, Any] = {
         "choose": {"tp": (1, 2, 4), "pp": (1, 2, 3), "checkpoint": ("none", "full")},
         "values": {
             "dp": "gpus / (tp * pp)",
@@ -202,19 +203,19 @@ def a_plan(**changes: object) -> Plan:
         ),
         **changes,
     }
-    return Plan(id="layout", ask="Choose a layout.", **fields)  # type: ignore[arg-type]
+    return Plan(id="layout", ask="Choose a layout.", **fields)
 
 
-def an_ordering(**changes: object) -> Ordering:
+def an_ordering(**changes: Any) -> Ordering:
     """The four steps of training in their only order."""
     chain = tuple(s.id for s in STEPS)
-    fields: dict[str, object] = {"items": STEPS, "order": (chain,), **changes}
-    return Ordering(id="steps", ask="In which order?", **fields)  # type: ignore[arg-type]
+    fields: dict[str, Any] = {"items": STEPS, "order": (chain,), **changes}
+    return Ordering(id="steps", ask="In which order?", **fields)
 
 
-def a_matching(**changes: object) -> Matching:
+def a_matching(**changes: Any) -> Matching:
     """Three stages of ZeRO with what each shards first, and a distractor."""
-    fields: dict[str, object] = {
+    fields: dict[str, Any] = {
         "items": (
             MatchItem(id="one", text="ZeRO-1", match="adam"),
             MatchItem(id="two", text="ZeRO-2", match="grads"),
@@ -223,12 +224,12 @@ def a_matching(**changes: object) -> Matching:
         "targets": tuple(Item(id=i, text=f"the {i}") for i in ("adam", "grads", "params", "data")),
         **changes,
     }
-    return Matching(id="stages", ask="Which shards what?", **fields)  # type: ignore[arg-type]
+    return Matching(id="stages", ask="Which shards what?", **fields)
 
 
-def a_table(**changes: object) -> Table:
+def a_table(**changes: Any) -> Table:
     """Weights on one GPU, and the time to read them, for 2, 4 and 8 GPUs."""
-    fields: dict[str, object] = {
+    fields: dict[str, Any] = {
         "row": "n",
         "rows": (2, 4, 8),
         "columns": (
@@ -243,25 +244,25 @@ def a_table(**changes: object) -> Table:
         ),
         **changes,
     }
-    return Table(id="grid", ask="Fill in.", **fields)  # type: ignore[arg-type]
+    return Table(id="grid", ask="Fill in.", **fields)
 
 
-def a_short_text(**changes: object) -> ShortText:
+def a_short_text(**changes: Any) -> ShortText:
     """The collective of data parallelism: all-reduce."""
-    fields: dict[str, object] = {
+    fields: dict[str, Any] = {
         "accept": ("all-reduce", "all reduce", "allreduce"),
         "mistakes": (
             TextMistake(id="gather", accept=("all-gather",), feedback="That adds nothing up."),
         ),
         **changes,
     }
-    return ShortText(id="collective", ask="Which collective?", **fields)  # type: ignore[arg-type]
+    return ShortText(id="collective", ask="Which collective?", **fields)
 
 
-def an_explanation(**changes: object) -> Explanation:
+def an_explanation(**changes: Any) -> Explanation:
     """A why."""
-    fields: dict[str, object] = {"rubric": "Full marks for {{ gpus }} GPUs.", **changes}
-    return Explanation(id="why", ask="Why?", **fields)  # type: ignore[arg-type]
+    fields: dict[str, Any] = {"rubric": "Full marks for {{ gpus }} GPUs.", **changes}
+    return Explanation(id="why", ask="Why?", **fields)
 
 
 COMPUTED = (
@@ -290,18 +291,18 @@ def baseline(x):
 EXAMPLE = CodeExample(call="scaled(np.array([1.5]))", gives="np.array([3.0])")
 
 
-def a_code(**changes: object) -> Code:
+def a_code(**changes: Any) -> Code:
     """A function that scales an array."""
     return Code(**{"id": "scaled", "ask": "Scale.", "starter": STARTER, **changes})
 
 
-def a_measurement(**changes: object) -> Measurement:
+def a_measurement(**changes: Any) -> Measurement:
     """The same, twice as fast as a loop."""
     whole = {"id": "scaled", "ask": "Scale.", "starter": STARTER, "setup": SETUP}
     return Measurement(**{**whole, "speed": (Step(ratio=2, share=1.0),), **changes})
 
 
-def a_prediction(**changes: object) -> Prediction:
+def a_prediction(**changes: Any) -> Prediction:
     """The time to read the weights, and the machine's."""
     whole = {"id": "time", "kind": "prediction", "ask": "How long?", "unit": "ms"}
     return Prediction(**{**whole, "answer": "weights / bandwidth", "setup": SETUP, **changes})

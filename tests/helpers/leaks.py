@@ -383,7 +383,8 @@ def inputs_of_hidden_cases(course: Course, folder: Path) -> None:
 @plant("hidden case", "test_hidden.py")
 def inputs_of_hidden_cases_as_numbers(course: Course, folder: Path) -> None:
     case = max(hidden(course).cases, key=lambda c: len(c.call.inputs))
-    values = decode_result(json.loads(case.call.inputs)["x"]).numbers.tolist()  # type: ignore[union-attr]
+    x: Any = decode_result(json.loads(case.call.inputs)["x"])
+    values = x.numbers.tolist()
     write(folder, "test_hidden.py", f"X = {values}\n")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from grader.runtime.machine.records import (
     Cache,
     Figure,
@@ -15,16 +17,16 @@ GB = 1e9
 KIB, MIB = 1 << 10, 1 << 20
 
 
-def a_figure(name: str = "matmul.fp32", value: float = 100 * GB, **changes: object) -> Figure:
+def a_figure(name: str = "matmul.fp32", value: float = 100 * GB, **changes: Any) -> Figure:
     best = value * (0.9 if unit_of(name) == "s" else 1.1)
-    given_: dict[str, object] = {
+    given_: dict[str, Any] = {
         "name": name, "unit": unit_of(name), "median": value, "low": value, "high": value,
         "q1": value, "q3": value, "best": best, "count": 9, "settled": True, "how": "made up",
     }  # fmt: skip
-    return Figure(**{**given_, **changes})  # type: ignore[arg-type]
+    return Figure(**{**given_, **changes})
 
 
-def a_profile(*figures: Figure, **changes: object) -> MachineProfile:
+def a_profile(*figures: Figure, **changes: Any) -> MachineProfile:
     hard = Hardware(
         cpu="Test (R) [bold]CPU", architecture="x86_64", logical_cpus=4, usable_cpus=4,
         caches=(
@@ -34,11 +36,11 @@ def a_profile(*figures: Figure, **changes: object) -> MachineProfile:
         ),
     )  # fmt: skip
     soft = Software(system="Linux", kernel="6.1", python="CPython 3.12.1", grader="0.1.0")
-    given_: dict[str, object] = {
+    given_: dict[str, Any] = {
         "taken": "2026-01-02T03:04:05+00:00", "seconds": 12.5, "device": "cpu", "quick": False,
         "hardware": hard, "software": soft, "figures": figures or (a_figure(),),
     }  # fmt: skip
-    return MachineProfile(**{**given_, **changes})  # type: ignore[arg-type]
+    return MachineProfile(**{**given_, **changes})
 
 
 def a_roof() -> MachineProfile:

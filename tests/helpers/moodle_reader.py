@@ -13,6 +13,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
+from typing import Any
 
 # Shares of the points that Moodle knows; the importer drops a question with any other.
 KNOWN = (
@@ -39,20 +40,20 @@ class Gap:
     rule: str = ""
     targets: tuple[str, ...] = ()
 
-    def share(self, given: object) -> float:
+    def share(self, given: Any) -> float:
         if self.kind == "numerical":
-            return self._number(float(given))  # type: ignore[arg-type]
+            return self._number(float(given))
         if self.kind in ("shortanswer", "shortanswer_c"):
             return self._text(str(given), exact=self.kind.endswith("_c"))
         if self.kind == "single":
-            return self.answers[given].share  # type: ignore[index]
+            return self.answers[given].share
         if self.kind == "several":
-            total = sum(self.answers[i].share for i in given)  # type: ignore[attr-defined]
+            total = sum(self.answers[i].share for i in given)
             return min(max(total, 0.0), 1.0)
         if self.kind == "matching":
-            return self._matching(given)  # type: ignore[arg-type]
+            return self._matching(given)
         assert self.kind == "ordering"
-        return self._ordering(given)  # type: ignore[arg-type]
+        return self._ordering(given)
 
     def _number(self, given: float) -> float:
         for answer in self.answers:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,9 +26,9 @@ def a_cell(
     source: str, grade_id: str = "", kind: str = "code", points: float | None = None, **flags: bool
 ) -> Cell:
     """A cell with nbgrader's metadata, or without when it has no id."""
-    metadata: dict[str, object] = {}
+    metadata: dict[str, Any] = {}
     if grade_id:
-        about: dict[str, object] = {"schema_version": 3, "grade_id": grade_id}
+        about: dict[str, Any] = {"schema_version": 3, "grade_id": grade_id}
         about |= {name: flags.get(name, False) for name in ("grade", "solution", "locked", "task")}
         if points is not None:
             about["points"] = points

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from grader import notebook
 from grader.model import Evidence, Job, Limits, Submission
@@ -23,13 +24,13 @@ def a_notebook(*sources: str) -> bytes:
     return notebook.write(cells, {})
 
 
-def a_submission(data: bytes = b"", **changes: object) -> Submission:
+def a_submission(data: bytes = b"", **changes: Any) -> Submission:
     """Ada's, of these bytes."""
     made = Submission(student="ada", path="ada.ipynb", sha256=hashlib.sha256(data).hexdigest())
     return replace(made, **changes)
 
 
-def a_job(*names: str, data: bytes = b"", limits: Limits = QUICK, **changes: object) -> Job:
+def a_job(*names: str, data: bytes = b"", limits: Limits = QUICK, **changes: Any) -> Job:
     """A job that asks for these names."""
     made = Job(submission=a_submission(data), names=names, limits=limits)
     return replace(made, **changes)
@@ -41,7 +42,7 @@ def run(
     kernel: str | None = None,
     stop: Callable[[], bool] = bool,
     more_follow: bool = True,
-    **changes: object,
+    **changes: Any,
 ) -> Evidence:
     """The evidence of a notebook of these code cells, asked for the names in *asks*."""
     from grader.runtime.execute import execute

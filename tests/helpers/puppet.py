@@ -10,6 +10,7 @@ import socket
 import struct
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from grader.model import Limits
 from grader.runtime.kernels import AskReply, KernelOptions
@@ -49,7 +50,7 @@ class Puppet:
     """A kernel as a session knows it."""
 
     prefetches = True
-    about: Mapping[str, object] = {}
+    about: Mapping[str, Any] = {}
     places: tuple[ScratchFolder, ...] = ()
     pid = status = exceeded_limit = None
     is_lost = False

@@ -13,6 +13,7 @@ import zipfile
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import Any
 
 QTI = "{http://www.imsglobal.org/xsd/ims_qtiasiv1p2}"
 CANVAS = "{http://canvas.instructure.com/xsd/cccv1p0}"
@@ -92,7 +93,7 @@ class Item:
     type: str
     points: float
     text: str
-    answers: list[dict[str, object]] = field(default_factory=list)
+    answers: list[dict[str, Any]] = field(default_factory=list)
     matches: dict[str, str] = field(default_factory=dict)
     comments: dict[str, str] = field(default_factory=dict)
 
@@ -123,7 +124,7 @@ class Item:
         return right / len(self.answers)
 
 
-def _numeric(answer: dict[str, object], given: Decimal) -> bool:
+def _numeric(answer: dict[str, Any], given: Decimal) -> bool:
     if "exact" in answer:
         exact, margin = Decimal(str(answer["exact"])), Decimal(str(answer["margin"]))
         return exact - margin <= given <= exact + margin
@@ -225,7 +226,7 @@ def _item(element: ET.Element) -> Item:
     return item
 
 
-def _numeric_answer(condition: ET.Element) -> dict[str, object]:
+def _numeric_answer(condition: ET.Element) -> dict[str, Any]:
     low = condition.findtext(f".//{QTI}vargte")
     high = condition.findtext(f".//{QTI}varlte")
     exact = condition.find(f".//{QTI}or/{QTI}varequal")

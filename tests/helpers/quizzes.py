@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -65,9 +66,9 @@ def an_item_field(item: Item, *, ask: str = "?", letter: str = "") -> QuizPart:
     return QuizPart(id="b", letter=letter, kind="choice", ask=ask, points=1.0, items=(item,))
 
 
-def an_asked(*fields: QuizPart, **changes: object) -> QuizQuestion:
+def an_asked(*fields: QuizPart, **changes: Any) -> QuizQuestion:
     """One variant of a problem about weights."""
-    whole: dict[str, object] = {
+    whole: dict[str, Any] = {
         "problem": "weights",
         "title": "Weights",
         "variant": 1,
@@ -78,12 +79,12 @@ def an_asked(*fields: QuizPart, **changes: object) -> QuizQuestion:
         "fields": fields,
         **changes,
     }
-    return QuizQuestion(**whole)  # type: ignore[arg-type]
+    return QuizQuestion(**whole)
 
 
-def a_quiz(*pools: Sequence[QuizQuestion], **changes: object) -> Quiz:
+def a_quiz(*pools: Sequence[QuizQuestion], **changes: Any) -> Quiz:
     """A quiz with these variants at its numbers."""
-    whole: dict[str, object] = {
+    whole: dict[str, Any] = {
         "id": "quiz",
         "title": "A quiz",
         "instructions": "Read *well*.",
@@ -93,16 +94,16 @@ def a_quiz(*pools: Sequence[QuizQuestion], **changes: object) -> Quiz:
         ),
         **changes,
     }
-    return Quiz(**whole)  # type: ignore[arg-type]
+    return Quiz(**whole)
 
 
-def a_number(value: float = 2.5, **changes: object) -> NumberItem:
+def a_number(value: float = 2.5, **changes: Any) -> NumberItem:
     """A number without mistakes."""
     found = NumberRange(low=value - 0.5, high=value + 0.5, value=value, share=1.0)
-    return NumberItem(ranges=(found,), **changes)  # type: ignore[arg-type]
+    return NumberItem(ranges=(found,), **changes)
 
 
-def a_choosing(*texts: str, feedback: str = "", **changes: object) -> ChoiceItem:
+def a_choosing(*texts: str, feedback: str = "", **changes: Any) -> ChoiceItem:
     """One of these, of which the first is right."""
     choices = tuple(
         ChoiceOption(
@@ -110,7 +111,7 @@ def a_choosing(*texts: str, feedback: str = "", **changes: object) -> ChoiceItem
         )
         for i, text in enumerate(texts)
     )
-    return ChoiceItem(choices=choices, **changes)  # type: ignore[arg-type]
+    return ChoiceItem(choices=choices, **changes)
 
 
 def replies(key: Key, dice: random.Random) -> Iterator[Reply]:
@@ -122,7 +123,7 @@ def replies(key: Key, dice: random.Random) -> Iterator[Reply]:
         yield Reply(_value(key, given), given)
 
 
-def _given(items: tuple[Item, ...], first: Item, dice: random.Random):  # type: ignore[no-untyped-def]
+def _given(items: tuple[Item, ...], first: Item, dice: random.Random):
     match first:
         case NumberItem():
             return tuple(_some_number(item, dice) for item in items)  # type: ignore[arg-type]
@@ -165,7 +166,7 @@ def _some_number(item: NumberItem, dice: random.Random) -> int | float:
     return value
 
 
-def _value(key: Key, given: object) -> object:
+def _value(key: Key, given: Any) -> object:
     kind = kinds.find(key.part.kind)
     match key.part.kind, given:
         case (("numeric" | "integer"), (number,)):
@@ -205,7 +206,7 @@ def near_a_cut(key: Key, given: object) -> bool:
     """
     if not isinstance(given, tuple) or not isinstance(key, NumericKey):
         return False
-    (item,) = quiz_items(key)
+    item: Any = quiz_items(key)[0]
     mine = item.ranges[0]
     cuts = {end for r in item.ranges[1:] for end in (r.low, r.high)} - {mine.low, mine.high}
     return any(0 < abs(given[0] - cut) <= 1e-8 * abs(cut) for cut in cuts)

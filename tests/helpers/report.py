@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from grader.model import Audience, Grade, Mark, Outcome, Student, Verdict
 from grader.model.result import (
@@ -21,9 +22,9 @@ from grader.model.result import (
 TEMPLATES = (Path(__file__).parents[2] / "templates",)
 
 
-def a_mark(name: str = "q1_size", points: float | None = 2.0, **changes: object) -> Mark:
+def a_mark(name: str = "q1_size", points: float | None = 2.0, **changes: Any) -> Mark:
     """A correct mark of 2 points."""
-    fields: dict[str, object] = {
+    fields: dict[str, Any] = {
         "problem": f"problem-{name.partition('_')[0]}",
         "part": name.partition("_")[2],
         "name": name,
@@ -36,12 +37,12 @@ def a_mark(name: str = "q1_size", points: float | None = 2.0, **changes: object)
         "feedback": "Within 1 %.",
         **changes,
     }
-    return Mark(**fields)  # type: ignore[arg-type]
+    return Mark(**fields)
 
 
-def a_grade(student: str = "ada", *marks: Mark, **changes: object) -> Grade:
+def a_grade(student: str = "ada", *marks: Mark, **changes: Any) -> Grade:
     """A grade with these marks."""
-    fields: dict[str, object] = {
+    fields: dict[str, Any] = {
         "student": student,
         "exam": "midterm",
         "submission_sha256": student.encode().hex().ljust(64, "0")[:64],
@@ -50,13 +51,13 @@ def a_grade(student: str = "ada", *marks: Mark, **changes: object) -> Grade:
         "release": "5d41402abc4b2a76",
         **changes,
     }
-    return Grade(**fields)  # type: ignore[arg-type]
+    return Grade(**fields)
 
 
-def a_row(who: str = "ada", *marks: Mark, **changes: object) -> Row:
+def a_row(who: str = "ada", *marks: Mark, **changes: Any) -> Row:
     """The row of a graded student."""
     grade = a_grade(who, *marks)
-    fields: dict[str, object] = {
+    fields: dict[str, Any] = {
         "student": Student(id=who),
         "standing": Standing.GRADED,
         "grade": grade,
@@ -65,7 +66,7 @@ def a_row(who: str = "ada", *marks: Mark, **changes: object) -> Row:
         "complete": grade.complete,
         **changes,
     }
-    return Row(**fields)  # type: ignore[arg-type]
+    return Row(**fields)
 
 
 def a_missing_row(student: str = "eve", max_score: float = 4.0) -> Row:
@@ -75,9 +76,9 @@ def a_missing_row(student: str = "eve", max_score: float = 4.0) -> Row:
     )
 
 
-def a_part(name: str = "q1_size", **changes: object) -> ShownPart:
+def a_part(name: str = "q1_size", **changes: Any) -> ShownPart:
     """A correct part as a student sees it."""
-    fields: dict[str, object] = {
+    fields: dict[str, Any] = {
         "id": name.partition("_")[2],
         "name": name,
         "kind": "numeric",
@@ -91,13 +92,13 @@ def a_part(name: str = "q1_size", **changes: object) -> ShownPart:
         "max_points": 2.0,
         **changes,
     }
-    return ShownPart(**fields)  # type: ignore[arg-type]
+    return ShownPart(**fields)
 
 
-def a_feedback(*parts: ShownPart, **changes: object) -> Feedback:
+def a_feedback(*parts: ShownPart, **changes: Any) -> Feedback:
     """The feedback of one student on one problem with these parts."""
     problem = ShownProblem(number=1, id="memory", title="Model state per GPU", parts=parts)
-    fields: dict[str, object] = {
+    fields: dict[str, Any] = {
         "student": Student(id="ada", name="Ada Lovelace", section="B"),
         "exam": "midterm",
         "title": "Midterm",
@@ -111,7 +112,7 @@ def a_feedback(*parts: ShownPart, **changes: object) -> Feedback:
         "problems": (problem,),
         **changes,
     }
-    return Feedback(**fields)  # type: ignore[arg-type]
+    return Feedback(**fields)
 
 
 def a_full_feedback() -> Feedback:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from grader.bank.problem import problem_from
 from grader.bank.yaml12 import parse_yaml
 from grader.draw import draw, points_of
@@ -75,13 +77,13 @@ def a_paper(text: str = CHAIN) -> Paper:
     return Paper(student=Student(id="ada"), exam=exam, release="r", questions=(question,))
 
 
-def evidence(**answers: object) -> Evidence:
+def evidence(**answers: Any) -> Evidence:
     found = {f"q1_{n}": Answer(name=f"q1_{n}", raw=encode_answer(v)) for n, v in answers.items()}
     return Evidence(
         submission_sha256="a" * 64, outcome=Outcome.FINISHED, answers=found, cells=(), seconds=1.0
     )
 
 
-def graded(paper: Paper | None = None, **answers: object) -> dict[str, Mark]:
+def graded(paper: Paper | None = None, **answers: Any) -> dict[str, Mark]:
     grade = score(paper or a_paper(), evidence(**answers))
     return {mark.part: mark for mark in grade.marks}

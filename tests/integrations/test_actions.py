@@ -95,9 +95,9 @@ def test_an_answer_that_is_set_twice_to_the_same_is_found_where_it_counts() -> N
 
 def test_places_of_many_lines_take_no_time() -> None:
     data = a_notebook("\n".join(f"x = 'é{n}'" for n in range(30_000)))
-    start = time.monotonic()
+    start = time.process_time()
     assert notebook_lines(data).line_of_cell(1, 30_000) is not None
-    assert time.monotonic() - start < 10
+    assert time.process_time() - start < 10
 
 
 def test_cells_are_found_by_their_numbers() -> None:
@@ -139,7 +139,7 @@ def test_a_refused_file_is_one_error() -> None:
     assert [(one.level, one.message) for one in found] == [(Level.ERROR, "the file is a PDF")]
 
 
-def test_the_summary_of_a_result(golden) -> None:  # type: ignore[no-untyped-def]
+def test_the_summary_of_a_result(golden) -> None:
     golden("step-summary.md", summary_of(a_mixed_result()))
 
 

@@ -103,7 +103,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def test_the_files_of_a_result(golden) -> None:  # type: ignore[no-untyped-def]
+def test_the_files_of_a_result(golden) -> None:
     files = result_files(a_mixed_result(), WHOSE, graded_at="2026-11-05T00:00:00Z").files
     golden("classroom50-result.json", files[RESULT].decode())
     golden("classroom50-release-body.md", files[BODY].decode())
@@ -260,7 +260,7 @@ ORG, REPOSITORY = "org", "mlsys-midterm-ada"
 
 
 @contextmanager
-def github(pages: dict[str, object]) -> Iterator[str]:
+def github(pages: dict[str, Any]) -> Iterator[str]:
     """The address of a server that answers as GitHub does: JSON by path, 404 for any other."""
 
     class Answers(BaseHTTPRequestHandler):
@@ -290,7 +290,7 @@ def collected(home: Path, handed_in: dict[str, bytes]) -> tuple[str, dict[str, A
     """
     bot = {"login": "github-actions[bot]"}
     url = f"/repos/{ORG}/{REPOSITORY}/releases"
-    pages: dict[str, object] = {
+    pages: dict[str, Any] = {
         f"/orgs/{ORG}/teams/classroom50-mlsys/members": [{"login": "ada"}, {"login": "bob"}],
         f"/orgs/{ORG}/repos": [{"name": REPOSITORY, "private": True, "default_branch": "main"}],
         url: [],

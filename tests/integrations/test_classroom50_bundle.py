@@ -140,6 +140,7 @@ def test_a_file_that_is_no_notebook_is_a_result_too(made: Path, checkout: Path) 
     assert result_of(checkout)["score"] == 0
 
 
+@pytest.mark.thorough
 def test_no_link_is_followed(made: Path, checkout: Path) -> None:
     """A runner of one's own may hold the files of others."""
     other = checkout.parent / "other"

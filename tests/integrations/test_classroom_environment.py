@@ -64,6 +64,7 @@ def seen(command: list[str], more: dict[str, str]) -> subprocess.CompletedProces
     )
 
 
+@pytest.mark.thorough
 def test_behind_the_wall_nothing_of_the_runner_is_to_be_seen(handed_in: Path) -> None:
     from grader.errors import GraderError
     from grader.runtime.sandbox import choose

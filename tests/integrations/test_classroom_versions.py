@@ -205,6 +205,7 @@ def test_the_workflow_checks_the_sample_until_the_exam_is_there(own: Class) -> N
     assert "file=quiz.ipynb,line=" in second.stdout
 
 
+@pytest.mark.thorough
 def test_pytest_shows_the_sample_until_the_exam_is_there(own: Class) -> None:
     def shown() -> str:
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_exam.py"]

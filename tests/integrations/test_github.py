@@ -101,7 +101,7 @@ def test_the_totals_agree_whatever_the_points_are(exam: list[list[tuple[float, f
     read = Read(runners(result))
     assert read.notified == pytest.approx(read.table, abs=1e-9)
     assert read.most == pytest.approx(result.feedback.max_score)
-    off = sum(split_into_tests(p.parts).exact is False for p in result.feedback.problems)  # type: ignore[union-attr]
+    off = sum(split_into_tests(p.parts).exact is False for p in result.feedback.problems)
     assert len(export_notes(result)) == off
     biggest = max(p.max_points for p in result.feedback.problems)
     assert read.notified == pytest.approx(result.feedback.score, abs=1e-5 + off * biggest / MOST)
@@ -200,7 +200,7 @@ def test_the_files_hold_what_the_outputs_do() -> None:
     assert json.loads(base64.b64decode(sent["q1"])) == json.loads(files["q1.json"])["payload"]
 
 
-def test_the_payload_of_a_problem(golden) -> None:  # type: ignore[no-untyped-def]
+def test_the_payload_of_a_problem(golden) -> None:
     golden("github-q1.json", reporter_files(a_mixed_result()).files["q1.json"].decode())
 
 

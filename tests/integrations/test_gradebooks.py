@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -46,15 +47,15 @@ JANE = a_mixed_result(student=of("jdoe"))
 MOST = f"{JANE.feedback.max_score:.2f}"
 
 
-def filled(*results: Result, text: str = CANVAS.format(most=MOST), **options: object) -> str:
+def filled(*results: Result, text: str = CANVAS.format(most=MOST), **options: Any) -> str:
     usual = {"column": "Midterm (4711)", **options}
-    made = canvas_gradebook(a_class_of(*results), text.encode(), FILE, **usual)  # type: ignore[arg-type]
+    made = canvas_gradebook(a_class_of(*results), text.encode(), FILE, **usual)
     return made.files[FILE].decode()
 
 
-def notes(*results: Result, text: str = CANVAS.format(most=MOST), **options: object) -> str:
+def notes(*results: Result, text: str = CANVAS.format(most=MOST), **options: Any) -> str:
     usual = {"column": "Midterm (4711)", **options}
-    made = canvas_gradebook(a_class_of(*results), text.encode(), FILE, **usual)  # type: ignore[arg-type]
+    made = canvas_gradebook(a_class_of(*results), text.encode(), FILE, **usual)
     return "\n".join(made.notes)
 
 

@@ -33,7 +33,7 @@ from tests.helpers.gradescope import checked
 from tests.helpers.report import a_part
 
 
-def test_the_file_of_a_result(golden) -> None:  # type: ignore[no-untyped-def]
+def test_the_file_of_a_result(golden) -> None:
     golden("gradescope-results.json", results_json(a_mixed_result()).decode())
 
 
@@ -147,7 +147,8 @@ def test_times_are_compared_with_the_submission_s_and_not_with_now() -> None:
 
 def test_what_was_too_soon_itself_does_not_count() -> None:
     """A student who tries every five minutes is graded every hour, not never."""
-    graded, earlier, counted = 0, [], 0
+    graded, counted = 0, 0
+    earlier: list[dict[str, Any]] = []
     start = NOW
     for minutes in range(0, 24 * 60, 5):
         when = start + timedelta(minutes=minutes)
@@ -176,7 +177,8 @@ def test_metadata_without_a_time_is_said(broken: dict[str, Any]) -> None:
 
 
 def test_odd_metadata_is_no_crash() -> None:
-    odd = {"created_at": NOW.isoformat(), "previous_submissions": [None, 1, {"score": {}}]}
+    earlier = [None, 1, {"score": {}}]
+    odd: dict[str, Any] = {"created_at": NOW.isoformat(), "previous_submissions": earlier}
     assert rate_refusal(odd, most=1, minutes=60) is None
     odd["previous_submissions"] = [an_earlier(1, results=[], score="x")]
     found = rate_refusal(odd, most=1, minutes=60)

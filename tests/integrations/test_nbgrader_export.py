@@ -7,6 +7,7 @@ import json
 import random
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -56,7 +57,7 @@ def sources(quiz: Quiz) -> dict[str, str]:
     return {cell.grade_id: cell.source for cell in notebook_cells(quiz)}
 
 
-def run(source: str, space: dict[str, object]) -> object:
+def run(source: str, space: dict[str, Any]) -> object:
     """What a cell puts out: the value of its last expression."""
     tree = ast.parse(source)
     last = tree.body[-1]
@@ -69,7 +70,7 @@ def run(source: str, space: dict[str, object]) -> object:
 
 def earned(cells: dict[str, str], name: str, value: object) -> float:
     """What an answer earns by the cell of tests, run as a kernel would."""
-    space: dict[str, object] = {}
+    space: dict[str, Any] = {}
     exec(CODE, space)
     space[name] = value
     try:
@@ -130,10 +131,10 @@ def test_the_source_is_solved_and_the_notebook_of_students_earns_nothing(part: P
     if not items or isinstance(items[0], EssayItem):
         return
     cells = sources(quiz_of(part))
-    space: dict[str, object] = {}
+    space: dict[str, Any] = {}
     run(cells["q1_p0"], space)
     assert earned(cells, "q1_p0", space["q1_p0"]) == 2.0
-    blank: dict[str, object] = {}
+    blank: dict[str, Any] = {}
     run(cells["q1_p0"].partition("### BEGIN SOLUTION")[0], blank)
     assert earned(cells, "q1_p0", blank["q1_p0"]) == 0.0
 
@@ -161,13 +162,13 @@ def test_a_number_may_have_a_unit() -> None:
 
 def test_letters_may_be_written_in_several_ways() -> None:
     cells = sources(quiz_of(a_choice()))
-    space: dict[str, object] = {}
+    space: dict[str, Any] = {}
     run(cells["q1_p0"], space)
     right = str(space["q1_p0"])
     for text in (right, right.lower(), f"({right})", f" {right}. "):
         assert earned(cells, "q1_p0", text) == 2.0
-    for text in ("Z", right * 2, 1, [right]):
-        assert earned(cells, "q1_p0", text) == 0.0
+    for wrong in ("Z", right * 2, 1, [right]):
+        assert earned(cells, "q1_p0", wrong) == 0.0
     cells = sources(quiz_of(a_multi_choice()))
     run(cells["q1_p0"], space)
     letters = space["q1_p0"]
@@ -222,7 +223,7 @@ def test_what_cant_be_tested_is_refused_by_name_and_points() -> None:
     assert runner.invoke(grader, ["export", "nbgrader", "--help"]).exit_code == 0
 
 
-def test_the_command_writes_a_version_that_can_be_made_again(tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_the_command_writes_a_version_that_can_be_made_again(tmp_path) -> None:
     def made(version: str, where: str) -> bytes:
         done = CliRunner().invoke(
             grader,

@@ -27,10 +27,10 @@ from tests.helpers.nbgrader import a_cell, a_test, an_answer, filed, sourced, wr
 
 SUM = "### BEGIN SOLUTION\ndef add(a, b):\n    return a + b\n### END SOLUTION"
 TEST = "assert add(1, 2) == 3\n### BEGIN HIDDEN TESTS\nassert add(-1, 1) == 0\n### END HIDDEN TESTS"
-ESSAY = {"kind": "markdown", "grade": True, "solution": True, "points": 3.0}
+ESSAY: dict[str, Any] = {"kind": "markdown", "grade": True, "solution": True, "points": 3.0}
 
 
-def graded(course: Path, *options: str) -> dict[str, dict[str, object]]:
+def graded(course: Path, *options: str) -> dict[str, dict[str, Any]]:
     """By student what `grader grade --format nbgrader` wrote."""
     out = course / "results"
     done = CliRunner().invoke(
@@ -43,7 +43,7 @@ def graded(course: Path, *options: str) -> dict[str, dict[str, object]]:
     return {path.stem: json.loads(path.read_text("utf-8")) for path in found}
 
 
-def points(grade: dict[str, object]) -> dict[str, float | None]:
+def points(grade: dict[str, Any]) -> dict[str, float | None]:
     marks = grade["marks"]
     assert isinstance(marks, list)
     return {mark["name"]: mark["points"] for mark in marks}
@@ -82,9 +82,9 @@ def test_where_nbgrader_would_stop_nothing_is_decided(text: str) -> None:
 # Cells
 
 
-def a_source_cell(**changes: object) -> SourceCell:
-    whole: dict[str, object] = {"grade_id": "t", "type": "code", "source": "1 + 1", **changes}
-    return SourceCell(**whole)  # type: ignore[arg-type]
+def a_source_cell(**changes: Any) -> SourceCell:
+    whole: dict[str, Any] = {"grade_id": "t", "type": "code", "source": "1 + 1", **changes}
+    return SourceCell(**whole)
 
 
 def test_checksums_are_those_of_nbgrader() -> None:
@@ -318,9 +318,10 @@ def test_a_notebook_that_could_be_run_at_last_counts_while_another_can_not(
     broken = {"p2", "p3"}
 
     def some(todo: list[Submission], _: object, settings: Settings, **more: Any) -> Iterator[Any]:
-        for one in todo if settings.overlay and settings.overlay.source.name in broken else ():
+        overlay: Any = settings.overlay
+        for one in todo if overlay and overlay.source.name in broken else ():
             yield one, refused_evidence(one.sha256, "no kernel could be started")
-        if settings.overlay and settings.overlay.source.name not in broken:
+        if overlay and overlay.source.name not in broken:
             yield from execute_all(todo, (), settings, **more)
 
     monkeypatch.setattr(grading, "execute_all", some)

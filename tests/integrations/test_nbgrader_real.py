@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -157,14 +158,14 @@ def test_an_exam_of_ours_earns_in_nbgrader_what_it_earns_here(
         assert mine["metadata"] == other["metadata"]
     assert by_nbgrader == ours(tmp_path, "midterm-A")
     for student, answers in students.items():
-        cells = by_nbgrader[student]
+        earned = by_nbgrader[student]
         evidence = Evidence(
             submission_sha256="0" * 64, outcome=Outcome.FINISHED, cells=(), seconds=0.0,
             answers={name: Answer(name=name, raw=raw_of(text)) for name, text in answers.items()},
         )  # fmt: skip
         marks = {mark.name: mark for mark in score(paper, evidence).marks}
         for name, key in named.items():
-            got, mark = cells[f"{name}-tests"], marks[name]
+            got, mark = earned[f"{name}-tests"], marks[name]
             if key.part.uses and "Carried forward" in mark.feedback:
                 continue  # which the notes say does not survive
             assert got == [pytest.approx(mark.points), False], (student, name, mark)
@@ -174,7 +175,7 @@ def test_an_exam_of_ours_earns_in_nbgrader_what_it_earns_here(
         named[n].part.id] for n in named))  # fmt: skip
 
 
-def raw_of(text: str) -> object:
+def raw_of(text: str) -> Any:
     """What the kernel would say of the value of an expression; of none where it raises."""
     try:
         return encode_answer(eval(text))
@@ -226,7 +227,7 @@ def test_nbgraders_own_notebooks_earn_the_same_here(
 
 
 def test_notebooks_that_do_odd_things_earn_the_same_here(real: Nbgrader, tmp_path: Path) -> None:
-    essay = {"kind": "markdown", "grade": True, "solution": True, "points": 3.0}
+    essay: dict[str, Any] = {"kind": "markdown", "grade": True, "solution": True, "points": 3.0}
     names = ("value", "half", "text", "silent", "printed", "shown")
     checks = {
         "value": "assert f(2) == 4",
@@ -301,7 +302,7 @@ def test_courses_with_settings_earn_the_same_here(
 ) -> None:
     """Nobody who handed back what they were given, and nobody slow, is judged differently."""
     (tmp_path / "nbgrader_config.py").write_text(text, "utf-8")
-    manual = {"grade": True, "solution": True, "points": 3.0}
+    manual: dict[str, Any] = {"grade": True, "solution": True, "points": 3.0}
     marked = "SOLUTION" if "STARTS" in text else "BEGIN SOLUTION"
     begin = "# SOLUTION STARTS" if "STARTS" in text else "### BEGIN SOLUTION"
     end = "# SOLUTION ENDS" if "STARTS" in text else "### END SOLUTION"

@@ -10,6 +10,7 @@ import re
 import zipfile
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -59,7 +60,7 @@ from tests.helpers.quizzes import (
 )
 
 
-def exported(quiz: Quiz, **options: bool) -> tuple[Package, tuple[str, ...]]:
+def exported(quiz: Quiz, **options: Any) -> tuple[Package, tuple[str, ...]]:
     found = Qti(**options).export(quiz)
     return read(found.files["exam.zip"]), found.notes
 
@@ -263,8 +264,8 @@ def test_points_that_were_scaled_keep_two_decimals(slot: float) -> None:
     share = {name: slot * points / 5 for name, points in own.items()}
     fields = [a_field(a_key(a_numeric()), share[name], name, name) for name in own]
     package, notes = exported(a_quiz([an_asked(*fields, variant=n) for n in (1, 2)]))
-    assert [e.points for e in package.entries] == [round(p, 6) for p in share.values()]  # type: ignore[union-attr]
-    assert sum(e.points for e in package.entries) == pytest.approx(slot)  # type: ignore[union-attr]
+    assert [e.points for e in package.entries] == [round(p, 6) for p in share.values()]
+    assert sum(e.points for e in package.entries) == pytest.approx(slot)
     assert package.points == slot
     assert not any("left out" in note for note in notes)
 
@@ -284,7 +285,7 @@ def test_what_is_graded_otherwise_is_noted() -> None:
 
 
 @given(prompt=hostile, option=hostile, told=hostile)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_no_text_of_a_spec_gets_out_of_its_place(prompt: str, option: str, told: str) -> None:
     field = an_item_field(a_choosing("right", f"no {option}", feedback=told), ask=prompt)
     package, _ = exported(a_quiz([an_asked(field, prompt=prompt)], title=f"x {prompt}"))
@@ -352,7 +353,7 @@ def test_a_set_with_code_is_refused_on_the_command_line(
     assert not (tmp_path / "e.zip").exists()
 
 
-def test_the_format_byte_for_byte(golden) -> None:  # type: ignore[no-untyped-def]
+def test_the_format_byte_for_byte(golden) -> None:
     number, choice = a_field(a_key(a_numeric()), 1.5), a_field(a_key(a_true_false()))
     two = [an_asked(number, variant=n) for n in (1, 2)]
     data = Qti().export(a_quiz(two, [an_asked(choice)])).files["exam.zip"]

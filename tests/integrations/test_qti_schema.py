@@ -37,7 +37,7 @@ etree = pytest.importorskip("lxml.etree", reason="lxml validates by the DTD")
 
 
 @pytest.fixture(scope="module")
-def dtd():  # type: ignore[no-untyped-def]
+def dtd():
     with qti_dtd().open("rb") as file:
         return etree.DTD(file)
 
@@ -49,7 +49,7 @@ def assessment(quiz: Quiz) -> ET.Element:
         return ET.fromstring(archive.read(name))
 
 
-def broken_rules(dtd, root: ET.Element) -> str:  # type: ignore[no-untyped-def]
+def broken_rules(dtd, root: ET.Element) -> str:
     """What the DTD says of it. A DTD knows no namespaces, and none of what an extension holds."""
     tree = etree.fromstring(ET.tostring(root))
     tree.attrib.clear()  # where the schema is
@@ -73,7 +73,7 @@ FITTING = asked_parts("ordering")
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("part", FITTING, ids=numbered(FITTING))
-def test_every_kind_is_valid(part: Part, dtd) -> None:  # type: ignore[no-untyped-def]
+def test_every_kind_is_valid(part: Part, dtd) -> None:
     try:
         package = a_package(part)
     except SetupError as refused:
@@ -89,17 +89,20 @@ def a_whole_package() -> ET.Element:
     return assessment(a_quiz([an_asked(*fields, variant=n) for n in (1, 2)], [an_asked(*fields)]))
 
 
-def test_groups_of_variants_are_valid(dtd) -> None:  # type: ignore[no-untyped-def]
+@pytest.mark.thorough
+def test_groups_of_variants_are_valid(dtd) -> None:
     root = a_whole_package()
     assert len(root.findall(f".//{QTI}selection_number")) == 3
     assert broken_rules(dtd, root) == ""
 
 
-def test_the_midterm_is_valid(dtd) -> None:  # type: ignore[no-untyped-def]
+@pytest.mark.thorough
+def test_the_midterm_is_valid(dtd) -> None:
     assert broken_rules(dtd, assessment(make_quiz(Bank.open(()), "midterm", 2, "x"))) == ""
 
 
-def test_every_problem_of_the_bank_is_valid(dtd) -> None:  # type: ignore[no-untyped-def]
+@pytest.mark.thorough
+def test_every_problem_of_the_bank_is_valid(dtd) -> None:
     bank, found = Bank.open(()), 0
     for name in quiz_problems():
         asked = quiz_question(draw(bank.problem(name), sample_seed(name, 3), bank.facts),
@@ -116,7 +119,8 @@ def test_every_problem_of_the_bank_is_valid(dtd) -> None:  # type: ignore[no-unt
 # Our own grammar, by which packages are read where the DTD can't be had
 
 
-def test_our_grammar_needs_what_the_dtd_needs(dtd) -> None:  # type: ignore[no-untyped-def]
+@pytest.mark.thorough
+def test_our_grammar_needs_what_the_dtd_needs(dtd) -> None:
     real = {element.name: element for element in dtd.iterelements()}
     for name in {*GRAMMAR, *TEXTS, "selection_extension"}:
         required = {a.name for a in real[name].iterattributes() if a.default == "required"}
@@ -147,8 +151,9 @@ def changed(root: ET.Element, dice: random.Random) -> ET.Element:
     return made
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(4))
-def test_what_our_grammar_accepts_the_dtd_accepts(seed: int, dtd) -> None:  # type: ignore[no-untyped-def]
+def test_what_our_grammar_accepts_the_dtd_accepts(seed: int, dtd) -> None:
     """And most of what is broken is found by both: neither is a check that lets all pass."""
     dice = random.Random(seed)
     roots = [a_whole_package(), *(a_package(p) for p in (a_choice(), a_matching(), a_table()))]

@@ -23,12 +23,12 @@ from tests.helpers.export import (
 from tests.helpers.report import a_part
 
 
-def table_of(*results) -> list[dict[str, str]]:  # type: ignore[no-untyped-def]
+def table_of(*results) -> list[dict[str, str]]:
     data = Csv().export(a_class_of(*results)).files[FILE].decode("utf-8-sig")
     return list(csv.DictReader(io.StringIO(data, newline="")))
 
 
-def test_the_table_of_a_class(golden) -> None:  # type: ignore[no-untyped-def]
+def test_the_table_of_a_class(golden) -> None:
     student = Student(id="bo", name="Lindqvist, Bo", email="bo@example.edu", section="A")
     made = Csv().export(
         a_class_of(a_mixed_result(), an_open_result(student=student), an_empty_result())

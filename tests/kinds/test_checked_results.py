@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -250,7 +251,7 @@ def test_a_judge_that_fails_leaves_one_mark_open(monkeypatch: pytest.MonkeyPatch
     def fails(*_: object) -> None:
         raise RuntimeError("the key is 42")
 
-    answers = {"share": 1.75, "time": 1.75, "fits": "A"}
+    answers: dict[str, Any] = {"share": 1.75, "time": 1.75, "fits": "A"}
     before = graded(**answers)
     monkeypatch.setattr(type(choice), "judge", fails)
     marks = graded(**answers)

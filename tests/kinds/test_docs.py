@@ -77,7 +77,7 @@ def test_the_table_of_rules_for_orders_is_what_they_give() -> None:
     for answer, *shares in rows:
         for rule, said in zip(("all-or-nothing", "longest-run", "pairs"), shares, strict=True):
             key = a_key(an_ordering(credit=rule))
-            letters = {c.id[0]: c.letter for c in key.choices}  # type: ignore[attr-defined]
+            letters = {c.id[0]: c.letter for c in key.choices}
             found = judged(key, [letters[i] for i in answer.split()]).share
             assert found == pytest.approx(float(Fraction(said))), (answer, rule)
 

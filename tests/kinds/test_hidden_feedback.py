@@ -81,11 +81,11 @@ def test_no_spy_tells_a_hidden_input(results: str, spy: str) -> None:
 def test_no_number_is_said_to_the_known_wrong(name: str) -> None:
     bank, said = Bank.open(), 0
     for key in draw(bank.problem(name), sample_seed(name, 0), bank.facts).keys.values():
-        for wrong in (
-            key.solution_functions.functions_of_kind("wrong") if isinstance(key, CodeKey) else ()
-        ):
-            kind = kinds.find(key.part.kind)
-            assert isinstance(kind, CodeKind)
+        if not isinstance(key, CodeKey):
+            continue
+        kind = kinds.find(key.part.kind)
+        assert isinstance(kind, CodeKind)
+        for wrong in key.solution_functions.functions_of_kind("wrong"):
             raw = kind.raw(key, f"{key.part.id}_wrong_{wrong}")
             note = kind.judge(kind.read(raw, key), key).note
             plain = re.sub(r"\d+ of \d+ (groups of hidden cases|visible examples)", "", note)

@@ -62,7 +62,7 @@ anything = st.recursive(
 
 
 @given(anything)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_reading_any_json_gives_a_value_or_a_value_error(raw: object) -> None:
     with in_time():
         try:
@@ -76,7 +76,7 @@ def test_reading_any_json_gives_a_value_or_a_value_error(raw: object) -> None:
         digest_of_result(raw)
 
 
-def a_raw(**changes: object) -> dict[str, object]:
+def a_raw(**changes: Any) -> dict[str, Any]:
     data = base64.b64encode(np.arange(6.0).tobytes()).decode()
     return {"t": "array", "dtype": "float64", "shape": [2, 3], "v": data, **changes}
 
@@ -210,7 +210,7 @@ replies = st.dictionaries(
 
 
 @given(replies)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_whatever_is_said_can_be_kept_and_judged(said: dict[str, Any]) -> None:
     found = read_reply(base64.b64encode(json.dumps(said).encode()).decode())
     assert json.loads(json.dumps(found, allow_nan=False)) == found

@@ -373,6 +373,14 @@ def test_an_unreadable_reason_costs_only_the_reason() -> None:
     assert "is not one of the letters A to C" in judgement.note
 
 
+def test_an_unreadable_truth_or_an_empty_reason_is_said() -> None:
+    key = a_key(a_reasoned_claim())
+    judgement = judged(key, ["maybe", reason(key, "small")])
+    assert judgement.share == 0
+    assert "is neither true nor false" in judgement.note
+    assert judged(key, [True, None]).note == "True is right. The reason is missing."
+
+
 @pytest.mark.parametrize("answer", [[True, "A", "B"], [], "perhaps A", 1, ["maybe", 3]])
 def test_what_is_neither_a_truth_nor_a_reason_is_refused(answer: object) -> None:
     assert refused(a_key(a_reasoned_claim()), answer)
@@ -552,9 +560,9 @@ def test_matches_for_items_that_are_not_there_are_unreadable() -> None:
 
 def test_a_long_text_takes_no_time_to_be_no_matches() -> None:
     key = a_key(a_matching())
-    began = time.perf_counter()
+    began = time.process_time()
     assert "can't be read" in refused(key, "1" + " " * 9_987 + "1")
-    assert time.perf_counter() - began < 0.3
+    assert time.process_time() - began < 0.3
 
 
 def test_a_dict_left_as_it_was_is_blank() -> None:
@@ -639,7 +647,7 @@ def test_options_carry_their_id_into_later_parts() -> None:
 
 def test_a_part_that_uses_a_choice_sees_its_id() -> None:
     part = a_numeric(answer="pick(format, 'bfloat16', 2, 'float32', 4) * GB")
-    assert a_key(part, format="float32").value == 4  # type: ignore[attr-defined]
+    assert a_key(part, format="float32").value == 4
 
 
 def test_random_text_is_read_or_refused_and_never_breaks() -> None:

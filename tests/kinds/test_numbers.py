@@ -6,6 +6,7 @@ import decimal
 import fractions
 import math
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from grader import units
 from grader.expressions import ExpressionError, TextError
 from grader.kinds import kinds
-from grader.kinds.numeric import NumericKey
+from grader.kinds.numeric import NumericKey, NumericKind
 from grader.model import Mistake, Tolerance, Verdict
 from tests.helpers.kinds import (
     NOT_SHARDED,
@@ -79,7 +80,7 @@ def test_the_answer_is_said_back_in_the_unit_asked(answer: object, shown: str) -
 
 
 def refusals() -> dict[str, str]:
-    answers: dict[str, object] = {
+    answers: dict[str, Any] = {
         "nan": math.nan,
         "inf": math.inf,
         "minus inf": -math.inf,
@@ -137,7 +138,8 @@ def test_a_refusal_says_what_was_seen(name: str, part: str) -> None:
 def test_only_what_was_left_as_it_was_counts_as_no_answer() -> None:
     assert is_blank(KEY, ...)
     assert is_blank(KEY, "  ")
-    assert not any(is_blank(KEY, x) for x in (None, math.nan, "?", [], 0))
+    others: tuple[object, ...] = (None, math.nan, "?", [], 0)
+    assert not any(is_blank(KEY, x) for x in others)
 
 
 def test_text_from_the_student_is_shortened_and_stays_in_one_line() -> None:
@@ -147,7 +149,7 @@ def test_text_from_the_student_is_shortened_and_stays_in_one_line() -> None:
 
 
 @pytest.mark.parametrize("raw", [{"t": "int", "digits": 5000}, {"t": "int", "v": "1" * 400}])
-def test_a_huge_integer_is_refused_however_the_kernel_sends_it(raw: dict[str, object]) -> None:
+def test_a_huge_integer_is_refused_however_the_kernel_sends_it(raw: dict[str, Any]) -> None:
     assert "too large" in refused_raw(KEY, raw)
 
 
@@ -257,7 +259,7 @@ def test_an_explanation_in_percent_has_no_more_digits_than_it_needs() -> None:
 
 def test_units_are_printed_as_people_write_them() -> None:
     key = a_key(a_numeric(answer="3 * us", unit="us"))
-    assert NUMERIC.expected_form(key.unit) == "a number in µs"
+    assert NumericKind().expected_form(key.unit) == "a number in µs"
     assert NUMERIC.explain(key).startswith("**3 µs**; ")
     for written in ("3 us", "3 µs", "3 μs"):
         assert judged(key, NUMERIC.read({"t": "str", "v": written}, key)).verdict is Verdict.CORRECT
@@ -306,7 +308,7 @@ def test_a_grouped_text_is_a_whole_number() -> None:
 
 @given(st.integers(1 - 10**299, 10**299 - 1))
 def test_whole_numbers_are_exact_however_large(value: int) -> None:
-    key: NumericKey = a_key(an_integer(answer=value))  # type: ignore[assignment]
+    key: NumericKey = a_key(an_integer(answer=value))
     assert (key.value, key.low, key.high) == (value, value, value)
     assert judged(key, value).share == 1
     assert judged(key, value + 1).share == 0

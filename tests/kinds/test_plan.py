@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,7 +18,7 @@ from grader.wire.encoding import encode_answer
 from tests.helpers.kinds import a_draw, a_key, a_plan, judged
 
 
-def key_of(**changes: object) -> PlanKey:
+def key_of(**changes: Any) -> PlanKey:
     key = a_key(a_plan(**changes))
     assert isinstance(key, PlanKey)
     return key
@@ -58,7 +59,7 @@ def test_points_fall_with_the_distance_from_the_best(plan: tuple[int, int, str])
     ],
 )
 def test_the_first_requirement_that_fails_is_the_mistake(
-    plan: dict[str, object], mistake: str, share: float, note: str
+    plan: dict[str, Any], mistake: str, share: float, note: str
 ) -> None:
     judgement = judged(key_of(), plan)
     assert (judgement.mistake, judgement.share, judgement.note) == (mistake, share, note)
@@ -120,7 +121,7 @@ def test_numbers_may_be_written_as_text_and_words_in_any_case() -> None:
     ],
 )  # fmt: skip
 def test_a_part_whose_plans_can_not_be_compared_is_an_error(
-    changes: dict[str, object], said: str
+    changes: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(ValueError, match=said):
         key_of(**changes)
@@ -154,3 +155,33 @@ def test_memoized_evaluation_equals_evaluation_of_each_plan_alone() -> None:
         alone = evaluate_plan(plan, key.part, a_draw())
         assert alone.failed == outcome.failed
         assert outcome.failed is not None or alone.score == outcome.score
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ({"fused": "yes", "tp": 2}, 'fused can\'t be "yes"; give False or True.'),
+        ({"fused": 1, "tp": 2}, "fused can't be 1; give False or True."),
+        ({"fused": True, "tp": "two"}, 'tp can\'t be "two"; give 1 or 2.'),
+        ({"fused": True, "tp": [2]}, "1 or 2 for tp"),
+    ],
+)
+def test_a_value_that_is_not_on_offer_says_what_is(answer: object, said: str) -> None:
+    key = key_of(
+        choose={"fused": (False, True), "tp": (1, 2)},
+        values={},
+        require=(),
+        cost="(3 - tp if fused else 4) * ms",
+        shortcomings=(),
+    )
+    kind = kinds.find("plan")
+    assert kind.read(encode_answer({"fused": True, "tp": 2}), key) == {"fused": True, "tp": 2}
+    with pytest.raises(Unreadable) as refused:
+        kind.read(encode_answer(answer), key)
+    assert said in refused.value.sentence
+    assert {example.share for example in kind.examples(key)} >= {0.0, 1.0}
+
+
+def test_a_solution_that_gives_no_plan_is_an_error() -> None:
+    with pytest.raises(ValueError, match="3 is not a dict"):
+        kinds.find("plan").read_solution(3, key_of())

@@ -5,12 +5,13 @@ from __future__ import annotations
 import base64
 import tracemalloc
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
-from grader.kinds import kinds
 from grader.kinds.attempts import CodeExample
+from grader.kinds.code import CodeKind
 from grader.kinds.hidden.compare import Closeness, difference, format_result
 from grader.model import Verdict
 from grader.wire.encoding import RESULT, decode_input, encode_result
@@ -34,7 +35,7 @@ def peak_of(work: Callable[[], object]) -> float:
         tracemalloc.stop()
 
 
-def in_base64(array: np.ndarray) -> str:  # type: ignore[type-arg]
+def in_base64(array: np.ndarray) -> str:
     return base64.b64encode(array.tobytes()).decode()
 
 
@@ -63,19 +64,19 @@ def test_an_empty_result_is_told_by_its_kind_and_shape(shape: list[int]) -> None
 
 @pytest.mark.parametrize("way", [next(iter(WAYS.values()))])
 def test_an_empty_result_of_a_student_costs_its_points_and_no_memory(
-    way: dict[str, str],
+    way: dict[str, Any],
 ) -> None:
     example = CodeExample(call="scaled(np.zeros(2))", gives="np.zeros(2)")
     key = a_code_key(examples=(example,))
     cells = defined(q1_empty="return np.empty((1000, 2000, 0))")
     evidence = ran(*cells, keys={"q1_empty": key}, **way)
-    kind, raw = kinds.find("code"), evidence.answers["q1_empty"].raw
+    kind, raw = CodeKind(), evidence.answers["q1_empty"].raw
     assert raw
     judgement = judged(evidence, "q1_empty", key)
     assert judgement.verdict is Verdict.INCORRECT
     assert "the result could not be read" in judgement.note
     assert peak_of(lambda: kind.judge(kind.read(raw, key), key)) < SOME
-    tried = []
+    tried: list[Any] = []
     assert peak_of(lambda: tried.extend(kind.example_results(kind.read(raw, key), key))) < SOME
     assert [one.fault for one in tried] == ["`scaled(np.zeros(2))`: the result could not be read"]
 
@@ -109,8 +110,8 @@ def test_places_are_looked_at_in_all_blocks() -> None:
             is None
         )
         got[3, 49_999] = 0
-        both = (decode_result(encode_result(one)) for one in (got, want))
-        assert difference(*both, Closeness()) == "the result has wrong values"
+        mine, ours = (decode_result(encode_result(one)) for one in (got, want))
+        assert difference(mine, ours, Closeness()) == "the result has wrong values"
 
 
 @pytest.mark.thorough

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,10 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.kinds import Unreadable, kinds
+from grader.kinds.cells import missing_parts
 from grader.kinds.slips import Slips
 from grader.kinds.table import Column
 from grader.model import Mistake, Tolerance, Verdict
 from grader.notebook.render.answer_cells import placeholder
+from grader.wire.encoding import encode_answer
 from tests.helpers.kinds import a_key, a_table, is_blank, judged, refused, said
 
 TABLE = kinds.find("table")
@@ -72,6 +75,14 @@ def test_an_unreadable_cell_is_named_with_its_reason() -> None:
     note = judged(KEY, with_cell(4, 1, np.nan)).note
     assert note.startswith("5 of 6 cells are right. 4 / time: The answer is NaN")
     assert note.endswith("give a number in ms.")
+
+
+def test_what_is_missing_or_unreadable_is_counted() -> None:
+    key = a_key(a_table())
+    grid = {2: [1.0, "many"], 4: [..., 0.5], 8: [1.0, 1.0]}
+    value = kinds.find("table").read(encode_answer(grid), key)
+    said = missing_parts(value)
+    assert said.startswith("1 of 6 cells is blank; 1 of 6 cells can't be read: 'many' is not")
 
 
 def test_a_row_may_be_short_or_missing_but_not_long() -> None:
@@ -185,7 +196,7 @@ def test_the_row_has_its_name_in_expressions_and_feedback() -> None:
     ],
 )
 def test_a_table_that_cannot_be_filled_in_is_the_authors_error(
-    changes: dict[str, object], said: str
+    changes: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(ValueError, match=said):
         a_key(a_table(**changes))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import assume, given
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from grader import units
 from grader.kinds.numeric import NumericKey, NumericKind
+from grader.kinds.texts import scope_with
 from grader.kinds.tolerance import Interval, accepted_interval, is_within, scale_interval
 from grader.model import Tolerance
 from grader.model.spec import parse_share
@@ -22,18 +24,18 @@ def accepts(interval: Interval, value: float) -> bool:
     return is_within(value, interval.low, interval.high)
 
 
-def accepted(key: float, **rule: object) -> Interval:
+def accepted(key: float, **rule: Any) -> Interval:
     """The interval for a key in GB."""
     return accepted_interval(
         key,
-        Tolerance(**rule),  # type: ignore[arg-type]
+        Tolerance(**rule),
         unit="GB",
         draw=a_draw(),
         compute=lambda _: key,
     )
 
 
-def ends(key: float, **rule: object) -> tuple[float, float]:
+def ends(key: float, **rule: Any) -> tuple[float, float]:
     found = accepted(key, **rule)
     return found.low, found.high
 
@@ -54,7 +56,7 @@ keys = st.floats(min_value=-1e12, max_value=1e12).filter(lambda x: x == 0 or abs
         ({}, 27.72, 28.28),
     ],
 )
-def test_each_rule_has_its_interval(rule: Mapping[str, object], low: float, high: float) -> None:
+def test_each_rule_has_its_interval(rule: Mapping[str, Any], low: float, high: float) -> None:
     assert ends(28, **rule) == pytest.approx((low, high), rel=1e-12)
 
 
@@ -63,14 +65,14 @@ def test_each_rule_has_its_interval(rule: Mapping[str, object], low: float, high
 )
 @given(key=keys)
 def test_a_negative_key_is_the_mirror_image_of_a_positive_one(
-    rule: Mapping[str, object], key: float
+    rule: Mapping[str, Any], key: float
 ) -> None:
     low, high = ends(key, **rule)
     assert ends(-key, **rule) == pytest.approx((-high, -low))
 
 
 @pytest.mark.parametrize("rule", [{"relative": 0.5}, {"significant_figures": 1}, {"factor": 10}])
-def test_what_is_relative_has_no_width_at_zero(rule: Mapping[str, object]) -> None:
+def test_what_is_relative_has_no_width_at_zero(rule: Mapping[str, Any]) -> None:
     found = accepted(0, **rule)
     assert (found.low, found.high) == (0, 0)
     assert accepts(found, 0)
@@ -145,7 +147,7 @@ def test_an_interval_keeps_its_relative_width_around_another_value(
         ),
     ],
 )
-def test_the_reason_names_the_rule_that_counts(rule: Mapping[str, object], reason: str) -> None:
+def test_the_reason_names_the_rule_that_counts(rule: Mapping[str, Any], reason: str) -> None:
     assert accepted(28, **rule).reason == reason
 
 
@@ -166,16 +168,16 @@ def test_two_rules_that_each_reach_further_on_one_side_are_both_named() -> None:
         ({"input_rounding": ("no_such_name",)}, "no_such_name"),
     ],
 )
-def test_a_tolerance_that_makes_no_sense_is_refused(rule: Mapping[str, object], said: str) -> None:
+def test_a_tolerance_that_makes_no_sense_is_refused(rule: Mapping[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         accepted(28, **rule)
 
 
 def a_rounded_key(
-    rounding: object, answer: str = "weights / bandwidth", **scope: Value
+    rounding: object, answer: str = "weights / bandwidth", **scope: Any
 ) -> NumericKey:
     part = a_numeric(answer=answer, unit="ms", tolerance=Tolerance(input_rounding=rounding))  # type: ignore[arg-type]
-    return a_key(part, **scope)  # type: ignore[return-value]
+    return a_key(part, **scope)
 
 
 def test_rounded_inputs_are_moved_by_half_their_last_printed_digit() -> None:
@@ -219,7 +221,7 @@ def test_a_students_earlier_answer_stays_when_an_input_moves() -> None:
         a_numeric(answer="earlier * gpus", tolerance=Tolerance(input_rounding=("gpus",))),
         uses=("earlier",),
     )
-    key: NumericKey = a_key(part, earlier=units.quantity(2, "GB"))  # type: ignore[assignment]
+    key: NumericKey = a_key(part, earlier=units.quantity(2, "GB"))
     assert (key.low, key.high) == (31, 33)
 
 
@@ -241,3 +243,16 @@ def test_a_share_is_a_number_or_a_percentage(written: str | float, value: float)
 def test_what_is_no_share_is_refused(written: str | float) -> None:
     with pytest.raises(ValueError, match="share"):
         parse_share(written)
+
+
+def test_around_another_center_an_interval_keeps_its_relative_width() -> None:
+    assert scale_interval(Interval(9.0, 12.0, ""), 10.0, -20.0) == (-24.0, -18.0)
+    assert scale_interval(Interval(10.0, 10.0, ""), 10.0, 7.0) == (7.0, 7.0)
+    # Around zero there is no relative width, so the absolute one stays.
+    assert scale_interval(Interval(-1.0, 2.0, ""), 0.0, 5.0) == (4.0, 7.0)
+
+
+def test_in_another_scope_values_follow_but_what_is_changed_stays() -> None:
+    draw = replace(a_draw(), values={"half": "gpus / 2", "quarter": "half / 2"})
+    found = [scope_with(draw, changed) for changed in ({"gpus": 8}, {"gpus": 8, "half": 3})]
+    assert [(one["half"], one["quarter"]) for one in found] == [(4, 2), (3, 1.5)]

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
 from grader import units
 from grader.kinds.slips import Slips, find_slip, slips_of_unit
 from grader.model import Mistake, Tolerance, Verdict
+from grader.units.parse import MAX_LENGTH
 from tests.helpers.kinds import a_key, a_numeric, an_integer, judged
 
 GB, GIB = 1e9, 2.0**30
 
 
-def slip(value: float, unit: str = "GB", **scope: float) -> str | None:
+def slip(value: float, unit: Any = "GB", **scope: float) -> str | None:
     """The id of the slip that makes *value* of the key 70."""
     found = find_slip(value, 70, unit=unit, scope=scope, width=0.01)
     return found.id if found else None
@@ -121,6 +123,7 @@ def test_the_sentence_names_the_slip() -> None:
 def test_a_percentage_and_a_fraction_are_told_apart_whatever_was_written() -> None:
     plain = a_key(a_numeric(answer=0.26, unit=""))
     note = "This is 100 times too large: the question asks for a plain number."
+    answer: object
     for answer in (26, "26", "2600%"):
         assert judged(plain, answer).note == note
     share = a_key(a_numeric(answer=0.26, unit="%"))
@@ -218,3 +221,13 @@ def test_no_slip_is_no_change_and_none_is_listed_twice(unit: str) -> None:
     ratios = [slip.ratio for slip in slips_of_unit(unit)]
     assert 1 not in ratios
     assert len({round(r, 9) if r > 1e-3 else r for r in ratios}) == len(ratios)
+
+
+def test_a_slip_to_a_unit_that_is_too_long_to_be_written_is_left_out() -> None:
+    spaced = "GB" + " " * (MAX_LENGTH - 4) + "/s"
+    usual, long = (
+        {(one.id, round(one.ratio, 9)) for one in slips_of_unit(unit)} for unit in ("GB/s", spaced)
+    )
+    assert ("slip-gib-gb", round(1e9 / 2**30, 9)) in usual
+    assert not any(name == "slip-gib-gb" for name, _ in long)
+    assert ("slip-bits-bytes", 8.0) in long

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 
@@ -103,9 +104,9 @@ def test_a_mistake_is_recognised_in_typeset_form_too() -> None:
 def test_a_pattern_that_takes_for_ever_costs_nobody_a_point() -> None:
     hungry = r"(.*)(.*)(.*)(.*)(.*)(.*)[^a]\1"
     key = a_key(a_short_text(match="regex", accept=(hungry,), example="b", mistakes=()))
-    started = time.perf_counter()
+    started = time.process_time()
     judgement = judged(key, "a" * 300)
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
     assert (judgement.verdict, judgement.share) == (Verdict.UNSETTLED, None)
 
 
@@ -120,7 +121,7 @@ def test_a_pattern_needs_an_example_and_the_gate_finds_one_that_is_missing() -> 
     [({"accept": ()}, "empty"), ({"match": "regex", "accept": ("(",), "mistakes": ()}, "pattern")],
 )
 def test_texts_that_cannot_be_compared_are_the_authors_error(
-    changes: dict[str, object], said: str
+    changes: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(ValueError, match=said):
         TEXT.examples(a_key(a_short_text(**changes)))

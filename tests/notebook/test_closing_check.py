@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import numpy as np
@@ -27,7 +28,7 @@ from grader.kinds.answers import answer_as_python
 from grader.kinds.cells import missing_parts
 from grader.kinds.code import CodeKey, CodeKind
 from grader.kinds.numeric import Integer, Numeric
-from grader.model import Answer, Key, Part, Raw, Tolerance, packages
+from grader.model import Answer, Key, Part, Tolerance, packages
 from grader.notebook.render import check, closing, how_to_answer, render
 from grader.notebook.render.answer_cells import code_cell, modules_needed, placeholder
 from grader.notebook.render.closing import brief
@@ -47,7 +48,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
 ABOUT = ("quiz", "0123456789abcdef", "ada")
 
 
-def printed(source: str, space: dict[str, object]) -> str:
+def printed(source: str, space: dict[str, Any]) -> str:
     """What the cell prints in a notebook that holds the names of *space*."""
     told = io.StringIO()
     with contextlib.redirect_stdout(told):
@@ -55,7 +56,7 @@ def printed(source: str, space: dict[str, object]) -> str:
     return told.getvalue()
 
 
-def sign(key: Key, value: object, **space: object) -> str:
+def sign(key: Key, value: object, **space: Any) -> str:
     """What the cell says of one answer: ok, EMPTY, PARTLY, UNCLEAR or MISSING."""
     told = printed(check({"q1_it": key}, ABOUT, TEMPLATES), {"q1_it": value, **space})
     return "ok" if "1 of 1 answers" in told else told.split()[0]
@@ -69,7 +70,7 @@ def signs(key: Key, values: Sequence[object]) -> list[str]:
     return [said.get(name, "ok") for name in space]
 
 
-def in_python(raw: Raw) -> object:
+def in_python(raw: Any) -> object:
     """The value that a kernel would describe as *raw*; raises LookupError where there is none."""
     value = raw.get("v")
     match raw["t"]:
@@ -100,7 +101,7 @@ def in_python(raw: Raw) -> object:
     raise LookupError(raw["t"])
 
 
-def _nested(value: object) -> object:
+def _nested(value: Any) -> object:
     return [_nested(item) for item in value] if isinstance(value, list) else in_python(value)
 
 
@@ -142,7 +143,7 @@ def agree(key: Key, values: Sequence[object]) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("part", ANSWERED, ids=[f"{i}-{p.kind}" for i, p in enumerate(ANSWERED)])
-def test_the_cell_reads_what_grading_reads(part) -> None:  # type: ignore[no-untyped-def]
+def test_the_cell_reads_what_grading_reads(part) -> None:
     key = a_key(part)
     texts = [*NUMBERS, *WORDS, *(f"5 {unit}" for unit in (*UNITS, *JOINED))]
     for form in ("{1}", "{0}) {1}", "{0}{1}", "{1}x", "Option {1}"):
@@ -180,6 +181,7 @@ def test_functions_are_read_and_other_values_are_no_functions() -> None:
     for part in (p for p in PARTS if p.kind in CODE):
         key = a_key(part)
         assert sign(key, function) == sign(key, Sized) == "ok"
+        value: object
         for value in (1, "text", None, [], np.float32(1)):
             assert sign(key, value) == "UNCLEAR"
         assert sign(key, ...) == "EMPTY"
@@ -201,13 +203,13 @@ def test_a_kind_that_the_cell_does_not_know_is_not_called_readable(
 
 
 @pytest.mark.parametrize("part", PARTS, ids=[f"{i}-{p.kind}" for i, p in enumerate(PARTS)])
-def test_the_placeholder_is_empty_and_the_right_answer_is_not(part) -> None:  # type: ignore[no-untyped-def]
+def test_the_placeholder_is_empty_and_the_right_answer_is_not(part) -> None:
     key = a_key(part)
     kind = kinds.find(part.kind)
     if part.kind in CODE:
         for written, expected in ((None, "EMPTY"), (answer_as_python(kind, key), "ok")):
             cell = code_cell("q1_it", key, written)
-            space: dict[str, object] = {}
+            space: dict[str, Any] = {}
             exec(cell, space)
             assert sign(key, space["q1_it"], In=["", "q1_it = 1\n...", cell]) == expected
         return
@@ -232,7 +234,7 @@ def test_names_of_python_that_a_student_has_used_up_do_not_matter() -> None:
 
 
 def test_no_name_of_the_students_is_changed() -> None:
-    space: dict[str, object] = {"names": 1, "empty": 2, "re": 3, "answers": 4, "found": 5}
+    space: dict[str, Any] = {"names": 1, "empty": 2, "re": 3, "answers": 4, "found": 5}
     before = dict(space)
     printed(check({"q1_it": a_key(ANSWERED[0])}, ABOUT, TEMPLATES), space)
     assert {name: space[name] for name in before} == before
@@ -249,7 +251,7 @@ def test_a_value_that_fights_back_is_unclear_and_stops_nothing() -> None:
         def __eq__(self, other: object) -> bool:
             raise RuntimeError("no")
 
-        __hash__ = None  # type: ignore[assignment]
+        __hash__ = None
 
     asked = {part.kind: a_key(part) for part in reversed(PARTS)}
     keys = {"q1_a": asked["numeric"], "q1_b": asked["table"], "q1_c": asked["choice"]}
@@ -369,8 +371,8 @@ def test_the_first_cell_takes_its_example_from_a_part_that_asks_for_a_number() -
     assert "Complete the code and run the cell." in told
 
 
-def numeric(**changes: object) -> Numeric:
-    return Numeric(id="it", ask="", answer=1, **changes)  # type: ignore[arg-type]
+def numeric(**changes: Any) -> Numeric:
+    return Numeric(id="it", ask="", answer=1, **changes)
 
 
 def test_the_first_cell_says_how_near_a_number_must_come_where_one_rule_holds() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from typing import Any
 
 import nbformat
 import pytest
@@ -39,7 +40,7 @@ json_values = st.recursive(
 )
 
 
-def tree(*entries: object, **changes: object) -> bytes:
+def tree(*entries: object, **changes: Any) -> bytes:
     made = {"cells": list(entries), "metadata": {}, "nbformat": 4, "nbformat_minor": 5, **changes}
     return json.dumps(made).encode()
 

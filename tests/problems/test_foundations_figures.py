@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 
 from tests.helpers.solutions import solution
 
 
-def solve(path: str, **values: object) -> dict[str, object]:
-    found: dict[str, object] = solution(path).solve(values)
+def solve(path: str, **values: Any) -> dict[str, Any]:
+    found: dict[str, Any] = solution(path).solve(values)
     return found
 
 

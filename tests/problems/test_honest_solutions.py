@@ -91,7 +91,7 @@ SCAN = ("block-scan", "scan")
 @pytest.mark.parametrize(
     ("where", "code", "student"),
     [
-        pytest.param(FORWARD, OF_A_COPY, 0, id="the blocks of a copy"),
+        pytest.param(FORWARD, OF_A_COPY, 0, id="the blocks of a copy", marks=pytest.mark.thorough),
         pytest.param(SUM, COLUMNS, 6, id="one warp of eight reads all"),
         pytest.param(SCAN, RUNS, 0, id="sums of runs"),
     ],

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.helpers.solutions import solution
 
 
-class Given(dict[str, object]):
+class Given(dict[str, Any]):
     """What a solution is given, on a GPU with round numbers."""
 
-    def __init__(self, facts: dict[str, float], **values: object) -> None:
+    def __init__(self, facts: dict[str, float], **values: Any) -> None:
         super().__init__({"gpu": "any", **values})
         self.facts = facts
 

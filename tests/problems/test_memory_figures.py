@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 
 from tests.helpers.solutions import solution
 
 
-class Given(dict[str, object]):
+class Given(dict[str, Any]):
     """What a solution is given, with facts under the name of their field."""
 
     def fact(self, item: str, field: str, unit: str) -> object:
         return self[field]
 
 
-def solve(path: str, **values: object) -> dict[str, object]:
-    found: dict[str, object] = solution(path).solve(Given(values))
+def solve(path: str, **values: Any) -> dict[str, Any]:
+    found: dict[str, Any] = solution(path).solve(Given(values))
     return found
 
 

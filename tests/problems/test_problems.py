@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -36,21 +37,23 @@ AT_LEAST = {
 # Of the problems with code, those whose gate is quick: `make test` runs it for these alone.
 SMOKE = {"kernel-index-guard", "online-softmax", "grid-stride-loop", "gradient-buckets"}
 # Its independent computation compiles functions with torch.
-SLOW = {"graph-breaks-and-recompilation"}
+SLOW = {"adaptive-step-sizes", "graph-breaks-and-recompilation"}
+# `make test` runs the gate for a few variants of each problem, and `make thorough` for more.
+FEW, MORE = 3, 12
 
 
-def tier(name: str) -> object:
-    """The problem, marked by how long its gate takes."""
-    problem = BANK.problem(name)
-    if name in SLOW or (problem.solution and name not in SMOKE):
-        return pytest.param(name, marks=pytest.mark.thorough)
-    return name
+def gates() -> Iterator[object]:
+    """Each problem with a number of variants, marked by how long its gate takes."""
+    for name in IDS:
+        yield pytest.param(name, MORE, marks=pytest.mark.thorough)
+        if name not in SLOW and (name in SMOKE or not BANK.problem(name).solution):
+            yield pytest.param(name, FEW)
 
 
-@pytest.mark.parametrize("name", [tier(name) for name in IDS])
-def test_a_problem_passes_the_gate(name: str) -> None:
-    result = verify_problem(BANK, name, 12, code_seeds=1)
-    # Twelve seeds say nothing about how many different variants there are.
+@pytest.mark.parametrize(("name", "variants"), [*gates()])
+def test_a_problem_passes_the_gate(name: str, variants: int) -> None:
+    result = verify_problem(BANK, name, variants, code_seeds=1)
+    # So few seeds say nothing about how many different variants there are.
     findings = [f for f in result.findings if f.check != "variants-differ"]
     assert not findings, [str(f) for f in findings]
     assert not result.errors

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -10,8 +11,8 @@ import torch
 from tests.helpers.solutions import solution
 
 
-def solve(name: str, **values: object) -> dict[str, object]:
-    found: dict[str, object] = solution(f"training/{name}").solve(values)
+def solve(name: str, **values: Any) -> dict[str, Any]:
+    found: dict[str, Any] = solution(f"training/{name}").solve(values)
     return found
 
 

@@ -257,7 +257,7 @@ def test_grading_again_changes_nothing_about_students(graded: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [bytes, without_metadata], ids=["as it is", "metadata lost"])
-def test_whose_notebook_is_refused(graded: Path, bank: Path, tmp_path: Path, change) -> None:  # type: ignore[no-untyped-def]
+def test_whose_notebook_is_refused(graded: Path, bank: Path, tmp_path: Path, change) -> None:
     release = load_release(graded / "release")
     look = owner_check(release)
     made = Notebooks(release, Bank.open((str(bank),)))

@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,7 +34,7 @@ pytestmark = [
 def pages() -> dict[str, str]:
     grades = a_class(60, 12)
     missing = a_missing_row("a-student-with-a-long-id@university.edu")
-    rows = [*tally({}, grades, max_points={}), missing]
+    rows = [*tally({}, grades, max_points=lambda _: 0.0), missing]
     ran = {
         row.grade.submission_sha256: EvidenceSummary(
             submission_sha256=row.grade.submission_sha256,
@@ -107,7 +108,7 @@ def browse(page: Path, profile: Path, *options: str) -> subprocess.CompletedProc
     )
 
 
-def measured(page: Path, profile: Path, *options: str) -> dict[str, object]:
+def measured(page: Path, profile: Path, *options: str) -> dict[str, Any]:
     found = re.search(r"<title>(\{.*?\})</title>", browse(page, profile, *options).stdout)
     assert found, "the probe did not run to its end"
     return json.loads(html.unescape(found[1]))

@@ -14,6 +14,7 @@ import statistics
 import time
 from dataclasses import replace
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -54,7 +55,7 @@ from tests.helpers.report import (
 
 
 def summary_of(rows, **changes):
-    about = {
+    about: dict[str, Any] = {
         "exam": "midterm",
         "title": "Midterm",
         "release": "5d41402abc4b2a76",
@@ -207,7 +208,9 @@ class TestGradeJson:
             student="ada", name="q1_size", points=1.0, reason="r", by="prof", at="now"
         )
         row = a_row("ada", a_mark(points=0.0))
-        (row,) = tally({"ada": row.student}, [row.grade], max_points={}, overrides=[override])
+        (row,) = tally(
+            {"ada": row.student}, [row.grade], max_points=lambda _: 0.0, overrides=[override]
+        )
         data = json.loads(grade_json(row, exam="", engine="", release=""))
         assert (data["score"], data["marks"][0]["points"]) == (1.0, 1.0)
         assert "prof" not in json.dumps(data)
@@ -408,7 +411,7 @@ class TestSummary:
         )
         students = {name: Student(id=name) for name in ("ada", "bob")}
         grades = [a_row(name, mark).grade for name in students]
-        rows = tally(students, grades, max_points={}, overrides=[by_hand])
+        rows = tally(students, grades, max_points=lambda _: 0.0, overrides=[by_hand])
         (part,) = summary_of(rows).parts
         assert [m.feedback for m in part.mistakes] == ["Plain."]
 
@@ -711,7 +714,7 @@ class TestFeedbackPage:
 
 class TestClassPage:
     def class_of(self, students, parts=8, **changes):
-        rows = list(tally({}, a_class(students, parts), max_points={}))
+        rows = list(tally({}, a_class(students, parts), max_points=lambda _: 0.0))
         return summary_of([*rows, a_missing_row("zoe", 16.0)], **changes)
 
     def test_it_is_closed_and_needs_nothing_from_outside(self):
@@ -787,7 +790,7 @@ class TestClassPage:
 
     @pytest.mark.slow
     def test_a_class_of_ten_thousand_with_forty_parts_is_summed_up_in_seconds(self):
-        rows = list(tally({}, a_class(10_000, 40), max_points={}))
+        rows = list(tally({}, a_class(10_000, 40), max_points=lambda _: 0.0))
         start = time.process_time()
         page = class_page(summary_of(rows), TEMPLATES)
         spent = time.process_time() - start

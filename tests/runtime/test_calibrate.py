@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -81,10 +82,10 @@ class Clock:
 # --- the bench --------------------------------------------------------------------------------
 
 
-def a_bench(clock: Clock, **changes: object) -> tuple[Bench, list[tuple[str, dict]]]:  # type: ignore[type-arg]
+def a_bench(clock: Clock, **changes: Any) -> tuple[Bench, list[tuple[str, dict]]]:  # type: ignore[type-arg]
     """A bench on which work takes as long as *clock* says."""
     events: list[tuple[str, dict]] = []  # type: ignore[type-arg]
-    assignment = Assignment(**changes)  # type: ignore[arg-type]
+    assignment = Assignment(**changes)
 
     def timer(work: Callable[[], object], calls: int) -> float:
         start = clock()
@@ -116,15 +117,23 @@ def test_short_calls_are_timed_together() -> None:
     assert clock() - start == pytest.approx((2047 + FEWEST * 1024) * 1e-6, rel=0.4)
 
 
-def test_sampling_goes_on_until_the_median_is_known() -> None:
+def test_sampling_goes_on_until_the_median_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    def takes_a_millisecond() -> float:
+        time.sleep(1e-3)
+        return 1.0
+
     dice = random.Random(1)
     bench, _ = a_bench(Clock())
     bench.figure_seconds = 0.06
-    known = bench.sample("call.python", lambda: 1.0 + bool(time.sleep(1e-3)), how="x")
+    known = bench.sample("call.python", takes_a_millisecond, how="x")
     assert known.settled
     assert known.count < 30  # after a third of the time
     bench.figure_seconds = 60.0
-    bench._collect = lambda _: [dice.uniform(0.8, 1.2) for _ in range(9)]  # type: ignore[method-assign]
+
+    def noisy(run: object) -> list[float]:
+        return [dice.uniform(0.8, 1.2) for _ in range(9)]
+
+    monkeypatch.setattr(bench, "_collect", noisy)
     assert not bench.sample("call.python", lambda: 1.0, how="x").settled
 
 
@@ -198,9 +207,7 @@ figures.main()
         ({"device": "tpu"}, "must be cpu or cuda"),
     ],
 )
-def test_a_figure_that_contradicts_itself_is_refused(
-    changes: dict[str, object], words: str
-) -> None:
+def test_a_figure_that_contradicts_itself_is_refused(changes: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         dataclasses.replace(a_figure(), **changes)
 
@@ -211,7 +218,7 @@ def test_two_figures_of_one_key_are_refused() -> None:
     a_profile(a_figure(threads=1), a_figure(threads=2), a_figure(device="cuda"))
 
 
-words = st.text(st.characters(blacklist_categories=("Cs",)), max_size=20)
+words = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 names = st.sampled_from(
     [*(f"matmul.{d}" for d in DTYPES), "memory.read", "call.python", "launch.round-trip"]
 )  # fmt: skip
@@ -262,7 +269,7 @@ def profiles(draw: st.DrawFn) -> MachineProfile:
     )  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(profiles())
 def test_a_profile_survives_json(profile: MachineProfile) -> None:
     again = from_json(profile.to_json())
@@ -338,7 +345,7 @@ def test_a_malformed_profile_is_refused_by_name(text: str, words: str) -> None:
     assert len(shown) < 600
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.data())
 def test_whatever_the_text_reading_gives_a_profile_or_a_sentence(data: st.DataObject) -> None:
     text = a_roof().to_json()
@@ -377,8 +384,8 @@ def test_a_profile_of_version_0_1_is_read() -> None:
 # --- the roofline -----------------------------------------------------------------------------
 
 
-def roof(flops: float = 0.0, bytes_moved: float = 0.0, **more: object) -> float:
-    return roofline_seconds(a_roof(), flops=flops, bytes_moved=bytes_moved, **more)  # type: ignore[arg-type]
+def roof(flops: float = 0.0, bytes_moved: float = 0.0, **more: Any) -> float:
+    return roofline_seconds(a_roof(), flops=flops, bytes_moved=bytes_moved, **more)
 
 
 def test_the_bound_is_the_larger_of_both_terms() -> None:
@@ -452,7 +459,6 @@ def test_a_gpu_has_a_bound_of_its_own() -> None:
 amounts = st.floats(0, 1e15)
 
 
-@settings(deadline=None)
 @given(amounts, amounts, amounts, st.integers(1, 8), st.sampled_from(DTYPES))
 def test_the_bound_grows_with_the_work_and_not_with_the_threads(
     flops: float, size: float, more: float, threads: int, dtype: str
@@ -572,7 +578,7 @@ def test_the_largest_size_that_is_nearly_the_fastest_is_taken() -> None:
         size = run()
         return calls * 2 * size**3 / rates[size]  # type: ignore[operator,index]
 
-    makers = [functools.partial(make, size) for size in SIZES]
+    makers: list[Callable[[], figures.Product]] = [functools.partial(make, size) for size in SIZES]
     assert figures.choose_product(makers, math.inf, timer).size == 1024
     assert made == [256, 512, 1024, 2048]
     made.clear()

@@ -165,6 +165,7 @@ CALLS = CallPlan(
 BRIEF = Limits(cell_seconds=0.6, notebook_seconds=20.0)
 
 
+@pytest.mark.thorough
 @on_linux
 def test_neighbors_that_spin_cost_an_honest_notebook_nothing(
     crowd: None,

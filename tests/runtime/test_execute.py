@@ -154,9 +154,9 @@ def test_what_a_line_sets_is_seen_without_parsing_it(source: str, names: Sequenc
 
 @pytest.mark.parametrize("unit", ["a=", "#", "'#", "(", "for ", ":", " ;", "%", "a ", "a:", "=="])
 def test_looking_for_names_takes_no_time_on_any_text(unit: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     list(iter_targets(unit * (200_000 // len(unit))))
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2
 
 
 # -- limits
@@ -210,7 +210,7 @@ def test_a_kernel_that_dies_is_restarted_and_what_went_well_is_run_again() -> No
 
 
 @EVERY_WAY
-def test_a_cell_that_dies_with_the_only_answer_is_the_reason(way: dict[str, str]) -> None:
+def test_a_cell_that_dies_with_the_only_answer_is_the_reason(way: dict[str, Any]) -> None:
     evidence = run("import os\nos._exit(1)\nq1_a = 1", asks="q1_a", **way)
     assert absent(evidence, "q1_a") == (
         "code cell 1, which sets q1_a, ended the kernel (exit status 1)"
@@ -431,7 +431,7 @@ def test_what_a_command_prints_comes_at_once_and_in_whole_characters() -> None:
 
 
 @EVERY_WAY
-def test_a_command_that_is_to_go_on_by_itself_is_refused_at_once(way: dict[str, str]) -> None:
+def test_a_command_that_is_to_go_on_by_itself_is_refused_at_once(way: dict[str, Any]) -> None:
     evidence = run("!sleep 60 & ", "q1_a = 1", asks="q1_a", limits=SHORT, **way)
     assert evidence.cells[0].error == "OSError: Background processes not supported."
     assert value(evidence, "q1_a") == "1"
@@ -442,7 +442,7 @@ def test_a_command_that_is_to_go_on_by_itself_is_refused_at_once(way: dict[str, 
 
 def test_the_evidence_says_what_it_ran_on() -> None:
     limits = Limits(cell_seconds=5, notebook_seconds=30)
-    environment = run("q1_a = 1", asks="q1_a", limits=limits, seed=7).environment
+    environment: Any = run("q1_a = 1", asks="q1_a", limits=limits, seed=7).environment
     assert json.loads(json.dumps(environment)) == environment
     assert {"python", "packages", "platform", "kernel", "seed", "limits", "sandbox"} <= {
         *environment
@@ -497,7 +497,7 @@ def test_what_is_only_looked_for_is_seeded_when_it_is_imported() -> None:
 @EVERY_WAY
 @pytest.mark.parametrize("name", ["'numpy.random'", "'tor' + 'ch'"])
 def test_what_a_notebook_only_looks_for_is_seeded_when_it_is_imported(
-    name: str, way: dict[str, str]
+    name: str, way: dict[str, Any]
 ) -> None:
     pytest.importorskip("torch")  # whose name is in pieces, so that no parent imports it before
     source = LOOK.format(name) + f"module = importlib.import_module({name})\n"
@@ -530,7 +530,7 @@ print(evidence.note or evidence.answers["q1_a"].raw["v"])
 @on_linux
 @EVERY_WAY
 def test_a_kernel_starts_where_the_limit_on_cpu_time_leaves_no_room_to_warn(
-    way: dict[str, str],
+    way: dict[str, Any],
 ) -> None:
     how = [way.get("sandbox", "auto"), way.get("kernel", "warm")]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -726,6 +726,7 @@ q1_a = Endless()
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("impatient")
 def test_a_value_that_never_ends_when_it_is_looked_at_is_stopped() -> None:
     evidence = run(ENDLESS, "q2_b = 2", asks="q1_a q2_b", limits=SHORT)
@@ -774,7 +775,7 @@ for _ in range(150):
 
 @EVERY_WAY
 def test_folders_too_deep_to_name_cost_no_evidence_and_are_not_left(
-    way: dict[str, str], short: Path, own_nursery: KernelPool
+    way: dict[str, Any], short: Path, own_nursery: KernelPool
 ) -> None:
     evidence = run(NESTED, "import os\nos._exit(0)", "q2_b = 2", asks="q1_a q2_b", **way)
     assert [value(evidence, n) for n in ("q1_a", "q2_b")] == ["1", "2"]
@@ -799,7 +800,7 @@ def test_a_kernel_that_can_not_be_closed_costs_no_evidence(
 
 @EVERY_WAY
 def test_an_error_in_ending_a_kernel_stops_neither_the_next_nor_the_rest_of_the_tidying(
-    way: dict[str, str], short: Path, own_nursery: KernelPool, monkeypatch: pytest.MonkeyPatch
+    way: dict[str, Any], short: Path, own_nursery: KernelPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failed = []
 
@@ -893,7 +894,7 @@ def test_a_kernel_that_can_not_start_is_tried_twice_and_is_our_fault(
 def test_a_disk_that_is_full_is_our_fault_and_no_path_is_told(
     kernel: str, own_nursery: KernelPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(**_: object) -> str:
+    def full(**_: Any) -> str:
         raise OSError(28, "No space left on device", "/home/teacher/secret")
 
     monkeypatch.setattr(tempfile, "mkdtemp", full)
@@ -910,7 +911,7 @@ def test_a_disk_that_is_full_when_a_parent_is_up_already_is_our_fault_too(
 ) -> None:
     assert value(run("q1_a = 1", asks="q1_a"), "q1_a") == "1"
 
-    def full(self: Path, *_: object, **__: object) -> None:
+    def full(self: Path, *_: object, **__: Any) -> None:
         raise OSError(28, "No space left on device", str(self))
 
     monkeypatch.setattr(Path, "mkdir", full)
@@ -952,7 +953,7 @@ def test_a_machine_without_the_demanded_sandbox_is_an_error_of_the_set_up(
 
 
 @EVERY_WAY
-def test_stopping_ends_the_kernel_at_once(way: dict[str, str]) -> None:
+def test_stopping_ends_the_kernel_at_once(way: dict[str, Any]) -> None:
     if sys.platform != "linux":
         pytest.skip("other systems don't tell enough")
     mark = Mark()
@@ -990,7 +991,7 @@ def test_a_cold_kernel_ends_by_itself_when_the_grader_is_killed(short: Path) -> 
 @pytest.mark.thorough
 @EVERY_WAY
 def test_no_folder_of_a_kernel_is_left(
-    way: dict[str, str], short: Path, own_nursery: KernelPool
+    way: dict[str, Any], short: Path, own_nursery: KernelPool
 ) -> None:
     where = value(run("import os\nq1_a = os.getcwd()", asks="q1_a", **way), "q1_a")
     assert Path(where).is_relative_to(short) == bool(way)

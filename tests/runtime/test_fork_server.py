@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,7 +74,7 @@ q4_left = [str(path) for path in pathlib.Path.cwd().rglob("*core*")]
 """
     asked = "q1_limits q2_code q3_status q4_left"
     answers = run(source, asks=asked, sandbox=sandbox).answers
-    raws = {name: (answers[name].raw or {}).get("v") for name in asked.split()}
+    raws: dict[str, Any] = {name: (answers[name].raw or {}).get("v") for name in asked.split()}
     most = machines_own()
     assert [one["v"] for one in raws["q1_limits"]] == [str(most)] * 2
     assert raws["q2_code"] == "-6"

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ def value(evidence: Evidence, name: str) -> Any:
     return unwrapped(raw)
 
 
-def unwrapped(raw: dict[str, Any]) -> Any:
+def unwrapped(raw: Mapping[str, Any]) -> Any:
     return [unwrapped(item) for item in raw["v"]] if raw["t"] == "list" else raw.get("v")
 
 

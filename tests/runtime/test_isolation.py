@@ -708,7 +708,8 @@ def test_a_notebook_runs_on_machines_with_less(
         *("finished", "finished", "crashed", "finished", "timeout")
     ], evidence.note
     assert [plain(evidence.answers[n].raw) for n in ("q1_a", "q2_b")] == ["3.0", "y\n"]
-    assert set(evidence.environment["sandbox"]["layers"]) == present()
+    told: Any = evidence.environment["sandbox"]
+    assert set(told["layers"]) == present()
     own_nursery.close()
     assert mark.is_gone()
     assert list(short.iterdir()) == []

@@ -23,7 +23,7 @@ if sys.platform != "linux":
 from grader.model import Limits, Outcome
 from grader.runtime import executors
 from grader.runtime.execute import execute
-from grader.runtime.kernels import NotStartedError, warm
+from grader.runtime.kernels import NotStartedError, scratch, warm
 from grader.runtime.kernels import pool as nursery
 from grader.runtime.kernels.base import KernelOptions
 from grader.runtime.kernels.fork_server import LaunchSpec
@@ -70,7 +70,7 @@ def test_notebooks_that_are_alike_share_a_parent_and_no_kernel(own_nursery: Kern
 
 @pytest.mark.thorough
 def test_a_sandbox_and_a_device_and_variables_have_a_parent_each(own_nursery: KernelPool) -> None:
-    ways = (
+    ways: tuple[dict[str, Any], ...] = (
         {},
         {"sandbox": sandboxes.find("off")},
         {"device": "cuda"},
@@ -124,7 +124,12 @@ def test_a_kernel_that_died_while_it_waited_is_not_given_to_anybody(
     (waiting,) = own_nursery.spares
     (kernel,) = (pid for parent in parents(own_nursery) for pid in below(parent) if is_kernel(pid))
     os.kill(kernel, signal.SIGKILL)
-    assert until(lambda: waiting.read_messages() or waiting.status is not None)
+
+    def has_ended() -> bool:
+        waiting.read_messages()
+        return waiting.status is not None
+
+    assert until(has_ended)
     evidence = run("q1_a = 1", asks="q1_a")
     assert evidence.answers["q1_a"].raw == {"t": "int", "v": "1"}
     assert evidence.environment["restarts"] == 0
@@ -264,15 +269,16 @@ def test_what_can_not_be_made_ahead_is_no_harm(
     own_nursery: KernelPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run("pass", asks="")
-    furnish, opened = nursery.scratch.make_kernel_folder, []
+    furnish = scratch.make_kernel_folder
+    opened: list[object] = []
 
-    def full(place: object, **options: bool) -> None:
+    def full(place: Any, **options: bool) -> None:
         opened.append(place)
         if len(opened) % 2:
             raise OSError(28, "No space left on device")
         furnish(place, **options)
 
-    monkeypatch.setattr(nursery.scratch, "make_kernel_folder", full)
+    monkeypatch.setattr(scratch, "make_kernel_folder", full)
     files = len(list(Path("/proc/self/fd").iterdir()))
     done = [run("q1_a = 1", asks="q1_a") for _ in range(4)]
     assert [each.outcome for each in done] == [Outcome.FINISHED] * 4
@@ -429,7 +435,7 @@ def test_limits_of_one_notebook_are_not_those_of_the_next(own_nursery: KernelPoo
         limits = Limits(cell_seconds=5, scratch_bytes=size)
         source = "import os\nabout = os.statvfs('.')\nq1_a = about.f_blocks * about.f_frsize"
         evidence = run(source, asks="q1_a", limits=limits)
-        sizes.append(int(evidence.answers["q1_a"].raw["v"]))
+        sizes.append(int(str(evidence.answers["q1_a"].raw["v"])))
     if "bounded" not in str(choose("auto").sandbox.layers()):
         pytest.skip("files are not bounded here")
     assert sizes[0] < 100_010_000 < sizes[1] < 200_010_000

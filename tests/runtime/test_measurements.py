@@ -15,7 +15,7 @@ import pytest
 
 from grader.kinds import kinds, ratios
 from grader.kinds.prediction import Prediction
-from grader.model import Judgement, Raw, Verdict
+from grader.model import Judgement, Verdict
 from grader.runtime.execute import agreement, measure
 from grader.runtime.kernels import USUAL, KernelOptions, Session, kernels
 from grader.wire.values import digest_of_result
@@ -49,7 +49,9 @@ RIGHT_ALONE = 0.4
 """The share for being right, however slow."""
 
 
-def raced(body: str, *before: str, key: Any = KEY, **changes: object) -> tuple[Judgement, Raw]:
+def raced(
+    body: str, *before: str, key: Any = KEY, **changes: Any
+) -> tuple[Judgement, dict[str, Any]]:
     """The judgement on `scaled` with this body, and its measurement.
 
     A measurement that other work on the machine left unclear is made again, as in a batch.
@@ -60,8 +62,7 @@ def raced(body: str, *before: str, key: Any = KEY, **changes: object) -> tuple[J
         evidence = ran(*before, cell, keys={"q1_scaled": key}, **changes)
         raw = evidence.answers["q1_scaled"].raw
         assert raw is not None
-        race = raw["race"]
-        assert isinstance(race, dict)
+        race: Any = raw["race"]
         judgement = judged(evidence, "q1_scaled", key)
         if "will be measured again" not in judgement.note:
             break
@@ -95,7 +96,7 @@ def test_what_is_right_and_fast_earns_all(body: str) -> None:
 
 
 @EVERY_WAY
-def test_what_is_right_and_slow_earns_its_part(way: dict[str, str]) -> None:
+def test_what_is_right_and_slow_earns_its_part(way: dict[str, Any]) -> None:
     judgement, _ = raced(SLOW, **way)
     assert judgement.share == RIGHT_ALONE
     assert judgement.verdict is Verdict.PARTIAL
@@ -173,6 +174,7 @@ def test_a_notebook_too_slow_to_be_run_again_leaves_the_mark_open(
     assert "running the notebook again took too long" in judgement.note
 
 
+@pytest.mark.thorough
 def test_a_result_that_may_only_be_too_wide_leaves_the_mark_open() -> None:
     setup = SETUP.replace("size=1000", "size=600_000").replace("2 * x", "(2 * x).astype('f4')")
     judgement, race = raced("return by * x", key=a_race_key(SOLUTION, setup))
@@ -425,7 +427,7 @@ def test_what_is_not_right_is_not_worth_measuring() -> None:
     assert "Speed counts only if all groups pass" in judgement.note
 
 
-def a_prediction(**changes: object) -> Any:
+def a_prediction(**changes: Any) -> Any:
     usual = {"id": "sum", "kind": "prediction", "ask": "?", "unit": "", "answer": "45"}
     part = Prediction(**{**usual, "factor": 2.0, **changes})
     return kinds.find("prediction").key(part, a_draw(""))
@@ -458,7 +460,7 @@ def test_a_count_of_nothing_is_not_near_to_anything() -> None:
 # -- what a race comes to
 
 
-def a_race(mine: float, baseline: float, **changes: object) -> dict[str, object]:
+def a_race(mine: float, baseline: float, **changes: Any) -> dict[str, Any]:
     """A measurement without any noise: seconds of each, with a millisecond for the asking."""
     return {
         "idle": [0.001] * 9,
@@ -520,7 +522,7 @@ def test_what_is_shorter_than_can_be_seen_is_fast_but_not_endlessly() -> None:
         ({"late": 5.0}, ratios.TooSlowError),
     ],
 )
-def test_what_came_to_nothing_says_so(race: Mapping[str, object], error: type[Exception]) -> None:
+def test_what_came_to_nothing_says_so(race: Mapping[str, Any], error: type[Exception]) -> None:
     with pytest.raises(error):
         ratios.time_ratio(race)
 
@@ -541,9 +543,9 @@ def test_results_are_as_near_as_their_type_allows() -> None:
         for off, alike in ((near, True), (far, False)):
             mine = right + (off * rng.normal(size=1000)).astype(dtype)
             assert agree([mine, 3], [right, 3]) is alike
-    right = [1, "x", None, np.zeros(3, int)]
-    assert agree(right, right)
-    assert not agree([1, "x", None, np.array([0, 0, 1])], right)
+    mixed = [1, "x", None, np.zeros(3, int)]
+    assert agree(mixed, mixed)
+    assert not agree([1, "x", None, np.array([0, 0, 1])], mixed)
     ours = encoding.encode_result(right)
     assert not agreement.results_match({"t": "str", "v": "0" * 64}, ours, ours)
     assert not agreement.results_match(None, ours, ours)

@@ -21,7 +21,7 @@ if sys.platform != "linux":
 
 from grader.runtime.sandbox import seccomp_filter as filters
 
-seccomp = pytest.importorskip("pyseccomp", exc_type=Exception)
+seccomp = pytest.importorskip("pyseccomp", exc_type=Exception)  # type: ignore[arg-type]
 
 ROOT = Path(__file__).parents[2]
 SIGSYS = 31

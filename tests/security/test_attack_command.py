@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -210,7 +211,7 @@ def test_the_command_prints_what_held_and_exits_1_when_something_did_not() -> No
 
 
 def test_as_data_it_is_a_list_of_attacks(report: Report) -> None:
-    data = report_data(report)
+    data: Any = report_data(report)
     assert data["holds"] is False
     assert "scratch" in data["layers"]
     assert "network" in data["missing"]

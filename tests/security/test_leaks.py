@@ -157,9 +157,9 @@ def test_a_bomb_is_named_and_costs_little(course: Course, tmp_path: Path) -> Non
     write(tmp_path, "bomb.gz", gzip.compress(bytes(80_000_000), mtime=0))
     write(tmp_path, "bomb.zip", zipped("zeros", bytes(80_000_000)))
     write(tmp_path, "bomb.txt", base64.b64encode(gzip.compress(bytes(80_000_000), mtime=0)))
-    start = time.monotonic()
+    start = time.process_time()
     found = course.found(tmp_path, file_bytes=4_000_000, unpacked_bytes=10_000_000)
-    assert time.monotonic() - start < 60
+    assert time.process_time() - start < 60
     assert {path for path, _ in found.unread} >= {"bomb.gz", "bomb.zip > zeros"}
     assert "too large" in reasons(found)
 
@@ -169,9 +169,9 @@ def test_a_text_of_blanks_takes_no_time(course: Course, tmp_path: Path) -> None:
     write(tmp_path, "blank.txt", " " * 60_000)
     write(tmp_path, "lines.txt", '"' + "\n" * 60_000 + "x")
     write(tmp_path, "label.txt", "3" + " " * 60_000 + "b" + " " * 60_000 + "?")
-    start = time.monotonic()
+    start = time.process_time()
     assert course.found(tmp_path).is_clean
-    assert time.monotonic() - start < 20
+    assert time.process_time() - start < 20
 
 
 @pytest.mark.parametrize("names", [b"gitdir: a\0b", b"\xff\xfe", b"gitdir: work"])

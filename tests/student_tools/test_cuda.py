@@ -516,7 +516,7 @@ def test_a_kernel_runs_behind_the_wall_from_the_notebooks_own_cells() -> None:
         "except OutOfRangeError as error:\n    q1_c = str(error)",
         asks="q1_a q1_b q1_c",
     )
-    raws = [evidence.answers[name].raw for name in ("q1_a", "q1_b", "q1_c")]
+    raws: list[Any] = [evidence.answers[name].raw for name in ("q1_a", "q1_b", "q1_c")]
     assert [float(v["v"]) for v in raws[0]["v"]] == [1023.0, 1022.0, 1021.0]
     assert raws[1]["v"] == "128"  # 32 warps write and read doubles, in two passes each
     assert raws[2]["v"] == "out of range: x[3] of shape (3,), used by thread 3 of block 0"

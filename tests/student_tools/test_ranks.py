@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -386,7 +387,7 @@ def test_what_a_rank_has_started_ends_with_it() -> None:
         return subprocess.Popen(["sleep", "1000"]).pid
 
     found = run_ranks(start, 2)
-    assert all(eventually(lambda pid=one.result: gone(pid)) for one in found)
+    assert all(eventually(partial(gone, one.result)) for one in found)
 
 
 SCRIPT = """\
@@ -442,7 +443,7 @@ def test_no_rank_is_left_when_the_first_process_is_killed(
     assert not any(gone(pid) for pid in pids)
     process.kill()
     process.wait()
-    assert all(eventually(lambda pid=pid: gone(pid)) for pid in pids)
+    assert all(eventually(partial(gone, pid)) for pid in pids)
 
 
 # -- in kernels
@@ -490,8 +491,7 @@ def test_in_a_kernel_a_deadlock_costs_its_own_call_alone(sandbox: str) -> None:
     evidence = run(
         STUDENT, asks="shift", trials=(trial,), loopback=True, sandbox=sandbox, limits=Limits()
     )
-    raw = evidence.answers["shift"].raw
-    assert raw is not None
+    raw: Any = evidence.answers["shift"].raw
     first, second, third = raw["calls"]
     assert (first["is"], second["is"], third["is"]) == ("returned", "raised", "returned")
     assert second["type"] == "DeadlockError"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -43,7 +44,7 @@ def by_hand(times: tuple[int, ...]) -> set[int]:
 @pytest.mark.parametrize("times", [(1, 1), (2, 1), (2, 2), (1, 1, 1), (2, 1, 1)])
 def test_all_outcomes_of_a_lost_update_are_found_and_no_others(times: tuple[int, ...]) -> None:
     counter = Shared(value=0)
-    found = explore([lambda n=n: adds(counter, n) for n in times], lambda: counter.value)
+    found = explore([partial(adds, counter, n) for n in times], lambda: counter.value)
     assert set(found.outcomes) == by_hand(times)
     assert not found.deadlocks
     assert not found.errors

@@ -372,7 +372,7 @@ def test_a_kernel_runs_behind_the_wall_from_the_notebooks_own_cells() -> None:
         asks="q1_a q1_b q1_c",
     )
     assert [cell.error for cell in evidence.cells] == [None] * 5
-    raws = [evidence.answers[name].raw for name in ("q1_a", "q1_b", "q1_c")]
+    raws: list[Any] = [evidence.answers[name].raw for name in ("q1_a", "q1_b", "q1_c")]
     assert float(raws[0]["v"]) == 70 * 69 / 2 + 70
     assert raws[1]["v"] == str(2 * 8 * 70)
     assert raws[2]["v"] == (

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import re
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from grader import units
@@ -17,7 +19,7 @@ from grader.units.table import FITTING, NAMES, SYMBOLS
 
 # Generous for a busy machine; what runs away would take minutes.
 SOON = 1.0
-NAMED = units.named_units()
+NAMED: Mapping[str, Any] = units.named_units()
 EVERYDAY = ["GB", "GiB", "B", "bit", "Gb", "ms", "s", "TFLOP", "TFLOP/s", "GB/s", "token/s", ""]
 
 
@@ -120,11 +122,11 @@ class TestUnits:
         ],
     )
     def test_an_unknown_unit_says_what_to_write(self, text, said) -> None:
-        started = time.perf_counter()
+        started = time.process_time()
         with pytest.raises(units.UnitError) as caught:
             units.parse_unit(text)
         assert said in str(caught.value)
-        assert time.perf_counter() - started < SOON
+        assert time.process_time() - started < SOON
 
     def test_every_spelling_of_the_table_is_readable(self) -> None:
         for spelling, measure in SYMBOLS.items():
@@ -185,15 +187,14 @@ class TestConversion:
         assert dimension_of(NAMED["GB"]) != dimension_of(3)
         assert dimension_of(NAMED["Hz"]) != units.parse_unit("FLOP/s").dimension
 
-    @settings(deadline=None)
     @given(
         st.one_of(st.integers(-(10**15), 10**15), st.floats(-1e15, 1e15)),
         st.sampled_from(["B", "bit", "kB", "GB", "GiB", "Tb", "Kibit", "PB"]),
         st.sampled_from(["B", "bit", "kB", "GB", "GiB", "Tb", "Kibit", "PB"]),
     )
     def test_changing_the_unit_never_changes_the_value(self, x, one, other) -> None:
-        value = units.quantity(x, one)
-        moved = units.quantity(units.magnitude(value, other), other)
+        value: Any = units.quantity(x, one)
+        moved: Any = units.quantity(units.magnitude(value, other), other)
         assert moved.magnitude == pytest.approx(value.magnitude, rel=1e-15, abs=1e-290)
 
 
@@ -278,7 +279,6 @@ class TestPrinting:
         with pytest.raises(DimensionError):
             units.format_quantity(28, "GB")
 
-    @settings(deadline=None)
     @given(
         st.one_of(st.integers(-(10**14), 10**14), st.floats(-1e200, 1e200)),
         st.sampled_from(EVERYDAY),
@@ -445,15 +445,14 @@ class TestReading:
         ],
     )
     def test_what_can_not_be_read_gets_its_own_sentence_at_once(self, text, unit, said) -> None:
-        started = time.perf_counter()
+        started = time.process_time()
         assert said in refusal(text, unit)
-        assert time.perf_counter() - started < SOON
+        assert time.process_time() - started < SOON
 
     def test_a_sentence_never_repeats_control_characters(self) -> None:
         assert "\x1b" not in refusal("28 \x1b[31mGB")
         assert "\x00" not in refusal("\x00")
 
-    @settings(deadline=None)
     @given(st.text(max_size=120), st.sampled_from(EVERYDAY))
     @example("1e", "GB")
     @example("$", "USD")
@@ -471,7 +470,6 @@ class TestReading:
             assert math.isfinite(reading)
         assert said.isprintable()
 
-    @settings(deadline=None)
     @given(
         st.text(alphabet="0123456789.,_eE+-*/^x %$GgBbiTFLOPSsm()", max_size=30),
         st.sampled_from(EVERYDAY),
@@ -483,7 +481,6 @@ class TestReading:
             return
         assert math.isfinite(reading)
 
-    @settings(deadline=None)
     @given(
         st.integers(0, 10**15),
         st.sampled_from(["GB", "GiB", "MB", "Gb", "kbit", "gigabytes"]),

@@ -272,8 +272,8 @@ def test_a_sound_problem_is_remembered_until_something_changes(tmp_path: Path) -
     file = cache_file()
     file.unlink(missing_ok=True)
 
-    def cached(**more: object) -> list[bool]:
-        return [r.cached for r in verify([bank], seeds=40, cached=True, **more)]  # type: ignore[arg-type]
+    def cached(**more: Any) -> list[bool]:
+        return [r.cached for r in verify([bank], seeds=40, cached=True, **more)]
 
     assert [cached(), cached()] == [[False], [True]]
     assert [cached(kernel=True), cached(kernel=True)] == [[False], [True]]

@@ -6,6 +6,7 @@ import base64
 import json
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ class LyingFloat(float):
         raise SystemExit
 
 
-class LyingList(list):
+class LyingList(list[Any]):
     def __iter__(self):
         raise KeyboardInterrupt
 
@@ -138,12 +139,12 @@ def test_one_huge_answer_does_not_crowd_out_the_others() -> None:
     assert said.found["last"] == INT_1
 
 
-def reply(text: object) -> dict[str, object]:
+def reply(text: object) -> dict[str, Any]:
     shown = {"status": "ok", "data": {"text/plain": f"'{text}'"}, "metadata": {}}
     return {"status": "ok", "user_expressions": {"said": shown}}
 
 
-def packed(data: object) -> dict[str, object]:
+def packed(data: object) -> dict[str, Any]:
     return reply(base64.b64encode(json.dumps(data).encode()).decode())
 
 
@@ -214,7 +215,7 @@ def test_forged_answers_are_garbled(forged: object) -> None:
 
 
 def test_deep_nesting_is_garbled_however_deep() -> None:
-    deep: dict[str, object] = INT_1
+    deep: dict[str, Any] = INT_1
     for _ in range(50):
         deep = {"t": "list", "v": [deep]}
     assert ask.parse_values(("x",), packed({"x": deep})).garbled == {"x"}
