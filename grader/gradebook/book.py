@@ -15,6 +15,7 @@ from sqlalchemy import Connection, Engine, insert, select, update
 from grader.errors import GraderError, SetupError
 from grader.gradebook import executions, overrides, rows, schema, submissions, times
 from grader.gradebook import students as students_table
+from grader.gradebook.decisions import Decisions
 from grader.gradebook.derived import Derived
 from grader.gradebook.evidence_files import EvidenceFiles
 from grader.gradebook.faults import GONE
@@ -44,6 +45,7 @@ class Gradebook:
         self._writer = engine.execution_options(writes=True)
         self._clock = clock
         self._opened = file_identity(folder / FILE)
+        self.decisions = Decisions(engine, self._write_transaction, self._log_action)
 
     @classmethod
     def open(

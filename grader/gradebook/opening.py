@@ -67,10 +67,11 @@ def _add_tables(engine: Engine) -> None:
     missing = [table for table in _LATER_TABLES if table.name not in there]
     if missing:
         with engine.execution_options(writes=True).begin() as connection:
-            schema.metadata.create_all(connection, missing)
+            for table in missing:
+                table.create(connection, checkfirst=True)
 
 
-_LATER_TABLES = (schema.derived, schema.times)
+_LATER_TABLES = (schema.derived, schema.times, schema.rubric_items, schema.decisions)
 
 
 def _use_write_ahead_log(engine: Engine) -> None:
