@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -29,6 +30,7 @@ from grader.grading.results import write_results
 from grader.model.course import Role
 from grader.model.desk import AnswerToDecide, PartId
 
+log = logging.getLogger("grader.desk")
 MAX_BODY = 200_000
 """Maximum bytes of a form."""
 _HEADERS = {
@@ -83,6 +85,10 @@ class DeskApp:
             exception_handlers={404: _not_found, 405: _not_found},
         )
 
+    def close(self) -> None:
+        """Closes the gradebook."""
+        self._book.close()
+
     # Access
 
     async def _enter(self, request: Request) -> Response:
@@ -121,8 +127,16 @@ class DeskApp:
             with self._writing if changes else nullcontext():
                 return page(call)
         except GraderError as error:
-            text = self._renderer.page("error", call.session, error=error)
-            return HTMLResponse(text, 400, headers=_HEADERS)
+            return self._error(call, error, 400)
+        except Exception as error:
+            log.exception("%s %s", call.request.method, call.request.url.path)
+            what = f"an internal error ({type(error).__name__}); nothing was changed"
+            fix = "go back and try again; the terminal of `grader desk` shows details"
+            return self._error(call, SetupError(what, fix=fix), 500)
+
+    def _error(self, call: _Call, error: GraderError, status: int) -> Response:
+        text = self._renderer.page("error", call.session, error=error)
+        return HTMLResponse(text, status, headers=_HEADERS)
 
     async def _static(self, request: Request) -> Response:
         found = self._renderer.static(request.path_params["name"])
@@ -159,7 +173,7 @@ class DeskApp:
         names = self._desk.names(call.book, call.session.person)
         index = call.request.query_params.get("group", "")
         page = self._desk.part(
-            call.book, _part_of(call), names, int(index) if index.isdecimal() else None
+            call.book, _part_of(call), names, int(index[:9]) if index.isdecimal() else None
         )
         done = call.request.query_params.get("done", "")
         conflicts = call.request.query_params.get("conflicts", "")
@@ -179,14 +193,14 @@ class DeskApp:
     def _grade(self, call: _Call) -> Response:
         names = self._desk.names(call.book, call.session.person)
         part = PartId(call.form.text("problem"), call.form.text("part"))
-        seen = dict(pair.rsplit(":", 1) for pair in call.form.every("answer"))
+        seen = call.form.seen()
         answers = [
             AnswerToDecide(
                 student=one.student,
                 name=one.name,
                 max_points=one.max_points,
                 engine_points=one.points,
-                seen=int(seen[names.address(one.student)]),
+                seen=seen[names.address(one.student)],
             )
             for one in call.book.decisions.answers(part)
             if one.student in names.students and names.address(one.student) in seen
@@ -203,7 +217,10 @@ class DeskApp:
         names = self._desk.names(call.book, call.session.person)
         id_ = names.find(call.form.text("student"))
         part = PartId(call.form.text("problem"), call.form.text("part"))
-        [answer] = [one for one in call.book.decisions.answers(part) if one.student == id_]
+        answers = call.book.decisions.answers(part)
+        answer = next((one for one in answers if one.student == id_), None)
+        if answer is None:
+            raise SetupError(f"this student has no answer to '{part}'", fix="reload the page")
         choice = choice_of(call.form, answer.max_points)
         if choice.points is None or not choice.comment:
             raise SetupError(
@@ -214,7 +231,7 @@ class DeskApp:
             name=answer.name,
             max_points=answer.max_points,
             engine_points=answer.points,
-            seen=int(call.form.text("seen") or 0),
+            seen=call.form.number("seen"),
         )
         done = call.book.decisions.decide([to_decide], choice, by=call.session.person.id)
         if done.conflicts:
@@ -242,8 +259,7 @@ class DeskApp:
         return _to(f"{address}?group={group}" if group.isdecimal() else address)
 
     def _undo(self, call: _Call) -> Response:
-        batch = call.form.text("batch")
-        call.book.decisions.undo(int(batch) if batch.isdecimal() else 0, by=call.session.person.id)
+        call.book.decisions.undo(call.form.number("batch"), by=call.session.person.id)
         back = call.form.text("back")
         return _to(back if back.startswith("/") and not back.startswith("//") else "/")
 

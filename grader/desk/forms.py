@@ -12,6 +12,7 @@ from grader.words import points as worth
 
 _LONGEST = 10_000
 """Maximum characters of a text."""
+_MOST_DIGITS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +29,25 @@ class Form:
         """Returns all values of the field."""
         return self.fields.get(name, [])
 
+    def number(self, name: str) -> int:
+        """Returns the field's whole number; 0 if there is none."""
+        return _whole(self.text(name))
+
+    def seen(self) -> dict[str, int]:
+        """Returns the answers that the form is about: for each student, as in addresses, the number
+        of the newest decision that the page showed."""
+        pairs = (value.rpartition(":") for value in self.every("answer"))
+        return {student: _whole(number) for student, _, number in pairs}
+
+
+def _whole(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) < _MOST_DIGITS else 0
+
 
 def choice_of(form: Form, max_points: float) -> Choice:
     """Returns the choice that *form* makes. Raises SetupError if its points can't be given."""
     points = _points(form.text("points"), "points", 0.0, max_points)
-    items = tuple(int(one) for one in form.every("item") if one.isdecimal())
+    items = tuple(sorted({_whole(one) for one in form.every("item")} - {0}))
     comment, second = form.text("comment"), bool(form.text("second_opinion"))
     if points is None and not items:
         raise SetupError(
@@ -43,12 +58,12 @@ def choice_of(form: Form, max_points: float) -> Choice:
 
 def item_of(form: Form, part: PartId, max_points: float) -> RubricItem:
     """Returns the rubric item that *form* describes, with number 0 for a new one."""
-    number, text = form.text("number"), form.text("text")
+    text = form.text("text")
     points = _points(form.text("points"), "points", -max_points, max_points)
     if not text or points is None:
         raise SetupError("an item needs a text and points", fix="go back and fill in both")
     return RubricItem(
-        number=int(number) if number.isdecimal() else 0,
+        number=form.number("number"),
         part=part,
         text=text,
         points=points,

@@ -120,6 +120,10 @@ class StudentPage:
     missing_notebook: str = ""
     """Why the notebook can't be shown."""
 
+    def decision(self, name: str) -> Decision | None:
+        """Returns the decision about an answer that counts; None if there is none."""
+        return next((one for one in self.decisions.get(name, ()) if not one.undone), None)
+
 
 @dataclass(slots=True)
 class Desk:

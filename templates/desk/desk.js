@@ -27,6 +27,18 @@ document.addEventListener("keydown", (event) => {
   else found.click();
 });
 
+const sum = document.getElementById("sum");
+function showSum() {
+  const chosen = [...document.querySelectorAll("#grade input[name=item]:checked")];
+  const total = chosen.reduce((all, item) => all + Number(item.dataset.points), 0);
+  const points = Math.min(Math.max(total, 0), Number(sum.dataset.most));
+  sum.textContent = chosen.length ? `Sum: ${Math.round(100 * points) / 100}` : "";
+}
+if (sum) {
+  document.getElementById("grade").addEventListener("change", showSum);
+  showSum();
+}
+
 const find = document.getElementById("find");
 find?.addEventListener("input", () => {
   const wanted = find.value.trim().toLowerCase();
