@@ -33,6 +33,7 @@ _COMMANDS = {
     "enter": "Score answers that were given on paper.",
     "score": "Score stored answers again, without executing anything.",
     "mark": "Grade manually: list answers that need manual grading, and enter points.",
+    "desk": "Grade in a browser: answers that wait, rubrics, changed marks.",
     "course": "Check the course file, grant exceptions, and list late submissions.",
     "audit": "Print the audit log: who changed what, when and why.",
     "report": "Write the class report and the feedback pages.",
@@ -54,7 +55,7 @@ _MODULES = {
 _GROUPS = {
     "Bank": ("list", "show", "verify", "catalogue", "coverage", "new", "schema"),
     "Exam": ("render", "key", "solve", "check"),
-    "Grading": ("grade", "enter", "score", "mark", "course", "audit", "report"),
+    "Grading": ("grade", "enter", "score", "mark", "desk", "course", "audit", "report"),
     "Exchange": ("export", "classroom"),
     "Machine": ("doctor", "calibrate", "demo"),
 }

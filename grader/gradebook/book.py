@@ -15,6 +15,7 @@ from sqlalchemy import Connection, Engine, insert, select, update
 from grader.errors import GraderError, SetupError
 from grader.gradebook import executions, overrides, rows, schema, submissions, times
 from grader.gradebook import students as students_table
+from grader.gradebook.decisions import Decisions
 from grader.gradebook.derived import Derived
 from grader.gradebook.evidence_files import EvidenceFiles
 from grader.gradebook.faults import GONE
@@ -26,8 +27,7 @@ from grader.model.course import HandedIn
 from grader.model.result import EvidenceSummary
 
 FILE = "gradebook.sqlite"
-_LONGEST_VALUE = 500
-"""Characters of a setting that the audit log repeats."""
+_LONGEST_VALUE = 500  # characters of a setting that the audit log repeats
 
 
 class Gradebook:
@@ -44,6 +44,7 @@ class Gradebook:
         self._writer = engine.execution_options(writes=True)
         self._clock = clock
         self._opened = file_identity(folder / FILE)
+        self.decisions = Decisions(engine, self._write_transaction, self._log_action)
 
     @classmethod
     def open(
@@ -300,11 +301,8 @@ class Gradebook:
         """Returns the newest grade of every file that was ever graded, by student."""
         every = schema.grades.c.number.is_not(None)
         with self._engine.begin() as connection:
-            found = {
-                (grade.student, grade.submission_sha256): grade
-                for _, _, grade in rows.read_grades(connection, every)
-            }
-        return tuple(found.values())
+            read = (grade for _, _, grade in rows.read_grades(connection, every))
+            return tuple({(one.student, one.submission_sha256): one for one in read}.values())
 
     def settled_marks(self, student: str, submission_sha256: str) -> frozenset[str]:
         """Returns the names of the marks that the student's current grade for this file settles.

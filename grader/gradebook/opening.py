@@ -71,7 +71,7 @@ def _add_tables(engine: Engine) -> None:
                 table.create(connection, checkfirst=True)
 
 
-_LATER_TABLES = (schema.derived, schema.times)
+_LATER_TABLES = (schema.derived, schema.times, schema.rubric_items, schema.decisions)
 
 
 def _use_write_ahead_log(engine: Engine) -> None:

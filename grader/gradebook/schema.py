@@ -179,6 +179,35 @@ overrides = Table(
     Column("at", Text, nullable=False),
 )
 
+rubric_items = Table(
+    "rubric_items",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("problem", Text, nullable=False),
+    Column("part", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("points", Float, nullable=False),
+    Column("feedback", Text, nullable=False),
+    Column("retired", Boolean, nullable=False),
+)
+
+# People's decisions; rows are only added, and marked as undone.
+decisions = Table(
+    "decisions",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("batch", Integer, nullable=False),
+    Column("student", Text, ForeignKey("students.id"), nullable=False),
+    Column("name", Text, nullable=False),
+    Column("choice", Text, nullable=False),  # JSON
+    Column("points", Float, nullable=False),
+    Column("engine_points", Float),
+    Column("by", Text, nullable=False),
+    Column("at", Text, nullable=False),
+    Column("undone", Boolean, nullable=False),
+)
+Index("decisions_of_an_answer", decisions.c.student, decisions.c.name)
+
 audit = Table(
     "audit",
     metadata,

@@ -1,0 +1,306 @@
+"""The routes of the desk: an ASGI application over one results folder."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+from threading import Lock
+from typing import Any
+from urllib.parse import parse_qs, quote
+
+from anyio.to_thread import run_sync
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from grader.bank.folders import Bank
+from grader.desk.access import COOKIE, Access, Session
+from grader.desk.forms import Form, choice_of, item_of
+from grader.desk.pages import Desk
+from grader.desk.rendering import Renderer
+from grader.errors import GraderError, SetupError
+from grader.gradebook import Gradebook
+from grader.grading.results import write_results
+from grader.model.course import Role
+from grader.model.desk import AnswerToDecide, PartId
+
+log = logging.getLogger("grader.desk")
+MAX_BODY = 200_000
+"""Maximum bytes of a form."""
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; "
+    "img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+_Page = Callable[["_Call"], Response]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Call:
+    """One request of somebody who is signed in."""
+
+    request: Request
+    session: Session
+    book: Gradebook
+    form: Form = field(default_factory=Form)
+
+
+class DeskApp:
+    """The application; `asgi` is what a server runs."""
+
+    def __init__(self, desk: Desk, access: Access, bank: Bank, hosts: tuple[str, ...]):
+        self._desk = desk
+        self._access = access
+        self._bank = bank
+        self._renderer = Renderer(bank.templates)
+        self._book = Gradebook.open(desk.out)
+        self._writing = Lock()
+        get, post = partial(Route, methods=["GET"]), partial(Route, methods=["POST"])
+        self.asgi = Starlette(
+            routes=[
+                get("/enter", self._enter),
+                get("/static/{name}", self._static),
+                get("/", self._shown(self._queue)),
+                get("/students", self._shown(self._students)),
+                get("/student/{id}", self._shown(self._student)),
+                get("/part/{problem}/{part}", self._shown(self._part)),
+                get("/audit", self._shown(self._audit, Role.INSTRUCTOR)),
+                post("/grade", self._shown(self._grade, Role.GRADER)),
+                post("/override", self._shown(self._override, Role.GRADER)),
+                post("/item", self._shown(self._item, Role.GRADER)),
+                post("/undo", self._shown(self._undo, Role.GRADER)),
+                post("/write", self._shown(self._write, Role.GRADER)),
+            ],
+            middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))],
+            exception_handlers={404: _not_found, 405: _not_found},
+        )
+
+    def close(self) -> None:
+        """Closes the gradebook."""
+        self._book.close()
+
+    # Access
+
+    async def _enter(self, request: Request) -> Response:
+        id_ = self._access.enter(request.query_params.get("token", ""))
+        if id_ is None:
+            return _plain("This link is not valid. Use the one that `grader desk` printed.", 403)
+        response = RedirectResponse("/", status_code=303, headers=_HEADERS)
+        response.set_cookie(COOKIE, id_, httponly=True, samesite="strict", path="/")
+        return response
+
+    def _shown(
+        self, page: _Page, role: Role = Role.OBSERVER
+    ) -> Callable[[Request], Awaitable[Response]]:
+        async def answer(request: Request) -> Response:
+            session = self._access.session(request.cookies.get(COOKIE))
+            if session is None:
+                return _plain("Open the link that `grader desk` printed.", 403)
+            if not session.person.may(role):
+                return _plain(f"This needs the role of {role.value}.", 403)
+            form = Form()
+            if request.method == "POST":
+                body = await _limited_body(request)
+                if body is None:
+                    return _plain("This form is too large.", 413)
+                form = Form(parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True))
+                if not session.accepts(form.text("form_token")):
+                    return _plain("This form has expired. Go back, reload, and send it again.", 403)
+            call = _Call(request=request, session=session, book=self._book, form=form)
+            return await run_sync(self._answer, page, call)
+
+        return answer
+
+    def _answer(self, page: _Page, call: _Call) -> Response:
+        changes = call.request.method == "POST"
+        try:
+            with self._writing if changes else nullcontext():
+                return page(call)
+        except GraderError as error:
+            return self._error(call, error, 400)
+        except Exception as error:
+            log.exception("%s %s", call.request.method, call.request.url.path)
+            what = f"an internal error ({type(error).__name__}); nothing was changed"
+            fix = "go back and try again; the terminal of `grader desk` shows details"
+            return self._error(call, SetupError(what, fix=fix), 500)
+
+    def _error(self, call: _Call, error: GraderError, status: int) -> Response:
+        text = self._renderer.page("error", call.session, error=error)
+        return HTMLResponse(text, status, headers=_HEADERS)
+
+    async def _static(self, request: Request) -> Response:
+        found = self._renderer.static(request.path_params["name"])
+        if found is None:
+            return _plain("Not found.", 404)
+        text, kind = found
+        return Response(text, media_type=kind, headers=_HEADERS)
+
+    def _page(self, call: _Call, name: str, **names: Any) -> Response:
+        text = self._renderer.page(name, call.session, **names)
+        return HTMLResponse(text, headers=_HEADERS)
+
+    # Pages
+
+    def _queue(self, call: _Call) -> Response:
+        page = self._desk.queue(call.book, call.session.person)
+        names = self._desk.names(call.book, call.session.person)
+        return self._page(call, "queue", page=page, names=names)
+
+    def _students(self, call: _Call) -> Response:
+        names = self._desk.names(call.book, call.session.person)
+        rows = sorted(
+            self._desk.rows(call.book, names), key=lambda row: names.shown(row.student.id)
+        )
+        return self._page(call, "students", rows=rows, names=names)
+
+    def _student(self, call: _Call) -> Response:
+        names = self._desk.names(call.book, call.session.person)
+        id_ = names.find(call.request.path_params["id"])
+        page = self._desk.student(call.book, id_, names)
+        return self._page(call, "student", page=page, names=names)
+
+    def _part(self, call: _Call) -> Response:
+        names = self._desk.names(call.book, call.session.person)
+        index = call.request.query_params.get("group", "")
+        page = self._desk.part(
+            call.book, _part_of(call), names, int(index[:9]) if index.isdecimal() else None
+        )
+        done = call.request.query_params.get("done", "")
+        conflicts = call.request.query_params.get("conflicts", "")
+        return self._page(call, "part", page=page, names=names, done=done, conflicts=conflicts)
+
+    def _audit(self, call: _Call) -> Response:
+        wanted = call.request.query_params.get("q", "").casefold()
+        lines = [
+            line
+            for line in reversed(call.book.audit())
+            if wanted in f"{line.what} {line.who} {line.why} {line.detail}".casefold()
+        ]
+        return self._page(call, "audit", lines=lines[:500], count=len(lines), wanted=wanted)
+
+    # Changes
+
+    def _grade(self, call: _Call) -> Response:
+        names = self._desk.names(call.book, call.session.person)
+        part = PartId(call.form.text("problem"), call.form.text("part"))
+        seen = call.form.seen()
+        answers = [
+            AnswerToDecide(
+                student=one.student,
+                name=one.name,
+                max_points=one.max_points,
+                engine_points=one.points,
+                seen=seen[names.address(one.student)],
+            )
+            for one in call.book.decisions.answers(part)
+            if one.student in names.students and names.address(one.student) in seen
+        ]
+        choice = choice_of(call.form, max((a.max_points for a in answers), default=0.0))
+        done = call.book.decisions.decide(answers, choice, by=call.session.person.id)
+        address = f"/part/{quote(part.problem, safe='')}/{quote(part.part, safe='')}"
+        if done.conflicts:
+            people = ", ".join(sorted({one.by for one in done.conflicts}))
+            return _to(f"{address}?conflicts={quote(people)}")
+        return _to(f"{address}?done={done.batch}")
+
+    def _override(self, call: _Call) -> Response:
+        names = self._desk.names(call.book, call.session.person)
+        id_ = names.find(call.form.text("student"))
+        part = PartId(call.form.text("problem"), call.form.text("part"))
+        answers = call.book.decisions.answers(part)
+        answer = next((one for one in answers if one.student == id_), None)
+        if answer is None:
+            raise SetupError(f"this student has no answer to '{part}'", fix="reload the page")
+        choice = choice_of(call.form, answer.max_points)
+        if choice.points is None or not choice.comment:
+            raise SetupError(
+                "a changed mark needs points and a reason", fix="go back and fill in both"
+            )
+        to_decide = AnswerToDecide(
+            student=id_,
+            name=answer.name,
+            max_points=answer.max_points,
+            engine_points=answer.points,
+            seen=call.form.number("seen"),
+        )
+        done = call.book.decisions.decide([to_decide], choice, by=call.session.person.id)
+        if done.conflicts:
+            other = done.conflicts[0]
+            raise SetupError(
+                f"{other.by} changed this mark to {other.points:g} points meanwhile",
+                fix="go back, reload, and decide again",
+            )
+        return _to(f"/student/{quote(names.address(id_))}#{answer.name}")
+
+    def _item(self, call: _Call) -> Response:
+        part = PartId(call.form.text("problem"), call.form.text("part"))
+        every = call.book.decisions.answers(part)
+        if not every:
+            raise SetupError(f"nobody was asked '{part}'", fix="go back to the queue")
+        item = item_of(call.form, part, every[0].max_points)
+        by = call.session.person.id
+        if item.number:
+            worth = {(one.student, one.name): one.max_points for one in every}
+            call.book.decisions.change_item(item, worth, by=by)
+        else:
+            call.book.decisions.add_item(part, item.text, item.points, item.feedback, by=by)
+        group = call.form.text("group")
+        address = f"/part/{quote(part.problem, safe='')}/{quote(part.part, safe='')}"
+        return _to(f"{address}?group={group}" if group.isdecimal() else address)
+
+    def _undo(self, call: _Call) -> Response:
+        call.book.decisions.undo(call.form.number("batch"), by=call.session.person.id)
+        back = call.form.text("back")
+        return _to(back if back.startswith("/") and not back.startswith("//") else "/")
+
+    def _write(self, call: _Call) -> Response:
+        written = write_results(self._desk.out, self._bank)
+        return self._page(call, "written", summary=written.summary)
+
+
+def _part_of(call: _Call) -> PartId:
+    return PartId(call.request.path_params["problem"], call.request.path_params["part"])
+
+
+async def _limited_body(request: Request) -> bytes | None:
+    """Returns the request's body; None if it is too large."""
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MAX_BODY:
+            return None
+    return body
+
+
+def _to(address: str) -> Response:
+    return RedirectResponse(address, status_code=303, headers=_HEADERS)
+
+
+def _plain(text: str, status: int) -> Response:
+    return PlainTextResponse(f"{text}\n", status, headers=_HEADERS)
+
+
+async def _not_found(_request: Request, _error: Exception) -> Response:
+    return _plain("There is no such page.", 404)
+
+
+def serve(app: DeskApp, host: str, port: int) -> None:
+    """Serves *app* until Ctrl-C."""
+    import uvicorn
+
+    uvicorn.run(
+        app.asgi, host=host, port=port, log_level="warning", access_log=False, server_header=False
+    )
+
+
+__all__ = ["DeskApp", "serve"]

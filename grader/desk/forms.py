@@ -1,0 +1,90 @@
+"""Reads the forms of the desk."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from grader.errors import SetupError
+from grader.model.desk import Choice, PartId, RubricItem
+from grader.words import points as worth
+
+_LONGEST = 10_000
+"""Maximum characters of a text."""
+_MOST_DIGITS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The fields of a form that was sent."""
+
+    fields: Mapping[str, list[str]] = field(default_factory=dict)
+
+    def text(self, name: str) -> str:
+        """Returns the field's text without spaces around it; empty if there is none."""
+        return self.fields.get(name, [""])[0].strip()[:_LONGEST].replace("\r\n", "\n")
+
+    def every(self, name: str) -> list[str]:
+        """Returns all values of the field."""
+        return self.fields.get(name, [])
+
+    def number(self, name: str) -> int:
+        """Returns the field's whole number; 0 if there is none."""
+        return _whole(self.text(name))
+
+    def seen(self) -> dict[str, int]:
+        """Returns the answers that the form is about: for each student, as in addresses, the number
+        of the newest decision that the page showed."""
+        pairs = (value.rpartition(":") for value in self.every("answer"))
+        return {student: _whole(number) for student, _, number in pairs}
+
+
+def _whole(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) < _MOST_DIGITS else 0
+
+
+def choice_of(form: Form, max_points: float) -> Choice:
+    """Returns the choice that *form* makes. Raises SetupError if its points can't be given."""
+    points = _points(form.text("points"), "points", 0.0, max_points)
+    items = tuple(sorted({_whole(one) for one in form.every("item")} - {0}))
+    comment, second = form.text("comment"), bool(form.text("second_opinion"))
+    if points is None and not items:
+        raise SetupError(
+            "nothing was chosen", fix="go back, and choose an item of the rubric or write points"
+        )
+    return Choice(items=items, points=points, comment=comment, second_opinion=second)
+
+
+def item_of(form: Form, part: PartId, max_points: float) -> RubricItem:
+    """Returns the rubric item that *form* describes, with number 0 for a new one."""
+    text = form.text("text")
+    points = _points(form.text("points"), "points", -max_points, max_points)
+    if not text or points is None:
+        raise SetupError("an item needs a text and points", fix="go back and fill in both")
+    return RubricItem(
+        number=form.number("number"),
+        part=part,
+        text=text,
+        points=points,
+        feedback=form.text("feedback"),
+        retired=bool(form.text("retired")),
+    )
+
+
+def _points(text: str, name: str, least: float, most: float) -> float | None:
+    """Returns the number in a field; None if it is empty."""
+    if not text:
+        return None
+    try:
+        points = float(text.replace(",", "."))
+    except ValueError:
+        points = math.nan
+    if not least <= points <= most and worth(points if math.isfinite(points) else 0) != worth(most):
+        raise SetupError(
+            f"'{text}' can't be the {name} here",
+            fix=f"go back, and write a number from {worth(least)} to {worth(most)}",
+        )
+    if not math.isfinite(points):
+        raise SetupError(f"'{text}' is not a number", fix="go back and write a number")
+    return min(points, most)

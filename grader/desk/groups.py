@@ -1,0 +1,94 @@
+"""Groups of equal answers, so that people decide once for all of them."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from grader.model.desk import Decision, PartAnswer
+
+_SPACE = re.compile(r"\s+")
+_ENDS = " .,;:!?\"'`()[]"
+_MOST_COMPARED = 400
+"""Most groups that are put in order of similarity; more are sorted by text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerGroup:
+    """Answers that are equal after normalization, and decided alike so far."""
+
+    text: str
+    """The answer as one of the students wrote it."""
+    answers: tuple[PartAnswer, ...]
+    decisions: tuple[Decision | None, ...]
+    """The decision about each answer, in the same order."""
+
+    @property
+    def decided(self) -> bool:
+        """Whether every answer has points."""
+        pairs = zip(self.answers, self.decisions, strict=True)
+        return all(d is not None or a.points is not None for a, d in pairs)
+
+
+def normalized(text: str) -> str:
+    """Returns *text* without differences that don't change what it says.
+
+    >>> normalized("The  GIL,\\nof course.") == normalized("the GIL, of course")
+    True
+    """
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return _SPACE.sub(" ", folded).strip(_ENDS)
+
+
+def group_answers(
+    answers: Iterable[PartAnswer], decisions: dict[tuple[str, str], Decision]
+) -> tuple[AnswerGroup, ...]:
+    """Returns *answers* in groups; near groups are neighbors, and larger groups come first.
+
+    Answers of a group have equal texts, marks of the grader and decisions, so that one decision
+    fits all of them.
+    """
+    found: dict[tuple[object, ...], list[PartAnswer]] = {}
+    for answer in answers:
+        decision = decisions.get((answer.student, answer.name))
+        state = (decision.choice, decision.points) if decision else None
+        mark = (answer.points, answer.max_points, answer.verdict, answer.mistake)
+        key = normalized(answer.answer), mark, state
+        found.setdefault(key, []).append(answer)
+    groups = [
+        AnswerGroup(
+            text=mine[0].answer,
+            answers=tuple(mine),
+            decisions=tuple(decisions.get((one.student, one.name)) for one in mine),
+        )
+        for mine in found.values()
+    ]
+    return tuple(in_order_of_similarity(groups))
+
+
+def in_order_of_similarity(groups: Sequence[AnswerGroup]) -> list[AnswerGroup]:
+    """Returns *groups* so that each is followed by the one whose words are most like its own.
+
+    Starts with the largest group. The similarity is the Jaccard index of the sets of words.
+    """
+    left = sorted(groups, key=lambda one: (-len(one.answers), normalized(one.text)))
+    if len(left) > _MOST_COMPARED:
+        return sorted(left, key=lambda one: normalized(one.text))
+    words = {id(one): frozenset(normalized(one.text).split()) for one in left}
+    order: list[AnswerGroup] = []
+    while left:
+        if order:
+            last = words[id(order[-1])]
+            nearest = max(left, key=lambda one: _jaccard(last, words[id(one)]))
+            left.remove(nearest)
+        else:
+            nearest = left.pop(0)
+        order.append(nearest)
+    return order
+
+
+def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+    both = len(one | other)
+    return len(one & other) / both if both else 1.0

@@ -1,0 +1,243 @@
+"""What each page of the desk shows, read from the gradebook."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from grader.collect import load_submission
+from grader.desk.access import Person
+from grader.desk.groups import AnswerGroup, group_answers
+from grader.errors import GraderError, SetupError
+from grader.gradebook import Gradebook
+from grader.grading.manual import AnswerToRead, answers_to_read
+from grader.grading.sources import ResultSource, rows_of, source_of
+from grader.model import Student
+from grader.model.desk import Decision, PartAnswer, PartCount, PartId, RubricItem
+from grader.model.result import Row
+from grader.notebook import Cell
+from grader.notebook import read as read_notebook
+
+_PSEUDONYMS = "pseudonyms"
+"""The gradebook's key for the secret that pseudonyms are made with."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Names:
+    """How students are called for one reader."""
+
+    students: Mapping[str, Student]
+    secret: str = ""
+    """If not empty, students are called by pseudonyms made with it."""
+
+    def shown(self, id_: str) -> str:
+        """Returns the student's name and id, or the pseudonym."""
+        if self.secret:
+            return pseudonym(self.secret, id_)
+        name = self.students[id_].name if id_ in self.students else ""
+        return f"{name} ({id_})" if name else id_
+
+    def find(self, shown: str) -> str:
+        """Returns the id of the student with this id or pseudonym. Raises SetupError."""
+        if self.secret:
+            for id_ in self.students:
+                if pseudonym(self.secret, id_) == shown:
+                    return id_
+        elif shown in self.students:
+            return shown
+        raise SetupError(f"there is no student '{shown}' here", fix="go back to the list")
+
+    def address(self, id_: str) -> str:
+        """Returns what stands for the student in addresses."""
+        return pseudonym(self.secret, id_) if self.secret else id_
+
+
+def pseudonym(secret: str, id_: str) -> str:
+    """Returns the student's pseudonym, which is the same as long as the secret is.
+
+    >>> pseudonym("s", "ada")
+    'student-1e0a5d4f'
+    """
+    digest = hmac.new(secret.encode(), id_.encode(), hashlib.sha256).hexdigest()
+    return f"student-{digest[:8]}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuePage:
+    """All parts, with what waits for a person first."""
+
+    title: str
+    waiting: tuple[PartCount, ...]
+    others: tuple[PartCount, ...]
+    opinions: tuple[Decision, ...]
+    """Decisions that somebody wants looked at again."""
+    students: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartPage:
+    """The answers of the class to one part, in groups."""
+
+    part: PartId
+    kind: str
+    max_points: float
+    ask: str
+    rubric: str
+    items: tuple[RubricItem, ...]
+    groups: tuple[AnswerGroup, ...]
+    index: int
+    """The group to grade now."""
+
+    @property
+    def current(self) -> AnswerGroup | None:
+        """The group to grade now; None if there are no answers."""
+        return self.groups[self.index] if self.groups else None
+
+    @property
+    def left(self) -> int:
+        """How many answers have no points yet."""
+        return sum(len(one.answers) for one in self.groups if not one.decided)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudentPage:
+    """One student's marks, decisions, attempts, and notebook."""
+
+    row: Row
+    shown: str
+    parts: Mapping[str, PartId]
+    """By the answer's variable."""
+    decisions: Mapping[str, tuple[Decision, ...]]
+    """All decisions about each answer, newest first."""
+    engine_points: Mapping[str, float | None]
+    """The grader's own points, by the answer's variable."""
+    attempts: int
+    cells: tuple[Cell, ...] = ()
+    missing_notebook: str = ""
+    """Why the notebook can't be shown."""
+
+    def decision(self, name: str) -> Decision | None:
+        """Returns the decision about an answer that counts; None if there is none."""
+        return next((one for one in self.decisions.get(name, ()) if not one.undone), None)
+
+
+@dataclass(slots=True)
+class Desk:
+    """The pages of one results folder."""
+
+    out: Path
+    anonymous: bool = False
+    _secret: str = field(default="", repr=False)
+
+    def names(self, book: Gradebook, person: Person) -> Names:
+        """Returns how *person* sees the students' names; only students of the person's sections."""
+        students = source_of(book).students
+        if person.sections:
+            students = {i: s for i, s in students.items() if s.section in person.sections}
+        return Names(students=students, secret=self._secret_of(book) if self.anonymous else "")
+
+    def _secret_of(self, book: Gradebook) -> str:
+        if not self._secret:
+            known = book.setting(_PSEUDONYMS)
+            if not isinstance(known, str):
+                known = secrets.token_hex(16)
+                book.set_setting(_PSEUDONYMS, known)
+            self._secret = known
+        return self._secret
+
+    def queue(self, book: Gradebook, person: Person) -> QueuePage:
+        """Returns the page of all parts."""
+        graded = source_of(book)
+        counts = book.decisions.counts()
+        opinions = [d for d in book.decisions.current().values() if d.choice.second_opinion]
+        return QueuePage(
+            title=graded.title,
+            waiting=tuple(one for one in counts if one.waiting),
+            others=tuple(one for one in counts if not one.waiting),
+            opinions=tuple(opinions),
+            students=len(self.names(book, person).students),
+        )
+
+    def part(
+        self, book: Gradebook, part: PartId, names: Names, index: int | None = None
+    ) -> PartPage:
+        """Returns the page of *part*, at the group *index*, or at the first that waits.
+
+        Raises SetupError if no student was asked this part.
+        """
+        every = [one for one in book.decisions.answers(part) if one.student in names.students]
+        if not every:
+            raise SetupError(f"nobody has an answer to '{part}' here", fix="go back to the queue")
+        decisions = book.decisions.current({one.name for one in every})
+        groups = group_answers(every, decisions)
+        if index is None:
+            waiting = (at for at, one in enumerate(groups) if not one.decided)
+            index = next(waiting, 0)
+        index = min(max(index, 0), len(groups) - 1)
+        first = groups[index].answers[0]
+        question = self._question(first)
+        return PartPage(
+            part=part,
+            kind=first.kind,
+            max_points=first.max_points,
+            ask=question.ask if question else "",
+            rubric=question.rubric if question else "",
+            items=book.decisions.items(part),
+            groups=groups,
+            index=index,
+        )
+
+    def _question(self, answer: PartAnswer) -> AnswerToRead | None:
+        found = answers_to_read(self.out, answer.student, answer.name)
+        return found[0] if found else None
+
+    def rows(self, book: Gradebook, names: Names) -> list[Row]:
+        """Returns a row for every student that the reader may see."""
+        graded = source_of(book)
+        return [row for row in rows_of(book, graded) if row.student.id in names.students]
+
+    def student(self, book: Gradebook, id_: str, names: Names) -> StudentPage:
+        """Returns the page of one student. Raises SetupError for an unknown student."""
+        graded = source_of(book)
+        row = _row_of(book, graded, id_)
+        history: dict[str, list[Decision]] = {}
+        for decision in book.decisions.history(id_):
+            history.setdefault(decision.name, []).append(decision)
+        own = book.grade(id_)
+        cells, missing = _cells_of(book, row)
+        if names.secret:  # the texts of a notebook name its student
+            cells = tuple(cell for cell in cells if cell.type == "code")
+        return StudentPage(
+            row=row,
+            shown=names.shown(id_),
+            parts={mark.name: PartId(mark.problem, mark.part) for mark in row.marks},
+            decisions={name: tuple(found) for name, found in history.items()},
+            engine_points={mark.name: mark.points for mark in own.marks} if own else {},
+            attempts=len(book.submissions(id_)),
+            cells=cells,
+            missing_notebook=missing,
+        )
+
+
+def _row_of(book: Gradebook, graded: ResultSource, id_: str) -> Row:
+    found = next((row for row in rows_of(book, graded) if row.student.id == id_), None)
+    if found is None:
+        raise SetupError(f"there is no student '{id_}' here", fix="go back to the list")
+    return found
+
+
+def _cells_of(book: Gradebook, row: Row) -> tuple[tuple[Cell, ...], str]:
+    """Returns the cells of the notebook that the marks are for, or why there are none."""
+    sha256 = row.grade.submission_sha256 if row.grade else None
+    mine = [one for one in book.submissions(row.student.id) if one.sha256 == sha256]
+    if not mine:
+        return (), "There is no notebook."
+    try:
+        notebook = read_notebook(load_submission(mine[-1]))
+    except GraderError as error:
+        return (), f"The notebook can't be shown: {error.what}."
+    return notebook.cells, ""

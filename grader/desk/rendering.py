@@ -1,0 +1,57 @@
+"""Renders the pages of the desk from templates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import quote
+
+from grader.desk.access import Session
+from grader.model import Verdict
+from grader.model.course import Role
+from grader.model.result import Standing
+from grader.report.pages import VERDICTS
+from grader.text.markdown import feedback_text
+from grader.text.templates import html_environment, render_template
+from grader.words import points
+
+_STATIC = {"style.css": "text/css", "desk.css": "text/css", "desk.js": "text/javascript"}
+
+
+class Renderer:
+    """The compiled templates of one bank."""
+
+    def __init__(self, folders: tuple[Path, ...]):
+        filters = {
+            "points": points,
+            "feedback_text": feedback_text,
+            "segment": lambda text: quote(str(text), safe=""),
+        }
+        self._environment = html_environment(folders, filters)
+        verdicts = {verdict.value: name for verdict, name in VERDICTS.items()}
+        self._environment.globals |= {
+            "Role": Role,
+            "Standing": Standing,
+            "VERDICTS": verdicts,
+            "Verdict": Verdict,
+        }
+        self._folders = folders
+
+    def page(self, name: str, session: Session, **names: object) -> str:
+        """Returns the page *name* for the person of *session*."""
+        template = f"desk/{name}.html.j2"
+        return render_template(
+            self._environment,
+            template,
+            person=session.person,
+            form_token=session.form_token,
+            **names,
+        )
+
+    def static(self, name: str) -> tuple[str, str] | None:
+        """Returns the text and media type of a style sheet or script; None if there is none."""
+        if name not in _STATIC:
+            return None
+        home = "report" if name == "style.css" else "desk"
+        found = (folder / home / name for folder in self._folders)
+        path = next((one for one in found if one.is_file()), None)
+        return None if path is None else (path.read_text(encoding="utf-8"), _STATIC[name])

@@ -1,0 +1,71 @@
+"""Reads the marks of one part over the whole class, and counts of what is open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlalchemy import Connection, and_, case, func, select
+
+from grader.gradebook import schema
+from grader.model.desk import PartAnswer, PartCount, PartId
+
+
+def count_parts(connection: Connection) -> Iterator[PartCount]:
+    """Yields how many answers to each part there are, are open, and were graded by a person."""
+    g, m, a, o = schema.grades.c, schema.marks.c, schema.asked.c, schema.overrides.c
+    by_hand = o.points.is_not(None)
+    waits = case((and_(m.points.is_(None), o.points.is_(None)), 1), else_=0)
+    query = (
+        select(
+            a.problem,
+            a.part,
+            func.min(a.name).label("name"),
+            func.min(a.kind).label("kind"),
+            func.count().label("answers"),
+            func.sum(waits).label("waiting"),
+            func.sum(case((by_hand, 1), else_=0)).label("decided"),
+        )
+        .select_from(schema.marks)
+        .join(schema.grades, and_(g.number == m.grade, g.current.is_(True)))
+        .join(schema.asked, a.number == m.asked)
+        .outerjoin(schema.overrides, and_(o.student == g.student, o.name == a.name))
+        .group_by(a.problem, a.part)
+        .order_by(func.min(m.position))
+    )
+    for row in connection.execute(query):
+        yield PartCount(
+            part=PartId(row.problem, row.part),
+            name=row.name,
+            kind=row.kind,
+            answers=row.answers,
+            waiting=row.waiting,
+            decided=row.decided,
+        )
+
+
+def read_part(connection: Connection, part: PartId) -> Iterator[PartAnswer]:
+    """Yields every answer to *part*, by student, with the grader's own mark."""
+    g, m, a = schema.grades.c, schema.marks.c, schema.asked.c
+    query = (
+        select(
+            g.student, a.name, a.kind, m.points, a.max_points, m.verdict, m.mistake, m.answer,
+            m.feedback,
+        )
+        .select_from(schema.marks)
+        .join(schema.grades, and_(g.number == m.grade, g.current.is_(True)))
+        .join(schema.asked, a.number == m.asked)
+        .where(a.problem == part.problem, a.part == part.part)
+        .order_by(g.student)
+    )  # fmt: skip
+    for row in connection.execute(query):
+        yield PartAnswer(
+            student=row.student,
+            name=row.name,
+            kind=row.kind,
+            points=row.points,
+            max_points=row.max_points,
+            verdict=row.verdict,
+            mistake=row.mistake,
+            answer=row.answer or "",
+            feedback=row.feedback,
+        )

@@ -1,0 +1,124 @@
+"""Decisions of people about answers, and the rubrics that they use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class PartId:
+    """A part of a problem, the same for all students whatever its number on their papers."""
+
+    problem: str
+    part: str
+
+    def __str__(self) -> str:
+        return f"{self.problem}/{self.part}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RubricItem:
+    """One item of a rubric: what an answer does, and the points that this adds or takes."""
+
+    number: int
+    part: PartId
+    text: str
+    """What the answer does, in a few words, for the staff."""
+    points: float
+    """The points that it adds; negative if it takes some."""
+    feedback: str = ""
+    """What the student reads; *text* if empty."""
+    retired: bool = False
+    """Whether it can't be chosen any more; decisions that have it keep it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What a person chose for one answer."""
+
+    items: tuple[int, ...] = ()
+    """The numbers of the rubric's items."""
+    points: float | None = None
+    """Points instead of the items' sum; None for the sum."""
+    comment: str = ""
+    """What the student reads besides the items' feedback."""
+    second_opinion: bool = False
+    """Whether somebody else should look at it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """A decision about one answer, as it was stored."""
+
+    number: int
+    batch: int
+    """Decisions that were made together, such as for a group of equal answers."""
+    student: str
+    name: str
+    """The answer's variable, such as `q4_why`."""
+    choice: Choice
+    points: float
+    """The points that the choice gave."""
+    engine_points: float | None
+    """The grader's own points at that time; None if open."""
+    by: str
+    at: str
+    undone: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerToDecide:
+    """One answer in a decision to store."""
+
+    student: str
+    name: str
+    max_points: float
+    engine_points: float | None
+    seen: int
+    """The number of the latest decision that the person saw; 0 for none."""
+
+
+def sum_points(choice: Choice, items: dict[int, RubricItem], max_points: float) -> float:
+    """Returns the points of *choice*: as stated, or the items' sum from 0 to *max_points*."""
+    if choice.points is not None:
+        return min(choice.points, max_points)
+    total = sum(items[number].points for number in choice.items if number in items)
+    return round(min(max(total, 0.0), max_points), 6)
+
+
+def reason_text(choice: Choice, items: dict[int, RubricItem]) -> str:
+    """Returns what the student reads: the feedback of the items, then the comment."""
+    chosen = [items[number] for number in choice.items if number in items]
+    said = [(item.feedback or item.text).strip() for item in chosen]
+    return "\n\n".join(text for text in (*said, choice.comment.strip()) if text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartCount:
+    """How far a part is graded, over the class."""
+
+    part: PartId
+    name: str
+    """The answer's variable of some student."""
+    kind: str
+    answers: int
+    waiting: int
+    """Answers without points from the grader or a person."""
+    decided: int
+    """Answers with points from a person."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartAnswer:
+    """One student's answer to a part, with the grader's own mark."""
+
+    student: str
+    name: str
+    kind: str
+    points: float | None
+    max_points: float
+    verdict: str
+    mistake: str | None
+    answer: str
+    """As read; empty if there is none."""
+    feedback: str

@@ -1,0 +1,47 @@
+// Keys for what the page offers. Without this script, everything works with the mouse and Tab.
+"use strict";
+
+const typing = (element) =>
+  element.matches("textarea, select, input:not([type=checkbox])") || element.isContentEditable;
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey) {
+    if (event.key === "Enter" && event.target.form) event.target.form.requestSubmit();
+    return;
+  }
+  if (typing(event.target)) {
+    if (event.key === "Escape") event.target.blur();
+    return;
+  }
+  const form = document.getElementById("grade");
+  if (event.key === "Enter" && form && !event.target.closest("a, button, summary")) {
+    event.preventDefault();
+    form.requestSubmit();
+    return;
+  }
+  const found = document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
+  if (!found) return;
+  event.preventDefault();
+  found.closest("details")?.setAttribute("open", "");
+  if (found.matches("input:not([type=checkbox]), textarea")) found.focus();
+  else found.click();
+});
+
+const sum = document.getElementById("sum");
+function showSum() {
+  const chosen = [...document.querySelectorAll("#grade input[name=item]:checked")];
+  const total = chosen.reduce((all, item) => all + Number(item.dataset.points), 0);
+  const points = Math.min(Math.max(total, 0), Number(sum.dataset.most));
+  sum.textContent = chosen.length ? `Sum: ${Math.round(100 * points) / 100}` : "";
+}
+if (sum) {
+  document.getElementById("grade").addEventListener("change", showSum);
+  showSum();
+}
+
+const find = document.getElementById("find");
+find?.addEventListener("input", () => {
+  const wanted = find.value.trim().toLowerCase();
+  for (const row of document.querySelectorAll("#list tbody tr"))
+    row.hidden = !row.textContent.toLowerCase().includes(wanted);
+});
