@@ -1026,4 +1026,4 @@ def test_only_what_a_notebook_imports_is_preloaded(source: str, modules: tuple[s
         Cell(type="code", source=source, id="c"),
         Cell(type="markdown", source="import torch", id="m"),
     ]
-    assert _modules_to_preload(cells, ()) == modules
+    assert _modules_to_preload(cells, (), ()) == modules
