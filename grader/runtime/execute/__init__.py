@@ -219,7 +219,7 @@ _PRELOADED: Mapping[str, tuple[frozenset[str], str]] = {
 
 
 def _modules_to_preload(
-    cells: Sequence[Cell], trials: Sequence[CallPlan], more: Sequence[str]
+    cells: Sequence[Cell], trials: Sequence[CallPlan], more: Sequence[str] = ()
 ) -> tuple[str, ...]:
     """Returns the modules that the code imports, and *more* if it imports any."""
     texts = [cell.source for cell in cells if cell.type == "code"]
