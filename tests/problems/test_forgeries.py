@@ -227,7 +227,17 @@ def forged(raw: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
                 yield {**raw, "v": [*raw["v"][:place], [key, one], *rest]}
 
 
-@pytest.mark.parametrize("name", [*decided_by_properties()])
+# Its properties are asked of the most forged results.
+MANY = "activation-memory-counted"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.thorough if name == MANY else ())
+        for name in decided_by_properties()
+    ],
+)
 def test_properties_refuse_what_is_impossible(name: str) -> None:
     variant = draw(BANK.problem(name), sample_seed(name, 0), BANK.facts)
     looked = False

@@ -85,6 +85,7 @@ def test_a_chain_that_is_not_fused_earns_for_being_right() -> None:
     assert "A ratio of 5 earns more" in judgement.note
 
 
+@pytest.mark.thorough
 def test_the_backward_pass_counts_when_it_is_asked_for() -> None:
     setup = LAUNCHES.replace("50),)", "50, requires_grad=True),)")
     forward = a_race_key(LAUNCHED, setup, by="launches")

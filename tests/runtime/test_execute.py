@@ -1027,3 +1027,5 @@ def test_only_what_a_notebook_imports_is_preloaded(source: str, modules: tuple[s
         Cell(type="markdown", source="import torch", id="m"),
     ]
     assert _modules_to_preload(cells, (), ()) == modules
+    # What others need is loaded as well, where anything is.
+    assert ("torch" in _modules_to_preload(cells, (), ("torch",))) is bool(modules)

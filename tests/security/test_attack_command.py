@@ -155,6 +155,7 @@ def test_what_gets_through_is_seen(rows: dict[str, AttackResult], name: str, see
     assert seen in rows[name].seen
 
 
+@pytest.mark.thorough
 def test_what_holds_is_said_to_hold(rows: dict[str, AttackResult]) -> None:
     held = {name for name, row in rows.items() if row.held}
     assert held == {
@@ -163,6 +164,7 @@ def test_what_holds_is_said_to_hold(rows: dict[str, AttackResult]) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_planted_files_are_removed_when_they_have_been_seen(rows: dict[str, AttackResult]) -> None:
     assert "was written" in rows["escape/file"].seen
     planted = rows["escape/file"].seen.split("/tmp/")[1].split()[0]
@@ -210,6 +212,7 @@ def test_the_command_prints_what_held_and_exits_1_when_something_did_not() -> No
     assert "not available: " in result.stdout
 
 
+@pytest.mark.thorough
 def test_as_data_it_is_a_list_of_attacks(report: Report) -> None:
     data: Any = report_data(report)
     assert data["holds"] is False
