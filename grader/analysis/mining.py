@@ -35,8 +35,8 @@ POWERS = (1.0, -1.0, 0.5, -0.5, 2.0, -2.0)
 CONSTANTS: Mapping[str, float] = {
     "1": 1.0, "2": 2.0, "3": 3.0, "4": 4.0, "6": 6.0, "8": 8.0, "12": 12.0, "16": 16.0, "32": 32.0,
     "100": 100.0, "60": 60.0, "3600": 3600.0, "1e3": 1e3, "1e6": 1e6, "1e9": 1e9, "1e12": 1e12,
-    "1.024": 1.024, "1.024**2": 1.024**2, "1.024**3": 1.024**3, "1024": 1024.0, "1024**2": 1024.0**2,
-    "1024**3": 1024.0**3, "1.5": 1.5,
+    "1.024": 1.024, "1.024**2": 1.024**2, "1.024**3": 1.024**3, "1024": 1024.0,
+    "1024**2": 1024.0**2, "1024**3": 1024.0**3, "1.5": 1.5,
 }  # fmt: skip
 
 
@@ -109,7 +109,7 @@ def mine(wrong: WrongAnswers, *, fewest: int = FEWEST) -> tuple[Idea, ...]:
         scored = [one for one in scored if one[0] is not candidate]
         if expected > MOST_CHANCE:
             continue
-        students = tuple(wrong.students[i] for i in np.flatnonzero(hits & left))
+        students = tuple(wrong.students[int(i)] for i in np.flatnonzero(hits & left))
         found.append(
             Idea(
                 expression=candidate.text,
@@ -140,9 +140,7 @@ def _scored(
     return list(found.values()), tried
 
 
-def _candidates(
-    wrong: WrongAnswers, answers: Numbers, tried: Counter[int]
-) -> Iterator[_Candidate]:
+def _candidates(wrong: WrongAnswers, answers: Numbers, tried: Counter[int]) -> Iterator[_Candidate]:
     """Yields candidates: a quantity, or a sum or difference of two, times factors; adds the number
     of those it tried, by cost."""
     bases = list(_bases(wrong))
