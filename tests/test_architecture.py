@@ -24,7 +24,7 @@ STAGES = [
     "notebook", "bank", "course", "draw", "gradebook", "release", "collect", "runtime", "report",
     "grading",
 ]  # fmt: skip
-WHOLE = ["check", "verify", "integrations", "desk", "security", "testing", "cli"]
+WHOLE = ["check", "verify", "integrations", "desk", "analysis", "security", "testing", "cli"]
 FLOORS = {"ground": GROUND, "language": LANGUAGE, "stages": STAGES, "whole": WHOLE}
 
 # What each room imports besides the ground. A room imports only rooms to the left of it above.
@@ -58,11 +58,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "security": {
         "bank", "draw", "gradebook", "kinds", "notebook", "release", "runtime",
     },
+    "analysis": {"gradebook", "grading", "kinds", "release"},
     "desk": {
         "bank", "collect", "gradebook", "grading", "notebook", "report", "text",
     },
     "testing": {"integrations", "kinds", "notebook", "runtime", "security", "text"},
-    "cli": {"kinds", "text", *STAGES, "check", "verify", "integrations", "desk", "security"}
+    "cli": {
+        "kinds", "text", *STAGES, "check", "verify", "integrations", "desk", "analysis", "security",
+    }
     - {"report"},
 }  # fmt: skip
 # Within the ground, all imports are listed.
@@ -101,6 +104,7 @@ HOMES = {
     "uvicorn": {"desk"},
     "matplotlib": {"figures"},
     "numpy": {
+        "analysis",
         "figures", "kinds/hidden", "kinds/student_tools", "runtime/execute",
         "runtime/machine", "security/leaks", "verify", "wire",
     },

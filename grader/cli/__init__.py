@@ -37,6 +37,7 @@ _COMMANDS = {
     "course": "Check the course file, grant exceptions, and list late submissions.",
     "audit": "Print the audit log: who changed what, when and why.",
     "report": "Write the class report and the feedback pages.",
+    "mine": "Find expressions that explain a class's wrong answers.",
     "export": "Write results or an exam for another system.",
     "classroom": "Set up and run a class on GitHub, Classroom 50 or Gradescope.",
     "doctor": "Show what this machine can run, and test the sandbox.",
@@ -55,7 +56,7 @@ _MODULES = {
 _GROUPS = {
     "Bank": ("list", "show", "verify", "catalogue", "coverage", "new", "schema"),
     "Exam": ("render", "key", "solve", "check"),
-    "Grading": ("grade", "enter", "score", "mark", "desk", "course", "audit", "report"),
+    "Grading": ("grade", "enter", "score", "mark", "desk", "course", "audit", "report", "mine"),
     "Exchange": ("export", "classroom"),
     "Machine": ("doctor", "calibrate", "demo"),
 }

@@ -1,0 +1,90 @@
+"""`grader mine`: wrong ideas of a class as expressions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from grader.cli.options import examples, json_option, print_json, table
+from grader.words import counted
+
+if TYPE_CHECKING:
+    from grader.analysis.wrong_answers import MinedPart
+
+
+@click.command("mine", epilog=examples("grader mine results", "grader mine results --yaml"))
+@click.argument("results", type=click.Path(path_type=Path))
+@click.option(
+    "--fewest",
+    type=click.IntRange(min=2),
+    default=3,
+    show_default=True,
+    metavar="N",
+    help="Fewest students whom an idea must explain.",
+)
+@click.option(
+    "--yaml", "as_yaml", is_flag=True, help="Print mistakes to complete and add to the problems."
+)
+@json_option
+def command(results: Path, fewest: int, as_yaml: bool, as_json: bool) -> None:
+    """Find expressions that explain the wrong numbers of several students.
+
+    Every student has other numbers, so a wrong idea is one expression, such as the right answer
+    without the division by the number of GPUs. Wrong answers that a problem's mistakes explain
+    already are left out.
+    """
+    from grader.analysis.wrong_answers import mine_results
+
+    parts = mine_results(results, fewest=fewest)
+    if as_json:
+        print_json([_data(one) for one in parts])
+        return
+    if as_yaml:
+        click.echo("\n".join(_mistakes(parts)))
+        return
+    rows = [
+        (str(one.part), f"{len(idea.students)} of {one.wrong}", idea.expression)
+        for one in parts
+        for idea in one.ideas
+    ]
+    if rows:
+        click.echo(table(("part", "students", "idea"), rows))
+    wrong = sum(one.wrong for one in parts)
+    explained = sum(len(idea.students) for one in parts for idea in one.ideas)
+    click.echo(
+        f"{counted(len(rows), 'idea explains', 'ideas explain')} {explained} of "
+        f"{counted(wrong, 'wrong answer')}."
+    )
+
+
+def _data(one: MinedPart) -> dict[str, object]:
+    return {
+        "problem": one.part.problem,
+        "part": one.part.part,
+        "asked": one.asked,
+        "wrong": one.wrong,
+        "ideas": [
+            {
+                "value": idea.expression,
+                "students": list(idea.students),
+                "by_chance": idea.by_chance,
+                "false_ideas": idea.false_ideas,
+            }
+            for idea in one.ideas
+        ],
+    }
+
+
+def _mistakes(parts: tuple[MinedPart, ...]) -> list[str]:
+    lines = []
+    for one in parts:
+        for number, idea in enumerate(one.ideas, start=1):
+            lines += [
+                f"# {one.part}: explains {len(idea.students)} of {one.wrong} wrong answers",
+                f"      - id: idea-{number}",
+                f"        value: {idea.expression}",
+                "        feedback: TODO",
+            ]
+    return lines
