@@ -64,7 +64,7 @@ def command(
     except ModuleNotFoundError as error:
         raise SetupError(
             f"the desk needs the package '{error.name}'",
-            fix="run `pip install 'systems-grader[desk]'`",
+            fix="run `pip install starlette uvicorn`",
         ) from error
     from grader.desk.pages import Desk
 
