@@ -34,7 +34,7 @@ class TimeLine:
 def read_times(path: Path, zone: ZoneInfo) -> tuple[TimeLine, ...]:
     """Returns the lines of the CSV file at *path*; times without an offset are in *zone*.
 
-    Columns: student, received and, where known, file, source (forge, platform, receipt, staff or
+    Columns: student, received and, where known, file, source (forge, platform, staff, commit or
     file; platform if empty), by (the member of the staff who handed it in) and started. Raises
     SetupError, naming the line, if one can't be read.
     """

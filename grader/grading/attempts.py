@@ -13,8 +13,6 @@ from grader.errors import SetupError
 from grader.gradebook import Gradebook
 from grader.grading.course_policy import (
     CoursePolicy,
-    attempt_grades,
-    in_counting_order,
     policy_of,
     store_course,
 )
@@ -88,8 +86,8 @@ def _is_named(path: str, name: str) -> bool:
 def attempts_to_grade(
     book: Gradebook, policy: CoursePolicy | None, release: Release, collected: Collected
 ) -> list[Submission]:
-    """Returns the submissions to grade: one for each student, or all attempts that count if the
-    policy needs them, oldest first."""
+    """Returns the submissions to grade, oldest first: one for each student, or more if the policy
+    chooses between attempts."""
     if policy is None:
         return list(collected.submissions)
     found: list[Submission] = []
@@ -97,30 +95,9 @@ def attempts_to_grade(
     for newest in collected.submissions:
         student = release.students[newest.student]
         mine = [*reversed(collected.same_exam.get(student.id, (newest,)))]
-        ordered = policy.by_time(mine)
-        found += ordered if policy.needs_all_attempts else ordered[-1:]
-        latest += ordered[-1:] if ordered[-1] != newest else ()
+        todo = policy.to_grade(student, mine)
+        found += todo
+        latest += todo[-1:] if todo[-1] != newest else ()
     if latest:
         book.add_submissions(latest)  # by trusted times, these are the newest
     return found
-
-
-def file_counting_grades(
-    book: Gradebook, policy: CoursePolicy | None, students: Mapping[str, Student]
-) -> None:
-    """Makes the grade of the attempt that counts each student's current one, if the policy needs
-    all attempts."""
-    if policy is None or not policy.needs_all_attempts:
-        return
-    graded = attempt_grades(book)
-    submissions = [s for s in book.submissions() if (s.student, s.sha256) in graded]
-    ordered = in_counting_order(policy, students, submissions, graded)
-    counting = {one.student: one.sha256 for one in ordered}
-    current = {grade.student: grade.submission_sha256 for grade in book.grades()}
-    changed = [
-        grade
-        for grade in book.attempt_grades()
-        if counting.get(grade.student) == grade.submission_sha256 != current.get(grade.student)
-    ]
-    if changed:
-        book.put_grades(changed, why="another attempt counts")

@@ -18,7 +18,6 @@ from grader.grading.attempts import (
     CourseToApply,
     apply_course,
     attempts_to_grade,
-    file_counting_grades,
 )
 from grader.grading.batch import execute_all, refused_evidence
 from grader.grading.deferred import (
@@ -31,6 +30,7 @@ from grader.grading.deferred import (
     needs_rerun,
     runnable_trials,
 )
+from grader.grading.graded_attempts import file_counting_grades
 from grader.grading.kept_marks import keep_marks, unscored_evidence
 from grader.grading.ownership import exam_fit, owner_check
 from grader.grading.score import has_fault, is_disturbed, score, score_refused

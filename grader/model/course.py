@@ -138,7 +138,8 @@ class Course:
     anonymous: bool = False
     """Whether answers are graded without names."""
     file_dates: bool = False
-    """Whether a file's date counts as the time of its submission. Students can set that date."""
+    """Whether the dates of files and commits, which students can set, count as times of
+    submission."""
     slip_days: int = 0
     """How many days in the whole course a student may be late without a deduction."""
     late: LatePolicy = field(default_factory=LatePolicy)
@@ -156,11 +157,16 @@ class TimeSource(StrEnum):
     """The push, as the forge recorded it."""
     PLATFORM = "platform"
     """The platform's download."""
-    RECEIPT = "receipt"
     STAFF = "staff"
     """The word of a member of the staff."""
+    COMMIT = "commit"
+    """The commit's own time, which a student can set."""
     FILE = "file"
     """The file's date, which a student can set."""
+
+
+UNTRUSTED = (TimeSource.COMMIT, TimeSource.FILE)
+"""Sources that a student can influence. They count only if the course says `file_dates: true`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

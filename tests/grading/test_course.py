@@ -178,10 +178,37 @@ def test_of_a_late_file_and_one_in_time_the_policy_decides(home: Path) -> None:
     assert score_of(home) == 1
 
 
+def test_a_file_after_the_set_closed_does_not_replace_one_in_time(home: Path) -> None:
+    hand_in(home, "ada", "2", wrong=True)
+    times = ATTEMPTS.format(second="2026-10-25 12:00")
+    graded(home, times=times)
+    assert score_of(home) == 1
+    assert "deduction" not in grade_of(home)
+    graded(home, HEAD + "late: {accept: false}\n" + DUE, times)
+    assert score_of(home) == 1
+    # The newer file counts from the extension on, which needs no kernel.
+    until = ("--until", "2026-10-26", "--why", "illness", "--by", "kim")
+    ok("course", "grant", "ada", "--set", "quiz", *until, "--course", home / "course.yaml")
+    ok("score", home / "results", "--course", home / "course.yaml", "--bank", home / "bank")
+    assert score_of(home) == 0
+
+
 def test_trusted_times_decide_which_file_is_the_newest(home: Path) -> None:
     hand_in(home, "ada", "2", wrong=True)
     graded(home, times=ATTEMPTS.format(second="2026-10-05 11:00"))
     assert score_of(home) == 1
+
+
+def test_a_manual_change_is_explained_once(home: Path) -> None:
+    hand_in(home, "ada", "2", wrong=True)
+    graded(home, attempts("{count: best}"), ATTEMPTS.format(second="2026-10-05 13:00"))
+    ok(
+        "mark", home / "results", "--student", "ada", "--answer", "q1_share", "--points", "0.5",
+        "--why", "half right", "--bank", home / "bank",
+    )  # fmt: skip
+    marks = {one["name"]: one for one in grade_of(home)["marks"]}
+    assert marks["q1_share"]["points"] == 0.5
+    assert marks["q1_share"]["feedback"].count("half right") == 1
 
 
 def test_a_second_run_changes_nothing(home: Path) -> None:
