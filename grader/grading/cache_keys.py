@@ -101,8 +101,8 @@ def result_digests(
     people = graded.students
     policy = policy_of(book, graded.exam)
     attempted: dict[str, list[str]] = {}
-    for who, digest, sha256 in book.attempt_heads() if policy and policy.chooses else ():
-        attempted.setdefault(who, []).append(f"{sha256} {digest}")
+    for who, *attempt in book.attempt_heads() if policy and policy.chooses else ():
+        attempted.setdefault(who, []).append(repr(attempt))
     found: dict[str, str] = {}
     for id_ in people.keys() | heads.keys():
         digest, file = heads.get(id_, (None, None))

@@ -68,6 +68,17 @@ class CoursePolicy:
         may_refuse = not self._usual.late.accept or self._usual.closes is not None
         return self.needs_all_attempts or may_refuse
 
+    @property
+    def has_deadline(self) -> bool:
+        """Whether a submission to the set can be late."""
+        return self._usual.due is not None or self._usual.minutes is not None
+
+    def lacks_time(self, student: Student, submission: Submission) -> bool:
+        """Returns whether lateness matters for this file and its time is unknown."""
+        rules, attempt = self.rules_of(student), self._attempt(submission, None)
+        is_known = rules.received or attempt.received or attempt.by_staff
+        return not is_known and not rules.exempt
+
     @cached_property
     def _times_by_file(self) -> Mapping[tuple[str, str], HandedIn]:
         return {(one.student, one.sha256): one for one in self.times}

@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import ClassVar, Literal
 
+from grader.errors import Location
 from grader.model.spec import STRICT, Share
 
 
@@ -167,6 +168,23 @@ class TimeSource(StrEnum):
 
 UNTRUSTED = (TimeSource.COMMIT, TimeSource.FILE)
 """Sources that a student can influence. They count only if the course says `file_dates: true`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeLine:
+    """One line of a table of submission times."""
+
+    where: Location
+    student: str = ""
+    """The student's id; empty if *people* tells who it is."""
+    people: tuple[str, ...] = ()
+    """How a platform names the student: ids, an e-mail address, a name."""
+    file: str = ""
+    """The file's path or name; empty for all files of the student."""
+    received: datetime | None = None
+    source: TimeSource = TimeSource.PLATFORM
+    by: str = ""
+    started: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
