@@ -101,8 +101,8 @@ def result_digests(
     people = graded.students
     policy = policy_of(book, graded.exam)
     attempted: dict[str, list[str]] = {}
-    for who, *attempt in book.attempt_heads() if policy and policy.chooses else ():
-        attempted.setdefault(who, []).append(repr(attempt))
+    for who, *head in book.attempt_heads() if policy and policy.chooses else ():
+        attempted.setdefault(who, []).append(repr(head))
     found: dict[str, str] = {}
     for id_ in people.keys() | heads.keys():
         digest, file = heads.get(id_, (None, None))

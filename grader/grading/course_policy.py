@@ -241,7 +241,7 @@ def _with_policy(
     rules = policy.rules_of(row.student)
     row = replace(row, policy_notes=rules.notes)
     if rules.exempt:
-        return replace(row, standing=Standing.EXEMPT, complete=True)
+        return replace(row, standing=Standing.EXEMPT, complete=False)
     if row.grade is None or row.grade.submission_sha256 is None:
         return row
     current, id_ = row.grade.submission_sha256, row.student.id

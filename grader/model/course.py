@@ -72,7 +72,8 @@ class CourseSet:
     slip_days: int | None = None
     """How many slip days this set may use; all that are left if omitted."""
     feedback: str | None = None
-    """When students may see accepted answers and worked solutions."""
+    """When students may see accepted answers and worked solutions; if omitted, when somebody
+    releases them."""
     results: str | None = None
     """The results folder, relative to the course file; needed for slip days."""
 
@@ -95,7 +96,9 @@ class StaffMember:
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     name: str = ""
+    """The person's name."""
     role: Role = Role.GRADER
+    """What the person may do."""
     sections: tuple[str, ...] = ()
     """The sections that the person grades; all if empty."""
 
@@ -111,7 +114,9 @@ class Grant:
     by: str
     """Who granted it."""
     student: str | None = None
+    """The student's id."""
     section: str | None = None
+    """The section, instead of a student."""
     set: str | None = None
     """The set; all sets if omitted."""
     until: str | None = None
@@ -133,7 +138,9 @@ class Course:
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     id: str
+    """The id of the course."""
     title: str = ""
+    """The title, for people."""
     time_zone: str = "UTC"
     """A name of the IANA database, such as `America/New_York`."""
     anonymous: bool = False
@@ -144,11 +151,17 @@ class Course:
     slip_days: int = 0
     """How many days in the whole course a student may be late without a deduction."""
     late: LatePolicy = field(default_factory=LatePolicy)
+    """What late submissions cost, in sets that don't say otherwise."""
     attempts: AttemptPolicy = field(default_factory=AttemptPolicy)
+    """Which attempts count, in sets that don't say otherwise."""
     sections: tuple[str, ...] = ()
+    """The ids of the sections, as in the roster."""
     staff: Mapping[str, StaffMember] = field(default_factory=dict)
+    """The staff by id."""
     sets: Mapping[str, CourseSet] = field(default_factory=dict)
+    """Dates and policies by the id of the set."""
     grants: tuple[Grant, ...] = ()
+    """The exceptions."""
 
 
 class TimeSource(StrEnum):

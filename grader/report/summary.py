@@ -214,7 +214,7 @@ def _totals(students: Sequence[StudentLine]) -> Totals:
         line
         for line in students
         if not line.complete
-        and line.standing is not Standing.REFUSED
+        and line.standing not in (Standing.REFUSED, Standing.EXEMPT)
         and (line.unsettled or line.total is not None)
     ]
     return Totals(

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 import pytest
 
-from grader.bank.schema import json_schema, set_schema
+from grader.bank.schema import course_schema, json_schema, set_schema
 from grader.cli import _COMMANDS, grader
 from grader.kinds import kinds
 from grader.model import Parameter, Problem
@@ -63,7 +63,12 @@ def test_every_check_of_the_gate_is_documented() -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "made"), [("problem.schema.json", json_schema), ("set.schema.json", set_schema)]
+    ("file", "made"),
+    [
+        ("problem.schema.json", json_schema),
+        ("set.schema.json", set_schema),
+        ("course.schema.json", course_schema),
+    ],
 )
 def test_the_schemas_in_the_repository_are_current(file: str, made) -> None:
     stored = json.loads((ROOT / "problems" / file).read_text(encoding="utf-8"))
