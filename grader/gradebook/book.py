@@ -296,11 +296,10 @@ class Gradebook:
             return next((grade for _, _, grade in rows.read_grades(connection, mine)), None)
 
     def attempt_grades(self, *, of_several: bool = False) -> tuple[Grade, ...]:
-        """Returns the newest grade of every file that was ever graded, by student; if *of_several*,
-        only of students with more than one such file."""
-        which = rows.of_attempts(of_several=of_several)
+        """Returns the newest grade of each file; if *of_several*, of students with several."""
         with self._engine.begin() as connection:
-            return tuple(grade for _, _, grade in rows.read_grades(connection, which))
+            found = rows.read_grades(connection, rows.of_attempts(of_several=of_several))
+            return tuple(grade for _, _, grade in found)
 
     def attempt_heads(self) -> list[tuple[str, str, str | None]]:
         """Returns student, digest and file of each grade in `attempt_grades(of_several=True)`."""

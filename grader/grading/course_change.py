@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader.course import rules_for
-from grader.errors import GraderError, SetupError
+from grader.errors import GraderError
 from grader.files import exclusive_lock
 from grader.gradebook import Gradebook
 from grader.grading.course_policy import CoursePolicy, policy_of, store_course
@@ -34,19 +34,14 @@ def change_course(
     """Makes *course* the one whose policies count for the results in *out*; returns whose totals
     or deductions change. With *dry_run*, nothing is stored.
 
-    Raises SetupError if the course doesn't list the set of these results.
+    If the course doesn't list the set of these results, nothing is deducted from now on.
     """
     with Gradebook.open(out) as book:
         graded = source_of(book)
-        if graded.exam not in course.sets:
-            known = ", ".join(course.sets) or "none"
-            raise SetupError(
-                f"the course has no set '{graded.exam}', whose results these are",
-                where=str(out),
-                fix=f"add it under 'sets:' of the course file; known sets: {known}",
-            )
+        # As `policy_of` will see it: a set that the course does not list has no policies.
+        counts = course if graded.exam in course.sets else Course(id=course.id)
         policy = CoursePolicy(
-            course=course,
+            course=counts,
             set_id=graded.exam,
             slip_days_used=slip_days_used,
             times=book.times(),

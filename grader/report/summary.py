@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from grader.model import Mark, Outcome, Verdict
+from grader.model.course import Deduction
 from grader.model.result import EvidenceSummary, Row, Standing
 from grader.report.names import question_number
 
@@ -104,12 +105,8 @@ class StudentLine:
     overrides: int
     stale: int
     refusal: str | None
-    late: bool = False
-    """Whether the file came after the due date."""
-    deducted: float = 0.0
-    """The points that the course's policies take from the total."""
-    why: str = ""
-    """What the policies did, and why; empty if nothing."""
+    deduction: Deduction | None = None
+    """What the course's policies take from the total, and why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,21 +131,6 @@ class ClassSummary:
     """Students who handed in identical files."""
     notices: tuple[str, ...]
     students: tuple[StudentLine, ...]
-
-    @property
-    def late(self) -> int:
-        """The number of late submissions."""
-        return sum(line.late for line in self.students)
-
-    @property
-    def deducted(self) -> float:
-        """The sum of all deductions, in points."""
-        return round(sum(line.deducted for line in self.students), 6)
-
-    @property
-    def has_deductions(self) -> bool:
-        """Whether a policy did something to a total, or explains why it did not."""
-        return any(line.why for line in self.students)
 
 
 def summarize(
@@ -223,9 +205,7 @@ def _student_line(row: Row) -> StudentLine:
         overrides=len(row.overrides),
         stale=len(row.stale),
         refusal=row.refusal,
-        late=row.deduction is not None and row.deduction.late_seconds > 0,
-        deducted=row.deduction.points if row.deduction else 0.0,
-        why=row.deduction.why if row.deduction else "",
+        deduction=row.deduction,
     )
 
 

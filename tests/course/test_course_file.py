@@ -187,7 +187,7 @@ def test_a_list_on_one_line_is_not_changed(course_file):
         add_grant(path, GRANT)
 
 
-@pytest.mark.parametrize
+@pytest.mark.parametrize("id_", ["4711", "007", "1e5", "null", "0x1F", "true", "-x", "Ada L."])
 def test_an_id_that_looks_like_a_number_stays_text(course_file, id_):
     added = add_grant(course_file(), Grant(student=id_, set="quiz", time=2, why="x", by="kim"))
     assert added.grants[-1].student == id_

@@ -250,11 +250,14 @@ def test_a_regrade_with_the_same_course_changes_nothing(home: Path) -> None:
             assert path.read_bytes() == data, path
 
 
-def test_results_of_a_set_that_the_course_does_not_list_are_an_error(home: Path) -> None:
+def test_the_preview_of_a_course_without_the_set_shows_what_it_takes_back(home: Path) -> None:
     graded(home, times=TWO_DAYS_LATE)
     (home / "course.yaml").write_text(HEAD + "sets: {exam: {due: 2026-10-05}}\n")
-    result = run("score", home / "results", "--course", home, "--bank", home / "bank")
-    assert "the course has no set 'quiz'" in str(result.exception or result.stderr)
+    preview = ok(
+        "score", home / "results", "--course", home, "--dry-run", "--json", "--bank", home / "bank"
+    )
+    [change] = json.loads(preview.stdout)["changes"]
+    assert (change["student"], change["why"]) == ("ada", "The deduction no longer applies.")
     assert score_of(home) == pytest.approx(0.5)
 
 

@@ -124,7 +124,7 @@ def test_gradescope_gets_the_score_after_deductions_and_the_reason() -> None:
 
 
 @pytest.mark.parametrize("export", [GitHub().export, lambda one: result_files(one, WHOSE)])
-def test_who_is_exempt_gets_no_result(export) -> None:  # type: ignore[no-untyped-def]
+def test_who_is_exempt_gets_no_result(export) -> None:
     with pytest.raises(SetupError, match="'ada' is exempt"):
         export(EXEMPT.results[0])
 

@@ -47,7 +47,7 @@ def logged(folder: Path, *documents: object) -> PushLog:
     return read_push_log(path)
 
 
-def collected(remote: Remote, out: Path, log: PushLog, deadline: datetime | None = DUE):  # type: ignore[no-untyped-def]
+def collected(remote: Remote, out: Path, log: PushLog, deadline: datetime | None = DUE):
     repository = Repository(student="ada", url=remote.url, deadline=deadline, pushes=log)
     (outcome,) = collect_repositories([repository], out, CollectOptions())
     return outcome

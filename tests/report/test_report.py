@@ -774,7 +774,6 @@ class TestClassPage:
     def test_late_submissions_and_deductions_are_counted_and_listed(self):
         rows = [as_late(a_row("ada", a_mark(), a_mark("q2_b"))), a_row("bob", a_mark())]
         summary = summary_of(rows)
-        assert (summary.late, summary.deducted) == (1, 1.0)
         page = checked(class_page(summary, TEMPLATES))
         assert "<dt>Late</dt><dd>1</dd><dd>1 point deducted in all</dd>" in page
         assert '3 / 4</td><td class="num" data-value="1.0">1</td>' in page
