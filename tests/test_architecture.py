@@ -35,7 +35,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "kinds": {"expressions"},
     "notebook": {"expressions", "figures", "kinds", "text"},
     "bank": {"expressions", "figures", "kinds"},
-    "course": {"bank"},
+    "course": {"bank", "text"},
     "draw": {"expressions", "kinds"},
     "gradebook": set(),
     "release": {"bank", "draw", "figures", "gradebook", "kinds", "notebook", "text"},
@@ -80,7 +80,7 @@ GROUND_IMPORTS: dict[str, set[str]] = {
 }
 
 HOMES = {
-    "yaml": {"bank"},
+    "yaml": {"bank", "course"},
     "pydantic": {"bank", "runtime/machine"},
     "jinja2": {"expressions", "notebook", "report", "integrations", "text"},
     "nbformat": {"notebook"},

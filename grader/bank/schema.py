@@ -1,4 +1,4 @@
-"""The JSON Schema of problem specs and sets, for completion and checks in an editor."""
+"""The JSON Schema of problems, sets, and course files, for completion and checks in an editor."""
 
 from __future__ import annotations
 
@@ -13,7 +13,15 @@ from pydantic import TypeAdapter
 from grader.bank.shape import adapter
 from grader.figures import figure_types
 from grader.kinds import kinds
-from grader.model import FAMILIES, ExamSet, Figure, Part, Problem
+from grader.model import FAMILIES, ExamSet, Problem
+from grader.model.course import (
+    AttemptPolicy,
+    Course,
+    CourseSet,
+    Grant,
+    LatePolicy,
+    StaffMember,
+)
 
 
 def json_schema(families: Collection[str] = FAMILIES) -> dict[str, Any]:
@@ -68,7 +76,18 @@ def set_schema() -> dict[str, Any]:
     return schema
 
 
-def _describe(schema: dict[str, Any], record: type[Part | Problem | Figure]) -> None:
+def course_schema() -> dict[str, Any]:
+    """Returns the JSON Schema of a course file."""
+    schema = adapter(Course).json_schema()
+    _describe(schema, Course)
+    for record in (AttemptPolicy, CourseSet, Grant, LatePolicy, StaffMember):
+        _describe(schema["$defs"][record.__name__], record)
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    schema["title"] = "systems-grader course"
+    return schema
+
+
+def _describe(schema: dict[str, Any], record: type) -> None:
     """Adds the docstring of each field of the record to the schema as its description."""
     for name, sentence in field_sentences(record).items():
         if name in schema.get("properties", {}):

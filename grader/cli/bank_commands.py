@@ -239,18 +239,25 @@ def new_command(new_problem: str, into: Path) -> None:
     epilog=examples(
         "grader schema > problem.schema.json",
         "grader schema --bank . > problem.schema.json   # with the bank's own families",
+        "grader schema --course > course.schema.json",
     ),
 )
 @click.option("--sets", is_flag=True, help="Print the schema of sets instead.")
+@click.option("--course", is_flag=True, help="Print the schema of course files instead.")
 @bank_option
-def schema_command(sets: bool, banks: tuple[str, ...]) -> None:
-    """Print the JSON Schema of problems, or of sets.
+def schema_command(sets: bool, course: bool, banks: tuple[str, ...]) -> None:
+    """Print the JSON Schema of problems, of sets, or of course files.
 
     The schema allows the built-in families and those that the bank declares. In VS Code with the
     YAML extension, start a spec with the line '# yaml-language-server: $schema=PATH' to get
     completion and checks while typing.
     """
     from grader.bank.index import BankIndex
-    from grader.bank.schema import json_schema, set_schema
+    from grader.bank.schema import course_schema, json_schema, set_schema
 
-    print_json(set_schema() if sets else json_schema(BankIndex.open(banks).families))
+    if sets and course:
+        raise click.UsageError("--sets and --course exclude each other")
+    if sets or course:
+        print_json(set_schema() if sets else course_schema())
+    else:
+        print_json(json_schema(BankIndex.open(banks).families))

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -61,8 +61,9 @@ def _family_prefixes(ctx: click.Context) -> Iterable[str]:
     return (f"{family}/" for family in BankIndex((ctx.params.get("into") or Path(),)).families)
 
 
-def _student_ids(_ctx: click.Context) -> Iterable[str]:
-    """Returns the students of the first release, results folder or roster on the command line.
+def _student_ids(ctx: click.Context) -> Iterable[str]:
+    """Returns the students of the first release, results folder or roster on the command line, or
+    else of the course's results.
 
     Reads the line itself, since click does not see arguments while an option lacks its value.
     """
@@ -79,7 +80,25 @@ def _student_ids(_ctx: click.Context) -> Iterable[str]:
             from grader.release.roster import load_roster
 
             return [student.id for student in load_roster(file)]
-    return []
+    return _course_students(ctx)
+
+
+def _course_file(ctx: click.Context) -> tuple[Path, Mapping[str, Any]]:
+    """Returns the course file and its content; empty if there is none."""
+    from grader.bank.yaml12 import read_yaml
+    from grader.course import find_course
+
+    path = find_course(ctx.params.get("course_file"), tuple(_bank_index(ctx).folders))
+    return (path, read_yaml(path).data) if path else (Path(), {})
+
+
+def _course_students(ctx: click.Context) -> Iterable[str]:
+    """Returns the students in the results folders that the course file names."""
+    path, course = _course_file(ctx)
+    for one in course.get("sets", {}).values():
+        if one and one.get("results"):
+            folder = path.parent / str(one["results"]) / "grades"
+            yield from (grade.stem for grade in folder.glob("*.json"))
 
 
 _PROBLEM = CompletedText(lambda ctx: tuple(_bank_index(ctx).paths), files=True)
@@ -88,11 +107,14 @@ _PROBLEM_OR_SET = CompletedText(
 )
 _STUDENT = CompletedText(_student_ids)
 _TYPES: Mapping[str, CompletedText] = {
+    "by": CompletedText(lambda ctx: tuple(_course_file(ctx)[1].get("staff", ()))),
     "exam": CompletedText(lambda ctx: tuple(_bank_index(ctx).set_paths), files=True),
     "family": CompletedText(lambda ctx: _bank_index(ctx).families),
     "new_problem": CompletedText(_family_prefixes),
     "problem": _PROBLEM,
     "problems": _PROBLEM,
+    "section": CompletedText(lambda ctx: tuple(_course_file(ctx)[1].get("sections", ()))),
+    "set_id": CompletedText(lambda ctx: tuple(_course_file(ctx)[1].get("sets", ()))),
     "student": _STUDENT,
     "students": _STUDENT,
     "wanted": _PROBLEM_OR_SET,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from grader.cli.completion import complete_ids
 from grader.cli.options import bank_option, course_option, examples, json_option, print_json, table
 from grader.words import counted, points
 
@@ -46,10 +47,8 @@ def check_command(course_file: Path | None, banks: tuple[str, ...], as_json: boo
     ]
     click.echo(f"{course.title or course.id}: times in {course.time_zone}\n")
     click.echo(table(("set", "opens", "due", "closes", "feedback"), rows))
-    people, exceptions = counted(len(course.staff), "person"), len(course.grants)
-    if len(course.staff) != 1:
-        people = f"{len(course.staff)} people"
-    click.echo(f"\n{people} on the staff, {counted(exceptions, 'exception')}.")
+    people = counted(len(course.staff), "person", "people")
+    click.echo(f"\n{people} on the staff, {counted(len(course.grants), 'exception')}.")
 
 
 @command.command(
@@ -111,6 +110,9 @@ def grant_command(
     )
     click.echo(f"Added to {path}. To see what changes in results that are graded already:")
     click.echo(f"grader score RESULTS --course {path} --dry-run")
+
+
+complete_ids(grant_command)
 
 
 @command.command(

@@ -147,8 +147,8 @@ if TYPE_CHECKING:
     "--times",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="With a course: CSV table of when submissions were received, with the columns student and "
-    "received.",
+    help="With a course: when submissions were received. A CSV table with the columns student and "
+    "received, Moodle's grading worksheet, or Gradescope's submission_metadata.yml.",
 )
 @bank_option
 @json_option
@@ -187,6 +187,8 @@ def command(
     from grader.runtime.sandbox import choose
 
     foreign = _nbgrader_source(format_, source, release or pack)
+    if foreign is not None and (course_file is not None or times is not None):
+        raise click.UsageError("--course and --times are only for exams, not for nbgrader")
     exam = Path() if foreign else release_or_pack(release, pack, pack_key_file)
     spec = executors.parse(executor, jobs)  # raises for options that contradict each other
     chosen = choose(sandbox)  # raises for an unknown or missing layer before anything runs

@@ -15,7 +15,7 @@ MAX_FOLDERS = 40
 
 _SHOWN = 160
 _SAID = 400
-_SILENT = {".ipynb_checkpoints", "__MACOSX", "Thumbs.db", "desktop.ini"}
+_SILENT = {".ipynb_checkpoints", "__MACOSX", "Thumbs.db", "desktop.ini", "times.csv"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,13 +8,12 @@ from grader.course.late import Attempt, CountedAttempt, choose_attempt, count_at
 from grader.course.load import FILE, find_course, load_course
 from grader.course.plain import course_from_plain, course_to_plain
 from grader.course.rules import rules_for, set_dates
-from grader.course.table import TimeLine, read_times
+from grader.course.table import read_times
 
 __all__ = [
     "FILE",
     "Attempt",
     "CountedAttempt",
-    "TimeLine",
     "choose_attempt",
     "count_attempts",
     "course_from_plain",

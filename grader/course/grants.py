@@ -6,14 +6,14 @@ import json
 from dataclasses import fields
 from pathlib import Path
 
-from grader.bank.yaml12 import Located, parse_yaml, read_yaml
+from grader.bank.yaml12 import Located, parse_yaml, read_yaml, scalar
 from grader.course.load import course_from
 from grader.errors import SetupError
 from grader.files import exclusive_lock, write_atomic
 from grader.model.course import Course, Grant
 
 _BARE = ("student", "section", "set", "by")
-"""Fields whose values are ids, which need no quotes."""
+"""Fields whose values are ids, which usually need no quotes."""
 
 
 def add_grant(path: Path, grant: Grant) -> Course:
@@ -75,8 +75,10 @@ def _block(grant: Grant, indent: int) -> list[str]:
 
 
 def _scalar(name: str, value: object) -> str:
-    if isinstance(value, str) and (name not in _BARE or not value.replace("-", "").isalnum()):
-        return json.dumps(value, ensure_ascii=False)
     if isinstance(value, bool):
         return "true"
-    return str(value)
+    if not isinstance(value, str):
+        return str(value)
+    # Only letters may begin an id without quotes: `007` and `1e5` would be read as numbers.
+    plain = name in _BARE and value[:1].isalpha() and value.replace("-", "").isalnum()
+    return value if plain and scalar(value) == value else json.dumps(value, ensure_ascii=False)

@@ -49,10 +49,14 @@ class CountedAttempt:
 
 def due_time(rules: Rules, started: datetime | None) -> datetime | None:
     """Returns when an attempt is due: the due date or, in a timed set, the end of the student's
-    time if that is earlier."""
+    time if that is earlier.
+
+    A student who got the set before it opens starts when it opens.
+    """
     if rules.minutes is None or started is None:
         return rules.due
-    end = started + timedelta(minutes=rules.minutes)
+    begins = started if rules.opens is None else max(started, rules.opens)
+    end = begins + timedelta(minutes=rules.minutes)
     return end if rules.due is None else min(end, rules.due)
 
 
@@ -71,24 +75,30 @@ def deduction_for(rules: Rules, attempt: Attempt, max_score: float, zone: ZoneIn
     if span <= parse_duration(rules.late.grace):
         why = f"{late}; within the grace period of {rules.late.grace}."
         return Deduction(points=0.0, why=why, late_seconds=span.total_seconds())
-    if not rules.late.accept or (rules.closes is not None and received > rules.closes):
-        closed = rules.late.accept and rules.closes is not None
-        reason = "after the set closed" if closed else "late submissions are not accepted"
-        why = f"{late}; {reason}, so this attempt does not count."
-        return Deduction(points=0.0, why=why, late_seconds=span.total_seconds(), counts=False)
+    if rules.closes is not None and received > rules.closes:
+        return _not_counted(late, "after the set closed", span)
     return _charge(rules, span, late, attempt.score or 0.0, max_score)
+
+
+def _not_counted(late: str, reason: str, span: timedelta) -> Deduction:
+    why = f"{late}; {reason}, so this attempt does not count."
+    return Deduction(points=0.0, why=why, late_seconds=span.total_seconds(), counts=False)
 
 
 def _charge(rules: Rules, span: timedelta, late: str, score: float, max_score: float) -> Deduction:
     policy, seconds = rules.late, span.total_seconds()
-    if not policy.deduct:
+    if policy.accept and not policy.deduct:
         return Deduction(points=0.0, why=f"{late}; nothing is deducted.", late_seconds=seconds)
-    slip = min(rules.slip_days, math.ceil(span / timedelta(days=1)))
-    left = max(timedelta(0), span - timedelta(days=slip))
-    said = f"{late}." if not slip else f"{late}; {counted(slip, 'slip day')} used."
-    if not left:
+    grace = parse_duration(policy.grace)
+    needed = math.ceil((span - grace) / timedelta(days=1))
+    slip = min(rules.slip_days, needed)
+    if slip == needed:
+        said = f"{late}; {counted(slip, 'slip day')} used."
         return Deduction(points=0.0, why=said, late_seconds=seconds, slip_days=slip)
-    periods = math.ceil(left / _PERIOD[policy.per])
+    if not policy.accept:
+        return _not_counted(late, "late submissions are not accepted", span)
+    said = f"{late}; {counted(slip, 'slip day')} used." if slip else f"{late}."
+    periods = math.ceil((span - timedelta(days=slip)) / _PERIOD[policy.per])
     lost = _lost_points(policy, periods, score, max_score)
     why = f"{said} {_describe_charge(policy, periods)}"
     return Deduction(points=lost, why=why, late_seconds=seconds, slip_days=slip)

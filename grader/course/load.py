@@ -162,6 +162,10 @@ def _check_effect(grant: Grant, course: Course, source: Located, at: Path_) -> I
     if grant.until is not None and grant.set is None:
         fix = "add 'set: ID'"
         yield source.error((*at, "until"), "a due date is for one set", fix)
+    dated = course.sets.get(grant.set) if grant.set is not None else None
+    if grant.until is not None and dated is not None and dated.due is None:
+        fix = "give the set 'due:', or remove 'until:'"
+        yield source.error((*at, "until"), f"the set '{grant.set}' has no due date to extend", fix)
     if grant.time is not None:
         yield from _check_factor(grant, course, source, (*at, "time"))
     if grant.attempts is not None and grant.attempts < 1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from zoneinfo import ZoneInfo
@@ -15,13 +15,20 @@ from grader.model.course import Course, CourseSet, Grant, Rules
 def rules_for(course: Course, set_id: str, student: Student) -> Rules:
     """Returns the rules of *student* in the set *set_id*, with all exceptions that apply.
 
-    Of several exceptions, the most generous counts. A later due date moves the closing date by the
-    same time. A set that the course doesn't list has no dates.
+    Of several exceptions, the most generous counts, whatever their order. A later due date moves
+    the closing date by the same time. A set that the course doesn't list has no dates.
     """
+    zone = find_zone(course.time_zone)
+    grants = [grant for grant in course.grants if _applies(grant, set_id, student)]
+    return with_grants(usual_rules(course, set_id), grants, zone)
+
+
+def usual_rules(course: Course, set_id: str) -> Rules:
+    """Returns the rules of the set *set_id* for a student without exceptions."""
     one = course.sets.get(set_id, CourseSet())
     zone = find_zone(course.time_zone)
     slip = course.slip_days if one.slip_days is None else min(one.slip_days, course.slip_days)
-    rules = Rules(
+    return Rules(
         opens=_instant(one.opens, zone, opening=True),
         due=_instant(one.due, zone),
         closes=_instant(one.closes, zone),
@@ -30,70 +37,89 @@ def rules_for(course: Course, set_id: str, student: Student) -> Rules:
         attempts=one.attempts or course.attempts,
         slip_days=slip,
     )
-    for grant in _grants_of(course, set_id, student):
-        rules = _with_grant(rules, grant, one, zone)
-    return rules
 
 
 def _instant(text: str | None, zone: ZoneInfo, *, opening: bool = False) -> datetime | None:
     return None if text is None else parse_time(text, zone, opening=opening)
 
 
-def _grants_of(course: Course, set_id: str, student: Student) -> Iterator[Grant]:
-    for grant in course.grants:
-        theirs = grant.student == student.id or (
-            grant.section is not None and grant.section == student.section
-        )
-        if theirs and grant.set in (None, set_id):
-            yield grant
+def _applies(grant: Grant, set_id: str, student: Student) -> bool:
+    theirs = grant.student == student.id or (
+        grant.section is not None and grant.section == student.section
+    )
+    return theirs and grant.set in (None, set_id)
 
 
-def _with_grant(rules: Rules, grant: Grant, one: CourseSet, zone: ZoneInfo) -> Rules:
-    said = list(_sentences(rules, grant, zone))
-    until = _instant(grant.until, zone)
-    if until is not None and (rules.due is None or until > rules.due):
-        usual, closes = _instant(one.due, zone), _instant(one.closes, zone)
-        if closes is not None and usual is not None:
-            rules = replace(rules, closes=max(closes, closes + (until - usual)))
-        rules = replace(rules, due=until)
-    if grant.time is not None and one.minutes is not None:
-        rules = replace(rules, minutes=max(rules.minutes or 0.0, one.minutes * grant.time))
-    if grant.attempts is not None and rules.attempts.limit is not None:
-        limit = max(rules.attempts.limit, grant.attempts)
-        rules = replace(rules, attempts=replace(rules.attempts, limit=limit))
-    if grant.received is not None:
-        rules = replace(rules, received=_instant(grant.received, zone))
-    exempt = rules.exempt or grant.exempt
-    return replace(rules, exempt=exempt, notes=(*rules.notes, *said))
+def with_grants(usual: Rules, grants: Sequence[Grant], zone: ZoneInfo) -> Rules:
+    """Returns *usual* with the most generous of *grants*, whose times are in *zone*.
+
+    The reasons of exceptions, which may be private, are left out of the notes.
+    """
+    rules = usual
+    for change in (_extend, _give_time, _allow_attempts, _state_time, _exempt):
+        rules = change(rules, grants, zone)
+    return rules
 
 
-def _sentences(rules: Rules, grant: Grant, zone: ZoneInfo) -> Iterator[str]:
-    """Yields what *grant* changes, without its reason, which may be private."""
-    if grant.until is not None:
-        until = parse_time(grant.until, zone)
-        if rules.due is None or until > rules.due:
-            yield f"Extended to {local_text(until, zone)} by {grant.by}."
-    if grant.time is not None and rules.minutes is not None:
-        yield f"{grant.time:g} times the usual time, granted by {grant.by}."
-    if grant.attempts is not None and rules.attempts.limit is not None:
-        yield f"{grant.attempts} attempts, granted by {grant.by}."
-    if grant.received is not None:
-        received = local_text(parse_time(grant.received, zone), zone)
-        yield f"Handed in on {received}, according to {grant.by}."
-    if grant.exempt:
-        yield f"Exempt from this set, granted by {grant.by}."
+def _extend(rules: Rules, grants: Sequence[Grant], zone: ZoneInfo) -> Rules:
+    later = [
+        (until, grant.by)
+        for grant in grants
+        if (until := _instant(grant.until, zone)) and rules.due and until > rules.due
+    ]
+    if not later or rules.due is None:
+        return rules
+    until, by = max(later)
+    closes = rules.closes and rules.closes + (until - rules.due)
+    note = f"Extended to {local_text(until, zone)} by {by}."
+    return replace(rules, due=until, closes=closes, notes=(*rules.notes, note))
+
+
+def _give_time(rules: Rules, grants: Sequence[Grant], _zone: ZoneInfo) -> Rules:
+    more = [(grant.time, grant.by) for grant in grants if grant.time and grant.time > 1]
+    if not more or rules.minutes is None:
+        return rules
+    factor, by = max(more)
+    note = f"{factor:g} times the usual time, granted by {by}."
+    return replace(rules, minutes=rules.minutes * factor, notes=(*rules.notes, note))
+
+
+def _allow_attempts(rules: Rules, grants: Sequence[Grant], _zone: ZoneInfo) -> Rules:
+    usual = rules.attempts.limit
+    more = [(g.attempts, g.by) for g in grants if g.attempts and usual and g.attempts > usual]
+    if not more:
+        return rules
+    limit, by = max(more)
+    note = f"{limit} attempts, granted by {by}."
+    attempts = replace(rules.attempts, limit=limit)
+    return replace(rules, attempts=attempts, notes=(*rules.notes, note))
+
+
+def _state_time(rules: Rules, grants: Sequence[Grant], zone: ZoneInfo) -> Rules:
+    stated = [(when, grant.by) for grant in grants if (when := _instant(grant.received, zone))]
+    if not stated:
+        return rules
+    when, by = min(stated)
+    note = f"Handed in on {local_text(when, zone)}, according to {by}."
+    return replace(rules, received=when, notes=(*rules.notes, note))
+
+
+def _exempt(rules: Rules, grants: Sequence[Grant], _zone: ZoneInfo) -> Rules:
+    people = [grant.by for grant in grants if grant.exempt]
+    if not people:
+        return rules
+    note = f"Exempt from this set, granted by {min(people)}."
+    return replace(rules, exempt=True, notes=(*rules.notes, note))
 
 
 def set_dates(course: Course) -> dict[str, dict[str, str | None]]:
     """Returns the dates of every set, as people in the course's time zone write them."""
-    zone = find_zone(course.time_zone)
-    found: dict[str, dict[str, str | None]] = {}
-    for id_, one in course.sets.items():
-        dates = {
-            "opens": _instant(one.opens, zone, opening=True),
-            "due": _instant(one.due, zone),
-            "closes": _instant(one.closes, zone),
-            "feedback": _instant(one.feedback, zone, opening=True),
-        }
-        found[id_] = {name: local_text(at, zone) if at else None for name, at in dates.items()}
-    return found
+    return {id_: dict(_date_texts(course, id_)) for id_ in course.sets}
+
+
+def _date_texts(course: Course, set_id: str) -> Iterator[tuple[str, str | None]]:
+    rules, zone = usual_rules(course, set_id), find_zone(course.time_zone)
+    feedback = _instant(course.sets[set_id].feedback, zone, opening=True)
+    dates = {"opens": rules.opens, "due": rules.due, "closes": rules.closes, "feedback": feedback}
+    for name, at in dates.items():
+        yield name, local_text(at, zone) if at else None

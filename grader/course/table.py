@@ -2,69 +2,68 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from grader.course.platform_times import (
+    MOODLE_COLUMN,
+    gradescope_lines,
+    is_gradescope,
+    moodle_lines,
+)
 from grader.course.times import TIME_FIX, TimeError, parse_time
 from grader.errors import Location, SetupError
-from grader.model.course import TimeSource
+from grader.model.course import TimeLine, TimeSource
 from grader.registry import nearest
+from grader.text.csv_table import parse_rows
 
-_COLUMNS = ("student", "received", "file", "source", "by", "started")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimeLine:
-    """One line of a table of submission times."""
-
-    student: str
-    where: Location
-    file: str = ""
-    """The file's path or name; empty for all files of the student."""
-    received: datetime | None = None
-    source: TimeSource = TimeSource.PLATFORM
-    by: str = ""
-    started: datetime | None = None
+COLUMNS = ("student", "received", "file", "source", "by", "started")
 
 
 def read_times(path: Path, zone: ZoneInfo) -> tuple[TimeLine, ...]:
-    """Returns the lines of the CSV file at *path*; times without an offset are in *zone*.
+    """Returns the lines of the file at *path*; times without an offset are in *zone*.
 
-    Columns: student, received and, where known, file, source (forge, platform, receipt, staff or
-    file; platform if empty), by (the member of the staff who handed it in) and started. Raises
-    SetupError, naming the line, if one can't be read.
+    The file is Moodle's grading worksheet, Gradescope's `submission_metadata.yml`, or a CSV table
+    with the columns student and received and, where known, file, source (forge, platform, staff,
+    commit or file; platform if empty), by (the member of the staff who handed it in) and started.
+    Its content tells which. Raises SetupError or SpecError, naming the line, if it can't be read.
     """
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
-            _check_columns(reader.fieldnames or (), path)
-            return tuple(_read_line(line, path, reader.line_num, zone) for line in reader)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        what = getattr(error, "strerror", None) or "this is not a CSV file in UTF-8"
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        what = getattr(error, "strerror", None) or "this is not a file in UTF-8"
         fix = "name a table with the columns student and received"
         raise SetupError(what.lower(), where=str(path), fix=fix) from error
+    if is_gradescope(text):
+        return gradescope_lines(text, path)
+    rows = parse_rows(text, str(path))
+    titles = [cell.strip() for cell in rows[0][1]]
+    if MOODLE_COLUMN in (title.casefold() for title in titles):
+        return moodle_lines(rows, path, zone)
+    _check_columns(titles, path)
+    return tuple(
+        _read_line(dict(zip(titles, row, strict=False)), path, number, zone)
+        for number, row in rows[1:]
+    )
 
 
-def _check_columns(columns: object, path: Path) -> None:
-    names = [str(name) for name in columns] if isinstance(columns, (list, tuple)) else []
+def _check_columns(names: Sequence[str], path: Path) -> None:
     where = Location(str(path), 1)
     for name in names:
-        if name not in _COLUMNS:
-            close = nearest(name, _COLUMNS)
-            fix = f"did you mean '{close}'?" if close else "known columns: " + ", ".join(_COLUMNS)
+        if name not in COLUMNS:
+            close = nearest(name, COLUMNS)
+            fix = f"did you mean '{close}'?" if close else "known columns: " + ", ".join(COLUMNS)
             raise SetupError(f"unknown column '{name}'", where=where, fix=fix)
     if "student" not in names or not {"received", "started"} & set(names):
         fix = "add the columns 'student' and 'received'"
         raise SetupError("this table has no times of submission", where=where, fix=fix)
 
 
-def _read_line(line: Mapping[str, str | None], path: Path, number: int, zone: ZoneInfo) -> TimeLine:
+def _read_line(line: Mapping[str, str], path: Path, number: int, zone: ZoneInfo) -> TimeLine:
     where = Location(str(path), number)
-    cells = {name: (line.get(name) or "").strip() for name in _COLUMNS}
+    cells = {name: line.get(name, "").strip() for name in COLUMNS}
     source = cells["source"] or TimeSource.PLATFORM.value
     if source not in {one.value for one in TimeSource}:
         fix = "one of: " + ", ".join(one.value for one in TimeSource)

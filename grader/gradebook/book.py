@@ -277,10 +277,8 @@ class Gradebook:
                 yield grade
 
     def grade_heads(self) -> dict[str, tuple[str, str | None]]:
-        """Returns a digest of each current grade and its file's SHA-256, by student ID.
-
-        Takes a hundredth of the time of reading the grades.
-        """
+        """Returns a digest of each current grade and its file's SHA-256, by student ID, a hundred
+        times faster than the grades."""
         with self._engine.begin() as connection:
             return {who: (digest, file) for who, digest, file in rows.read_heads(connection)}
 
@@ -297,12 +295,16 @@ class Gradebook:
         with self._engine.begin() as connection:
             return next((grade for _, _, grade in rows.read_grades(connection, mine)), None)
 
-    def attempt_grades(self) -> tuple[Grade, ...]:
-        """Returns the newest grade of every file that was ever graded, by student."""
-        every = schema.grades.c.number.is_not(None)
+    def attempt_grades(self, *, of_several: bool = False) -> tuple[Grade, ...]:
+        """Returns the newest grade of each file; if *of_several*, of students with several."""
         with self._engine.begin() as connection:
-            read = (grade for _, _, grade in rows.read_grades(connection, every))
-            return tuple({(one.student, one.submission_sha256): one for one in read}.values())
+            found = rows.read_grades(connection, rows.of_attempts(of_several=of_several))
+            return tuple(grade for _, _, grade in found)
+
+    def attempt_heads(self) -> list[tuple[str, str, str | None]]:
+        """Returns student, digest and file of each grade in `attempt_grades(of_several=True)`."""
+        with self._engine.begin() as connection:
+            return list(rows.read_heads(connection, rows.of_attempts(of_several=True)))
 
     def settled_marks(self, student: str, submission_sha256: str) -> frozenset[str]:
         """Returns the names of the marks that the student's current grade for this file settles.

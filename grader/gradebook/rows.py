@@ -9,7 +9,7 @@ from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, insert, select, update
+from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 
 from grader.gradebook import schema, students
 from grader.gradebook.plain import storable, storable_or_none, to_json
@@ -181,11 +181,28 @@ def read_grades(
     yield from _assemble(connection, heads, chain.from_iterable(lines.partitions()))
 
 
-def read_heads(connection: Connection) -> Iterator[tuple[str, str, str | None]]:
-    """Yields the student, digest, and graded file of every current grade."""
+def of_attempts(*, of_several: bool) -> ColumnElement[bool]:
+    """Returns the condition for the newest grade of each file; if *of_several*, only for students
+    with several graded files."""
+    g = schema.grades.c
+    every = schema.grades.alias().c
+    newest = select(func.max(every.number)).group_by(every.student, every.submission_sha256)
+    if not of_several:
+        return g.number.in_(newest)
+    files = func.count(every.submission_sha256.distinct())
+    students_ = select(every.student).group_by(every.student).having(files > 1)
+    return g.number.in_(newest) & g.student.in_(students_)
+
+
+def read_heads(
+    connection: Connection, which: ColumnElement[bool] | None = None
+) -> Iterator[tuple[str, str, str | None]]:
+    """Yields the student, digest, and graded file of every grade that matches *which*, of current
+    grades by default."""
     t = schema.grades.c
-    query = select(t.student, t.digest, t.submission_sha256).where(t.current.is_(True))
-    for row in connection.execute(query):
+    query = select(t.student, t.digest, t.submission_sha256)
+    which = t.current.is_(True) if which is None else which
+    for row in connection.execute(query.where(which).order_by(t.student, t.number)):
         yield row.student, row.digest, row.submission_sha256
 
 

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC
 from pathlib import PurePosixPath
 
 from grader.collect import Collected
-from grader.course import TimeLine
 from grader.errors import SetupError
 from grader.gradebook import Gradebook
 from grader.grading.course_policy import (
     CoursePolicy,
-    attempt_grades,
-    in_counting_order,
     policy_of,
     store_course,
 )
 from grader.model import Release, Student, Submission
-from grader.model.course import Course, HandedIn
+from grader.model.course import Course, HandedIn, TimeLine
+from grader.release.people import students_by_text
+from grader.words import counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,21 +39,37 @@ def apply_course(
     """Stores the course and the times in *book*; returns the policies for this release's set."""
     if given.times:
         every = (*collected.submissions, *collected.earlier, *book.submissions())
-        lines = [_handed_in(line, every, release.students) for line in given.times]
+        lines = [_handed_in(line, every) for line in _of_students(given.times, release.students)]
         book.put_times(lines, by=given.by)
     if given.course is not None:
         store_course(book, given.course, given.slip_days_used)
     return policy_of(book, release.exam.id)
 
 
-def _handed_in(
-    line: TimeLine, every: Sequence[Submission], students: Mapping[str, Student]
-) -> HandedIn:
-    if line.student not in students:
-        fix = "correct the id, or remove the line"
-        raise SetupError(
-            f"there is no student '{line.student}' in this release", where=line.where, fix=fix
+def _of_students(lines: Sequence[TimeLine], students: Mapping[str, Student]) -> Iterator[TimeLine]:
+    """Yields *lines* with the students' ids, without those of other people on a platform."""
+    ways = students_by_text(students)
+    found = 0
+    for line in lines:
+        if line.student and line.student not in students:
+            what = f"there is no student '{line.student}' in this release"
+            fix = "correct the id, or remove the line"
+            raise SetupError(what, where=line.where, fix=fix)
+        id_ = line.student or next(
+            (ways[t] for p in line.people if (t := p.casefold()) in ways), ""
         )
+        if id_:
+            found += 1
+            yield replace(line, student=id_)
+    if lines and not found:
+        raise SetupError(
+            "this file names no student of the release",
+            where=lines[0].where.file,
+            fix="check that it is for this class, and that the roster has ids or e-mail addresses",
+        )
+
+
+def _handed_in(line: TimeLine, every: Sequence[Submission]) -> HandedIn:
     sha256 = ""
     if line.file:
         found = {
@@ -88,8 +103,8 @@ def _is_named(path: str, name: str) -> bool:
 def attempts_to_grade(
     book: Gradebook, policy: CoursePolicy | None, release: Release, collected: Collected
 ) -> list[Submission]:
-    """Returns the submissions to grade: one for each student, or all attempts that count if the
-    policy needs them, oldest first."""
+    """Returns the submissions to grade, oldest first: one for each student, or more if the policy
+    chooses between attempts."""
     if policy is None:
         return list(collected.submissions)
     found: list[Submission] = []
@@ -97,30 +112,27 @@ def attempts_to_grade(
     for newest in collected.submissions:
         student = release.students[newest.student]
         mine = [*reversed(collected.same_exam.get(student.id, (newest,)))]
-        ordered = policy.by_time(mine)
-        found += ordered if policy.needs_all_attempts else ordered[-1:]
-        latest += ordered[-1:] if ordered[-1] != newest else ()
+        todo = policy.to_grade(student, mine)
+        found += todo
+        latest += todo[-1:] if todo[-1] != newest else ()
     if latest:
         book.add_submissions(latest)  # by trusted times, these are the newest
     return found
 
 
-def file_counting_grades(
-    book: Gradebook, policy: CoursePolicy | None, students: Mapping[str, Student]
-) -> None:
-    """Makes the grade of the attempt that counts each student's current one, if the policy needs
-    all attempts."""
-    if policy is None or not policy.needs_all_attempts:
-        return
-    graded = attempt_grades(book)
-    submissions = [s for s in book.submissions() if (s.student, s.sha256) in graded]
-    ordered = in_counting_order(policy, students, submissions, graded)
-    counting = {one.student: one.sha256 for one in ordered}
-    current = {grade.student: grade.submission_sha256 for grade in book.grades()}
-    changed = [
-        grade
-        for grade in book.attempt_grades()
-        if counting.get(grade.student) == grade.submission_sha256 != current.get(grade.student)
-    ]
-    if changed:
-        book.put_grades(changed, why="another attempt counts")
+def untimed_note(
+    policy: CoursePolicy | None, release: Release, todo: Sequence[Submission]
+) -> str | None:
+    """Returns a sentence if lateness matters and the time of some of *todo* is unknown; otherwise
+    None."""
+    if policy is None or not policy.has_deadline:
+        return None
+    unknown = sum(policy.lacks_time(release.students[one.student], one) for one in todo)
+    if not unknown:
+        return None
+    who = "nobody" if unknown == len(todo) else "only the others"
+    which = counted(unknown, "submission has", "submissions have")
+    return (
+        f"{which} no trusted time, so {who} can be late: give the times with --times, or "
+        "with `grader course grant STUDENT --received`"
+    )

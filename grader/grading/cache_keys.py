@@ -14,7 +14,7 @@ from grader import __version__
 from grader.bank.folders import Bank
 from grader.files import write_atomic
 from grader.gradebook import Gradebook
-from grader.grading.course_policy import CoursePolicy, attempt_grades, policy_of
+from grader.grading.course_policy import CoursePolicy, policy_of
 from grader.grading.sources import NOTICES, ResultSource, collect_warnings
 from grader.model import Override, Student, Submission
 from grader.release.papers import SEATS, absent
@@ -100,10 +100,9 @@ def result_digests(
     warned = collect_warnings(book, every)
     people = graded.students
     policy = policy_of(book, graded.exam)
-    every_grade = attempt_grades(book) if policy and policy.needs_all_attempts else {}
     attempted: dict[str, list[str]] = {}
-    for (who, sha256), grade in every_grade.items():
-        attempted.setdefault(who, []).append(f"{sha256} {grade.score} {grade.complete}")
+    for who, *head in book.attempt_heads() if policy and policy.chooses else ():
+        attempted.setdefault(who, []).append(repr(head))
     found: dict[str, str] = {}
     for id_ in people.keys() | heads.keys():
         digest, file = heads.get(id_, (None, None))

@@ -10,8 +10,8 @@ from grader.course import rules_for
 from grader.errors import GraderError
 from grader.files import exclusive_lock
 from grader.gradebook import Gradebook
-from grader.grading.attempts import file_counting_grades
 from grader.grading.course_policy import CoursePolicy, policy_of, store_course
+from grader.grading.graded_attempts import file_counting_grades
 from grader.grading.sources import rows_of, source_of
 from grader.model import Student
 from grader.model.course import Course
@@ -32,17 +32,20 @@ def change_course(
     out: Path, course: Course, slip_days_used: dict[str, int], *, dry_run: bool, why: str = ""
 ) -> tuple[TotalChange, ...]:
     """Makes *course* the one whose policies count for the results in *out*; returns whose totals
-    change. With *dry_run*, nothing is stored."""
+    or deductions change. With *dry_run*, nothing is stored.
+
+    If the course doesn't list the set of these results, nothing is deducted from now on.
+    """
     with Gradebook.open(out) as book:
         graded = source_of(book)
-        policy: CoursePolicy | None = None
-        if graded.exam in course.sets:
-            policy = CoursePolicy(
-                course=course,
-                set_id=graded.exam,
-                slip_days_used=slip_days_used,
-                times=book.times(),
-            )
+        # As `policy_of` will see it: a set that the course does not list has no policies.
+        counts = course if graded.exam in course.sets else Course(id=course.id)
+        policy = CoursePolicy(
+            course=counts,
+            set_id=graded.exam,
+            slip_days_used=slip_days_used,
+            times=book.times(),
+        )
         before = {row.student.id: row for row in rows_of(book, graded)}
         after = {row.student.id: row for row in rows_of(book, graded, policy)}
         if not dry_run:

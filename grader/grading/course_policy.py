@@ -22,11 +22,11 @@ from grader.course import (
     course_to_plain,
     rules_for,
 )
+from grader.course.rules import usual_rules
 from grader.course.times import parse_time
 from grader.gradebook import Gradebook
-from grader.grading.tally import with_overrides
-from grader.model import Grade, Override, Student, Submission
-from grader.model.course import Course, Deduction, HandedIn, Rules, TimeSource
+from grader.model import Student, Submission
+from grader.model.course import UNTRUSTED, Course, Deduction, HandedIn, Rules, TimeSource
 from grader.model.result import Row, Standing
 from grader.words import counted, points
 
@@ -49,19 +49,50 @@ class CoursePolicy:
         """The course's time zone."""
         return ZoneInfo(self.course.time_zone)
 
+    @cached_property
+    def _usual(self) -> Rules:
+        return usual_rules(self.course, self.set_id)
+
     @property
     def needs_all_attempts(self) -> bool:
-        """Whether every attempt must be graded, not only the newest.
+        """Whether every attempt must be graded, not only the newest ones.
 
         So an exception granted later needs no kernel. Files that can't be graded use up no attempt.
         """
-        one = self.course.sets.get(self.set_id)
-        policy = (one.attempts if one else None) or self.course.attempts
+        policy = self._usual.attempts
         return policy.count != "newest" or policy.limit is not None or policy.deduct > 0
+
+    @property
+    def chooses(self) -> bool:
+        """Whether another attempt than the newest may count."""
+        may_refuse = not self._usual.late.accept or self._usual.closes is not None
+        return self.needs_all_attempts or may_refuse
+
+    @property
+    def has_deadline(self) -> bool:
+        """Whether a submission to the set can be late."""
+        return self._usual.due is not None or self._usual.minutes is not None
+
+    def lacks_time(self, student: Student, submission: Submission) -> bool:
+        """Returns whether lateness matters for this file and its time is unknown."""
+        rules, attempt = self.rules_of(student), self._attempt(submission, None)
+        is_known = rules.received or attempt.received or attempt.by_staff
+        return not is_known and not rules.exempt
 
     @cached_property
     def _times_by_file(self) -> Mapping[tuple[str, str], HandedIn]:
         return {(one.student, one.sha256): one for one in self.times}
+
+    @cached_property
+    def _times_by_student(self) -> Mapping[str, Sequence[HandedIn]]:
+        found: dict[str, list[HandedIn]] = {}
+        for one in self.times:
+            found.setdefault(one.student, []).append(one)
+        return found
+
+    @cached_property
+    def _rules(self) -> dict[Student, Rules]:
+        return {}
 
     def shows_solutions(self, now: datetime) -> bool:
         """Returns whether students may see accepted answers and worked solutions at *now*."""
@@ -70,9 +101,11 @@ class CoursePolicy:
 
     def rules_of(self, student: Student) -> Rules:
         """Returns the rules that apply to *student*."""
-        rules = rules_for(self.course, self.set_id, student)
-        left = max(0, self.course.slip_days - self.slip_days_used.get(student.id, 0))
-        return replace(rules, slip_days=min(rules.slip_days, left))
+        if student not in self._rules:
+            rules = rules_for(self.course, self.set_id, student)
+            left = max(0, self.course.slip_days - self.slip_days_used.get(student.id, 0))
+            self._rules[student] = replace(rules, slip_days=min(rules.slip_days, left))
+        return self._rules[student]
 
     def attempts_of(
         self, mine: Sequence[Submission], scores: Mapping[str, float]
@@ -96,6 +129,8 @@ class CoursePolicy:
         stated = known or common
         received = stated.received if stated else None
         source = stated.source if stated and received else None
+        if source in UNTRUSTED and not self.course.file_dates:
+            received, source = None, None
         if received is None and self.course.file_dates:
             received, source = submission.received, TimeSource.FILE
         started = (known.started if known else None) or (common.started if common else None)
@@ -135,9 +170,19 @@ class CoursePolicy:
             return tuple(mine)
         return tuple(sorted(mine, key=lambda one: one.sha256 == chosen.attempt.sha256))
 
+    def to_grade(self, student: Student, mine: Sequence[Submission]) -> list[Submission]:
+        """Returns those of *mine*, oldest first, that must be graded: all, or the one that counts
+        and newer ones, which may count after an exception is granted."""
+        ordered = self.by_time(mine)
+        if self.needs_all_attempts or not self.chooses:
+            return ordered if self.needs_all_attempts else ordered[-1:]
+        every = self.count(student, ordered, {}, 0.0)
+        counts = [place for place, one in enumerate(every) if one.deduction.counts]
+        return ordered[counts[-1] if counts else -1 :]
+
     def digest_data(self, student: Student) -> object:
         """Returns all that decides what the policies do to *student*, as data with a `repr`."""
-        mine = [one for one in self.times if one.student == student.id]
+        mine = self._times_by_student.get(student.id, ())
         return self.rules_of(student), mine, self.course.time_zone, self.course.file_dates
 
 
@@ -169,95 +214,41 @@ def store_course(
     book.set_setting(COURSE, plain, why=why)
 
 
-def attempt_grades(book: Gradebook) -> Mapping[tuple[str, str], Grade]:
-    """Returns the newest grade of every attempt, by student and SHA-256 of the file, with manual
-    changes."""
-    by_hand: dict[str, dict[str, Override]] = {}
-    for override in book.overrides():
-        by_hand.setdefault(override.student, {})[override.name] = override
-    return {
-        (grade.student, grade.submission_sha256 or ""): with_overrides(
-            grade, by_hand.get(grade.student, {})
-        )
-        for grade in book.attempt_grades()
-    }
-
-
-def in_counting_order(
-    policy: CoursePolicy,
-    students: Mapping[str, Student],
-    submissions: Sequence[Submission],
-    grades: Mapping[tuple[str, str], Grade],
-) -> list[Submission]:
-    """Returns *submissions*, which have each student's latest last, with the attempt that counts
-    last instead; *grades* are those of `attempt_grades`."""
-    by_student: dict[str, list[Submission]] = {}
-    for one in submissions:
-        by_student.setdefault(one.student, []).append(one)
-    found: list[Submission] = []
-    for id_, mine in by_student.items():
-        graded = {s.sha256: grades[id_, s.sha256] for s in mine if (id_, s.sha256) in grades}
-        if mine[-1].sha256 not in graded:
-            found += mine  # the newest waits for its grade
-            continue
-        others = [one for one in mine if one.sha256 not in graded]
-        scores = {file: grade.score for file, grade in graded.items()}
-        most = graded[mine[-1].sha256].max_score
-        student = students.get(id_, Student(id=id_))
-        valid = [one for one in mine if one.sha256 in graded]
-        found += (*others, *policy.order(student, valid, scores, most))
-    return found
-
-
-def counting_grades(
-    current: Iterable[Grade],
-    ordered: Iterable[Submission],
-    grades: Mapping[tuple[str, str], Grade],
-) -> Iterator[Grade]:
-    """Yields the grade of the attempt that counts for each student of *current*.
-
-    *ordered* has that attempt last, as `in_counting_order` returns it.
-    """
-    counting = {one.student: one.sha256 for one in ordered}
-    for grade in current:
-        yield grades.get((grade.student, counting.get(grade.student, "")), grade)
-
-
 def apply_policy(
     policy: CoursePolicy,
     rows: Iterable[Row],
     submissions: Iterable[Submission],
-    grades: Mapping[tuple[str, str], Grade],
+    scores: Mapping[tuple[str, str], float],
 ) -> Iterator[Row]:
     """Yields *rows* with what the course deducts.
 
-    *grades* are those of every attempt, by student and SHA-256 of the file; only policies that need
-    all attempts use them.
+    *scores* are the points before deductions of students with several graded attempts, by student
+    and SHA-256 of the file; only policies that choose between attempts use them.
     """
     attempts: dict[str, list[Submission]] = {}
     for one in submissions:
         attempts.setdefault(one.student, []).append(one)
     for row in rows:
-        yield _with_policy(policy, row, attempts.get(row.student.id, []), grades)
+        yield _with_policy(policy, row, attempts.get(row.student.id, []), scores)
 
 
 def _with_policy(
     policy: CoursePolicy,
     row: Row,
     mine: Sequence[Submission],
-    grades: Mapping[tuple[str, str], Grade],
+    scores: Mapping[tuple[str, str], float],
 ) -> Row:
     rules = policy.rules_of(row.student)
     row = replace(row, policy_notes=rules.notes)
     if rules.exempt:
-        return replace(row, standing=Standing.EXEMPT, complete=True)
+        return replace(row, standing=Standing.EXEMPT, complete=False)
     if row.grade is None or row.grade.submission_sha256 is None:
         return row
     current, id_ = row.grade.submission_sha256, row.student.id
-    scores = {s.sha256: grades[id_, s.sha256].score for s in mine if (id_, s.sha256) in grades}
-    scores[current] = row.score
-    graded = [one for one in mine if one.sha256 in scores]
-    every = policy.count(row.student, graded, scores, row.max_score)
+    earned = {s.sha256: scores[id_, s.sha256] for s in mine if (id_, s.sha256) in scores}
+    earned[current] = row.score
+    graded = [one for one in mine if one.sha256 in earned]
+    every = policy.count(row.student, graded, earned, row.max_score)
     if rules.attempts.count == "mean":
         return _with_mean(row, every)
     found = next((one for one in every if one.attempt.sha256 == current), None)

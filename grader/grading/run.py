@@ -18,7 +18,7 @@ from grader.grading.attempts import (
     CourseToApply,
     apply_course,
     attempts_to_grade,
-    file_counting_grades,
+    untimed_note,
 )
 from grader.grading.batch import execute_all, refused_evidence
 from grader.grading.deferred import (
@@ -31,6 +31,7 @@ from grader.grading.deferred import (
     needs_rerun,
     runnable_trials,
 )
+from grader.grading.graded_attempts import file_counting_grades
 from grader.grading.kept_marks import keep_marks, unscored_evidence
 from grader.grading.ownership import exam_fit, owner_check
 from grader.grading.score import has_fault, is_disturbed, score, score_refused
@@ -77,7 +78,8 @@ def grade(
     What was executed in the same way before is not executed again, so an interrupted run continues.
     *course* has dates and policies, which decide which attempts are graded and what they cost.
     *started* is called with the number of executions and returns a progress object. *warn* gets a
-    sentence for each package that is missing here, before anything runs; what needs it is deferred.
+    sentence for each package that is missing here, before anything runs; what needs it is deferred;
+    and one if the course has dates and the times of some submissions are unknown.
     """
     if settings.device == "cuda" and not has_cuda():
         raise SetupError(
@@ -129,7 +131,8 @@ def grade(
             nothing = blocking_reason(release.problems.values(), settings.device)
             if nothing is not None:
                 raise SetupError(nothing[0], fix=nothing[1])
-        for note in missing_package_notes(release.problems):
+        untimed = untimed_note(policy, release, latest)
+        for note in (*missing_package_notes(release.problems), *((untimed,) if untimed else ())):
             warn(note)
         done = started(len(todo))
         with (

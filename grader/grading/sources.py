@@ -12,10 +12,13 @@ from grader.gradebook import Gradebook
 from grader.grading.course_policy import (
     CoursePolicy,
     apply_policy,
-    attempt_grades,
+    policy_of,
+)
+from grader.grading.graded_attempts import (
+    GradedAttempts,
     counting_grades,
     in_counting_order,
-    policy_of,
+    read_attempts,
 )
 from grader.grading.reveal import reveal
 from grader.grading.tally import pooled_numbers, tally
@@ -174,9 +177,9 @@ def rows_of(
     submissions = [one for one in book.submissions() if one.student not in gone]
     policy = policy or policy_of(book, graded.exam)
     grades: Iterable[Grade] = book.grades()
-    attempts: Mapping[tuple[str, str], Grade] = {}
-    if policy is not None and policy.needs_all_attempts:
-        attempts = attempt_grades(book)
+    attempts = GradedAttempts()
+    if policy is not None and policy.chooses:
+        attempts = read_attempts(book)
         submissions = in_counting_order(policy, graded.students, submissions, attempts)
         grades = counting_grades(book.grades(), submissions, attempts)
     rows = tally(
@@ -187,7 +190,7 @@ def rows_of(
         max_points=graded.max_points,
     )
     if policy is not None:
-        rows = apply_policy(policy, rows, submissions, attempts)
+        rows = apply_policy(policy, rows, submissions, attempts.scores)
     warned = collect_warnings(book, submissions)
     for row in rows:
         sha256 = row.grade.submission_sha256 if row.grade else None

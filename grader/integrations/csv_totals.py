@@ -19,6 +19,9 @@ _HEAD = (
     "student", "name", "email", "section", "standing", "complete", "total", "so_far", "max",
 )  # fmt: skip
 
+_DEDUCTION = ("raw", "deduction", "why")
+"""More columns, if the course deducts points from anybody."""
+
 
 class _Column(NamedTuple):
     number: int
@@ -32,7 +35,8 @@ class _Column(NamedTuple):
 class Csv(ClassExporter):
     """Write results.csv: names, sections, totals, and points by problem and by part.
 
-    If points are still open, their cells and the total are empty.
+    If points are still open, their cells and the total are empty. The total is what counts after
+    deductions; if there are any, further columns have the points before and the reason.
     """
 
     out = "{results}/exports"
@@ -54,10 +58,13 @@ class Csv(ClassExporter):
         problems = {(column.number, column.problem) for column in columns}
         times = Counter(number for number, _ in problems)
         titles = (f"{c.name} ({c.problem})" if times[c.number] > 1 else c.name for c in columns)
-        table = [csv_line([*_HEAD, *map(escape_cell, titles)])]
+        deducts = any(result.feedback.deduction for result in everybody)
+        more = _DEDUCTION if deducts else ()
+        table = [csv_line([*_HEAD, *map(escape_cell, titles), *more])]
         for result, known in zip(everybody, every, strict=True):
             cells = (points(known.get(column)) for column in columns)
-            table.append(csv_line([*_student_cells(result.feedback), *cells]))
+            taken = _deduction_cells(result.feedback) if deducts else ()
+            table.append(csv_line([*_student_cells(result.feedback), *cells, *taken]))
         data = ("\ufeff" + "\n".join(table) + "\n").encode("utf-8", "replace")
         return Exported(files={FILE: data}, notes=tuple(_standing_notes(everybody)))
 
@@ -75,6 +82,13 @@ def _student_cells(feedback: Feedback) -> list[str]:
     ]
 
 
+def _deduction_cells(feedback: Feedback) -> tuple[str, str, str]:
+    taken = feedback.deduction
+    if taken is None:
+        return points(feedback.total), "", ""
+    return points(feedback.raw_score), points(taken.points), escape_cell(taken.why)
+
+
 def _iter_points(feedback: Feedback) -> Iterator[tuple[_Column, float | None]]:
     for problem in feedback.problems:
         whole = _Column(problem.number, problem.id, 0, f"q{problem.number}")
@@ -90,6 +104,8 @@ def _standing_notes(everybody: Iterable[Result]) -> Iterator[str]:
     if waiting:
         names = join_names(waiting)
         yield f"no total yet for {names}: the column so_far has the settled points"
+    if exempt := join_names(one.student.id for one in nothing if one.standing is Standing.EXEMPT):
+        yield f"no total for {exempt}: exempt"
     for standing in (Standing.MISSING, Standing.REFUSED, Standing.WAITING, Standing.OPEN):
         names = join_names(one.student.id for one in nothing if one.standing is standing)
         if names:

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from grader.errors import SetupError
 from grader.model.exported import Result
 from grader.model.grade import Verdict
-from grader.model.result import ShownPart, ShownProblem, Standing
-from grader.words import counted
+from grader.model.result import Feedback, ShownPart, ShownProblem, Standing
+from grader.words import counted, points
 
 VERDICT_TEXTS: Mapping[Verdict, str] = {
     Verdict.CORRECT: "correct",
@@ -30,10 +30,14 @@ def json_bytes(data: object) -> bytes:
 def graded_problems(result: Result, *, leave_out: bool) -> tuple[ShownProblem, ...]:
     """Returns the problems of *result*.
 
-    Raises SetupError if nothing was graded, and if parts are open unless *leave_out* is True: a
-    format that can't represent "not yet" would have to export a zero.
+    Raises SetupError if the student is exempt, if nothing was graded, and if parts are open unless
+    *leave_out* is True: a format that can't represent "not yet" would have to export a zero.
     """
     feedback = result.feedback
+    if feedback.standing is Standing.EXEMPT:
+        raise SetupError(
+            f"'{feedback.student.id}' is exempt from this set", fix="there is nothing to export"
+        )
     if not feedback.problems:
         raise SetupError(
             f"'{feedback.student.id}' has no grade: {feedback.standing.value}",
@@ -81,6 +85,16 @@ def omission_notes(result: Result) -> tuple[str, ...]:
         notes.append("these are the points of an earlier submission; the latest is not graded yet")
     notes += warning_notes([result])
     return tuple(notes)
+
+
+def deduction_text(feedback: Feedback) -> str:
+    """Returns what the course's policies take from the points, and why; empty if nothing."""
+    taken, raw = feedback.deduction, feedback.raw_score
+    if taken is None or raw is None:
+        return ""
+    if taken.points > 0:
+        return f"{points(taken.points)} of {points(raw)} points are deducted. {taken.why}"
+    return taken.why if not taken.points else f"This attempt earned {points(raw)}. {taken.why}"
 
 
 def warning_notes(results: Iterable[Result]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import ClassVar, Literal
 
+from grader.errors import Location
 from grader.model.spec import STRICT, Share
 
 
@@ -71,7 +72,8 @@ class CourseSet:
     slip_days: int | None = None
     """How many slip days this set may use; all that are left if omitted."""
     feedback: str | None = None
-    """When students may see accepted answers and worked solutions."""
+    """When students may see accepted answers and worked solutions; if omitted, when somebody
+    releases them."""
     results: str | None = None
     """The results folder, relative to the course file; needed for slip days."""
 
@@ -94,7 +96,9 @@ class StaffMember:
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     name: str = ""
+    """The person's name."""
     role: Role = Role.GRADER
+    """What the person may do."""
     sections: tuple[str, ...] = ()
     """The sections that the person grades; all if empty."""
 
@@ -110,7 +114,9 @@ class Grant:
     by: str
     """Who granted it."""
     student: str | None = None
+    """The student's id."""
     section: str | None = None
+    """The section, instead of a student."""
     set: str | None = None
     """The set; all sets if omitted."""
     until: str | None = None
@@ -132,21 +138,30 @@ class Course:
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     id: str
+    """The id of the course."""
     title: str = ""
+    """The title, for people."""
     time_zone: str = "UTC"
     """A name of the IANA database, such as `America/New_York`."""
     anonymous: bool = False
     """Whether answers are graded without names."""
     file_dates: bool = False
-    """Whether a file's date counts as the time of its submission. Students can set that date."""
+    """Whether the dates of files and commits, which students can set, count as times of
+    submission."""
     slip_days: int = 0
     """How many days in the whole course a student may be late without a deduction."""
     late: LatePolicy = field(default_factory=LatePolicy)
+    """What late submissions cost, in sets that don't say otherwise."""
     attempts: AttemptPolicy = field(default_factory=AttemptPolicy)
+    """Which attempts count, in sets that don't say otherwise."""
     sections: tuple[str, ...] = ()
+    """The ids of the sections, as in the roster."""
     staff: Mapping[str, StaffMember] = field(default_factory=dict)
+    """The staff by id."""
     sets: Mapping[str, CourseSet] = field(default_factory=dict)
+    """Dates and policies by the id of the set."""
     grants: tuple[Grant, ...] = ()
+    """The exceptions."""
 
 
 class TimeSource(StrEnum):
@@ -156,11 +171,33 @@ class TimeSource(StrEnum):
     """The push, as the forge recorded it."""
     PLATFORM = "platform"
     """The platform's download."""
-    RECEIPT = "receipt"
     STAFF = "staff"
     """The word of a member of the staff."""
+    COMMIT = "commit"
+    """The commit's own time, which a student can set."""
     FILE = "file"
     """The file's date, which a student can set."""
+
+
+UNTRUSTED = (TimeSource.COMMIT, TimeSource.FILE)
+"""Sources that a student can influence. They count only if the course says `file_dates: true`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeLine:
+    """One line of a table of submission times."""
+
+    where: Location
+    student: str = ""
+    """The student's id; empty if *people* tells who it is."""
+    people: tuple[str, ...] = ()
+    """How a platform names the student: ids, an e-mail address, a name."""
+    file: str = ""
+    """The file's path or name; empty for all files of the student."""
+    received: datetime | None = None
+    source: TimeSource = TimeSource.PLATFORM
+    by: str = ""
+    started: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

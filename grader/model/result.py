@@ -41,7 +41,8 @@ class Row:
     score: float
     max_score: float
     complete: bool
-    """Whether the total is final: every mark is settled, and no newer submission waits."""
+    """Whether the total is final: every mark is settled, and no newer submission waits. False for
+    exempt students, who have no total."""
     overrides: Mapping[str, Override] = field(default_factory=dict)
     """Overrides in effect, by mark name."""
     stale: tuple[Override, ...] = ()

@@ -37,7 +37,7 @@ def load_numbers(path: Path, known: Mapping[str, Student]) -> UserNumbers:
             where=Location(str(path), 1),
             fix="use Canvas's gradebook, Moodle's worksheet, or columns 'number' and 'student'",
         )
-    found = _numbers(rows, number, columns, _ways(known))
+    found = _numbers(rows, number, columns, students_by_text(known))
     return UserNumbers(found, platform=_platform(header, number, rows), file=str(path))
 
 
@@ -51,8 +51,9 @@ def _platform(header: list[str], number: int, rows: list[list[str]]) -> str:
     return ""
 
 
-def _ways(known: Mapping[str, Student]) -> Mapping[str, str]:
-    """Maps texts that identify exactly one student, casefolded, to the student's id."""
+def students_by_text(known: Mapping[str, Student]) -> Mapping[str, str]:
+    """Returns the student's id for each text, casefolded, that identifies exactly one of *known*:
+    an id, an e-mail address or its beginning, or a name."""
     ways: dict[str, set[str]] = {}
     for student in known.values():
         for text in (student.id, student.email, student.email.partition("@")[0], student.name):

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from grader.model import Mark, Outcome, Verdict
+from grader.model.course import Deduction
 from grader.model.result import EvidenceSummary, Row, Standing
 from grader.report.names import question_number
 
@@ -104,6 +105,8 @@ class StudentLine:
     overrides: int
     stale: int
     refusal: str | None
+    deduction: Deduction | None = None
+    """What the course's policies take from the total, and why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,6 +205,7 @@ def _student_line(row: Row) -> StudentLine:
         overrides=len(row.overrides),
         stale=len(row.stale),
         refusal=row.refusal,
+        deduction=row.deduction,
     )
 
 
@@ -214,7 +218,7 @@ def _totals(students: Sequence[StudentLine]) -> Totals:
         line
         for line in students
         if not line.complete
-        and line.standing is not Standing.REFUSED
+        and line.standing not in (Standing.REFUSED, Standing.EXEMPT)
         and (line.unsettled or line.total is not None)
     ]
     return Totals(

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import asdict
 
-from grader.model.result import Row
+from grader.model.result import Row, Standing
 from grader.report.names import question_number
 from grader.text.spreadsheet import csv_line, escape_cell
 from grader.words import points
@@ -65,9 +65,9 @@ def _deduction_cells(row: Row) -> tuple[str, str, str]:
 
 def _deduction_data(row: Row) -> dict[str, object]:
     """Returns what the course's policies did to a grade; nothing without a course."""
-    found: dict[str, object] = {}
+    found: dict[str, object] = {"exempt": True} if row.standing is Standing.EXEMPT else {}
     if row.deduction is not None:
-        found = {"raw_score": row.raw_score, "deduction": asdict(row.deduction)}
+        found |= {"raw_score": row.raw_score, "deduction": asdict(row.deduction)}
     if row.policy_notes:
         found["policy_notes"] = list(row.policy_notes)
     return found

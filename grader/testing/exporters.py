@@ -73,6 +73,8 @@ class _Check:
             exported = self._export_all(one, said)
             _check_harmless(_all_files(exported), samples.HOSTILE, said)
             self._check_complete(one, exported, said)
+        for name, one in self._subjects({"an exempt student": samples.exempt_class()}):
+            self._check_exempt(one, name)
 
     def _subjects(self, classes: Mapping[str, ClassResults]) -> Iterator[tuple[str, _Subject]]:
         for name, sample in classes.items():
@@ -104,6 +106,12 @@ class _Check:
                     exact or _names_result(exported, result),
                     f"{name}: {wanted:g} points go in, {read} are read, and no note says why",
                 )
+
+    def _check_exempt(self, subject: _Subject, name: str) -> None:
+        """An exempt student has no points, whatever was graded."""
+        for result, got in self._points(subject, self._export(subject, name, leave_out=True)):
+            if result.feedback.standing is Standing.EXEMPT:
+                _require(got.earned is None, f"{name}: {got.earned} points are read")
 
     def _check_open(self, subject: _Subject, name: str) -> None:
         """Open marks do not become 0, and a note names them."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from grader.model import Audience, Outcome, Student, Verdict
+from grader.model.course import Deduction
 from grader.model.exported import ClassResults, Result
 from grader.model.item import (
     AcceptedTexts,
@@ -83,7 +84,25 @@ def settled_classes() -> dict[str, ClassResults]:
             _result(1, _two_parts(2 / 3, 1.234567), _two_parts(1.75, 2))
         ),
         "one student": _class(_result(3, _two_parts(1, 1), _two_parts(1, 1))),
+        "a late submission": _class(_late(0), _result(1, _two_parts(2, 2), _two_parts(2, 2))),
     }
+
+
+LATE = "Handed in Oct 7, 2026, 12:00 CEST, 1 day after the due date."
+"""The reason for the deduction in the sample of a late submission."""
+
+
+def _late(who: int) -> Result:
+    """Returns 6 of 8 points of which 1.5 are deducted."""
+    taken = Deduction(points=1.5, why=LATE, late_seconds=86400.0)
+    parts = _two_parts(2, 2), _two_parts(2, 0)
+    return _result(who, *parts, score=4.5, raw_score=6.0, deduction=taken)
+
+
+def exempt_class() -> ClassResults:
+    """Returns a class with a student whom the course exempts, although a notebook was graded."""
+    parts = _two_parts(2, 2), _two_parts(2, 0)
+    return _class(_result(0, *parts, standing=Standing.EXEMPT), _result(1, *parts))
 
 
 def unsettled_classes() -> dict[str, ClassResults]:
@@ -160,7 +179,7 @@ def _result(
         "problems": made,
         "score": round(sum(problem.points for problem in made), 6),
         "max_score": round(sum(p.max_points for p in made), 6) if made else MOST,
-        "complete": bool(made) and not is_open,
+        "complete": bool(made) and not is_open and standing is not Standing.EXEMPT,
         "audience": Audience.STUDENT,
         "published": False,
         **_EXAM,

@@ -17,9 +17,12 @@ def quote_cell(cell: str) -> str:
     >>> quote('a "b", c')
     '"a ""b"", c"'
     """
-    if _QUOTED.search(cell):
-        return '"' + cell.replace('"', '""') + '"'
-    return cell
+    return quote_always(cell) if _QUOTED.search(cell) else cell
+
+
+def quote_always(cell: str) -> str:
+    """Returns *cell* as CSV, in quotes, for any separator."""
+    return '"' + cell.replace('"', '""') + '"'
 
 
 def escape_cell(value: str) -> str:

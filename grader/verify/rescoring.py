@@ -9,8 +9,8 @@ from pathlib import Path
 from grader.bank.folders import Bank
 from grader.files import exclusive_lock
 from grader.gradebook import Difference, Gradebook, differences
-from grader.grading.attempts import file_counting_grades
 from grader.grading.course_policy import policy_of
+from grader.grading.graded_attempts import file_counting_grades
 from grader.grading.kept_marks import regrade
 from grader.grading.score import score_refused
 from grader.grading.sources import require_release
@@ -74,8 +74,8 @@ def rescore(
             papers = replace(papers, corrected=None)
         before = list(book.grades())
         policy = policy_of(book, papers.counts.exam.id)
-        needs_all = policy is not None and policy.needs_all_attempts
-        every = book.attempt_grades() if needs_all else before
+        chooses = policy is not None and policy.chooses
+        every = book.attempt_grades() if chooses else before
         refused = {(s.student, s.sha256): s for s in book.submissions() if s.refusal is not None}
         work = [(g.student, g.submission_sha256 or "") for g in every]
         scored = [score_refused(papers.of(one[0]), refused[one]) for one in work if one in refused]

@@ -40,6 +40,11 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (home / "release" / "release.json").write_text('{"students": [{"id": "ada"}, {"id": "bo"}]}')
     (home / "results" / "grades").mkdir(parents=True)
     (home / "results" / "grades" / "cy.json").write_text("{}")
+    (home / "term").mkdir()
+    (home / "term" / "course.yaml").write_text(
+        "id: x\nsections: [A, B]\nstaff: {kim: {}, lee: {}}\n"
+        "sets: {midterm: {due: 2026-10-05, results: ../results}, quiz: null}\n"
+    )
     a_roster(home)
     return home
 
@@ -56,6 +61,10 @@ QUIZZES = sorted(p.stem for p in Path(__file__).parents[2].glob("problems/sets/q
         ("grader show --bank course min", ["mine"]),
         ("grader show --bank course bro", ["broken"]),
         ("grader verify mine kv-c", ["kv-cache-size"]),
+        ("grader course grant --course term --set m", ["midterm"]),
+        ("grader course grant --course term --section ", ["A", "B"]),
+        ("grader course grant --course term --by l", ["lee"]),
+        ("grader course grant --course term c", ["cy"]),
         ("grader render midt", ["midterm", "midterm-1", "midterm-2"]),
         ("grader render --bank course qu", ["quiz", *QUIZZES]),
         ("grader export moodle midterm-1", ["midterm-1"]),

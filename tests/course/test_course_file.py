@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from grader.course import course_from_plain, course_to_plain, load_course, rules_for
 from grader.course.grants import add_grant
 from grader.course.times import TimeError, parse_time
 from grader.errors import SetupError, SpecErrors
 from grader.model import Student
-from grader.model.course import Grant
+from grader.model.course import AttemptPolicy, Course, CourseSet, Grant
 
 COURSE = """\
 id: systems
@@ -101,6 +104,7 @@ def test_slip_days_of_a_set_are_at_most_those_of_the_course(course_file):
         ("why: illness", "why: ''", "'why' is empty"),
         ("until: 2026-10-07 23:59", "time: 1.5", "has no time limit to extend"),
         ("    until: 2026-10-07 23:59\n", "", "this exception changes nothing"),
+        ("due: 2026-10-05 23:59", "", "has no due date to extend"),
         ("student: ada", "section: C", "the course has no section 'C'"),
         ("limit: 2", "limit: 0", "at least one attempt must count"),
         ("slip_days: 4", "slip_dais: 4", "did you mean 'slip_days'?"),
@@ -181,3 +185,43 @@ def test_a_list_on_one_line_is_not_changed(course_file):
     path = course_file(COURSE[: COURSE.index("grants:")] + "grants: []\n")
     with pytest.raises(SetupError, match="can't add a line to this list"):
         add_grant(path, GRANT)
+
+
+@pytest.mark.parametrize("id_", ["4711", "007", "1e5", "null", "0x1F", "true", "-x", "Ada L."])
+def test_an_id_that_looks_like_a_number_stays_text(course_file, id_):
+    added = add_grant(course_file(), Grant(student=id_, set="quiz", time=2, why="x", by="kim"))
+    assert added.grants[-1].student == id_
+
+
+EXCEPTIONS = st.lists(
+    st.builds(
+        Grant,
+        why=st.just("x"),
+        by=st.sampled_from(["kim", "lee"]),
+        student=st.just("ada"),
+        set=st.sampled_from([None, "quiz"]),
+        until=st.sampled_from([None, "2026-11-01", "2026-11-04", "2026-11-04 12:00", "2026-11-09"]),
+        time=st.sampled_from([None, 1.25, 1.5, 2.0]),
+        attempts=st.sampled_from([None, 1, 3, 5]),
+        exempt=st.booleans(),
+        received=st.sampled_from([None, "2026-11-02 10:00", "2026-11-03 10:00"]),
+    ),
+    max_size=5,
+)
+
+
+@given(grants=EXCEPTIONS, random=st.randoms(use_true_random=False))
+def test_the_order_of_exceptions_does_not_matter(grants, random):
+    quiz = CourseSet(due="2026-11-02", closes="2026-11-05", minutes=60)
+    course = Course(
+        id="x", sets={"quiz": quiz}, attempts=AttemptPolicy(limit=2), grants=tuple(grants)
+    )
+    ada = Student(id="ada")
+    rules = rules_for(course, "quiz", ada)
+    random.shuffle(grants)
+    assert rules_for(replace(course, grants=tuple(grants)), "quiz", ada) == rules
+    usual = rules_for(course, "quiz", Student(id="bo"))
+    assert rules.due >= usual.due, "an exception never makes a rule stricter"
+    assert rules.closes - rules.due == usual.closes - usual.due
+    assert rules.attempts.limit >= usual.attempts.limit
+    assert rules.minutes >= usual.minutes

@@ -74,6 +74,23 @@ def test_slip_days_cover_whole_days_and_the_rest_is_charged():
     assert (few.slip_days, few.points) == (1, 0)
 
 
+def test_slip_days_move_the_due_date_with_its_grace_period():
+    two = rules(TEN_PERCENT, slip_days=2)
+    end = timedelta(days=1, minutes=15)
+    last = deduction_for(two, an_attempt(end), 10.0, NEW_YORK)
+    after = deduction_for(two, an_attempt(end + timedelta(seconds=1)), 10.0, NEW_YORK)
+    assert (last.slip_days, last.points) == (1, 0)
+    assert (after.slip_days, after.points) == (2, 0)
+
+
+def test_slip_days_count_where_other_late_work_is_not_accepted():
+    strict = rules(LatePolicy(accept=False), slip_days=1)
+    used = deduction_for(strict, an_attempt(timedelta(hours=5)), 10.0, NEW_YORK)
+    assert (used.counts, used.slip_days, used.points) == (True, 1, 0)
+    over = deduction_for(strict, an_attempt(timedelta(hours=25)), 10.0, NEW_YORK)
+    assert (over.counts, over.slip_days) == (False, 0)
+
+
 def test_no_slip_day_is_used_where_lateness_costs_nothing():
     free = rules(LatePolicy(), slip_days=3)
     assert deduction_for(free, an_attempt(timedelta(hours=1)), 10.0, NEW_YORK).slip_days == 0
@@ -118,6 +135,8 @@ def test_a_timed_set_is_due_when_the_students_time_ends_and_never_after_the_due_
     assert due_time(timed, early) == early + timedelta(hours=1)
     assert due_time(timed, late) == DUE
     assert due_time(timed, None) == DUE
+    opens = DUE - timedelta(hours=3)
+    assert due_time(rules(minutes=60, opens=opens), early) == opens + timedelta(hours=1)
 
 
 def test_the_sentence_says_when_how_late_and_what_it_costs():

@@ -74,6 +74,17 @@ def graded(home: Path, course: str = HEAD + LATE + DUE, times: str = "", **more:
     return result.stdout
 
 
+def noted(home: Path, times: str, course: str = HEAD + LATE + DUE) -> str:
+    """What `grader grade` says to stderr."""
+    (home / "course.yaml").write_text(course)
+    (home / "times.csv").write_text(times or "student,received\n")
+    shutil.rmtree(home / "results", ignore_errors=True)
+    return ok(
+        "grade", home / "in", "--release", home / "release", "--out", home / "results",
+        "--bank", home / "bank", "--course", home, "--times", home / "times.csv",
+    ).stderr  # fmt: skip
+
+
 def grade_of(home: Path, student: str = "ada") -> dict:  # type: ignore[type-arg]
     return json.loads((home / "results" / "grades" / f"{student}.json").read_text())
 
@@ -139,6 +150,117 @@ def test_without_a_trusted_time_nothing_is_deducted_and_the_command_says_so(home
     assert score_of(home) == 1
 
 
+def test_grading_says_once_how_many_times_are_unknown(home: Path) -> None:
+    said = noted(home, "")
+    assert said.count("2 submissions have no trusted time, so nobody can be late") == 1
+    assert "1 submission has no trusted time" in noted(
+        home, TWO_DAYS_LATE.split("bo,", maxsplit=1)[0]
+    )
+    assert "trusted time" not in noted(home, TWO_DAYS_LATE)
+    assert "trusted time" not in noted(home, "", HEAD + "sets: {quiz: {}}\n")
+
+
+def test_the_worksheet_of_moodle_gives_times(home: Path) -> None:
+    sheet = """\
+Identifier,"Full name","Email address",Grade,"Last modified (submission)"
+"Participant 1",{ada},-,,"Wednesday, 7 October 2026, 12:00 PM"
+"Participant 2","Somebody Else",x@example.edu,,"Monday, 5 October 2026, 9:00 AM"
+"""
+    graded(home, times=sheet.format(ada='"ada"'))
+    assert score_of(home) == pytest.approx(0.5)
+    assert grade_of(home)["deduction"]["late_seconds"] == 36 * 3600 + 1
+    (home / "times.csv").write_text(sheet.format(ada='"Nobody"'))
+    result = run(
+        "grade", home / "in", "--release", home / "release", "--out", home / "results",
+        "--bank", home / "bank", "--course", home, "--times", home / "times.csv",
+    )  # fmt: skip
+    assert "names no student of the release" in str(result.exception or result.stderr)
+
+
+def test_times_of_commits_count_only_if_the_course_says_so(home: Path) -> None:
+    times = "student,received,source\nada,2026-10-06 12:00,commit\n"
+    graded(home, times=times)
+    assert score_of(home) == 1
+    graded(home, HEAD + "file_dates: true\n" + LATE + DUE, times)
+    assert score_of(home) == pytest.approx(0.75)
+
+
+def test_what_staff_hand_in_for_a_student_is_not_late(home: Path) -> None:
+    graded(home, times="student,received,by\nada,2026-10-09 12:00,kim\n")
+    assert score_of(home) == 1
+
+
+TIMED = "sets:\n  quiz: {opens: 2026-10-05 09:00, due: 2026-10-05 18:00, minutes: 60}\n"
+
+
+def test_a_timed_set_counts_from_when_the_student_got_it(home: Path) -> None:
+    times = (
+        "student,started,received\nada,2026-10-05 10:00,2026-10-05 11:20\n"
+        "bo,2026-10-01 10:00,2026-10-05 09:50\n"
+    )
+    graded(home, HEAD + LATE + TIMED, times)
+    assert score_of(home) == pytest.approx(0.75)
+    assert "20 min after the due date" in grade_of(home)["deduction"]["why"]
+    assert score_of(home, "bo") == 1, "bo got it before it opened"
+    extra = "grants:\n- {student: ada, time: 1.5, why: needs, by: kim}\n"
+    graded(home, HEAD + LATE + TIMED + extra, times)
+    assert score_of(home) == 1
+
+
+CLOCKS_BACK = "sets:\n  quiz: {due: 2026-10-25 02:30}\n"  # 2:30 occurs twice
+
+
+@pytest.mark.parametrize(
+    ("course", "received", "late"),
+    [
+        (CLOCKS_BACK, "2026-10-25T02:30:59+01:00", False),  # the second 2:30
+        (CLOCKS_BACK, "2026-10-25T02:50:00+02:00", False),  # between the two
+        (CLOCKS_BACK, "2026-10-25T02:45:00+01:00", True),
+        ("sets:\n  quiz: {due: 2026-10-05 24:00}\n", "2026-10-06 00:00:00", False),
+        ("sets:\n  quiz: {due: 2026-10-05}\n", "2026-10-05 23:59:59", False),
+        ("sets:\n  quiz: {due: 2026-10-05}\n", "2026-10-06 00:00:00", True),
+    ],
+)
+def test_midnight_and_the_hour_that_occurs_twice(
+    home: Path, course: str, received: str, late: bool
+) -> None:
+    graded(home, HEAD + "late: {deduct: 25%}\n" + course, f"student,received\nada,{received}\n")
+    assert (score_of(home) < 1) == late
+
+
+def test_the_course_never_changes_a_mark(home: Path) -> None:
+    hand_in(home, "ada", "2", wrong=True)
+    times = ATTEMPTS.format(second="2026-10-07 13:00")
+    graded(home, HEAD + "sets: {}\n", times)
+    before = grade_of(home)
+    graded(home, times=times)
+    after = grade_of(home)
+    assert after["marks"] == before["marks"]
+    assert "deduction" not in before
+    assert after.get("raw_score", after["score"]) == before["score"]
+
+
+def test_a_regrade_with_the_same_course_changes_nothing(home: Path) -> None:
+    graded(home, times=TWO_DAYS_LATE)
+    before = {path: path.read_bytes() for path in (home / "results").rglob("*.*") if path.is_file()}
+    again = ("score", home / "results", "--course", home, "--bank", home / "bank")
+    assert ok(*again).stdout == "0 totals changed.\n"
+    for path, data in before.items():
+        if path.suffix in (".html", ".csv", ".json"):
+            assert path.read_bytes() == data, path
+
+
+def test_the_preview_of_a_course_without_the_set_shows_what_it_takes_back(home: Path) -> None:
+    graded(home, times=TWO_DAYS_LATE)
+    (home / "course.yaml").write_text(HEAD + "sets: {exam: {due: 2026-10-05}}\n")
+    preview = ok(
+        "score", home / "results", "--course", home, "--dry-run", "--json", "--bank", home / "bank"
+    )
+    [change] = json.loads(preview.stdout)["changes"]
+    assert (change["student"], change["why"]) == ("ada", "The deduction no longer applies.")
+    assert score_of(home) == pytest.approx(0.5)
+
+
 def test_the_date_of_a_file_counts_only_if_the_course_says_so(home: Path) -> None:
     os.utime(home / "in" / "ada" / "1.ipynb", (1_791_280_000,) * 2)  # Oct 6, 2026
     graded(home)
@@ -178,10 +300,37 @@ def test_of_a_late_file_and_one_in_time_the_policy_decides(home: Path) -> None:
     assert score_of(home) == 1
 
 
+def test_a_file_after_the_set_closed_does_not_replace_one_in_time(home: Path) -> None:
+    hand_in(home, "ada", "2", wrong=True)
+    times = ATTEMPTS.format(second="2026-10-25 12:00")
+    graded(home, times=times)
+    assert score_of(home) == 1
+    assert "deduction" not in grade_of(home)
+    graded(home, HEAD + "late: {accept: false}\n" + DUE, times)
+    assert score_of(home) == 1
+    # The newer file counts from the extension on, which needs no kernel.
+    until = ("--until", "2026-10-26", "--why", "illness", "--by", "kim")
+    ok("course", "grant", "ada", "--set", "quiz", *until, "--course", home / "course.yaml")
+    ok("score", home / "results", "--course", home / "course.yaml", "--bank", home / "bank")
+    assert score_of(home) == 0
+
+
 def test_trusted_times_decide_which_file_is_the_newest(home: Path) -> None:
     hand_in(home, "ada", "2", wrong=True)
     graded(home, times=ATTEMPTS.format(second="2026-10-05 11:00"))
     assert score_of(home) == 1
+
+
+def test_a_manual_change_is_explained_once(home: Path) -> None:
+    hand_in(home, "ada", "2", wrong=True)
+    graded(home, attempts("{count: best}"), ATTEMPTS.format(second="2026-10-05 13:00"))
+    ok(
+        "mark", home / "results", "--student", "ada", "--answer", "q1_share", "--points", "0.5",
+        "--why", "half right", "--bank", home / "bank",
+    )  # fmt: skip
+    marks = {one["name"]: one for one in grade_of(home)["marks"]}
+    assert marks["q1_share"]["points"] == 0.5
+    assert marks["q1_share"]["feedback"].count("half right") == 1
 
 
 def test_a_second_run_changes_nothing(home: Path) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from grader.model import Audience, Grade, Mark, Outcome, Student, Verdict
+from grader.model.course import Deduction
 from grader.model.result import (
     CellTrouble,
     Feedback,
@@ -67,6 +69,19 @@ def a_row(who: str = "ada", *marks: Mark, **changes: Any) -> Row:
         **changes,
     }
     return Row(**fields)
+
+
+LATE = Deduction(
+    points=1.0,
+    why="Handed in Oct 6, 2026, 12:00 CEST, 12 h after the due date (Oct 5, 2026, 23:59 CEST). "
+    "Deduction: 25% of the maximum points for each started day, 25% in all.",
+    late_seconds=43200.0,
+)
+
+
+def as_late(row: Row) -> Row:
+    """*row* with a deduction."""
+    return replace(row, score=row.score - 1, raw_score=row.score, deduction=LATE)
 
 
 def a_missing_row(student: str = "eve", max_score: float = 4.0) -> Row:

@@ -12,10 +12,19 @@ from pathlib import Path
 import click
 import pytest
 
-from grader.bank.schema import json_schema, set_schema
+from grader.bank.schema import course_schema, json_schema, set_schema
 from grader.cli import _COMMANDS, grader
 from grader.kinds import kinds
 from grader.model import Parameter, Problem
+from grader.model.course import (
+    AttemptPolicy,
+    Course,
+    CourseSet,
+    Grant,
+    LatePolicy,
+    StaffMember,
+    TimeSource,
+)
 from grader.verify import checks
 from tests.helpers.commands import ok
 from tests.helpers.docs import PAGES, ROOT, registered_groups
@@ -37,6 +46,15 @@ def test_every_command_and_option_is_documented(name: str) -> None:
         if isinstance(parameter, click.Option):
             names = [o for o in (*parameter.opts, *parameter.secondary_opts) if o.startswith("--")]
             assert any(o in text for o in names), f"{name} {names}"
+
+
+def test_every_field_of_a_course_is_documented() -> None:
+    text = text_of("course.md")
+    for record in (Course, CourseSet, LatePolicy, AttemptPolicy, StaffMember, Grant):
+        for field in dataclasses.fields(record):
+            assert f"`{field.name}`" in text, f"{record.__name__}.{field.name}"
+    for source in TimeSource:
+        assert f"| `{source.value}` |" in text
 
 
 def test_every_key_of_a_problem_is_documented() -> None:
@@ -63,7 +81,12 @@ def test_every_check_of_the_gate_is_documented() -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "made"), [("problem.schema.json", json_schema), ("set.schema.json", set_schema)]
+    ("file", "made"),
+    [
+        ("problem.schema.json", json_schema),
+        ("set.schema.json", set_schema),
+        ("course.schema.json", course_schema),
+    ],
 )
 def test_the_schemas_in_the_repository_are_current(file: str, made) -> None:
     stored = json.loads((ROOT / "problems" / file).read_text(encoding="utf-8"))

@@ -32,7 +32,7 @@ from grader.draw import draw
 from grader.errors import GraderError
 from grader.kinds import kinds
 from grader.testing import check_kind
-from tests.helpers.banks import a_bank
+from tests.helpers.banks import a_bank, a_roster
 from tests.helpers.commands import ok
 from tests.helpers.docs import PAGES, ROOT, registered_groups
 
@@ -193,6 +193,30 @@ def test_the_first_change_works(tmp_path: Path) -> None:
     (tmp_path / "templates").symlink_to(ROOT / "templates")
     script = script_of(page, without=r"git |cd |make |\. \.venv|python -m pytest|grader verify$")
     run_page(script, tmp_path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the blocks are for bash")
+def test_the_course_of_the_guide_works(tmp_path: Path) -> None:
+    page = "docs/how-to/run-a-course.md"
+    bank = a_bank(tmp_path / "bank")
+    a_roster(bank)
+    (bank / "course.yaml").write_text(on(page, "yaml")[0], encoding="utf-8")
+    (bank / "times.csv").write_text(on(page, "csv")[0], encoding="utf-8")
+    script = "".join(block for block in on(page, "sh") if "gh api" not in block)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-ec", script],
+        cwd=bank,
+        env={**os.environ, "PATH": path},
+        text=True,
+        capture_output=True,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    assert re.search(r"^bo +Oct 6, 2026, 21:40 CEST +platform +21 h 40 min", done.stdout, re.M)
+    assert "1 total would change." in done.stdout
+    grade = json.loads((bank / "results/grades/bo.json").read_text("utf-8"))
+    assert grade["score"] == grade["max_score"]
+    assert grade["policy_notes"] == ["Extended to Oct 7, 2026, 23:59 CEST by kim."]
 
 
 # Python

@@ -17,12 +17,14 @@ from grader.model.result import EvidenceSummary
 from grader.report import class_page, feedback_page, summarize
 from tests.helpers.browser import CHROMIUM, PROBE
 from tests.helpers.report import (
+    LATE,
     TEMPLATES,
     a_class,
     a_feedback,
     a_full_feedback,
     a_missing_row,
     a_part,
+    as_late,
 )
 
 pytestmark = [
@@ -34,7 +36,16 @@ pytestmark = [
 def pages() -> dict[str, str]:
     grades = a_class(60, 12)
     missing = a_missing_row("a-student-with-a-long-id@university.edu")
-    rows = [*tally({}, grades, max_points=lambda _: 0.0), missing]
+    rows = list(tally({}, grades, max_points=lambda _: 0.0))
+    rows = [*(as_late(row) if n % 7 == 0 else row for n, row in enumerate(rows)), missing]
+    late = a_feedback(
+        a_part(),
+        a_part("q1_time"),
+        score=3.0,
+        raw_score=4.0,
+        deduction=LATE,
+        policy_notes=("Extended to Oct 5, 2026, 23:59 CEST by kim.",),
+    )
     ran = {
         row.grade.submission_sha256: EvidenceSummary(
             submission_sha256=row.grade.submission_sha256,
@@ -58,6 +69,7 @@ def pages() -> dict[str, str]:
     return {
         "class": class_page(summary, TEMPLATES),
         "feedback": feedback_page(a_full_feedback(), TEMPLATES, engine="0.1.0"),
+        "late": feedback_page(late, TEMPLATES),
         "early": feedback_page(a_feedback(a_part(), a_part("q1_time")), TEMPLATES),
     }
 
@@ -115,7 +127,7 @@ def measured(page: Path, profile: Path, *options: str) -> dict[str, Any]:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("name", ["class", "feedback", "early"])
+@pytest.mark.parametrize("name", ["class", "feedback", "early", "late"])
 def test_nothing_sticks_out_on_a_phone(folder, tmp_path, name):
     seen = measured(folder / f"{name}-390.html", tmp_path)
     assert seen["width"] == 390

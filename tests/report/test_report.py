@@ -51,6 +51,7 @@ from tests.helpers.report import (
     a_missing_row,
     a_part,
     a_row,
+    as_late,
 )
 
 
@@ -769,6 +770,16 @@ class TestClassPage:
         page = class_page(summary_of(rows), TEMPLATES)
         assert 'data-value="0.333333">0.33 / 2' in page
         assert 'data-value="">–' in page
+
+    def test_late_submissions_and_deductions_are_counted_and_listed(self):
+        rows = [as_late(a_row("ada", a_mark(), a_mark("q2_b"))), a_row("bob", a_mark())]
+        summary = summary_of(rows)
+        page = checked(class_page(summary, TEMPLATES))
+        assert "<dt>Late</dt><dd>1</dd><dd>1 point deducted in all</dd>" in page
+        assert '3 / 4</td><td class="num" data-value="1.0">1</td>' in page
+        assert '<span class="tag">late</span>' in page
+        without = class_page(summary_of(rows[1:]), TEMPLATES)
+        assert "deduct" not in without
 
     def test_no_two_landmarks_have_the_same_name(self):
         page = class_page(self.class_of(20), TEMPLATES)

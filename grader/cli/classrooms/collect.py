@@ -18,6 +18,8 @@ from grader.words import counted
         "grader classroom collect roster.csv --out submissions \\",
         "    --url https://github.com/ORG/midterm-{id}.git --deadline 2026-12-01T23:59:00+01:00",
         "grader classroom collect roster.csv --out submissions --url $PWD/clones/{id}",
+        "grader classroom collect roster.csv --out submissions --pushes pushes \\",
+        "    --url https://github.com/ORG/midterm-{id}.git",
         "grader grade submissions --release release --out results",
     ),
 )
@@ -54,6 +56,13 @@ from grader.words import counted
     help="If a repository has several notebooks at the top, collect the one that belongs to this "
     "release.",
 )
+@click.option(
+    "--pushes",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="DIR",
+    help="Folder with GitHub's record of each repository, STUDENT.json, from `gh api "
+    "repos/ORG/REPO/activity`. Then the times of pushes count, which students can't set.",
+)
 @repository_options
 @click.option(
     "--again",
@@ -85,6 +94,7 @@ def command(
     deadline: str | None,
     notebook: str,
     release: Path | None,
+    pushes: Path | None,
     students: tuple[str, ...],
     again: bool,
     seconds: float,
@@ -96,7 +106,8 @@ def command(
 
     ROSTER is a CSV file with a column `id`; the columns `repository` and `deadline` override
     --url and --deadline for a student. If repositories are private, set GITHUB_TOKEN. Nothing in
-    a repository is run or checked out. Exits 1 if a repository can't be read.
+    a repository is run or checked out. SUBMISSIONS/times.csv says when each notebook was handed in,
+    for `grader grade --times`. Exits 1 if a repository can't be read.
     """
     from grader.integrations.repositories.collecting import (
         CollectStatus,
@@ -111,7 +122,9 @@ def command(
 
     listed = choose_students(load_roster(roster), students)
     until = parse_instant(deadline) if deadline else None
-    wanted = student_repositories(listed, load_repositories(roster), url=url, deadline=until)
+    wanted = student_repositories(
+        listed, load_repositories(roster), url=url, deadline=until, pushes=pushes
+    )
     how = CollectOptions(
         notebook=notebook,
         branch=branch,

@@ -12,7 +12,13 @@ from pathlib import Path
 from grader.errors import SetupError
 from grader.integrations.base import StudentExporter, option
 from grader.integrations.line_numbers import NotebookLines, notebook_lines
-from grader.integrations.results import VERDICT_TEXTS, join_names, open_parts, reason_text
+from grader.integrations.results import (
+    VERDICT_TEXTS,
+    deduction_text,
+    join_names,
+    open_parts,
+    reason_text,
+)
 from grader.model.exported import Exported, Result
 from grader.model.grade import Verdict
 from grader.model.result import Feedback, ShownProblem, Standing
@@ -159,9 +165,12 @@ def summary_of(result: Result) -> str:
     """Returns a step's summary of one result, in GitHub's Markdown."""
     feedback = result.feedback
     paragraphs = [_total_text(feedback)]
+    if taken := deduction_text(feedback):
+        paragraphs.append(taken)
+    paragraphs += feedback.policy_notes
     if feedback.refusal:
         paragraphs.append(feedback.refusal)
-    elif feedback.standing not in {Standing.GRADED, Standing.OPEN}:
+    elif feedback.standing not in {Standing.GRADED, Standing.OPEN, Standing.EXEMPT}:
         paragraphs.append(f"{feedback.standing.value}.".capitalize())
     paragraphs += [f"Warning: {text}." for text in feedback.warnings]
     if feedback.run:
@@ -191,7 +200,9 @@ def part_rows(problems: Iterable[ShownProblem]) -> list[Sequence[str]]:
 
 
 def _total_text(feedback: Feedback) -> str:
-    """Returns the total so far; no number while everything is open."""
+    """Returns the total so far; no number while everything is open, and for exempt students."""
+    if feedback.standing is Standing.EXEMPT:
+        return "Exempt, so there is no total"
     if feedback.total is None:
         return f"No points yet, of {points(feedback.max_score)}"
     total = f"{points(feedback.score)} of {points(feedback.max_score)} points"

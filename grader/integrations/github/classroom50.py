@@ -19,7 +19,13 @@ from grader.integrations.github.actions import (
     part_rows,
     step_outputs,
 )
-from grader.integrations.results import graded_problems, omission_notes, reason_text, settled_parts
+from grader.integrations.results import (
+    deduction_text,
+    graded_problems,
+    omission_notes,
+    reason_text,
+    settled_parts,
+)
 from grader.model.exported import Exported, Result
 from grader.model.result import ShownPart, ShownProblem
 from grader.text.escape import escape_controls, neutralize_line, to_one_line
@@ -168,21 +174,28 @@ def result_files(
     point.
     """
     tests = _tests(result, scale, leave_out)
-    score, most = _total(tests, "score"), _total(tests, "max-score")
-    text = result_json(whose, tests, submitted_at or result.submitted_at, graded_at)
+    score, most = _final_score(result, tests, scale), _total(tests, "max-score")
+    text = result_json(whose, tests, submitted_at or result.submitted_at, graded_at, score=score)
     notes = [*omission_notes(result)]
+    taken = deduction_text(result.feedback)
+    if taken:
+        notes.append("the score is after deductions, and the tests add up to the points before")
     if scale != 1:
         notes.append(f"Classroom 50 supports only integers: {scale} of its points are 1 exam point")
     exact = sum(Fraction(test["points"]) for test in tests)
+    exact = Fraction(result.feedback.score) if taken else exact
     if abs(Fraction(score, scale) - exact) > Fraction(1, 10**5):
         notes.append(f"rounded to 1/{scale} of a point; the field `points` of each test is exact")
     paragraphs = []
     if scale != 1:
         paragraphs.append(f"In Classroom 50: {score}/{most}, where 1 point counts as {scale}.")
+    if taken:
+        paragraphs.append(taken)
     if result.feedback.refusal:
         paragraphs.append(result.feedback.refusal)
     paragraphs += [f"Warning: {text}." for text in result.feedback.warnings]
     earned, worth = (points(round(_total(tests, of), 6)) for of in ("points", "max-points"))
+    earned = points(result.feedback.score) if taken else earned
     title = f"{result.feedback.title}: {earned} of {worth} points"
     rows = part_rows(graded_problems(result, leave_out=leave_out))
     body = markdown_summary(title, paragraphs, PART_COLUMNS, rows)
@@ -194,15 +207,18 @@ def result_json(
     tests: list[dict[str, Any]],
     submitted_at: str | None,
     graded_at: str | None = None,
+    *,
+    score: int | None = None,
 ) -> bytes:
-    """Returns `result.json` with these *tests*; see `result_files`."""
+    """Returns `result.json` with these *tests*; see `result_files`. *score* is the sum of the
+    tests' scores by default."""
     identity = asdict(whose)
     pusher = {"username": identity.pop("pushed_by"), "id": identity.pop("pusher")}
     data: dict[str, object] = {
         "schema": SCHEMA,
         **identity,
         "datetime": _to_utc(submitted_at, whose.owner),
-        "score": _total(tests, "score"),
+        "score": _total(tests, "score") if score is None else score,
         "max-score": _total(tests, "max-score"),
         "tests": tests,
     }
@@ -218,13 +234,16 @@ def runner_outputs(
     result: Result, *, scale: int = SCALE, leave_out: bool = False
 ) -> dict[str, str]:
     """Returns `status` and `summary` as GITHUB_OUTPUT expects them."""
-    return outputs_of(_tests(result, scale, leave_out))
+    tests = _tests(result, scale, leave_out)
+    return outputs_of(tests, _final_score(result, tests, scale))
 
 
-def outputs_of(tests: list[dict[str, Any]]) -> dict[str, str]:
-    """Returns `status` and `summary` of these *tests* as GITHUB_OUTPUT expects them."""
+def outputs_of(tests: list[dict[str, Any]], score: int | None = None) -> dict[str, str]:
+    """Returns `status` and `summary` of these *tests* as GITHUB_OUTPUT expects them; *score* is the
+    sum of the tests' scores by default."""
     full, count = _total(tests, "passed"), len(tests)
-    score, most = _total(tests, "score"), _total(tests, "max-score")
+    score = _total(tests, "score") if score is None else score
+    most = _total(tests, "max-score")
     return {
         "status": "success" if count and full == count else "failure",
         "summary": f"{score}/{most} (full points for {full} of {count} parts)",
@@ -237,6 +256,13 @@ def _tests(result: Result, scale: int, leave_out: bool) -> list[dict[str, Any]]:
     return [
         _test_entry(problem, part, scale) for problem in problems for part in settled_parts(problem)
     ]
+
+
+def _final_score(result: Result, tests: list[dict[str, Any]], scale: int) -> int:
+    """Returns the score after the course's deductions."""
+    if result.feedback.deduction is None:
+        return int(_total(tests, "score"))
+    return min(round(result.feedback.score * scale), int(_total(tests, "max-score")))
 
 
 def _total(tests: list[dict[str, Any]], field: str) -> Any:

@@ -14,6 +14,7 @@ from grader.integrations.equal_weights import EqualSplit, EqualTests, split_into
 from grader.integrations.github.actions import step_outputs
 from grader.integrations.results import (
     VERDICT_TEXTS,
+    deduction_text,
     graded_problems,
     join_names,
     json_bytes,
@@ -99,9 +100,11 @@ def runners(result: Result, *, leave_out: bool = False) -> tuple[Runner, ...]:
         split = split_into_tests(settled_parts(problem))
         if split is not None:
             # Warnings are shown once, not for every problem.
-            warnings = () if found else result.feedback.warnings
+            texts = () if found else result.feedback.warnings
+            warnings = tuple(f"warning: {text}" for text in texts)
             refusal = result.feedback.refusal
-            found.append(_problem_runner(problem, split, scores, refusal, warnings))
+            taken = () if found else _deduction_lines(result)
+            found.append(_problem_runner(problem, split, scores, refusal, (*warnings, *taken)))
     return tuple(found)
 
 
@@ -145,9 +148,26 @@ def reporter_files(result: Result, *, leave_out: bool = False) -> Exported:
     return Exported(files=files, notes=export_notes(result, leave_out=leave_out))
 
 
+def _deduction_lines(result: Result) -> tuple[str, ...]:
+    """Returns the total after deductions, and the reason; nothing without deductions."""
+    feedback = result.feedback
+    text = deduction_text(feedback)
+    if not text:
+        return ()
+    total = f"{points(feedback.score)} of {points(feedback.max_score)} points"
+    return (f"total after deductions: {total}", text)
+
+
 def export_notes(result: Result, *, leave_out: bool = False) -> tuple[str, ...]:
     """Returns notes on what the reporter's format can't represent of *result*."""
     notes, nothing = list(omission_notes(result)), []
+    feedback = result.feedback
+    if feedback.deduction is not None and feedback.raw_score != feedback.score:
+        notes.append(
+            f"{feedback.student.id}: the total is {points(feedback.score)} after deductions, and "
+            f"GitHub Classroom shows {points(feedback.raw_score)}, because it adds up tests; the "
+            "log has the total and the reason"
+        )
     for problem in graded_problems(result, leave_out=leave_out):
         parts = settled_parts(problem)
         split = split_into_tests(parts)
@@ -168,7 +188,7 @@ def _problem_runner(
     split: EqualSplit,
     scores: _Scores,
     refusal: str | None,
-    warnings: Sequence[str],
+    messages: Sequence[str],
 ) -> Runner:
     number = f"q{problem.number}"
     tests = [test for one in split.quanta for test in _test_entries(one, split, problem, scores)]
@@ -182,7 +202,7 @@ def _problem_runner(
         "max_score": _as_int_if_whole(float(most)),
         "tests": tests,
     }
-    messages = [f"warning: {text}" for text in warnings]
+    messages = list(messages)
     if waiting := open_parts([problem]):
         messages.append(f"still open and not counted: {', '.join(waiting)}")
     if messages:

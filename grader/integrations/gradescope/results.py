@@ -12,6 +12,7 @@ from grader.errors import SetupError
 from grader.integrations.base import StudentExporter, option
 from grader.integrations.results import (
     VERDICT_TEXTS,
+    deduction_text,
     join_names,
     json_bytes,
     open_parts,
@@ -89,6 +90,10 @@ def results_json(
         raise SetupError(
             f"the submission of '{feedback.student.id}' is not graded yet", fix="grade it first"
         )
+    if feedback.standing is Standing.EXEMPT:
+        # Gradescope would add up the scores of tests if there were any.
+        said = " ".join(("You are exempt, so there is no score.", *feedback.policy_notes))
+        return ungraded_result(said, exempt=True)
     tests: list[dict[str, object]] = []
     for problem in feedback.problems:
         tests += [
@@ -251,6 +256,7 @@ def _heading(feedback: Feedback) -> str:
     elif feedback.standing is Standing.MISSING:
         lines.append("Your submission contains no notebook.")
     lines += [f"Warning: {text}." for text in feedback.warnings]
+    lines += [text for text in (deduction_text(feedback), *feedback.policy_notes) if text]
     if feedback.standing is Standing.WAITING:
         lines.append("A newer submission is not graded yet.")
     waiting = open_parts(feedback.problems)
@@ -306,6 +312,8 @@ def export_notes(result: Result, tiers: Tiers) -> tuple[str, ...]:
     if waiting:
         notes.append(f"still open, so they have no score: {join_names(waiting)}")
     notes += warning_notes([result])
+    if feedback.standing is Standing.EXEMPT:
+        return (*notes, "exempt, so there is no score")
     shown = [tiers.marks] if feedback.problems else []
     if feedback.published and any(_has_solution(problem) for problem in feedback.problems):
         shown.append(tiers.solutions)

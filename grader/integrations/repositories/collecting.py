@@ -18,20 +18,27 @@ from grader.errors import GraderError, SetupError, shown
 from grader.files import exclusive_lock, write_atomic
 from grader.grading.ownership import exam_fit
 from grader.integrations.repositories.git import GitError, git_address
+from grader.integrations.repositories.pushes import NO_PUSHES, read_push_log
 from grader.integrations.repositories.roster import parse_instant
 from grader.integrations.repositories.snapshot import (
     CollectOptions,
+    FetchedNotebook,
     Fit,
     NothingThereError,
     Repository,
     fetch_notebook,
 )
 from grader.model import Student
+from grader.model.course import TimeSource
 from grader.notebook import Notebook
 from grader.release.file import load_release
+from grader.text.spreadsheet import csv_line
 
 STATE = ".collected.json"
 """What was collected when. The leading dot keeps it from being read as a submission."""
+
+TIMES = "times.csv"
+"""When each notebook was handed in, for `grader grade --times`."""
 
 
 class CollectStatus(StrEnum):
@@ -56,6 +63,10 @@ class CollectedEntry:
     forged. A push during the fetch is found by the next one."""
     sha256: str = ""
     deadline: str = ""
+    pushed: str = ""
+    """When the forge received the commit; empty if it is not known."""
+    created: str = ""
+    """When the forge created the repository; empty if it is not known."""
     failed: str = ""
     """When the repository could first not be read after the deadline. Commits that are found
     later may be backdated."""
@@ -83,10 +94,12 @@ def student_repositories(
     *,
     url: str = "",
     deadline: datetime | None = None,
+    pushes: Path | None = None,
 ) -> tuple[Repository, ...]:
     """Returns each student's repository: from *about* (the roster), or else by the pattern *url*.
 
-    Raises SetupError if neither gives a student's repository.
+    The folder *pushes* has the forge's record of each repository in STUDENT.json. Raises SetupError
+    if a student's repository is unknown, or a record can't be read.
     """
     if url and "{id}" not in url:
         raise SetupError(
@@ -105,7 +118,8 @@ def student_repositories(
             )
         git_address(own)  # reports a wrong address before anything is fetched
         until = parse_instant(mine["deadline"]) if mine.get("deadline") else deadline
-        found.append(Repository(student=student.id, url=own, deadline=until))
+        log = read_push_log(pushes / f"{student.id}.json") if pushes else NO_PUSHES
+        found.append(Repository(student=student.id, url=own, deadline=until, pushes=log))
     return tuple(found)
 
 
@@ -129,7 +143,8 @@ def collect_repositories(
     how: CollectOptions,
     done: Callable[[str], None] = lambda _: None,
 ) -> tuple[CollectOutcome, ...]:
-    """Writes STUDENT.ipynb into *out* for every student, and returns one outcome per student.
+    """Writes STUDENT.ipynb into *out* for every student, and times.csv with when each was handed
+    in; returns one outcome per student.
 
     A failure for one student does not stop the others. Each file gets the time of its commit.
     What was collected after a student's deadline is not collected again, because later commits
@@ -151,6 +166,7 @@ def collect_repositories(
             # If the run is interrupted, what was found after a deadline is still final.
             data = {student: asdict(entry) for student, entry in sorted(state.items())}
             write_atomic(out / STATE, (json.dumps(data, indent=1) + "\n").encode())
+            write_atomic(out / TIMES, _times_csv(state).encode())
     return tuple(outcomes)
 
 
@@ -188,14 +204,40 @@ def _collect_one(
     if not target.exists() or target.read_bytes() != found.data:
         write_atomic(target, found.data)
     _set_file_time(target, committed)
-    made = entry(commit=found.commit, committed=committed, sha256=_sha256(found.data))
+    created = repository.pushes.created
+    made = entry(
+        commit=found.commit,
+        committed=committed,
+        sha256=_sha256(found.data),
+        pushed=_to_iso(found.pushed) if found.pushed else "",
+        created=_to_iso(created) if created else "",
+    )
     if before and before.commit != found.commit and deadline and before.failed >= deadline:
         made = replace(made, failed=before.failed)
-    text = f"{shown(found.path, 80)} of {committed}"
+    text = _describe(found, made)
+    return outcome(came=CollectStatus.COLLECTED, text=text, commit=found.commit), made
+
+
+def _describe(found: FetchedNotebook, entry: CollectedEntry) -> str:
+    text = f"{shown(found.path, 80)} of {entry.committed}"
+    if entry.pushed:
+        text += f", pushed {entry.pushed}"
     if found.newer:
         text += "; later commits came after the deadline and are left out"
-    text += made.note
-    return outcome(came=CollectStatus.COLLECTED, text=text, commit=found.commit), made
+    return text + entry.note
+
+
+def _times_csv(state: Mapping[str, CollectedEntry]) -> str:
+    """Returns the table of times: those of pushes where they are known, else those of commits,
+    which a student can set."""
+    lines = [csv_line(["student", "file", "received", "source", "started"])]
+    for student, entry in sorted(state.items()):
+        if entry.commit:
+            source = TimeSource.FORGE if entry.pushed else TimeSource.COMMIT
+            received = entry.pushed or entry.committed
+            cells = [student, f"{student}.ipynb", received, source.value, entry.created]
+            lines.append(csv_line(cells))
+    return "\n".join(lines) + "\n"
 
 
 def _is_final(before: CollectedEntry, repository: Repository, target: Path) -> bool:

@@ -22,6 +22,7 @@ from grader.integrations.repositories.git import (
     origin_settings,
     scratch_git,
 )
+from grader.integrations.repositories.pushes import NO_PUSHES, PushLog, push_at, push_of
 from grader.integrations.results import join_names
 
 _FILES, _LINK, _SUBMODULE = ("100644", "100755"), "120000", "160000"
@@ -47,6 +48,8 @@ class Repository:
     url: str
     deadline: datetime | None = None
     """The last instant that counts, with its offset from UTC."""
+    pushes: PushLog = NO_PUSHES
+    """What the forge recorded about this repository."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +81,8 @@ class FetchedNotebook:
     """Time of the commit in seconds since 1970. The commit's author can set any time."""
     newer: bool = False
     """Whether later commits were left out."""
+    pushed: datetime | None = None
+    """When the forge received the commit; None if it is not known."""
 
 
 def fetch_notebook(repository: Repository, how: CollectOptions) -> FetchedNotebook:
@@ -97,7 +102,7 @@ def fetch_notebook(repository: Repository, how: CollectOptions) -> FetchedNotebo
         clone += [f"--config={name}={value}" for name, value in settings.items()]
         git.run(*clone, "--", where, "repository")
         inside = Git(git.folder / "repository", how.access, how.bounds)
-        commit, newer = _commit_at_deadline(inside, repository.deadline)
+        commit, newer = _commit_at_deadline(inside, repository)
         path, blob = _find_notebook(inside, commit, repository.student, how)
         return FetchedNotebook(
             data=_read_blob(inside, blob, path),
@@ -105,17 +110,27 @@ def fetch_notebook(repository: Repository, how: CollectOptions) -> FetchedNotebo
             commit=commit,
             committed=_commit_time(inside, commit),
             newer=newer,
+            pushed=push_of(inside, repository.pushes, commit),
         )
 
 
-def _commit_at_deadline(git: Git, deadline: datetime | None) -> tuple[str, bool]:
-    """Returns the branch's commit at the deadline, and whether the branch has moved since."""
+def _commit_at_deadline(git: Git, repository: Repository) -> tuple[str, bool]:
+    """Returns the branch's commit at the deadline, and whether the branch has moved since.
+
+    By the forge's record of pushes if there is one, else by the commits' own times.
+    """
+    deadline = repository.deadline
     try:
         head = git.line("rev-parse", "--quiet", "--verify", "HEAD^{commit}")
     except GitError:
         raise NothingThereError("nothing has been pushed yet") from None
     if deadline is None:
         return head, False
+    if repository.pushes.pushes:
+        pushed = push_at(git, repository.pushes, deadline)
+        if not pushed:
+            raise NothingThereError("nothing was pushed before the deadline")
+        return pushed, pushed != head
     # First parents only: what was merged later was written, but not submitted, before.
     seconds = int(deadline.timestamp())
     found = git.line("rev-list", "-1", "--first-parent", f"--before={seconds}", head)

@@ -7,15 +7,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
+from typing import ClassVar
 
 from grader.errors import Location, SetupError, SpecError
 from grader.integrations.base import ClassExporter, option
 from grader.integrations.lms.gradebooks.cells import Sheet, read_sheet
-from grader.integrations.results import join_names, warning_notes
+from grader.integrations.results import deduction_text, join_names, warning_notes
 from grader.model.exported import ClassResults, Exported, Result
 from grader.model.result import Standing
+from grader.text.spreadsheet import quote_always
 
+Cells = dict[tuple[int, int], str]
 EXCUSED = "EX"
+"""What Canvas writes and reads for an excused student."""
 _SAME = 0.005
 """Points that differ by less are equal: the other systems keep two decimals."""
 
@@ -32,6 +36,8 @@ class GradebookLayout:
     most: float | None = None
     """The column's maximum points; None if unknown or given per row."""
     most_column: int | None = None
+    comment: int | None = None
+    """The column of comments to the student, if any."""
     decimal: str = "."
     notes: tuple[str, ...] = ()
 
@@ -39,6 +45,9 @@ class GradebookLayout:
 @dataclass(frozen=True, kw_only=True)
 class GradebookExporter(ClassExporter):
     """Fills in one column of a CSV file that the instructor downloaded."""
+
+    exempt: ClassVar[str] = ""
+    """The cell of a student whom the course exempts."""
 
     gradebook: Path = option(
         metavar="FILE", exists=True, help="CSV file downloaded from the other system."
@@ -69,25 +78,16 @@ class GradebookExporter(ClassExporter):
                 where=Location(table.file, 1),
                 fix="use the CSV file as downloaded",
             )
-        cells: dict[tuple[int, int], str] = {}
+        cells: Cells = {}
         kept: dict[str, list[str]] = {}
         rows = _match_rows(subject, table, layout)
         for result in subject.results:
             student = result.feedback.student.id
-            row = rows.get(student)
-            if row is None:
-                continue
-            before = table.rows[row][layout.column].text
-            why = self._reason_to_skip(result, before)
-            if why:
-                kept.setdefault(why, []).append(student)
-                continue
-            points = self._points_to_write(result, table, row, layout)
-            was = parse_number(before.replace(layout.decimal, "."))
-            if was is None or abs(was - points) >= _SAME:
-                cells[row, layout.column] = f"{points:.2f}".replace(".", layout.decimal)
-                if before:
-                    kept.setdefault("different points were replaced", []).append(student)
+            if student in rows:
+                filled, said = self._fill_row(result, table, rows[student], layout)
+                cells |= filled
+                for text in said:
+                    kept.setdefault(text, []).append(student)
         absent = [r.feedback.student.id for r in subject.results]
         absent = [student for student in absent if student not in rows]
         if absent:
@@ -97,6 +97,28 @@ class GradebookExporter(ClassExporter):
             files={table.file: (mark + table.replace_cells(cells)).encode()},
             notes=(*notes, *warning_notes(subject.results), *layout.notes),
         )
+
+    def _fill_row(
+        self, result: Result, table: Sheet, row: int, layout: GradebookLayout
+    ) -> tuple[Cells, list[str]]:
+        """Returns the cells to replace in a student's row, and what to say about them."""
+        before = table.rows[row][layout.column].text
+        place = (row, layout.column)
+        if result.feedback.standing is Standing.EXEMPT:
+            said = "excused" if self.exempt else "so the cell is empty"
+            changed = {place: self.exempt} if before != self.exempt else {}
+            return changed, [f"exempt, {said}"]
+        why = self._reason_to_skip(result, before)
+        if why:
+            return {}, [why]
+        cells, notes = _comment(result, table, row, layout)
+        points = self._points_to_write(result, table, row, layout)
+        was = parse_number(before.replace(layout.decimal, "."))
+        if was is None or abs(was - points) >= _SAME:
+            cells[place] = f"{points:.2f}".replace(".", layout.decimal)
+            if before:
+                notes.append("different points were replaced")
+        return cells, notes
 
     def _reason_to_skip(self, result: Result, before: str) -> str | None:
         """Returns why the cell is not changed; None if it is filled in."""
@@ -130,6 +152,21 @@ class GradebookExporter(ClassExporter):
                 fix="set the assignment's points there, and download the file again",
             )
         return feedback.score * most / feedback.max_score if feedback.max_score else 0.0
+
+
+def _comment(
+    result: Result, table: Sheet, row: int, layout: GradebookLayout
+) -> tuple[Cells, list[str]]:
+    """Returns the comment's cell with the reason for a deduction, and a note about it."""
+    text, column = deduction_text(result.feedback), layout.comment
+    if not text:
+        return {}, []
+    after = "the points are after deductions"
+    if column is None or column >= len(table.rows[row]):
+        return {}, [f"{after}; see `grader course late` for the reasons"]
+    if table.cell_text(row, column) not in ("", text):
+        return {}, [f"{after}; the comment that was there is kept"]
+    return {(row, column): quote_always(text)}, [f"{after}, with the reason as a comment"]
 
 
 def parse_number(text: str) -> float | None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from grader.errors import Location, SetupError, SpecError
 from grader.integrations.base import option
 from grader.integrations.lms.gradebooks.base import (
+    EXCUSED,
     GradebookExporter,
     GradebookLayout,
     key_columns,
@@ -33,7 +34,10 @@ class Canvas(GradebookExporter):
     """Fill the points into the gradebook that Canvas exported, and change nothing else.
 
     If a student's points are still open, the cell is left as it was, and the student is listed.
+    Students whom the course exempts are excused.
     """
+
+    exempt = EXCUSED
 
     examples = (
         "grader export canvas results --gradebook Grades-MLSys.csv --column 'Midterm (4711)'",

@@ -44,7 +44,8 @@ class Sheet:
         return cells[column].text if column < len(cells) else ""
 
     def replace_cells(self, cells: Mapping[tuple[int, int], str]) -> str:
-        """Returns the file's text with *cells*, by row and column from 0, replaced by numbers."""
+        """Returns the file's text with *cells*, by row and column from 0, replaced by numbers or
+        quoted texts."""
         pieces, at = [], 0
         for (row, column), number in sorted(cells.items()):
             cell = self.rows[row][column]

@@ -12,7 +12,7 @@ from grader.integrations.lms.gradebooks.base import (
 )
 from grader.integrations.lms.gradebooks.cells import Sheet
 
-_GRADE, _MOST = "grade", "maximum grade"
+_GRADE, _MOST, _COMMENT = "grade", "maximum grade", "feedback comments"
 _KEYS = {
     "ID number": "id", "Username": "id", "Email address": "email", "Full name": "name",
 }  # fmt: skip
@@ -23,6 +23,8 @@ class Worksheet(GradebookExporter):
     """Fill the points into Moodle's offline grading worksheet, and change nothing else.
 
     If a student's points are still open, the cell is left as it was, and the student is listed.
+    The reason for a deduction becomes a feedback comment if there is none yet. Students whom the
+    course exempts get an empty cell.
     """
 
     examples = ("grader export worksheet results --gradebook Grades-Midterm-1234.csv",)
@@ -42,5 +44,6 @@ class Worksheet(GradebookExporter):
             column=titles.index(_GRADE),
             first=1,
             keys=key_columns(table, _KEYS),
+            comment=titles.index(_COMMENT) if _COMMENT in titles else None,
             most_column=titles.index(_MOST) if _MOST in titles else None,
         )

@@ -1,0 +1,98 @@
+"""The grades of students with several attempts, and which of them counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from grader.gradebook import Gradebook
+from grader.grading.course_policy import CoursePolicy
+from grader.grading.tally import with_overrides
+from grader.model import Grade, Override, Student, Submission
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GradedAttempts:
+    """The newest grade of each attempt, by student and SHA-256 of the file.
+
+    Students with a single graded attempt are left out: their current grade is all there is.
+    """
+
+    grades: Mapping[tuple[str, str], Grade] = field(default_factory=dict)
+    """Without manual changes."""
+    scores: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    """The points with manual changes, before deductions."""
+
+
+def read_attempts(book: Gradebook) -> GradedAttempts:
+    """Returns the graded attempts in *book*."""
+    grades = {
+        (grade.student, grade.submission_sha256 or ""): grade
+        for grade in book.attempt_grades(of_several=True)
+    }
+    by_hand: dict[str, dict[str, Override]] = {}
+    for override in book.overrides():
+        by_hand.setdefault(override.student, {})[override.name] = override
+    scores = {
+        key: with_overrides(grade, by_hand.get(grade.student, {})).score
+        for key, grade in grades.items()
+    }
+    return GradedAttempts(grades=grades, scores=scores)
+
+
+def in_counting_order(
+    policy: CoursePolicy,
+    students: Mapping[str, Student],
+    submissions: Sequence[Submission],
+    attempts: GradedAttempts,
+) -> list[Submission]:
+    """Returns *submissions*, which have each student's latest last, with the attempt that counts
+    last instead."""
+    by_student: dict[str, list[Submission]] = {}
+    for one in submissions:
+        by_student.setdefault(one.student, []).append(one)
+    found: list[Submission] = []
+    for id_, mine in by_student.items():
+        graded = [one for one in mine if (id_, one.sha256) in attempts.grades]
+        if not graded or graded[-1] is not mine[-1]:
+            found += mine  # the only one, or the newest waits for its grade
+            continue
+        scores = {one.sha256: attempts.scores[id_, one.sha256] for one in graded}
+        most = attempts.grades[id_, mine[-1].sha256].max_score
+        student = students.get(id_, Student(id=id_))
+        others = [one for one in mine if one.sha256 not in scores]
+        found += (*others, *policy.order(student, graded, scores, most))
+    return found
+
+
+def counting_grades(
+    current: Iterable[Grade], ordered: Iterable[Submission], attempts: GradedAttempts
+) -> Iterator[Grade]:
+    """Yields the grade of the attempt that counts for each student of *current*.
+
+    *ordered* has that attempt last, as `in_counting_order` returns it.
+    """
+    counting = {one.student: one.sha256 for one in ordered}
+    for grade in current:
+        yield attempts.grades.get((grade.student, counting.get(grade.student, "")), grade)
+
+
+def file_counting_grades(
+    book: Gradebook, policy: CoursePolicy | None, students: Mapping[str, Student]
+) -> None:
+    """Makes the grade of the attempt that counts each student's current one, if the policy chooses
+    between attempts."""
+    if policy is None or not policy.chooses:
+        return
+    attempts = read_attempts(book)
+    submissions = [s for s in book.submissions() if (s.student, s.sha256) in attempts.grades]
+    ordered = in_counting_order(policy, students, submissions, attempts)
+    counting = {one.student: one.sha256 for one in ordered}
+    current = {grade.student: grade.submission_sha256 for grade in book.grades()}
+    changed = [
+        attempts.grades[student, sha256]
+        for student, sha256 in counting.items()
+        if current.get(student) != sha256
+    ]
+    if changed:
+        book.put_grades(changed, why="another attempt counts")

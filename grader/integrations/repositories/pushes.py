@@ -1,0 +1,152 @@
+"""What GitHub recorded about a repository: its pushes, and when it was created.
+
+A commit's own time is set by its author; these times are the server's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from grader.errors import Location, SetupError, SubmissionError
+from grader.integrations.repositories.git import Git, GitError
+
+_MOVES = ("push", "force_push", "branch_creation", "pr_merge", "merge_queue_merge")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Push:
+    """A change of a branch."""
+
+    at: datetime
+    """When the server received it, in UTC."""
+    commit: str
+    """The branch's commit after it."""
+    ref: str
+    """The branch, such as `refs/heads/main`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PushLog:
+    """The server's record of one repository."""
+
+    pushes: tuple[Push, ...] = ()
+    """Oldest first."""
+    created: datetime | None = None
+    """When the repository was created; None if the record doesn't say so."""
+
+
+NO_PUSHES = PushLog()
+
+
+def read_push_log(path: Path) -> PushLog:
+    """Returns the record in the JSON file at *path*; an empty one if there is no such file.
+
+    The file holds one or more answers of GitHub's REST API, one after the other: of
+    `/repos/OWNER/REPO/activity` or `/repos/OWNER/REPO/events`, which list pushes, and of
+    `/repos/OWNER/REPO`, which says when the repository was created. Raises SetupError if it has
+    other content.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return NO_PUSHES
+    except (OSError, UnicodeDecodeError) as error:
+        raise _not_a_log(path, 1) from error
+    pushes: list[Push] = []
+    created: list[datetime] = []
+    for line, one in _objects(text, path):
+        try:
+            if "full_name" in one:
+                created.append(_instant(one["created_at"]))
+            else:
+                pushes += _push(one)
+        except (KeyError, TypeError, ValueError) as error:
+            raise _not_a_log(path, line) from error
+    return PushLog(pushes=tuple(sorted(set(pushes))), created=min(created, default=None))
+
+
+def _objects(text: str, path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Yields the objects of all JSON documents in *text*, with the line of their document."""
+    decoder, at = json.JSONDecoder(), 0
+    while text[at:].strip():
+        at += len(text[at:]) - len(text[at:].lstrip())
+        line = text.count("\n", 0, at) + 1
+        try:
+            document, at = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError) as error:
+            raise _not_a_log(path, line) from error
+        for one in document if isinstance(document, list) else [document]:
+            if not isinstance(one, dict):
+                raise _not_a_log(path, line)
+            yield line, one
+
+
+def _not_a_log(path: Path, line: int) -> SetupError:
+    return SetupError(
+        "this is not what GitHub's API answers about a repository's pushes",
+        where=Location(str(path), line),
+        fix="write the file with `gh api --paginate repos/OWNER/REPO/activity`",
+    )
+
+
+def _push(one: Mapping[str, Any]) -> Iterator[Push]:
+    """Yields the push that an entry of the activity or of the events describes, if it does."""
+    if one.get("activity_type") in _MOVES:
+        yield Push(_instant(one["timestamp"]), str(one["after"]), str(one["ref"]))
+    elif one.get("type") == "PushEvent":
+        payload = one["payload"]
+        yield Push(_instant(one["created_at"]), str(payload["head"]), str(payload["ref"]))
+    elif "activity_type" not in one and "type" not in one:
+        raise KeyError("activity_type")
+
+
+def _instant(text: str) -> datetime:
+    found = datetime.fromisoformat(text)
+    if found.tzinfo is None:
+        raise ValueError(text)
+    return found
+
+
+def push_at(git: Git, log: PushLog, deadline: datetime) -> str:
+    """Returns the commit of the current branch of *git* at *deadline*; empty if nothing was pushed
+    to it by then.
+
+    Raises SubmissionError if a later push removed that commit from the repository.
+    """
+    branch = git.line("symbolic-ref", "HEAD")
+    before = [push for push in log.pushes if push.ref == branch and push.at <= deadline]
+    if not before:
+        return ""
+    commit = before[-1].commit
+    if not _has(git, commit):
+        try:
+            git.run("fetch", "--quiet", "--no-tags", "origin", commit)
+        except GitError:
+            raise SubmissionError(
+                f"the commit {commit[:10]}, pushed before the deadline, was removed by a later "
+                "push; ask the student, or collect without the record of pushes"
+            ) from None
+    return commit
+
+
+def push_of(git: Git, log: PushLog, commit: str) -> datetime | None:
+    """Returns when the server first received *commit* as the end of the current branch of *git*;
+    None if the record has no such push."""
+    if not log.pushes:
+        return None
+    branch = git.line("symbolic-ref", "HEAD")
+    mine = (push.at for push in log.pushes if push.ref == branch and push.commit == commit)
+    return next(mine, None)
+
+
+def _has(git: Git, commit: str) -> bool:
+    try:
+        git.run("cat-file", "-e", f"{commit}^{{commit}}")
+    except GitError:
+        return False
+    return True
