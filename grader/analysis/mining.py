@@ -1,7 +1,7 @@
 """Finds the wrong ideas of a class: expressions that explain the wrong answers of many students.
 
-A wrong idea is one expression for all students. So each candidate, such as `key * gpus`, is computed
-with the numbers of every student with a wrong answer, and compared with that answer. A candidate
+A wrong idea is one expression for all students. Each candidate, such as `key * gpus`, is computed
+with the numbers of every student with a wrong answer, and compared with the answer. A candidate
 counts only if it explains many more students than if the answers were assigned to other students.
 """
 
