@@ -28,7 +28,7 @@ def read_times(path: Path, zone: ZoneInfo) -> tuple[TimeLine, ...]:
     The file is Moodle's grading worksheet, Gradescope's `submission_metadata.yml`, or a CSV table
     with the columns student and received and, if known, file, source (forge, platform, staff,
     commit, or file; platform if empty), by (the staff member who handed it in), and started. Its
-    content determines the format. Raises SetupError or SpecError, naming the line, if it can't be read.
+    content determines the format. If a line can't be read, raises SetupError or SpecError with it.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")

@@ -230,7 +230,7 @@ class Rules:
     """How many slip days the student may still use here."""
     exempt: bool = False
     received: datetime | None = None
-    """The time of submission that a member of the staff stated."""
+    """The time of submission that a staff member stated."""
     notes: tuple[str, ...] = ()
     """The exceptions that apply, a sentence each."""
 

@@ -97,7 +97,11 @@ def test_slip_days_of_a_set_are_at_most_those_of_the_course(course_file):
         ("due: 2026-10-05 23:59", "due: 2026-10-04", ":11:10: the set is due before it opens"),
         ("closes: 2026-10-08", "closes: 2026-10-01", ":12:13: the set closes before it is due"),
         ("grace: 15 min", "grace: a while", ":6:15: grace: 'a while' is not a duration"),
-        ("deduct: 10%", "deduct: 10%, accept: false", ":6:31: late submissions are not accepted"),
+        (
+            "deduct: 10%",
+            "deduct: 10%, accept: false",
+            ":6:31: there is no deduction if late submissions are not accepted",
+        ),
         ("set: midterm", "set: midtrem", "the course has no set 'midtrem'"),
         ("set: midterm", "set: midtrem", "did you mean 'midterm'?"),
         ("    by: kim", "    by: kin", "did you mean 'kim'?"),
