@@ -39,7 +39,7 @@ def forty_parts(folder: Path) -> Path:
     """
     bank, left = Bank.open(), PARTS
     lines = ["id: forty", "title: Forty parts", "problems:"]
-    for name in bank.listed:
+    for name in bank.listed_problems:
         parts = [p.id for p in bank.problem(name).parts if p.kind not in _NOT_ANSWERS][:left]
         if parts:
             lines.append(f"  - {{problem: {name}, parts: [{', '.join(parts)}]}}")

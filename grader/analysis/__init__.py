@@ -1,4 +1,4 @@
-"""What a graded class shows because every student has other numbers.
+"""Analyzes a graded class whose students have different numbers.
 
-`mining` finds expressions that explain wrong answers of many students.
+`mining` finds expressions that explain the wrong answers of several students.
 """

@@ -1,9 +1,8 @@
 """Finds the wrong ideas of a class: expressions that explain the wrong answers of many students.
 
-A wrong idea is one expression, whatever a student's numbers are. So each candidate, such as
-`key * gpus`, is computed with the numbers of every student who answered wrongly, and compared with
-their answers. A candidate counts only if it explains many more students than it would if the
-answers were dealt to other students.
+A wrong idea is one expression for all students. Each candidate, such as `key * gpus`, is computed
+with the numbers of every student with a wrong answer, and compared with the answer. A candidate
+counts only if it explains many more students than if the answers were assigned to other students.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ MOST_CHANCE = 0.01
 MAX_IDEAS = 8
 """Most ideas proposed for one part."""
 POWERS = (1.0, -1.0, 0.5, -0.5, 2.0, -2.0)
-# Factors that people forget, or apply where they don't belong, with how they are written.
+# Factors that people forget or misapply, by how they are written in expressions.
 CONSTANTS: Mapping[str, float] = {
     "1": 1.0, "2": 2.0, "3": 3.0, "4": 4.0, "6": 6.0, "8": 8.0, "12": 12.0, "16": 16.0, "32": 32.0,
     "100": 100.0, "60": 60.0, "3600": 3600.0, "1e3": 1e3, "1e6": 1e6, "1e9": 1e9, "1e12": 1e12,
@@ -80,7 +79,7 @@ class _Candidate:
     text: str
     values: Numbers = field(repr=False)
     cost: int
-    """How complicated it is: simpler ones are preferred."""
+    """How complex it is; simpler candidates are preferred."""
 
 
 def mine(wrong: WrongAnswers, *, fewest: int = FEWEST) -> tuple[Idea, ...]:
@@ -93,7 +92,7 @@ def mine(wrong: WrongAnswers, *, fewest: int = FEWEST) -> tuple[Idea, ...]:
     usable = np.isfinite(answers) & (answers != 0)
     if usable.sum() < fewest:
         return ()
-    scored, tried = _scored(wrong, answers, fewest)
+    scored, tried = _find_candidates(wrong, answers, fewest)
     found: list[Idea] = []
     left = usable.copy()
     while len(found) < MAX_IDEAS:
@@ -122,11 +121,14 @@ def mine(wrong: WrongAnswers, *, fewest: int = FEWEST) -> tuple[Idea, ...]:
     return tuple(found)
 
 
-def _scored(
+def _find_candidates(
     wrong: WrongAnswers, answers: Numbers, fewest: int
 ) -> tuple[list[tuple[_Candidate, NDArray[np.bool_]]], Counter[int]]:
-    """Returns the candidates that explain enough students, with whom they explain, and how many
-    candidates of each cost were tried; of candidates with the same values, the simplest."""
+    """Returns the candidates that explain at least *fewest* students, and which students those are.
+
+    Of candidates with the same values, returns the simplest. Also returns the number of candidates
+    tried, by cost.
+    """
     found: dict[bytes, tuple[_Candidate, NDArray[np.bool_]]] = {}
     tried: Counter[int] = Counter()
     with np.errstate(all="ignore"):
@@ -141,8 +143,10 @@ def _scored(
 
 
 def _candidates(wrong: WrongAnswers, answers: Numbers, tried: Counter[int]) -> Iterator[_Candidate]:
-    """Yields candidates: a quantity, or a sum or difference of two, times factors; adds the number
-    of those it tried, by cost."""
+    """Yields candidates: a quantity, or the sum or difference of two, times factors.
+
+    Adds the number of candidates that it tries to *tried*, by cost.
+    """
     bases = list(_bases(wrong))
     factors = list(_factors(wrong, len(answers)))
     for base in bases:
@@ -242,7 +246,7 @@ def _chance(values: Numbers, answers: Numbers) -> float:
 def _binomial_tail(hits: int, trials: int, chance: float) -> float:
     """Returns the probability of at least *hits* of *trials*, each with the probability *chance*.
 
-    The probability of one is taken as at least that of rounded numbers spread over four decades.
+    The chance is at least that of rounded numbers that spread over four decades.
     """
     chance = min(max(chance, _LEAST_CHANCE), 1.0)
     return sum(

@@ -65,7 +65,7 @@ def mine_results(out: Path, *, fewest: int) -> tuple[MinedPart, ...]:
             part=part,
             asked=one.asked,
             wrong=len(one.students),
-            ideas=mine(_as_wrong(one), fewest=fewest),
+            ideas=mine(_wrong_answers(one), fewest=fewest),
         )
         for part, one in found.items()
     )
@@ -116,7 +116,7 @@ def _number_of(value: Value, unit: str) -> tuple[float, bool] | None:
         return None
 
 
-def _as_wrong(one: _Collected) -> WrongAnswers:
+def _wrong_answers(one: _Collected) -> WrongAnswers:
     """Returns the wrong answers with the quantities that all of these students have."""
     first = one.numbers[0] if one.numbers else {}
     names = [name for name in first if all(name in mine for mine in one.numbers)]

@@ -35,9 +35,9 @@ class Bank(BankIndex):
 
     def problem(self, wanted: str) -> Problem:
         """Returns the problem with the id or path *wanted*; raises SpecErrors or SetupError."""
-        return self.located(wanted)[0]
+        return self.locate(wanted)[0]
 
-    def located(self, wanted: str) -> tuple[Problem, Located]:
+    def locate(self, wanted: str) -> tuple[Problem, Located]:
         """Returns the problem with the id or path *wanted*, and its data with locations."""
         if wanted not in self._loaded:
             path = self.path(wanted)
@@ -73,7 +73,7 @@ class Bank(BankIndex):
         files."""
         errors: list[SpecError] = []
         found: list[Problem] = []
-        for name in self.listed:
+        for name in self.listed_problems:
             try:
                 found.append(self.problem(name))
             except SpecErrors as wrong:
@@ -86,13 +86,13 @@ class Bank(BankIndex):
 
     def digest(self, wanted: str) -> str:
         """Returns the SHA-256 of the problem's spec."""
-        problem, source = self.located(wanted)
+        problem, source = self.locate(wanted)
         return digest_of(source.data, problem.solution)
 
     def exam(self, wanted: str) -> ExamSet:
         """Returns the set with the id or YAML path *wanted*; raises SpecError or SetupError."""
         path = self.set_path(wanted)
-        exam, source = load_exam(path, self.paths, self.searched)
+        exam, source = load_exam(path, self.paths, self.bank_names)
         for slot in exam.slots:
             self._check_parts(slot, path)
         blueprint = exam.blueprint
@@ -115,7 +115,7 @@ class Bank(BankIndex):
         of the named banks, or those of *home* if it is not one of them."""
         own = {folder for folder in self.folders if folder.resolve() == home.resolve()}
         if not own or own <= set(self.named):
-            return self.heads(self.listed)
+            return self.heads(self.listed_problems)
         inside = (n for n, path in self.paths.items() if path.parent.parent.parent in own)
         return self.heads(inside)
 

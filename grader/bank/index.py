@@ -55,14 +55,14 @@ class BankIndex:
         return cls((*others, own), tuple(wanted))
 
     @property
-    def searched(self) -> str:
+    def bank_names(self) -> str:
         """The names of the banks for error messages."""
         own = own_bank()
         names = [f"'{p}'" for p in self.folders if p.resolve() != own]
         return " or ".join([*names, _OWN])
 
     @cached_property
-    def listed(self) -> tuple[str, ...]:
+    def listed_problems(self) -> tuple[str, ...]:
         """The ids of the problems in the named banks. A set may use others too."""
         return tuple(self._of_named(self.paths))
 
@@ -177,7 +177,7 @@ class BankIndex:
         close = nearest(wanted, known)
         listing = "grader list --sets" if noun == "set" else "grader list"
         error = SetupError(
-            f"there is no {noun} '{wanted}' in {self.searched}",
+            f"there is no {noun} '{wanted}' in {self.bank_names}",
             fix=f"did you mean '{close}'?"
             if close
             else f"see `{listing}`, or name another bank with --bank DIR or GRADER_BANK",
@@ -191,7 +191,7 @@ class BankIndex:
         """Raises SetupError unless *wanted* is a family of these banks."""
         if wanted not in self.families:
             raise SetupError(
-                f"there is no family '{wanted}' in {self.searched}",
+                f"there is no family '{wanted}' in {self.bank_names}",
                 fix=family_fix(wanted, self.families),
             )
 

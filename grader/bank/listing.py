@@ -27,6 +27,8 @@ def read_heads(
             loader.append(Bank(bank.folders, bank.named))
         return loader[0].problem(name)
 
-    names = [name for name in bank.listed if family in (None, bank.paths[name].parent.name)]
+    names = [
+        name for name in bank.listed_problems if family in (None, bank.paths[name].parent.name)
+    ]
     heads, errors = heads_of(bank, names, load)
     return heads, (*errors, *bank.faults())

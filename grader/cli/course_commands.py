@@ -60,14 +60,14 @@ def check_command(course_file: Path | None, banks: tuple[str, ...], as_json: boo
     ),
 )
 @click.argument("student", required=False)
-@click.option("--section", metavar="ID", help="For a whole section instead of a student.")
-@click.option("--set", "set_id", metavar="ID", help="The set. Default: all sets.")
+@click.option("--section", metavar="ID", help="Section to grant it to, instead of a student.")
+@click.option("--set", "set_id", metavar="ID", help="Set it applies to. Default: all sets.")
 @click.option("--until", metavar="TIME", help="A later due date, such as '2026-10-07 23:59'.")
-@click.option("--time", type=float, metavar="FACTOR", help="Factor on the minutes of a timed set.")
-@click.option("--attempts", type=click.IntRange(min=1), metavar="N", help="Limit on attempts.")
-@click.option("--exempt", is_flag=True, help="The set does not count.")
+@click.option("--time", type=float, metavar="FACTOR", help="Multiply the minutes of a timed set.")
+@click.option("--attempts", type=click.IntRange(min=1), metavar="N", help="Attempts allowed.")
+@click.option("--exempt", is_flag=True, help="Exempt from the set.")
 @click.option("--received", metavar="TIME", help="When the student handed it in.")
-@click.option("--why", required=True, metavar="TEXT", help="Reason; students do not see it.")
+@click.option("--why", required=True, metavar="TEXT", help="Reason, not shown to students.")
 @click.option("--by", required=True, metavar="NAME", help="Who grants it.")
 @course_option
 @bank_option
@@ -87,7 +87,7 @@ def grant_command(
 ) -> None:
     """Grant a student or a section an exception, and write it to the course file.
 
-    Results that are graded already change with `grader score RESULTS --course FILE`.
+    To apply it to results that are already graded, run `grader score RESULTS --course FILE`.
     """
     from grader.course.grants import add_grant
     from grader.model.course import Grant
@@ -108,7 +108,7 @@ def grant_command(
             by=by,
         ),
     )
-    click.echo(f"Added to {path}. To see what changes in results that are graded already:")
+    click.echo(f"Added to {path}. To preview the effect on results that are already graded, run")
     click.echo(f"grader score RESULTS --course {path} --dry-run")
 
 
@@ -119,10 +119,10 @@ complete_ids(grant_command)
     "late", epilog=examples("grader course late results", "grader course late results --all")
 )
 @click.argument("results", type=click.Path(path_type=Path))
-@click.option("--all", "everyone", is_flag=True, help="Also list submissions in time.")
+@click.option("--all", "everyone", is_flag=True, help="Also list on-time submissions.")
 @json_option
 def late_command(results: Path, everyone: bool, as_json: bool) -> None:
-    """List late submissions with what they cost, and submissions without a trusted time."""
+    """List late submissions with their deductions, and submissions without a trusted time."""
     from grader.grading.lateness import list_lateness
 
     lines = list_lateness(results)
@@ -139,7 +139,7 @@ def late_command(results: Path, everyone: bool, as_json: bool) -> None:
     if unknown:
         click.echo(
             f"{counted(unknown, 'submission has', 'submissions have')} no trusted time, so nothing "
-            "is deducted: see --times of `grader grade`, or `grader course grant --received`.",
+            "is deducted. Use `grader grade --times` or `grader course grant --received`.",
             err=True,
         )
 
@@ -162,14 +162,13 @@ def require_course(course_file: Path | None, banks: tuple[str, ...]) -> Path:
 
     path = course_path(course_file, banks)
     if path is None:
-        fix = "write course.yaml beside problems/, or name one with --course FILE"
+        fix = "write course.yaml beside problems/, or name a file with --course FILE"
         raise SetupError("there is no course file", fix=fix)
     return path
 
 
 def course_path(course_file: Path | None, banks: tuple[str, ...]) -> Path | None:
-    """Returns the path of the course file that is named or lies beside a bank; None if there is
-    none."""
+    """Returns the path of the course file, *course_file* or one beside a bank; None without one."""
     from grader.bank.folders import Bank
     from grader.course import find_course
 

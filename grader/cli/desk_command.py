@@ -26,14 +26,19 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
     ),
 )
 @click.argument("results", type=click.Path(path_type=Path))
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port. Default: a free one.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="Port to listen on. Default: any free one.",
+)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--name",
     "names",
     multiple=True,
     metavar="HOST",
-    help="Name by which browsers reach this machine. Repeat for more names.",
+    help="Hostname that browsers use for this machine. Repeat for more names.",
 )
 @click.option("--as", "me", metavar="NAME", help="Your name. Default: your user name.")
 @click.option("--anonymous", is_flag=True, help="Show pseudonyms instead of names.")
@@ -49,10 +54,10 @@ def command(
     course_file: Path | None,
     banks: tuple[str, ...],
 ) -> None:
-    """Grade explanations, change marks, and look at students' work in a browser.
+    """Grade explanations, change marks, and view students' work in a browser.
 
-    Prints a link, which is only for you. With --course, everybody on the staff gets a link of their
-    own, with the rights of their role.
+    Prints a link for you alone. With --course, prints a link for each staff member, with the rights
+    of that person's role.
     """
     from grader.bank.folders import Bank
     from grader.course import find_course, load_course
@@ -73,8 +78,8 @@ def command(
     access = staff_access(course.staff) if course else one_person(me or getpass.getuser())
     if host not in _LOOPBACK and not names:
         raise SetupError(
-            f"browsers reach '{host}' by a name that is not known here",
-            fix="add --name with the machine's name, as in the browser's address",
+            f"with --host {host}, the desk needs to know this machine's name",
+            fix="add --name HOST, with the name that people open in their browsers",
         )
     bank = Bank.open(banks)
     desk = Desk(out=results, anonymous=anonymous or bool(course and course.anonymous))
@@ -96,4 +101,4 @@ def _print_links(access: Access, host: str, port: int) -> None:
     for token, person in access.people.items():
         address = f"http://{host}:{port}/enter?token={token}"
         click.echo(f"{person.id}: {address}" if several else address)
-    click.echo("Stop with Ctrl-C. The links are valid until then.", err=True)
+    click.echo("Press Ctrl-C to stop. Until then, the links are valid.", err=True)

@@ -147,8 +147,8 @@ if TYPE_CHECKING:
     "--times",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="With a course: when submissions were received. A CSV table with the columns student and "
-    "received, Moodle's grading worksheet, or Gradescope's submission_metadata.yml.",
+    help="With a course: submission times, as a CSV file with the columns student and received, "
+    "Moodle's grading worksheet, or Gradescope's submission_metadata.yml.",
 )
 @bank_option
 @json_option

@@ -1,4 +1,4 @@
-"""`grader mine`: wrong ideas of a class as expressions."""
+"""`grader mine`: finds the wrong ideas of a class, as expressions."""
 
 from __future__ import annotations
 
@@ -22,18 +22,21 @@ if TYPE_CHECKING:
     default=3,
     show_default=True,
     metavar="N",
-    help="Fewest students whom an idea must explain.",
+    help="Minimum number of students that an idea must explain.",
 )
 @click.option(
-    "--yaml", "as_yaml", is_flag=True, help="Print mistakes to complete and add to the problems."
+    "--yaml",
+    "as_yaml",
+    is_flag=True,
+    help="Print mistakes in YAML, to complete and add to problems.",
 )
 @json_option
 def command(results: Path, fewest: int, as_yaml: bool, as_json: bool) -> None:
     """Find expressions that explain the wrong numbers of several students.
 
-    Every student has other numbers, so a wrong idea is one expression, such as the right answer
-    without the division by the number of GPUs. Wrong answers that a problem's mistakes explain
-    already are left out.
+    A wrong idea is one expression, such as the right answer without the division by the number of
+    GPUs, and gives each student a different number. Wrong answers that a declared mistake already
+    explains are left out.
     """
     from grader.analysis.wrong_answers import mine_results
 

@@ -53,7 +53,7 @@ def course_option(command: F) -> F:
         "course_file",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="Course file with dates and policies, or its folder.",
+        help="Course file with dates and policies, or the folder that contains it.",
     )(command)
 
 
@@ -141,8 +141,8 @@ def release_argument(command: F) -> F:
 
 
 def release_or_pack(release: Path | None, pack: Path | None, key_file: Path | None) -> Path:
-    """Returns whichever of *release* and *pack* was given, and keeps the key from *key_file* in
-    this process; raises SetupError."""
+    """Returns *release* or *pack*, whichever is given, and keeps the key from *key_file* in this
+    process. Raises SetupError."""
     from grader.errors import Location, SetupError
     from grader.release import sealed
 

@@ -58,9 +58,10 @@ def command(
 ) -> int:
     """Score stored answers again without running any notebook, and show whose marks change.
 
-    With --course, only the course's dates and policies are applied again: no answer is scored.
-    With --specs current, changed specs are verified first, with a few variants. If one fails,
-    nothing is applied, and the command exits 1.
+    With --course, applies only the course's dates and policies, and scores no answer.
+
+    With --specs current, verifies changed specs first, with a few variants. If one fails, applies
+    nothing, and exits 1.
     """
     from grader.bank.folders import Bank
     from grader.grading.results import write_results
@@ -116,7 +117,9 @@ def command(
     down = sum(d.points < 0 for d in done.changes)
     click.echo(f"{len(rows)} of {counted(done.scored, 'grade')} {verb}: {up} up, {down} down.")
     if done.skipped:
-        click.echo(f"unchanged, without usable evidence: {', '.join(done.skipped)}", err=True)
+        click.echo(
+            f"not scored, because there is no usable evidence: {', '.join(done.skipped)}", err=True
+        )
     if is_refused:
         click.echo(
             "Nothing was applied because a changed spec failed verification. Correct it, or apply "

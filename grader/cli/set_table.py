@@ -97,7 +97,7 @@ def _conclusions(found: Composition) -> Iterator[str]:
         more = (high - low) / low
         yield f"The longest paper takes {more:.1%} more minutes than the shortest."
     if same:
-        yield f"All papers have the same {_listed(same)}."
+        yield f"All papers have the same {_join_words(same)}."
     limit = found.exam.minutes
     if limit is not None and high > limit + _SHORT:
         yield f"The set allows {limit:g} minutes, but a paper can take {high:.1f}."
@@ -111,7 +111,7 @@ def _is_same(pair: Range) -> bool:
     return pair[1] - pair[0] < _SAME
 
 
-def _listed(words: list[str]) -> str:
+def _join_words(words: list[str]) -> str:
     *first, last = words
     return f"{', '.join(first)}{',' * (len(first) > 1)} and {last}" if first else last
 

@@ -73,7 +73,7 @@ def command(
     from grader.verify import verify
     from grader.verify.wording import check_style
 
-    total = len(problems) or len(BankIndex.open(banks).listed)
+    total = len(problems) or len(BankIndex.open(banks).listed_problems)
     with progress("verifying", total) as done:
         results = verify(
             banks, problems, seeds=seeds, jobs=jobs, kernel=kernel, cached=cache,

@@ -19,8 +19,8 @@ _BARE = ("student", "section", "set", "by")
 def add_grant(path: Path, grant: Grant) -> Course:
     """Appends *grant* to the exceptions in the course file at *path*; returns the new course.
 
-    Comments and the layout of the file are kept. Raises SpecErrors if the file or the exception has
-    errors; then the file is unchanged.
+    The file keeps its comments and layout. If the file or the exception has errors, raises
+    SpecErrors and leaves the file unchanged.
     """
     with exclusive_lock(path.parent):
         source = read_yaml(path)
@@ -37,9 +37,11 @@ def _inserted(text: str, source: Located, grant: Grant) -> str:
     if "grants" not in source.data:
         return "\n".join([*lines, "", "grants:", *_block(grant, 2)]) + "\n"
     if not source.data["grants"] or _is_inline(source, lines):
-        fix = "write each exception under 'grants:' on lines of its own, after '- '"
+        fix = "under 'grants:', start each exception on its own line with '- '"
         raise SetupError(
-            "can't add a line to this list", where=str(source.at(("grants",))), fix=fix
+            "can't add an exception to a list in this form",
+            where=str(source.at(("grants",))),
+            fix=fix,
         )
     first = source.values["grants", 0][1]
     at = _end_of(source, lines)

@@ -1,4 +1,4 @@
-"""Deductions for late submissions and further attempts, and the attempt that counts."""
+"""Deductions for lateness and for further attempts, and the attempt that counts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NO_DEDUCTION = Deduction(points=0.0, why="")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One attempt of a student, as policies see it."""
+    """What policies know of one attempt of a student."""
 
     sha256: str
     received: datetime | None
@@ -34,7 +34,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedAttempt:
-    """An attempt, with its deduction and what it earns."""
+    """An attempt, its deduction, and the points that it earns."""
 
     attempt: Attempt
     deduction: Deduction
@@ -114,9 +114,10 @@ def _lost_points(policy: LatePolicy, periods: int, score: float, max_score: floa
 def _describe_charge(policy: LatePolicy, periods: int) -> str:
     of = "the maximum points" if policy.of == "maximum" else "the points earned"
     share = min(policy.deduct * periods, policy.cap)
-    capped = ", the largest deduction" if policy.deduct * periods > policy.cap else ""
-    each = f"{_percent(policy.deduct)} of {of} for each started {policy.per}"
-    return f"Deduction: {each}, {_percent(share)} in all{capped}."
+    capped = ", which is the maximum" if policy.deduct * periods > policy.cap else ""
+    article = "an" if policy.per == "hour" else "a"
+    each = f"{_percent(policy.deduct)} of {of} per {policy.per} or part of {article} {policy.per}"
+    return f"Deduction: {each}, {_percent(share)} in total{capped}."
 
 
 def _percent(share: float) -> str:
@@ -145,13 +146,13 @@ def _for_further(
 ) -> Deduction:
     policy = rules.attempts
     if policy.limit is not None and number > policy.limit:
-        why = f"Attempt {number}; the limit is {policy.limit}, so this attempt does not count."
+        why = f"This is attempt {number}, and the limit is {policy.limit}, so it does not count."
         return replace(charged, points=0.0, why=why, counts=False)
     share = min(policy.deduct * (number - 1), policy.cap)
     if not share:
         return charged
     lost = min(share * max_score, max(0.0, (attempt.score or 0.0) - charged.points))
-    why = f"Attempt {number}: {_percent(share)} of the maximum points for further attempts."
+    why = f"Attempt {number}: deduction of {_percent(share)} of the maximum points."
     said = " ".join(text for text in (charged.why, why) if text)
     return replace(charged, points=round(charged.points + lost, 6), why=said)
 

@@ -25,7 +25,7 @@ def find_course(named: Path | None, banks: tuple[Path, ...]) -> Path | None:
     if named is not None:
         path = named / FILE if named.is_dir() else named
         if not path.is_file():
-            fix = "name a course.yaml, or the folder that holds one"
+            fix = "name a course.yaml file, or the folder that contains it"
             raise SetupError("there is no course file here", where=str(path), fix=fix)
         return path
     return next((bank / FILE for bank in banks if (bank / FILE).is_file()), None)
@@ -52,14 +52,14 @@ def _check(course: Course, source: Located) -> Iterator[SpecError]:
     try:
         zone = find_zone(course.time_zone)
     except TimeError as error:
-        fix = "use a name such as Europe/Berlin; if this machine has none, `pip install tzdata`"
+        fix = "use a name such as Europe/Berlin; if time zone data is missing, `pip install tzdata`"
         yield source.error(("time_zone",), str(error), fix)
         zone = ZoneInfo("UTC")
     yield from _check_late(course.late, source, ("late",))
     yield from _check_attempts(course.attempts, source, ("attempts",))
     if course.slip_days < 0:
         fix = "write 0 or more"
-        yield source.error(("slip_days",), "there can't be fewer than 0 slip days", fix)
+        yield source.error(("slip_days",), "the number of slip days can't be negative", fix)
     yield from _check_sets(course, source, zone)
     for id_, person in course.staff.items():
         for index, section in enumerate(person.sections):
@@ -82,10 +82,10 @@ def _check_sets(course: Course, source: Located, zone: ZoneInfo) -> Iterator[Spe
         if one.attempts is not None:
             yield from _check_attempts(one.attempts, source, (*at, "attempts"))
         if one.minutes is not None and one.minutes <= 0:
-            what = f"a set can't take {one.minutes:g} minutes"
-            yield source.error((*at, "minutes"), what, "write more than 0, or omit 'minutes:'")
+            what = f"a time limit can't be {one.minutes:g} minutes"
+            yield source.error((*at, "minutes"), what, "write a number above 0, or omit 'minutes:'")
         if one.slip_days is not None and one.slip_days < 0:
-            what = "a set can't use fewer than 0 slip days"
+            what = "the number of slip days can't be negative"
             yield source.error((*at, "slip_days"), what, "write 0 or more")
 
 
@@ -121,7 +121,9 @@ def _check_late(late: LatePolicy, source: Located, at: Path_) -> Iterator[SpecEr
         yield source.error((*at, "grace"), f"grace: {error}", DURATION_FIX)
     if not late.accept and late.deduct:
         fix = "remove 'deduct:', or accept late submissions"
-        yield source.error((*at, "deduct"), "late submissions are not accepted here", fix)
+        yield source.error(
+            (*at, "deduct"), "there is no deduction if late submissions are not accepted", fix
+        )
 
 
 def _check_attempts(policy: AttemptPolicy, source: Located, at: Path_) -> Iterator[SpecError]:
@@ -135,14 +137,12 @@ def _check_grant(
 ) -> Iterator[SpecError]:
     if (grant.student is None) == (grant.section is None):
         fix = "write 'student: ID' or 'section: ID'"
-        yield source.error(at, "an exception is for either a student or a section", fix)
+        yield source.error(at, "an exception must name either a student or a section", fix)
     if grant.section is not None:
         yield from _check_known(grant.section, course.sections, "section", source, (*at, "section"))
     if grant.set is not None:
         yield from _check_known(grant.set, tuple(course.sets), "set", source, (*at, "set"))
-    yield from _check_known(
-        grant.by, tuple(course.staff), "member of the staff", source, (*at, "by")
-    )
+    yield from _check_known(grant.by, tuple(course.staff), "staff member", source, (*at, "by"))
     for name in ("student", "section", "why", "by"):
         if getattr(grant, name) == "":
             yield source.error((*at, name), f"'{name}' is empty", f"fill in '{name}:'")
@@ -154,14 +154,14 @@ def _check_grant(
 def _check_effect(grant: Grant, course: Course, source: Located, at: Path_) -> Iterator[SpecError]:
     given = (grant.until, grant.time, grant.attempts, grant.received)
     if not grant.exempt and all(value is None for value in given):
-        fix = "add 'until:', 'time:', 'attempts:', 'received:' or 'exempt: true'"
+        fix = "add 'until:', 'time:', 'attempts:', 'received:', or 'exempt: true'"
         yield source.error(at, "this exception changes nothing", fix)
     if grant.received is not None and (grant.student is None or grant.set is None):
-        fix = "name one student and one set"
-        yield source.error((*at, "received"), "a time of submission is for one submission", fix)
+        fix = "add 'student: ID' and 'set: ID'"
+        yield source.error((*at, "received"), "'received' needs one student and one set", fix)
     if grant.until is not None and grant.set is None:
         fix = "add 'set: ID'"
-        yield source.error((*at, "until"), "a due date is for one set", fix)
+        yield source.error((*at, "until"), "'until' needs a set", fix)
     dated = course.sets.get(grant.set) if grant.set is not None else None
     if grant.until is not None and dated is not None and dated.due is None:
         fix = "give the set 'due:', or remove 'until:'"
@@ -174,8 +174,8 @@ def _check_effect(grant: Grant, course: Course, source: Located, at: Path_) -> I
 
 def _check_factor(grant: Grant, course: Course, source: Located, at: Path_) -> Iterator[SpecError]:
     if grant.time is not None and grant.time < 1:
-        fix = "write a factor of at least 1, such as 1.5"
-        yield source.error(at, "extra time can't be less than the usual time", fix)
+        fix = "write 1 or more, such as 1.5"
+        yield source.error(at, "the time factor can't be less than 1", fix)
     timed = course.sets.get(grant.set) if grant.set is not None else None
     if timed is not None and timed.minutes is None:
         fix = "use 'until:' for a later due date, or give the set 'minutes:'"

@@ -71,7 +71,7 @@ def _extend(rules: Rules, grants: Sequence[Grant], zone: ZoneInfo) -> Rules:
         return rules
     until, by = max(later)
     closes = rules.closes and rules.closes + (until - rules.due)
-    note = f"Extended to {local_text(until, zone)} by {by}."
+    note = f"Due date extended to {local_text(until, zone)} by {by}."
     return replace(rules, due=until, closes=closes, notes=(*rules.notes, note))
 
 
@@ -90,7 +90,7 @@ def _allow_attempts(rules: Rules, grants: Sequence[Grant], _zone: ZoneInfo) -> R
     if not more:
         return rules
     limit, by = max(more)
-    note = f"{limit} attempts, granted by {by}."
+    note = f"Up to {limit} attempts, granted by {by}."
     attempts = replace(rules.attempts, limit=limit)
     return replace(rules, attempts=attempts, notes=(*rules.notes, note))
 
@@ -108,7 +108,7 @@ def _exempt(rules: Rules, grants: Sequence[Grant], _zone: ZoneInfo) -> Rules:
     people = [grant.by for grant in grants if grant.exempt]
     if not people:
         return rules
-    note = f"Exempt from this set, granted by {min(people)}."
+    note = f"Exempted from this set by {min(people)}."
     return replace(rules, exempt=True, notes=(*rules.notes, note))
 
 

@@ -26,15 +26,15 @@ def read_times(path: Path, zone: ZoneInfo) -> tuple[TimeLine, ...]:
     """Returns the lines of the file at *path*; times without an offset are in *zone*.
 
     The file is Moodle's grading worksheet, Gradescope's `submission_metadata.yml`, or a CSV table
-    with the columns student and received and, where known, file, source (forge, platform, staff,
-    commit or file; platform if empty), by (the member of the staff who handed it in) and started.
-    Its content tells which. Raises SetupError or SpecError, naming the line, if it can't be read.
+    with the columns student and received and, if known, file, source (forge, platform, staff,
+    commit, or file; platform if empty), by (the staff member who handed it in), and started. Its
+    content determines the format. If a line can't be read, raises SetupError or SpecError with it.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         what = getattr(error, "strerror", None) or "this is not a file in UTF-8"
-        fix = "name a table with the columns student and received"
+        fix = "name a CSV file with the columns 'student' and 'received'"
         raise SetupError(what.lower(), where=str(path), fix=fix) from error
     if is_gradescope(text):
         return gradescope_lines(text, path)
@@ -58,7 +58,7 @@ def _check_columns(names: Sequence[str], path: Path) -> None:
             raise SetupError(f"unknown column '{name}'", where=where, fix=fix)
     if "student" not in names or not {"received", "started"} & set(names):
         fix = "add the columns 'student' and 'received'"
-        raise SetupError("this table has no times of submission", where=where, fix=fix)
+        raise SetupError("this table has no submission times", where=where, fix=fix)
 
 
 def _read_line(line: Mapping[str, str], path: Path, number: int, zone: ZoneInfo) -> TimeLine:
@@ -66,7 +66,7 @@ def _read_line(line: Mapping[str, str], path: Path, number: int, zone: ZoneInfo)
     cells = {name: line.get(name, "").strip() for name in COLUMNS}
     source = cells["source"] or TimeSource.PLATFORM.value
     if source not in {one.value for one in TimeSource}:
-        fix = "one of: " + ", ".join(one.value for one in TimeSource)
+        fix = "use one of: " + ", ".join(one.value for one in TimeSource)
         raise SetupError(f"unknown source '{source}'", where=where, fix=fix)
     return TimeLine(
         student=cells["student"],

@@ -15,7 +15,7 @@ _DATE = len("2026-10-05")
 _MINUTES = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?!:)")
 
 TIME_FIX = "write 2026-10-05 23:59, or 2026-10-05 for the end of that day"
-DURATION_FIX = "write a number with s, min, h or days, such as 15 min"
+DURATION_FIX = "write a number and s, min, h, or days, such as 15 min"
 
 
 class TimeError(ValueError):
@@ -58,7 +58,7 @@ def parse_time(text: str, zone: ZoneInfo, *, opening: bool = False) -> datetime:
     local = local.replace(tzinfo=zone, fold=0 if opening else 1)
     instant = local.astimezone(UTC)
     if instant.astimezone(zone).replace(tzinfo=None) != local.replace(tzinfo=None):
-        raise TimeError(f"clocks in {zone.key} skip {text}")
+        raise TimeError(f"{text} does not exist in {zone.key}, where clocks are set forward")
     return instant
 
 
@@ -75,8 +75,9 @@ def parse_duration(text: str) -> timedelta:
 
 
 def local_text(instant: datetime, zone: ZoneInfo) -> str:
-    """Returns *instant* as people in *zone* write it; the last second of a minute, which most
-    deadlines are, without seconds.
+    """Returns *instant* as people in *zone* write it.
+
+    The last second of a minute is written without seconds, since most deadlines end then.
 
     >>> local_text(datetime(2026, 10, 6, 3, 59, 59, tzinfo=UTC), ZoneInfo("America/New_York"))
     'Oct 5, 2026, 23:59 EDT'

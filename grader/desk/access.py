@@ -15,7 +15,7 @@ _LEVELS = {Role.OBSERVER: 0, Role.GRADER: 1, Role.INSTRUCTOR: 2}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """A member of the staff."""
+    """A staff member."""
 
     id: str
     role: Role
@@ -49,8 +49,8 @@ class Access:
     _sessions: dict[str, Session] = field(default_factory=dict)
 
     def enter(self, token: str) -> str | None:
-        """Returns the id of a new session for the person whose link has *token*; None if nobody's
-        has."""
+        """Returns the id of a new session for the person whose link has *token*; None if there is
+        none."""
         found = [
             person
             for known, person in self.people.items()

@@ -107,7 +107,7 @@ class DeskApp:
             if session is None:
                 return _plain("Open the link that `grader desk` printed.", 403)
             if not session.person.may(role):
-                return _plain(f"This needs the role of {role.value}.", 403)
+                return _plain(f"This requires the {role.value} role.", 403)
             form = Form()
             if request.method == "POST":
                 body = await _limited_body(request)
@@ -115,7 +115,9 @@ class DeskApp:
                     return _plain("This form is too large.", 413)
                 form = Form(parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True))
                 if not session.accepts(form.text("form_token")):
-                    return _plain("This form has expired. Go back, reload, and send it again.", 403)
+                    return _plain(
+                        "This form has expired. Go back, reload the page, and try again.", 403
+                    )
             call = _Call(request=request, session=session, book=self._book, form=form)
             return await run_sync(self._answer, page, call)
 
@@ -130,8 +132,8 @@ class DeskApp:
             return self._error(call, error, 400)
         except Exception as error:
             log.exception("%s %s", call.request.method, call.request.url.path)
-            what = f"an internal error ({type(error).__name__}); nothing was changed"
-            fix = "go back and try again; the terminal of `grader desk` shows details"
+            what = f"an internal error occurred ({type(error).__name__}); nothing was changed"
+            fix = "go back and try again; for details, see the terminal of `grader desk`"
             return self._error(call, SetupError(what, fix=fix), 500)
 
     def _error(self, call: _Call, error: GraderError, status: int) -> Response:
@@ -237,8 +239,8 @@ class DeskApp:
         if done.conflicts:
             other = done.conflicts[0]
             raise SetupError(
-                f"{other.by} changed this mark to {other.points:g} points meanwhile",
-                fix="go back, reload, and decide again",
+                f"meanwhile, {other.by} changed this mark to {other.points:g} points",
+                fix="go back, reload the page, and decide again",
             )
         return _to(f"/student/{quote(names.address(id_))}#{answer.name}")
 
@@ -246,7 +248,7 @@ class DeskApp:
         part = PartId(call.form.text("problem"), call.form.text("part"))
         every = call.book.decisions.answers(part)
         if not every:
-            raise SetupError(f"nobody was asked '{part}'", fix="go back to the queue")
+            raise SetupError(f"no student was asked '{part}'", fix="go back to the queue")
         item = item_of(call.form, part, every[0].max_points)
         by = call.session.person.id
         if item.number:

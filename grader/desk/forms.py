@@ -17,7 +17,7 @@ _MOST_DIGITS = 16
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The fields of a form that was sent."""
+    """The fields of a submitted form."""
 
     fields: Mapping[str, list[str]] = field(default_factory=dict)
 
@@ -51,7 +51,7 @@ def choice_of(form: Form, max_points: float) -> Choice:
     comment, second = form.text("comment"), bool(form.text("second_opinion"))
     if points is None and not items:
         raise SetupError(
-            "nothing was chosen", fix="go back, and choose an item of the rubric or write points"
+            "there are no points to save", fix="go back, and choose rubric items or enter points"
         )
     return Choice(items=items, points=points, comment=comment, second_opinion=second)
 
@@ -61,7 +61,7 @@ def item_of(form: Form, part: PartId, max_points: float) -> RubricItem:
     text = form.text("text")
     points = _points(form.text("points"), "points", -max_points, max_points)
     if not text or points is None:
-        raise SetupError("an item needs a text and points", fix="go back and fill in both")
+        raise SetupError("a rubric item needs text and points", fix="go back and fill in both")
     return RubricItem(
         number=form.number("number"),
         part=part,
@@ -82,9 +82,9 @@ def _points(text: str, name: str, least: float, most: float) -> float | None:
         points = math.nan
     if not least <= points <= most and worth(points if math.isfinite(points) else 0) != worth(most):
         raise SetupError(
-            f"'{text}' can't be the {name} here",
-            fix=f"go back, and write a number from {worth(least)} to {worth(most)}",
+            f"'{text}' is not a valid number of {name}",
+            fix=f"go back and enter a number from {worth(least)} to {worth(most)}",
         )
     if not math.isfinite(points):
-        raise SetupError(f"'{text}' is not a number", fix="go back and write a number")
+        raise SetupError(f"'{text}' is not a number", fix="go back and enter a number")
     return min(points, most)

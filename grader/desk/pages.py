@@ -171,7 +171,9 @@ class Desk:
         """
         every = [one for one in book.decisions.answers(part) if one.student in names.students]
         if not every:
-            raise SetupError(f"nobody has an answer to '{part}' here", fix="go back to the queue")
+            raise SetupError(
+                f"no student has an answer to '{part}' here", fix="go back to the queue"
+            )
         decisions = book.decisions.current({one.name for one in every})
         groups = group_answers(every, decisions)
         if index is None:

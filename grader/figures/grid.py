@@ -41,7 +41,7 @@ class Grids(Figure):
     """What the columns are."""
 
     def local_names(self) -> tuple[str, ...]:
-        """Returns the names of a cell's place, both from 0."""
+        """Returns the names of a cell's row and column, which count from 0."""
         return ("row", "column")
 
 

@@ -25,13 +25,13 @@ def explanation_figures(variant: Variant) -> tuple[DrawnFigure, ...]:
 def _figures(variant: Variant, show: Literal["prompt", "explanation"]) -> tuple[DrawnFigure, ...]:
     figures = variant.problem.figures
     return tuple(
-        _drawn(variant, index, figure)
+        _draw_figure(variant, index, figure)
         for index, figure in enumerate(figures)
         if figure.show == show
     )
 
 
-def _drawn(variant: Variant, index: int, figure: Figure) -> DrawnFigure:
+def _draw_figure(variant: Variant, index: int, figure: Figure) -> DrawnFigure:
     read = FieldReader(figure, variant.draw)
     try:
         alt = read.text(figure.alt, "alt")

@@ -113,8 +113,8 @@ class RooflineType(FigureTypeOf[Roofline, RooflinePicture]):
 
 def _label_roofs(axes: Axes, picture: RooflinePicture, low: float, high: float) -> list[Polyline]:
     """Writes the peak left of the ridge and the bandwidth below its roof; returns their places."""
-    peak = f"peak {_rounded(picture.peak, 'FLOP/s')}"
-    bandwidth = f"bandwidth {_rounded(picture.bandwidth, 'B/s')}"
+    peak = f"peak {_rate_text(picture.peak, 'FLOP/s')}"
+    bandwidth = f"bandwidth {_rate_text(picture.bandwidth, 'B/s')}"
     axes.annotate(
         peak, (picture.ridge, picture.peak), (-6, 5), textcoords="offset points",
         ha="right",
@@ -138,8 +138,8 @@ def _label_roofs(axes: Axes, picture: RooflinePicture, low: float, high: float) 
     ]
 
 
-def _rounded(rate: float, unit: str) -> str:
-    """Returns the rate with four digits and a prefix that suits it."""
+def _rate_text(rate: float, unit: str) -> str:
+    """Returns the rate as text, with four digits and a suitable prefix."""
     return units.format_quantity(
         units.quantity(rate, unit), ("T" if rate >= 1e12 else "G") + unit, 4
     )

@@ -48,8 +48,8 @@ class WarpPicture(Picture):
     """For each lane, the sectors or the 4-byte words that it accesses."""
 
     @property
-    def touched(self) -> tuple[int, ...]:
-        """All places in order."""
+    def touched_places(self) -> tuple[int, ...]:
+        """All sectors or words that the warp accesses, in order."""
         return tuple(sorted({one for lane in self.places for one in lane}))
 
 
@@ -99,7 +99,7 @@ def _paint_sectors(axes: Axes, picture: WarpPicture) -> None:
     for lane in range(LANES):
         axes.text(_LEFT + (lane + 0.5) * wide, 32, str(lane), ha="center", va="center",
                   fontsize=7)  # fmt: skip
-    touched = picture.touched
+    touched = picture.touched_places
     wide = _boxes(axes, len(touched), 0, 140, 26)
     lines = [
         [
@@ -125,7 +125,7 @@ def _paint_sectors(axes: Axes, picture: WarpPicture) -> None:
 
 def _worst(picture: WarpPicture) -> int:
     """Returns the largest number of different words in a bank."""
-    return max(Counter(word % BANKS for word in picture.touched).values())
+    return max(Counter(word % BANKS for word in picture.touched_places).values())
 
 
 def _base(picture: WarpPicture) -> float:
@@ -136,7 +136,7 @@ def _base(picture: WarpPicture) -> float:
 def _paint_banks(axes: Axes, picture: WarpPicture) -> None:
     """Draws a stack of words for each bank, labeled with the first lane that accesses them."""
     first = {word: n for n in reversed(range(LANES)) for word in picture.places[n]}
-    stacks = [[w for w in picture.touched if w % BANKS == bank] for bank in range(BANKS)]
+    stacks = [[w for w in picture.touched_places if w % BANKS == bank] for bank in range(BANKS)]
     worst, base, wide = _worst(picture), _base(picture), _WIDTH / BANKS
     high = (base - 28) / worst
     boxes = []

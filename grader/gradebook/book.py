@@ -111,7 +111,7 @@ class Gradebook:
     def record(
         self, what: str, *, by: str, why: str = "", detail: Mapping[str, object] | None = None
     ) -> None:
-        """Adds an entry to the audit log. The methods of this class add theirs themselves."""
+        """Adds an entry to the audit log. The other methods of this class add their own."""
         with self._write_transaction() as connection:
             self._log_action(connection, what, by, why, detail or {})
 

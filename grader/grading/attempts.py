@@ -23,7 +23,7 @@ from grader.words import counted
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CourseToApply:
-    """A course, and what is known of the times of submissions."""
+    """A course, and the known times of submissions."""
 
     course: Course | None = None
     """None: the one that the gradebook has."""
@@ -80,7 +80,7 @@ def _handed_in(line: TimeLine, every: Sequence[Submission]) -> HandedIn:
         if len(found) != 1:
             many = "several different files" if found else "no file"
             what = f"'{line.student}' has {many} called '{line.file}'"
-            fix = "write its path within the folder or zip"
+            fix = "write the file's path within the folder or zip"
             raise SetupError(what, where=line.where, fix=fix)
         sha256 = found.pop()
     received = line.received.astimezone(UTC).isoformat() if line.received else None

@@ -1,4 +1,4 @@
-"""Previews and applies a change of a course to results that are graded already."""
+"""Previews and applies changes of a course to results that are already graded."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class TotalChange:
 def change_course(
     out: Path, course: Course, slip_days_used: dict[str, int], *, dry_run: bool, why: str = ""
 ) -> tuple[TotalChange, ...]:
-    """Makes *course* the one whose policies count for the results in *out*; returns whose totals
-    or deductions change. With *dry_run*, nothing is stored.
+    """Applies the policies of *course* to the results in *out*.
 
-    If the course doesn't list the set of these results, nothing is deducted from now on.
+    Returns the changes of totals and deductions. With *dry_run*, stores nothing. If the course
+    doesn't list the set of these results, nothing is deducted from then on.
     """
     with Gradebook.open(out) as book:
         graded = source_of(book)

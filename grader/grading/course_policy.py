@@ -1,7 +1,7 @@
 """Applies a course's policies to grades: the attempt that counts, and its deductions.
 
-The grader's marks, manual changes, and deductions are stored apart, and combined when they are
-read. If a reason for a deduction goes, the deduction goes.
+The grader's marks, manual changes, and deductions are stored separately, and combined when they are
+read. If the reason for a deduction no longer applies, neither does the deduction.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ COURSE = "course"
 
 @dataclass(frozen=True, kw_only=True)
 class CoursePolicy:
-    """The policies of a course for one set, and what they need to know of submissions."""
+    """The policies of a course for one set, with the data about submissions that they need."""
 
     course: Course
     set_id: str
@@ -57,7 +57,7 @@ class CoursePolicy:
     def needs_all_attempts(self) -> bool:
         """Whether every attempt must be graded, not only the newest ones.
 
-        So an exception granted later needs no kernel. Files that can't be graded use up no attempt.
+        Then a later exception needs no execution. Files that can't be graded are no attempts.
         """
         policy = self._usual.attempts
         return policy.count != "newest" or policy.limit is not None or policy.deduct > 0

@@ -23,7 +23,7 @@ class LatePolicy:
     grace: str = "0 min"
     """How late a submission may be without a deduction, such as `15 min`."""
     deduct: Share = 0.0
-    """The deduction for each started period, as a share."""
+    """The deduction per period or part of a period, as a share."""
     per: Literal["day", "hour"] = "day"
     """The period: a day or an hour."""
     of: Literal["maximum", "score"] = "maximum"
@@ -79,7 +79,7 @@ class CourseSet:
 
 
 class Role(StrEnum):
-    """What a member of the staff may do."""
+    """What a staff member may do."""
 
     INSTRUCTOR = "instructor"
     """Everything."""
@@ -91,7 +91,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StaffMember:
-    """A member of the staff."""
+    """A staff member."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
@@ -172,7 +172,7 @@ class TimeSource(StrEnum):
     PLATFORM = "platform"
     """The platform's download."""
     STAFF = "staff"
-    """The word of a member of the staff."""
+    """What a staff member says."""
     COMMIT = "commit"
     """The commit's own time, which a student can set."""
     FILE = "file"
@@ -211,7 +211,7 @@ class HandedIn:
     received: str | None = None
     """ISO 8601, UTC; None if only *started* is known."""
     by: str = ""
-    """The member of the staff who handed it in for the student; empty if the student did."""
+    """The staff member who handed it in for the student; empty if the student did."""
     started: str | None = None
     """For a timed set: when the student got it, ISO 8601, UTC."""
 
@@ -230,7 +230,7 @@ class Rules:
     """How many slip days the student may still use here."""
     exempt: bool = False
     received: datetime | None = None
-    """The time of submission that a member of the staff stated."""
+    """The time of submission that a staff member stated."""
     notes: tuple[str, ...] = ()
     """The exceptions that apply, a sentence each."""
 

@@ -29,7 +29,7 @@ def new_release(
     bank: Bank, exam: ExamSet, students: tuple[Student, ...], private_key: bytes
 ) -> Release:
     """Returns a release of *exam* for *students*, with the current specs and facts of the bank."""
-    sources = {name: bank.located(name)[1].data for name in exam.problem_ids}
+    sources = {name: bank.locate(name)[1].data for name in exam.problem_ids}
     solutions = {name: text for name in exam.problem_ids if (text := bank.problem(name).solution)}
     return _release(
         exam,

@@ -296,7 +296,7 @@ class Preview:
 
 def sample(bank: Bank, wanted: str, number: int = 0) -> Variant:
     """Returns variant *number* of the problem; raises SpecError with the place in the YAML."""
-    problem, source = bank.located(wanted)
+    problem, source = bank.locate(wanted)
     try:
         return draw(problem, sample_seed(problem.id, number), bank.facts)
     except DrawError as error:
@@ -311,7 +311,7 @@ def preview(bank: Bank, wanted: str, seed: int) -> Preview:
         explanation_figures(variant)
         prompt_figures(variant)
     except FigureError as error:
-        place = bank.located(wanted)[1].at(error.path)
+        place = bank.locate(wanted)[1].at(error.path)
         raise SpecError(error.what, where=place, fix=error.fix) from None
     cells = tuple(c for c in render(mine, bank.templates) if c.id not in _FRAME)
     return Preview(paper=mine, cells=cells, seed=seed)

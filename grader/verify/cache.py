@@ -46,7 +46,7 @@ class Cache:
         self._file = file or cache_file()
 
     @cached_property
-    def _known(self) -> dict[str, dict[str, Any]]:
+    def _results(self) -> dict[str, dict[str, Any]]:
         try:
             data = json.loads(self._file.read_bytes())
         except (OSError, ValueError, RecursionError):
@@ -58,19 +58,19 @@ class Cache:
     def find(self, name: str) -> dict[str, Any] | None:
         """Returns the fields of the result for the problem *name*; None if it has changed or is
         new."""
-        found = self._known.get(self._digest(name) or "")
+        found = self._results.get(self._digest(name) or "")
         return None if found is None else {**found, "unrun": tuple(found["unrun"])}
 
     def add(self, name: str, result: Any) -> None:
         """Adds the result of a problem that passed; `save` writes it."""
         digest = self._digest(name)
         if digest is not None:
-            self._known.pop(digest, None)
-            self._known[digest] = {field: getattr(result, field) for field in _FIELDS}
+            self._results.pop(digest, None)
+            self._results[digest] = {field: getattr(result, field) for field in _FIELDS}
 
     def save(self) -> None:
         """Writes all results; does nothing if the folder can't be written."""
-        kept = dict(list(self._known.items())[-_MOST:])
+        kept = dict(list(self._results.items())[-_MOST:])
         with contextlib.suppress(OSError, GraderError):
             write_atomic(self._file, json.dumps(kept).encode(), private=True)
 

@@ -43,7 +43,7 @@ def verify(
     each checked problem.
     """
     bank = Bank.open(folders)
-    names = tuple(wanted) or bank.listed
+    names = tuple(wanted) or bank.listed_problems
     for name in wanted:
         bank.path(name)  # an unknown name is an error before anything runs
     broken = [] if wanted else list(_broken_files(bank))

@@ -84,7 +84,7 @@ def error_result(name: str, wrong: GraderError) -> Verified:
 
 def _check_problem(bank: Bank, name: str, seeds: int, code_seeds: int) -> Verified:
     started = time.perf_counter()
-    problem, source = bank.located(name)
+    problem, source = bank.locate(name)
     path = bank.solution(name)
     if lacking := _lacking(problem, path):
         return Verified(problem=problem.id, seeds=0, findings=(), seconds=0.0, skipped=lacking)

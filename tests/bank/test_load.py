@@ -245,7 +245,7 @@ def test_a_named_bank_is_what_is_listed_and_its_sets_may_use_the_packages_proble
     tmp_path: Path,
 ) -> None:
     bank = Bank.open([a_bank(tmp_path, exam=SET + "  - kv-cache-size\n")])
-    assert bank.listed == ("sample",)
+    assert bank.listed_problems == ("sample",)
     assert bank.exam("quiz").problem_ids == ("sample", "kv-cache-size")
 
 

@@ -62,7 +62,7 @@ def test_an_extension_moves_the_closing_date_too(course_file):
     rules = rules_for(course, "midterm", Student(id="ada"))
     assert rules.due == datetime(2026, 10, 8, 3, 59, 59, tzinfo=UTC)
     assert rules.closes == datetime(2026, 10, 11, 3, 59, 59, tzinfo=UTC)
-    assert rules.notes == ("Extended to Oct 7, 2026, 23:59 EDT by kim.",)
+    assert rules.notes == ("Due date extended to Oct 7, 2026, 23:59 EDT by kim.",)
     usual = rules_for(course, "midterm", Student(id="bob"))
     assert usual.due == datetime(2026, 10, 6, 3, 59, 59, tzinfo=UTC)
     assert usual.notes == ()
@@ -97,7 +97,11 @@ def test_slip_days_of_a_set_are_at_most_those_of_the_course(course_file):
         ("due: 2026-10-05 23:59", "due: 2026-10-04", ":11:10: the set is due before it opens"),
         ("closes: 2026-10-08", "closes: 2026-10-01", ":12:13: the set closes before it is due"),
         ("grace: 15 min", "grace: a while", ":6:15: grace: 'a while' is not a duration"),
-        ("deduct: 10%", "deduct: 10%, accept: false", ":6:31: late submissions are not accepted"),
+        (
+            "deduct: 10%",
+            "deduct: 10%, accept: false",
+            ":6:31: there is no deduction if late submissions are not accepted",
+        ),
         ("set: midterm", "set: midtrem", "the course has no set 'midtrem'"),
         ("set: midterm", "set: midtrem", "did you mean 'midterm'?"),
         ("    by: kim", "    by: kin", "did you mean 'kim'?"),
@@ -129,7 +133,7 @@ def test_the_clock_is_set_back_in_favor_of_the_student():
 
 
 def test_a_time_that_does_not_exist_is_an_error():
-    with pytest.raises(TimeError, match="clocks in America/New_York skip 2026-03-08 02:30"):
+    with pytest.raises(TimeError, match="2026-03-08 02:30 does not exist in America/New_York"):
         parse_time("2026-03-08 02:30", NEW_YORK)
 
 
@@ -183,7 +187,7 @@ def test_an_exception_with_an_error_leaves_the_file_unchanged(course_file):
 
 def test_a_list_on_one_line_is_not_changed(course_file):
     path = course_file(COURSE[: COURSE.index("grants:")] + "grants: []\n")
-    with pytest.raises(SetupError, match="can't add a line to this list"):
+    with pytest.raises(SetupError, match="can't add an exception"):
         add_grant(path, GRANT)
 
 

@@ -143,7 +143,7 @@ def test_the_sentence_says_when_how_late_and_what_it_costs():
     found = deduction_for(rules(), an_attempt(timedelta(days=1, hours=2)), 10.0, NEW_YORK)
     assert found.why == (
         "Handed in Oct 7, 2026, 01:59 EDT, 1 day 2 h after the due date (Oct 5, 2026, 23:59 EDT). "
-        "Deduction: 10% of the maximum points for each started day, 20% in all."
+        "Deduction: 10% of the maximum points per day or part of a day, 20% in total."
     )
 
 
@@ -215,7 +215,7 @@ def test_each_further_attempt_costs_its_share():
     policy = AttemptPolicy(count="best", deduct=0.1, cap=0.15)
     every = count_attempts(rules(attempts=policy), three(5, 6, 9), 10.0, NEW_YORK)
     assert [one.final for one in every] == [5, 5, 7.5]
-    assert "Attempt 3: 15% of the maximum points" in every[-1].deduction.why
+    assert "Attempt 3: deduction of 15% of the maximum points" in every[-1].deduction.why
 
 
 def test_if_no_attempt_counts_none_is_chosen():

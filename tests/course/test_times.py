@@ -106,7 +106,7 @@ def test_gradescopes_metadata_has_the_time_of_every_submitter(read):
         ("a: [:submitters: :created_at:", "not Gradescope's submission_metadata.yml"),
         ("x:\n  :submitters: []\n  :created_at: soon\n", "no ':created_at:' that is a time"),
         ('student,received\n"ada,2026-10-05\n', "not CSV"),
-        ("", "no times of submission"),
+        ("", "no submission times"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_one_error(read, text, said):

@@ -196,7 +196,7 @@ BANK = Bank.open()
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", sorted(BANK.paths))
 def test_every_problem_of_the_bank_is_drawn_as_the_definition_says(name: str) -> None:
-    problem, _ = BANK.located(name)
+    problem, _ = BANK.locate(name)
     for number in range(6):
         seed = seed_for(b"class", f"student-{number}", name)
         variant = draw(problem, seed, BANK.facts)

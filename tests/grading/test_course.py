@@ -138,7 +138,7 @@ def test_a_deduction_goes_when_its_reason_goes(home: Path) -> None:
     ok("score", home / "results", "--course", home / "course.yaml", "--bank", home / "bank")
     assert score_of(home) == 1
     assert "deducted" not in page_of(home)
-    assert "Extended to Oct 7, 2026, 23:59 CEST by kim." in page_of(home)
+    assert "Due date extended to Oct 7, 2026, 23:59 CEST by kim." in page_of(home)
     assert "illness" not in page_of(home)
     assert sorted((home / "results" / "evidence").rglob("*")) == evidence, "nothing was executed"
 

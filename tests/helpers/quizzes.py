@@ -225,7 +225,7 @@ def numbered(parts: Sequence[Part]) -> list[str]:
 def quiz_problems() -> list[str]:
     """The bank's problems that are not asked by a solution of Python."""
     bank = Bank.open(())
-    return [name for name in bank.listed if not bank.problem(name).solution]
+    return [name for name in bank.listed_problems if not bank.problem(name).solution]
 
 
 # What the author of a problem may write, by chance or for a try

@@ -119,7 +119,7 @@ def test_filters_combine_and_are_kept_in_the_address(site: Path, browser: Browse
 
 
 def test_every_filter_finds_exactly_its_problems(site: Path, browser: Browser) -> None:
-    heads = Bank.open().heads(Bank.open().listed)
+    heads = Bank.open().heads(Bank.open().listed_problems)
     wanted = {
         "level=create": lambda head: head.level == "create",
         "kind=plan": lambda head: "plan" in {part.kind for part in head.parts},
@@ -167,7 +167,7 @@ def test_without_scripts_everything_is_there(site: Path, browser: Browser) -> No
     browser.call("Emulation.setScriptExecutionDisabled", value=True)
     try:
         browser.open(index(site))
-        assert len(shown(browser)) == len(Bank.open().listed)
+        assert len(shown(browser)) == len(Bank.open().listed_problems)
         assert browser.see("document.getElementById('filters').offsetHeight") == 0
     finally:
         browser.call("Emulation.setScriptExecutionDisabled", value=False)
@@ -221,7 +221,7 @@ def test_without_keys_no_worked_solution_is_anywhere(site: Path, tmp_path: Path)
     assert {path.parent.name for path in files} == {tmp_path.name, "problems"}
     pages = {path: bare(path.read_text(encoding="utf-8")) for path in files}
     assert not [path for path, page in pages.items() if "Worked solution" in page]
-    for name in bank.listed:
+    for name in bank.listed_problems:
         shown = preview(bank, name, 0)
         explained = bare(author_text(str(shown.as_data(key=True)["explanation"])))
         asked = bare("".join(author_text(cell.source) for cell in shown.cells))

@@ -212,7 +212,7 @@ def test_indices_of_the_round_before_fail_by_their_indices() -> None:
     bank = Bank.open()
     name = "cluster_wrong_indices_of_the_round_before"
     for seed in range(12):
-        problem, _ = bank.located("weight-clustering")
+        problem, _ = bank.locate("weight-clustering")
         key = draw(problem, sample_seed(problem.id, seed), bank.facts).keys["cluster"]
         assert isinstance(key, CodeKey)
         judged = as_written(name, key)

@@ -20,7 +20,7 @@ Groups = Mapping[str, tuple[Group, ...]]
 def iter_papers(
     groups: Groups, start: Totals, bounds: Bounds, seed: bytes
 ) -> Iterator[tuple[Group, ...]]:
-    """Yields papers that extend *start* within *bounds*, with at most one problem on a concept.
+    """Yields papers that extend *start* within *bounds*, with at most one problem per concept.
 
     Each attempt takes the problems in another order and goes back where they don't fit. The papers
     depend only on the arguments; an attempt without success yields nothing.

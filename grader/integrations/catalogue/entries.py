@@ -139,12 +139,14 @@ def _shown_variant(
         given=problem.given,
         assumptions=problem.assumptions,
         figures=problem.figures,
-        tools=dict(_titled(source) for id_, source in sources.items() if id_.startswith("tools-")),
+        tools=dict(
+            _split_title(source) for id_, source in sources.items() if id_.startswith("tools-")
+        ),
         parts=parts,
     )
 
 
-def _titled(source: str) -> tuple[str, str]:
-    """Returns the title and the rest of a cell of definitions."""
+def _split_title(source: str) -> tuple[str, str]:
+    """Returns the title of a cell of definitions, and the rest of its source."""
     title, _, rest = source.partition("\n")
     return title.removeprefix("#@title "), rest

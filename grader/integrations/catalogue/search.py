@@ -76,12 +76,12 @@ def text_words(entry: Entry) -> str:
 
 def related(entry: Entry, entries: Sequence[Entry]) -> tuple[Entry, ...]:
     """Returns the problems that share the most concepts and topics with *entry*."""
-    scored = [(_shared(entry, other), other) for other in entries if other is not entry]
+    scored = [(_similarity(entry, other), other) for other in entries if other is not entry]
     scored.sort(key=lambda pair: -pair[0])
     return tuple(other for score, other in scored[:RELATED] if score)
 
 
-def _shared(one: Entry, other: Entry) -> int:
+def _similarity(one: Entry, other: Entry) -> int:
     concepts = set(one.head.concepts) & set(other.head.concepts)
     topics = set(one.head.topics) & set(other.head.topics)
     return _CONCEPT_WEIGHT * len(concepts) + len(topics)

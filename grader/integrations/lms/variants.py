@@ -96,7 +96,7 @@ class _VariantDraw:
 
     def iter_questions(self, name: str, slot: Slot) -> Iterator[QuizQuestion]:
         """Yields variants of the problem *name* that all look different to students."""
-        problem, source = self.bank.located(name)
+        problem, source = self.bank.locate(name)
         seen: set[object] = set()
         for number in range(1, self.variants * TRIES + 1):
             if len(seen) == self.variants:

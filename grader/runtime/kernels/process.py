@@ -39,7 +39,7 @@ class KernelProcess(Protocol):
         """Returns the reply of `wire.calls.answer_request` to *request*; None if not text."""
 
     def exit_future(self) -> asyncio.Future[None] | None:
-        """Returns a future that is done when the process may have ended; None: poll `status`."""
+        """Returns a future that is done when the process may have ended; None to poll `status`."""
 
     def read_usage(self) -> Usage | None:
         """Returns the processor time of its processes so far; None if unknown."""

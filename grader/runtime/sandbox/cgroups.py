@@ -51,7 +51,9 @@ class Group:
         "machine" means that the system killed a process for lack of memory although this group
         had not reached its own limit.
         """
-        if self._read_count("memory", self._named("memory.events", "oom_control"), "oom_kill"):
+        if self._read_count(
+            "memory", self._memory_file("memory.events", "oom_control"), "oom_kill"
+        ):
             if self.version == 2:
                 reached = self._read_count("memory", "memory.events", "oom")
             else:
@@ -94,7 +96,7 @@ class Group:
         """Sets these limits, where None is no limit; returns whether the kernel accepted them."""
         held = True
         if memory_bytes is not None:
-            name = self._named("memory.max", "limit_in_bytes")
+            name = self._memory_file("memory.max", "limit_in_bytes")
             held = self._write_limit("memory", name, memory_bytes)
             if self.version == 2:
                 self._write_limit("memory", "memory.swap.max", 0)  # missing without swap
@@ -104,8 +106,8 @@ class Group:
             held = self._write_limit("pids", "pids.max", processes) and held
         return held
 
-    def _named(self, name: str, older: str) -> str:
-        """Returns the name of a file about memory, which in version 1 is another one."""
+    def _memory_file(self, name: str, older: str) -> str:
+        """Returns the file *name*, or its *older* name in version 1 of control groups."""
         return name if self.version == 2 else f"memory.{older}"
 
     def _write_limit(self, controller: str, name: str, value: int) -> bool:
