@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Lock
 from typing import Any
@@ -22,13 +22,13 @@ from starlette.routing import Route
 from grader.bank.folders import Bank
 from grader.desk.access import COOKIE, Access, Session
 from grader.desk.forms import Form, choice_of, item_of
-from grader.desk.pages import Desk
+from grader.desk.pages import Desk, Names
 from grader.desk.rendering import Renderer
 from grader.errors import GraderError, SetupError
 from grader.gradebook import Gradebook
 from grader.grading.results import write_results
 from grader.model.course import Role
-from grader.model.desk import AnswerToDecide, PartId
+from grader.model.desk import AnswerToDecide, Choice, Decision, PartAnswer, PartId
 
 log = logging.getLogger("grader.desk")
 MAX_BODY = 200_000
@@ -96,14 +96,15 @@ class DeskApp:
         if id_ is None:
             return _plain("This link is not valid. Use the one that `grader desk` printed.", 403)
         response = RedirectResponse("/", status_code=303, headers=_HEADERS)
-        response.set_cookie(COOKIE, id_, httponly=True, samesite="strict", path="/")
+        # Lax, as the link is often opened from a page of another site; forms have their own token.
+        response.set_cookie(_cookie(request), id_, httponly=True, samesite="lax", path="/")
         return response
 
     def _shown(
         self, page: _Page, role: Role = Role.OBSERVER
     ) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
-            session = self._access.session(request.cookies.get(COOKIE))
+            session = self._access.session(request.cookies.get(_cookie(request)))
             if session is None:
                 return _plain("Open the link that `grader desk` printed.", 403)
             if not session.person.may(role):
@@ -179,15 +180,26 @@ class DeskApp:
         )
         done = call.request.query_params.get("done", "")
         conflicts = call.request.query_params.get("conflicts", "")
-        return self._page(call, "part", page=page, names=names, done=done, conflicts=conflicts)
+        changed = call.request.query_params.get("changed", "")
+        return self._page(
+            call, "part", page=page, names=names, done=done, conflicts=conflicts, changed=changed
+        )
 
     def _audit(self, call: _Call) -> Response:
         wanted = call.request.query_params.get("q", "").casefold()
+        names = self._desk.names(call.book, call.session.person)
         lines = [
-            line
-            for line in reversed(call.book.audit())
-            if wanted in f"{line.what} {line.who} {line.why} {line.detail}".casefold()
+            replace(line, detail=_hidden(line.detail, names), why=names.hide(line.why))
+            if names.secret
+            else line
+            for line in reversed(call.book.audit()[-500 if names.secret else 0 :])
         ]
+        if wanted:
+            lines = [
+                line
+                for line in lines
+                if wanted in f"{line.what} {line.who} {line.why} {line.detail}".casefold()
+            ]
         return self._page(call, "audit", lines=lines[:500], count=len(lines), wanted=wanted)
 
     # Changes
@@ -196,23 +208,25 @@ class DeskApp:
         names = self._desk.names(call.book, call.session.person)
         part = PartId(call.form.text("problem"), call.form.text("part"))
         seen = call.form.seen()
-        answers = [
-            AnswerToDecide(
-                student=one.student,
-                name=one.name,
-                max_points=one.max_points,
-                engine_points=one.points,
-                seen=seen[names.address(one.student)],
-            )
+        every = [
+            (one, seen[names.address(one.student)])
             for one in call.book.decisions.answers(part)
             if one.student in names.students and names.address(one.student) in seen
         ]
-        choice = choice_of(call.form, max((a.max_points for a in answers), default=0.0))
+        if not every:
+            raise SetupError(f"there is no answer to '{part}' here", fix="go back to the queue")
+        choice = choice_of(call.form, max(one.max_points for one, _ in every))
+        _require_items(call.book, part, choice)
+        answers = [
+            _to_decide(one, shown.decision) for one, shown in every if shown.state == one.state
+        ]
         done = call.book.decisions.decide(answers, choice, by=call.session.person.id)
         address = f"/part/{quote(part.problem, safe='')}/{quote(part.part, safe='')}"
         if done.conflicts:
             people = ", ".join(sorted({one.by for one in done.conflicts}))
             return _to(f"{address}?conflicts={quote(people)}")
+        if len(answers) < len(every):
+            return _to(f"{address}?changed={len(every) - len(answers)}")
         return _to(f"{address}?done={done.batch}")
 
     def _override(self, call: _Call) -> Response:
@@ -224,17 +238,17 @@ class DeskApp:
         if answer is None:
             raise SetupError(f"this student has no answer to '{part}'", fix="reload the page")
         choice = choice_of(call.form, answer.max_points)
+        _require_items(call.book, part, choice)
         if choice.points is None or not choice.comment:
             raise SetupError(
                 "a changed mark needs points and a reason", fix="go back and fill in both"
             )
-        to_decide = AnswerToDecide(
-            student=id_,
-            name=answer.name,
-            max_points=answer.max_points,
-            engine_points=answer.points,
-            seen=call.form.number("seen"),
-        )
+        if call.form.text("state") != answer.state:
+            raise SetupError(
+                "this answer was graded or handed in again meanwhile",
+                fix="go back, reload, and decide again",
+            )
+        to_decide = _to_decide(answer, call.form.number("seen"))
         done = call.book.decisions.decide([to_decide], choice, by=call.session.person.id)
         if done.conflicts:
             other = done.conflicts[0]
@@ -253,7 +267,9 @@ class DeskApp:
         by = call.session.person.id
         if item.number:
             worth = {(one.student, one.name): one.max_points for one in every}
-            call.book.decisions.change_item(item, worth, by=by)
+            names = self._desk.names(call.book, call.session.person)
+            students = names.students if call.session.person.sections else None
+            call.book.decisions.change_item(item, worth, by=by, students=students)
         else:
             call.book.decisions.add_item(part, item.text, item.points, item.feedback, by=by)
         group = call.form.text("group")
@@ -261,13 +277,45 @@ class DeskApp:
         return _to(f"{address}?group={group}" if group.isdecimal() else address)
 
     def _undo(self, call: _Call) -> Response:
-        call.book.decisions.undo(call.form.number("batch"), by=call.session.person.id)
+        person, names = call.session.person, self._desk.names(call.book, call.session.person)
+
+        def may(one: Decision) -> bool:
+            own = one.by == person.id or person.may(Role.INSTRUCTOR)
+            return own and one.student in names.students
+
+        call.book.decisions.undo(call.form.number("batch"), by=person.id, may=may)
         back = call.form.text("back")
         return _to(back if back.startswith("/") and not back.startswith("//") else "/")
 
     def _write(self, call: _Call) -> Response:
         written = write_results(self._desk.out, self._bank)
         return self._page(call, "written", summary=written.summary)
+
+
+def _cookie(request: Request) -> str:
+    """Returns the cookie's name: browsers share cookies among all ports of a machine."""
+    return f"{COOKIE}-{request.url.port or 0}"
+
+
+def _hidden(detail: Mapping[str, object], names: Names) -> dict[str, object]:
+    """Returns *detail* with pseudonyms for students."""
+    return {key: names.hide(str(value)) for key, value in detail.items()}
+
+
+def _to_decide(answer: PartAnswer, seen: int) -> AnswerToDecide:
+    return AnswerToDecide(
+        student=answer.student,
+        name=answer.name,
+        max_points=answer.max_points,
+        engine_points=answer.points,
+        seen=seen,
+    )
+
+
+def _require_items(book: Gradebook, part: PartId, choice: Choice) -> None:
+    """Raises SetupError if the choice has an item of another rubric."""
+    if not {item.number for item in book.decisions.items(part)}.issuperset(choice.items):
+        raise SetupError("this item is not in the rubric of the part", fix="reload the page")
 
 
 def _part_of(call: _Call) -> PartId:

@@ -15,6 +15,16 @@ _LONGEST = 10_000
 _MOST_DIGITS = 16
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What a page showed of an answer."""
+
+    decision: int
+    """The number of its newest decision; 0 for none."""
+    state: str
+    """The state of the answer and of the grader's own mark."""
+
+
 @dataclass(frozen=True, slots=True)
 class Form:
     """The fields of a submitted form."""
@@ -33,11 +43,13 @@ class Form:
         """Returns the field's whole number; 0 if there is none."""
         return _whole(self.text(name))
 
-    def seen(self) -> dict[str, int]:
-        """Returns the answers that the form is about: for each student, as in addresses, the number
-        of the newest decision that the page showed."""
-        pairs = (value.rpartition(":") for value in self.every("answer"))
-        return {student: _whole(number) for student, _, number in pairs}
+    def seen(self) -> dict[str, Seen]:
+        """Returns what the page showed of each answer that the form is about, by student as in
+        addresses."""
+        parts = (value.rsplit(":", 2) for value in self.every("answer"))
+        return {
+            one[0]: Seen(decision=_whole(one[1]), state=one[2]) for one in parts if len(one) == 3
+        }
 
 
 def _whole(text: str) -> int:

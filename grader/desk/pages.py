@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from grader.collect import load_submission
@@ -16,7 +17,7 @@ from grader.errors import GraderError, SetupError
 from grader.gradebook import Gradebook
 from grader.grading.manual import AnswerToRead, answers_to_read
 from grader.grading.sources import ResultSource, rows_of, source_of
-from grader.model import Student
+from grader.model import Mark, Student
 from grader.model.desk import Decision, PartAnswer, PartCount, PartId, RubricItem
 from grader.model.result import Row
 from grader.notebook import Cell
@@ -50,6 +51,23 @@ class Names:
         elif shown in self.students:
             return shown
         raise SetupError(f"there is no student '{shown}' here", fix="go back to the list")
+
+    def hide(self, text: str) -> str:
+        """Returns *text* with pseudonyms for the ids, names and emails of students, if they have
+        pseudonyms."""
+        if not self.secret:
+            return text
+        found = {
+            word: id_
+            for id_, one in self.students.items()
+            for word in (id_, one.name, one.email)
+            if word and word in text
+        }
+        longest = sorted(map(re.escape, found), key=len, reverse=True)
+        if not longest:
+            return text
+        pattern = rf"(?<!\w)({'|'.join(longest)})(?!\w)"
+        return re.sub(pattern, lambda match: self.shown(found[match[1]]), text)
 
     def address(self, id_: str) -> str:
         """Returns what stands for the student in addresses."""
@@ -115,6 +133,10 @@ class StudentPage:
     """All decisions about each answer, newest first."""
     engine_points: Mapping[str, float | None]
     """The grader's own points, by the answer's variable."""
+    states: Mapping[str, str]
+    """The state of each answer, by its variable."""
+    new_answers: frozenset[str]
+    """The variables of answers that are not those that a person decided about."""
     attempts: int
     cells: tuple[Cell, ...] = ()
     missing_notebook: str = ""
@@ -145,21 +167,21 @@ class Desk:
             known = book.setting(_PSEUDONYMS)
             if not isinstance(known, str):
                 known = secrets.token_hex(16)
-                book.set_setting(_PSEUDONYMS, known)
+                book.set_setting(_PSEUDONYMS, known, secret=True)
             self._secret = known
         return self._secret
 
     def queue(self, book: Gradebook, person: Person) -> QueuePage:
         """Returns the page of all parts."""
         graded = source_of(book)
-        counts = book.decisions.counts()
-        opinions = [d for d in book.decisions.current().values() if d.choice.second_opinion]
+        mine = self.names(book, person).students
+        counts = book.decisions.counts(mine if person.sections else None)
         return QueuePage(
             title=graded.title,
             waiting=tuple(one for one in counts if one.waiting),
             others=tuple(one for one in counts if not one.waiting),
-            opinions=tuple(opinions),
-            students=len(self.names(book, person).students),
+            opinions=tuple(d for d in book.decisions.opinions() if d.student in mine),
+            students=len(mine),
         )
 
     def part(
@@ -170,6 +192,8 @@ class Desk:
         Raises SetupError if no student was asked this part.
         """
         every = [one for one in book.decisions.answers(part) if one.student in names.students]
+        if names.secret:  # the order of the ids would tell something
+            every.sort(key=lambda one: names.address(one.student))
         if not every:
             raise SetupError(
                 f"no student has an answer to '{part}' here", fix="go back to the queue"
@@ -212,17 +236,50 @@ class Desk:
         own = book.grade(id_)
         cells, missing = _cells_of(book, row)
         if names.secret:  # the texts of a notebook name its student
-            cells = tuple(cell for cell in cells if cell.type == "code")
+            code = (cell for cell in cells if cell.type == "code")
+            cells = tuple(replace(cell, source=names.hide(cell.source)) for cell in code)
+            row = replace(row, warnings=tuple(map(names.hide, row.warnings)))
         return StudentPage(
             row=row,
             shown=names.shown(id_),
             parts={mark.name: PartId(mark.problem, mark.part) for mark in row.marks},
             decisions={name: tuple(found) for name, found in history.items()},
             engine_points={mark.name: mark.points for mark in own.marks} if own else {},
+            states={mark.name: _state_of(id_, mark) for mark in own.marks} if own else {},
+            new_answers=_new_answers(book, id_, history),
             attempts=len(book.submissions(id_)),
             cells=cells,
             missing_notebook=missing,
         )
+
+
+def _state_of(student: str, mark: Mark) -> str:
+    return PartAnswer(
+        student=student,
+        name=mark.name,
+        kind=mark.kind,
+        points=mark.points,
+        max_points=mark.max_points,
+        verdict=mark.verdict.value,
+        mistake=mark.mistake,
+        answer=mark.answer or "",
+        feedback=mark.feedback,
+    ).state
+
+
+def _new_answers(
+    book: Gradebook, student: str, history: Mapping[str, list[Decision]]
+) -> frozenset[str]:
+    """Returns the answers that changed after the decision that counts."""
+    filed = [(one.at, {m.name: m.answer for m in one.grade.marks}) for one in book.history(student)]
+    found = set()
+    for name, decisions in history.items():
+        counts = next((one for one in decisions if not one.undone), None)
+        if counts is not None and filed:
+            before = [answers.get(name) for at, answers in filed if at <= counts.at]
+            if before and before[-1] != filed[-1][1].get(name):
+                found.add(name)
+    return frozenset(found)
 
 
 def _row_of(book: Gradebook, graded: ResultSource, id_: str) -> Row:

@@ -13,7 +13,7 @@ from typing import Self
 from sqlalchemy import Connection, Engine, insert, select, update
 
 from grader.errors import GraderError, SetupError
-from grader.gradebook import executions, overrides, rows, schema, submissions, times
+from grader.gradebook import decision_rows, executions, overrides, rows, schema, submissions, times
 from grader.gradebook import students as students_table
 from grader.gradebook.decisions import Decisions
 from grader.gradebook.derived import Derived
@@ -93,9 +93,11 @@ class Gradebook:
             text = connection.scalar(select(t.c.value).where(t.c.name == name))
         return None if text is None else json.loads(text)
 
-    def set_setting(self, name: str, value: object, *, by: str = "grader", why: str = "") -> None:
-        """Stores *value*, which is JSON data, under *name*. Changes are recorded in the audit
-        log."""
+    def set_setting(
+        self, name: str, value: object, *, by: str = "grader", why: str = "", secret: bool = False
+    ) -> None:
+        """Stores *value*, which is JSON data, under *name*. Changes are recorded in the audit log,
+        without the value if it is *secret*."""
         t, text = schema.settings, to_json(value)
         with self._write_transaction() as connection:
             known = connection.scalar(select(t.c.value).where(t.c.name == name))
@@ -106,7 +108,8 @@ class Gradebook:
             else:
                 connection.execute(update(t).where(t.c.name == name).values(value=text))
             shown = value if len(text) <= _LONGEST_VALUE else f"{len(text)} characters"
-            self._log_action(connection, "setting changed", by, why, {"name": name, "value": shown})
+            detail = {"name": name} if secret else {"name": name, "value": shown}
+            self._log_action(connection, "setting changed", by, why, detail)
 
     def record(
         self, what: str, *, by: str, why: str = "", detail: Mapping[str, object] | None = None
@@ -350,6 +353,7 @@ class Gradebook:
                 detail: dict[str, object] = {"student": one.student, "name": one.name}
                 detail |= {"points": one.points, "before": before}
                 self._log_action(connection, "override set", one.by, one.reason, detail)
+            decision_rows.store_overrides(connection, batch)
 
     def put_override(self, override: Override) -> None:
         """Stores manual points for one mark."""
@@ -360,6 +364,7 @@ class Gradebook:
         with self._write_transaction() as connection:
             before = overrides.delete_override(connection, student, name)
             if before is not None:
+                decision_rows.withdraw_decisions(connection, student, name)
                 detail = {"student": student, "name": name, "before": before}
                 self._log_action(connection, "override withdrawn", by, why, detail)
         return before is not None

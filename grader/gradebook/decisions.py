@@ -7,14 +7,15 @@ override, which totals are made of.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 
-from sqlalchemy import Connection, Engine, func, insert, select, update
+from sqlalchemy import Connection, Engine, insert, select, update
 
 from grader.errors import SetupError
 from grader.gradebook import overrides, parts, schema
+from grader.gradebook.decision_rows import about, current_decisions, every_decision, next_batch
 from grader.gradebook.plain import now, storable
 from grader.model import Override
 from grader.model.desk import (
@@ -60,10 +61,11 @@ class Decisions:
 
     # Answers
 
-    def counts(self) -> tuple[PartCount, ...]:
-        """Returns how far each part is graded, in the order of the first paper."""
+    def counts(self, students: Collection[str] | None = None) -> tuple[PartCount, ...]:
+        """Returns how far each part is graded, in the order of the first paper; only answers of
+        *students* if given."""
         with self._engine.begin() as connection:
-            return tuple(parts.count_parts(connection))
+            return tuple(parts.count_parts(connection, students))
 
     def answers(self, part: PartId) -> tuple[PartAnswer, ...]:
         """Returns every answer to *part*, by student, with the grader's own mark."""
@@ -97,17 +99,31 @@ class Decisions:
         return RubricItem(number=number, part=part, text=text, points=points, feedback=feedback)
 
     def change_item(
-        self, item: RubricItem, max_points: Mapping[tuple[str, str], float], *, by: str
+        self,
+        item: RubricItem,
+        max_points: Mapping[tuple[str, str], float],
+        *,
+        by: str,
+        students: Collection[str] | None = None,
     ) -> int:
         """Changes an item, and the points and feedback of every answer that has it.
 
-        *max_points* are those of the answers, by student and name. Returns how many changed.
+        *max_points* are those of the answers, by student and name. Returns how many changed. Raises
+        SetupError if the part has no such item, or if it was chosen for a student who is not in
+        *students*; None means that all may change.
         """
         with self._write() as connection:
-            mine = _ITEMS.c.number == item.number
+            of_part = (_ITEMS.c.problem == item.part.problem) & (_ITEMS.c.part == item.part.part)
+            mine = of_part & (_ITEMS.c.number == item.number)
             before = connection.execute(select(_ITEMS).where(mine)).one_or_none()
             if before is None:
                 raise SetupError("there is no such item in the rubric", fix="reload the page")
+            found = [d for d in current_decisions(connection) if item.number in d.choice.items]
+            if students is not None and any(d.student not in students for d in found):
+                raise SetupError(
+                    "this item was chosen for students of other sections too",
+                    fix="ask an instructor to change it, or add another item",
+                )
             connection.execute(
                 update(_ITEMS)
                 .where(mine)
@@ -120,7 +136,12 @@ class Decisions:
             )
             detail = {"item": item.number, "before": dict(before._mapping), "after": asdict(item)}
             self._log(connection, "rubric item changed", by, "", detail)
-            found = [d for d in _current(connection) if item.number in d.choice.items]
+            if (before.text, before.points, before.feedback) == (
+                item.text,
+                item.points,
+                item.feedback,
+            ):
+                return 0
             answers = [
                 AnswerToDecide(
                     student=d.student,
@@ -133,7 +154,7 @@ class Decisions:
                 if (d.student, d.name) in max_points
             ]
             choices = {(d.student, d.name): d.choice for d in found}
-            batch = _next_batch(connection)
+            batch = next_batch(connection)
             for answer in answers:
                 self._store(connection, batch, answer, choices[answer.student, answer.name], by)
         return len(answers)
@@ -144,12 +165,19 @@ class Decisions:
         """Returns the decisions that count, by student and answer; only answers in *names* if
         given."""
         with self._engine.begin() as connection:
-            return {(d.student, d.name): d for d in _current(connection, names)}
+            return {(d.student, d.name): d for d in current_decisions(connection, *about(names))}
+
+    def opinions(self) -> tuple[Decision, ...]:
+        """Returns the decisions that count and ask for a second opinion, oldest first."""
+        asks = _DECISIONS.c.choice.contains('"second_opinion": true')
+        with self._engine.begin() as connection:
+            found = current_decisions(connection, asks)
+            return tuple(d for d in found if d.choice.second_opinion)
 
     def history(self, student: str, name: str | None = None) -> tuple[Decision, ...]:
         """Returns all decisions about a student's answers, or one of them, newest first."""
         with self._engine.begin() as connection:
-            found = [d for d in _every(connection) if d.student == student]
+            found = list(every_decision(connection, _DECISIONS.c.student == student))
         return tuple(d for d in reversed(found) if name in (None, d.name))
 
     def decide(self, answers: Sequence[AnswerToDecide], choice: Choice, *, by: str) -> Decided:
@@ -157,8 +185,8 @@ class Decisions:
         stored, conflicts = [], []
         with self._write() as connection:
             names = {answer.name for answer in answers}
-            latest = {(d.student, d.name): d for d in _current(connection, names)}
-            batch = _next_batch(connection)
+            latest = {(d.student, d.name): d for d in current_decisions(connection, *about(names))}
+            batch = next_batch(connection)
             for answer in answers:
                 other = latest.get((answer.student, answer.name))
                 if other is not None and other.number != answer.seen:
@@ -168,37 +196,53 @@ class Decisions:
                 stored.append(answer.student)
         return Decided(batch=batch, stored=tuple(stored), conflicts=tuple(conflicts))
 
-    def undo(self, batch: int, *, by: str) -> int:
+    def undo(self, batch: int, *, by: str, may: Callable[[Decision], bool] = lambda _: True) -> int:
         """Undoes the decisions of *batch* that still count; the earlier ones count again.
 
-        Returns how many answers changed.
+        Returns how many answers changed. Raises SetupError, and changes nothing, if none of them
+        counts, or if *may* refuses one.
         """
-        changed = 0
         with self._write() as connection:
-            for one in [d for d in _current(connection) if d.batch == batch]:
+            found = list(current_decisions(connection, _DECISIONS.c.batch == batch))
+            if not found:
+                raise SetupError(
+                    "there is nothing to undo: other decisions were made since",
+                    fix="reload the page",
+                )
+            if not all(may(one) for one in found):
+                raise SetupError(
+                    "these decisions are not yours to undo",
+                    fix="ask who made them, or an instructor",
+                )
+            again = next_batch(connection)
+            for one in found:
                 mine = _DECISIONS.c.number == one.number
                 connection.execute(update(_DECISIONS).where(mine).values(undone=True))
-                before = next(
-                    (
-                        d
-                        for d in reversed(list(_every(connection)))
-                        if (d.student, d.name) == (one.student, one.name) and not d.undone
-                    ),
-                    None,
-                )
-                self._restore(connection, one, before)
                 detail = {"student": one.student, "name": one.name, "points": one.points}
                 self._log(connection, "decision undone", by, "", detail)
-                changed += 1
-        return changed
+                self._restore(connection, again, one, by)
+        return len(found)
 
-    def _restore(self, connection: Connection, one: Decision, before: Decision | None) -> None:
+    def _restore(self, connection: Connection, batch: int, one: Decision, by: str) -> None:
+        """Lets the decision before *one* count; stores it anew if its items have changed since."""
+        of_answer = (_DECISIONS.c.student == one.student) & (_DECISIONS.c.name == one.name)
+        before = next(iter(list(current_decisions(connection, of_answer))), None)
         if before is None:
             overrides.delete_override(connection, one.student, one.name)
             return
         items = {item.number: item for item in _read_items(connection, None)}
-        override = _override_of(before, items)
-        overrides.store_override(connection, override)
+        mark = parts.find_mark(connection, one.student, one.name)
+        if mark and sum_points(before.choice, items, mark.max_points) != before.points:
+            answer = AnswerToDecide(
+                student=one.student,
+                name=one.name,
+                max_points=mark.max_points,
+                engine_points=before.engine_points,
+                seen=before.number,
+            )
+            self._store(connection, batch, answer, before.choice, by)
+            return
+        overrides.store_override(connection, _override_of(before, items))
 
     def _store(
         self,
@@ -265,33 +309,3 @@ def _read_items(connection: Connection, part: PartId | None) -> Iterator[RubricI
             feedback=row.feedback,
             retired=row.retired,
         )
-
-
-def _every(connection: Connection, names: Collection[str] | None = None) -> Iterator[Decision]:
-    """Yields all decisions, or those about answers in *names*, oldest first."""
-    query = select(_DECISIONS).order_by(_DECISIONS.c.number)
-    if names is not None:
-        query = query.where(_DECISIONS.c.name.in_(list(names)))
-    for row in connection.execute(query):
-        data = json.loads(row.choice)
-        yield Decision(
-            number=row.number,
-            batch=row.batch,
-            student=row.student,
-            name=row.name,
-            choice=Choice(**{**data, "items": tuple(data["items"])}),
-            points=row.points,
-            engine_points=row.engine_points,
-            by=row.by,
-            at=row.at,
-            undone=row.undone,
-        )
-
-
-def _current(connection: Connection, names: Collection[str] | None = None) -> Iterable[Decision]:
-    found = {(d.student, d.name): d for d in _every(connection, names) if not d.undone}
-    return found.values()
-
-
-def _next_batch(connection: Connection) -> int:
-    return (connection.scalar(select(func.max(_DECISIONS.c.batch))) or 0) + 1

@@ -12,7 +12,9 @@ from sqlalchemy import URL, Connection, Engine, event, insert, inspect, select
 from grader.errors import SetupError
 from grader.files import make_private_folder
 from grader.gradebook import schema
+from grader.gradebook.decision_rows import store_overrides
 from grader.gradebook.faults import error_translator, setup_error_for
+from grader.gradebook.overrides import read_overrides
 
 
 def open_gradebook(path: Path, *, create: bool) -> Engine:
@@ -69,6 +71,8 @@ def _add_tables(engine: Engine) -> None:
         with engine.execution_options(writes=True).begin() as connection:
             for table in missing:  # not by the metadata, which would create the view once more
                 table.create(connection, checkfirst=True)
+            if schema.decisions in missing:
+                store_overrides(connection, list(read_overrides(connection)))
 
 
 _LATER_TABLES = (schema.derived, schema.times, schema.rubric_items, schema.decisions)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
 
 from sqlalchemy import Connection, and_, case, func, select
 
@@ -10,8 +11,32 @@ from grader.gradebook import schema
 from grader.model.desk import PartAnswer, PartCount, PartId
 
 
-def count_parts(connection: Connection) -> Iterator[PartCount]:
-    """Yields how many answers to each part there are, are open, and were graded by a person."""
+class MarkPoints(NamedTuple):
+    """The grader's own points for an answer."""
+
+    points: float | None
+    max_points: float
+
+
+def find_mark(connection: Connection, student: str, name: str) -> MarkPoints | None:
+    """Returns the grader's own points for an answer; None if it was not graded."""
+    g, m, a = schema.grades.c, schema.marks.c, schema.asked.c
+    query = (
+        select(m.points, a.max_points)
+        .select_from(schema.grades)
+        .join(schema.marks, m.grade == g.number)
+        .join(schema.asked, a.number == m.asked)
+        .where(g.student == student, g.current.is_(True), a.name == name)
+    )
+    row = connection.execute(query).first()
+    return None if row is None else MarkPoints(row.points, row.max_points)
+
+
+def count_parts(
+    connection: Connection, students: Collection[str] | None = None
+) -> Iterator[PartCount]:
+    """Yields how many answers to each part there are, are open, and were graded by a person; only
+    answers of *students* if given."""
     g, m, a, o = schema.grades.c, schema.marks.c, schema.asked.c, schema.overrides.c
     by_hand = o.points.is_not(None)
     waits = case((and_(m.points.is_(None), o.points.is_(None)), 1), else_=0)
@@ -32,6 +57,8 @@ def count_parts(connection: Connection) -> Iterator[PartCount]:
         .group_by(a.problem, a.part)
         .order_by(func.min(m.position))
     )
+    if students is not None:
+        query = query.where(g.student.in_(list(students)))
     for row in connection.execute(query):
         yield PartCount(
             part=PartId(row.problem, row.part),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -228,3 +230,157 @@ def test_the_audit_log_can_be_searched(kim: Reader) -> None:
     kim.send(WHY, "/grade", points="3", comment="Names the cause.")
     assert "3 found" in kim.get("/audit?q=names+the+cause")[1]
     assert "0 found" in kim.get("/audit?q=nothing+like+it")[1]
+
+
+def test_undo_brings_back_points_that_were_given_by_a_command(kim: Reader, results: Path) -> None:
+    arguments = (results, "--student", "s3", "--answer", "q1_why", "--points", "1.5")
+    ok("mark", *arguments, "--why", "read on paper")
+    _, page = kim.get(WHY)
+    assert "4 answers left" in page, "the page knows that s3 has points"
+    kim.send("/student/s3", "/override", points="0.5", comment="see lecture 3")
+    with Gradebook.open(results) as book:
+        batch = max(one.batch for one in book.decisions.current().values())
+    token = form_of(page, "/grade")["form_token"]
+    _, student = kim.get("/student/s3")
+    assert "gave 1.5" in student
+    kim.send("/student/s3", "/override", points="0", comment="twice")
+    for number in (batch + 1, batch):
+        assert kim.post("/undo", {"form_token": token, "batch": number})[0] == 200
+    assert set(points_of(results).values()) == {1.5}
+
+
+def test_points_given_by_a_command_meanwhile_are_not_overwritten(
+    kim: Reader, results: Path
+) -> None:
+    fields = form_of(kim.get(WHY)[1], "/grade")
+    _, page = kim.send(WHY, "/grade", points="3")
+    undo = form_of(page, "/undo")
+    arguments = (results, "--student", "s0", "--answer", "q1_why", "--points", "1")
+    ok("mark", *arguments, "--why", "read on paper")
+    _, page = kim.post("/grade", {**fields, "points": "4"})
+    assert "Not saved for every answer" in page
+    kim.post("/undo", undo)
+    assert points_of(results) == {"s0": 1}
+    ok("mark", results, "--student", "s0", "--answer", "q1_why", "--withdraw", "--why", "wrong")
+    with Gradebook.open(results) as book:
+        assert book.decisions.current() == {}
+
+
+def test_points_of_a_gradebook_without_decisions_become_decisions(results: Path) -> None:
+    arguments = (results, "--student", "s0", "--answer", "q1_why", "--points", "1")
+    ok("mark", *arguments, "--why", "read on paper")
+    with sqlite3.connect(results / "gradebook.sqlite") as file:
+        file.execute("DROP TABLE decisions")
+    with Gradebook.open(results) as book:
+        (found,) = book.decisions.current().values()
+    assert (found.points, found.choice.comment) == (1, "read on paper")
+
+
+def test_an_answer_that_was_handed_in_again_meanwhile_is_not_graded_unread(
+    kim: Reader, results: Path
+) -> None:
+    fields = form_of(kim.get(WHY)[1], "/grade")
+    mine = form_of(kim.get("/student/s0")[1].split('id="q1_why"')[1], "/override")
+    _put_answer(results, "s0", "q1_why", "something else")
+    _, page = kim.post("/grade", {**fields, "points": "4"})
+    assert "Not saved for every answer" in page
+    assert "s0" not in points_of(results)
+    status, page = kim.post("/override", {**mine, "points": "1", "comment": "x"})
+    assert status == 400
+    assert "meanwhile" in page
+
+
+def _put_answer(results: Path, student: str, name: str, answer: str) -> None:
+    with Gradebook.open(results) as book:
+        grade = book.grade(student)
+        assert grade is not None
+        marks = tuple(replace(m, answer=answer) if m.name == name else m for m in grade.marks)
+        book.put_grades([replace(grade, marks=marks)], why="handed in again")
+
+
+def test_undo_gives_the_points_that_the_items_have_now(kim: Reader, results: Path) -> None:
+    add_item(kim, "names the lock", "2")
+    (item,) = (one.number for one in _items(results))
+    kim.send(WHY, "/grade", item=[item])
+    _, page = kim.send(f"{WHY}?group=0", "/grade", points="1", item=[])
+    token = form_of(page, "/item")["form_token"]
+    fields = {"problem": "sample", "part": "why", "number": item, "text": "names it"}
+    kim.post("/item", {**fields, "points": "0.5", "form_token": token})
+    assert set(points_of(results).values()) == {1}
+    kim.post("/undo", form_of(page, "/undo"))
+    assert set(points_of(results).values()) == {0.5}
+
+
+def test_items_of_another_rubric_are_refused(kim: Reader, results: Path) -> None:
+    with Gradebook.open(results) as book:
+        other = book.decisions.add_item(PartId("sample", "other"), "x", 1, by="kim").number
+    status, page = kim.send(WHY, "/grade", item=[other])
+    assert status == 400
+    assert "not in the rubric" in page
+    token = form_of(kim.get(WHY)[1], "/item")["form_token"]
+    fields = {"problem": "sample", "part": "why", "number": other, "text": "y", "points": "4"}
+    assert kim.post("/item", {**fields, "form_token": token})[0] == 400
+    with Gradebook.open(results) as book:
+        assert book.decisions.items(PartId("sample", "other"))[0].text == "x"
+
+
+def test_a_grader_changes_only_students_of_their_sections(results: Path) -> None:
+    people = {
+        "k": Person(id="kim", role=Role.INSTRUCTOR),
+        "g": Person(id="gil", role=Role.GRADER, sections=("A",)),
+        "h": Person(id="hao", role=Role.GRADER),
+    }
+    with a_desk(results, Access(people)) as links:
+        kim, gil, hao = (signed_in(links[name]) for name in ("kim", "gil", "hao"))
+        add_item(kim, "names the lock", "2")
+        (item,) = (one.number for one in _items(results))
+        _, page = kim.send(WHY, "/grade", item=[item])
+        batch = form_of(page, "/undo")["batch"]
+        for other in (gil, hao):
+            token = form_of(other.get(WHY)[1], "/grade")["form_token"]
+            assert other.post("/undo", {"form_token": token, "batch": batch})[0] == 400
+        fields = {"problem": "sample", "part": "why", "number": item, "text": "x", "points": "0"}
+        token = form_of(gil.get(WHY)[1], "/grade")["form_token"]
+        assert gil.post("/item", {**fields, "form_token": token})[0] == 400
+        override = {"problem": "sample", "part": "why", "points": "0", "comment": "x"}
+        sent = {**override, "student": "s1", "form_token": token}
+        assert gil.post("/override", sent)[0] == 400
+        assert set(points_of(results).values()) == {2}
+        assert '<td class="num">3</td>' in gil.get("/")[1], "the queue counts section A"
+
+
+def test_anonymous_pages_do_not_tell_names_in_the_log_or_the_code(results: Path) -> None:
+    with a_desk(results, anonymous=True) as links:
+        kim = signed_in(links["kim"])
+        kim.send(WHY, "/grade", points="2")
+        _, page = kim.get("/students")
+        someone = page.split('href="/student/')[1].split('"')[0]
+        log, student = kim.get("/audit")[1], kim.get(f"/student/{someone}")[1]
+        with Gradebook.open(results) as book:
+            secret = book.setting("pseudonyms")
+        for text in (log, student):
+            assert not re.search(r"\bs[0-4]\b|Student [0-4]", text), text
+            assert str(secret) not in text
+        assert "0 found" in kim.get("/audit?q=s0")[1]
+
+
+def test_two_desks_on_one_machine_keep_their_sessions(results: Path) -> None:
+    with a_desk(results) as one, a_desk(results) as other:
+        first = signed_in(one["kim"])
+        before = first.cookies()
+        assert before.isdisjoint(signed_in(other["kim"]).cookies()), "ports share cookies"
+
+
+def test_a_results_folder_that_was_moved_away_is_said_plainly(kim: Reader, results: Path) -> None:
+    fields = form_of(kim.get(WHY)[1], "/grade")
+    results.rename(results.with_name("moved"))
+    status, page = kim.post("/grade", {**fields, "points": "2"})
+    assert status == 400
+    assert "gradebook" in page
+
+
+def test_an_observer_sees_no_forms(results: Path) -> None:
+    with a_desk(results, Access({"o": Person(id="oda", role=Role.OBSERVER)})) as links:
+        oda = signed_in(links["oda"])
+        for path in ("/", WHY, "/student/s0"):
+            assert 'method="post"' not in oda.get(path)[1]

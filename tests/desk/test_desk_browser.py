@@ -57,6 +57,7 @@ def test_the_queue_is_graded_with_the_keyboard(results: Path, tmp_path: Path) ->
         browser.press("1", "Enter")
         browser.wait_for(
             "(document.querySelector('h1 + p')?.textContent ?? '').includes('1 answer left')"
+            " && document.readyState === 'complete'"
         )
         assert len(points_of(results)) == 4
         browser.press("u")

@@ -61,8 +61,12 @@ class Reader:
 
     def __init__(self, address: str):
         self.address = address
-        jar = urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())
-        self._opener = urllib.request.build_opener(jar)
+        self._jar = http.cookiejar.CookieJar()
+        self._opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(self._jar))
+
+    def cookies(self) -> set[str]:
+        """The names of the cookies."""
+        return {cookie.name for cookie in self._jar}
 
     def get(self, path: str, **headers: str) -> tuple[int, str]:
         """The status and text of a page."""

@@ -1,0 +1,81 @@
+"""Converts decisions to rows of their table and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import asdict
+
+from sqlalchemy import ColumnElement, Connection, exists, func, insert, select, update
+
+from grader.gradebook import parts, schema
+from grader.model import Override
+from grader.model.desk import Choice, Decision
+
+_DECISIONS = schema.decisions
+
+
+def about(names: Collection[str] | None) -> tuple[ColumnElement[bool], ...]:
+    """Returns the condition that a decision is about an answer in *names*; none if None."""
+    return () if names is None else (_DECISIONS.c.name.in_(list(names)),)
+
+
+def every_decision(connection: Connection, *where: ColumnElement[bool]) -> Iterator[Decision]:
+    """Yields the decisions that fit, oldest first."""
+    query = select(_DECISIONS).where(*where).order_by(_DECISIONS.c.number)
+    for row in connection.execute(query):
+        data = json.loads(row.choice)
+        yield Decision(
+            number=row.number,
+            batch=row.batch,
+            student=row.student,
+            name=row.name,
+            choice=Choice(**{**data, "items": tuple(data["items"])}),
+            points=row.points,
+            engine_points=row.engine_points,
+            by=row.by,
+            at=row.at,
+            undone=row.undone,
+        )
+
+
+def current_decisions(connection: Connection, *where: ColumnElement[bool]) -> Iterable[Decision]:
+    """Yields the decisions that count and fit, oldest first."""
+    later = _DECISIONS.alias()
+    replaced = exists().where(
+        later.c.student == _DECISIONS.c.student,
+        later.c.name == _DECISIONS.c.name,
+        later.c.undone.is_(False),
+        later.c.number > _DECISIONS.c.number,
+    )
+    return every_decision(connection, _DECISIONS.c.undone.is_(False), ~replaced, *where)
+
+
+def store_overrides(connection: Connection, batch: Iterable[Override]) -> None:
+    """Records points that were given elsewhere, such as by `grader mark`, as decisions."""
+    number = next_batch(connection)
+    for one in batch:
+        mark = parts.find_mark(connection, one.student, one.name)
+        line = {
+            "batch": number,
+            "student": one.student,
+            "name": one.name,
+            "choice": json.dumps(asdict(Choice(points=one.points, comment=one.reason))),
+            "points": one.points,
+            "engine_points": mark.points if mark else None,
+            "by": one.by,
+            "at": one.at,
+            "undone": False,
+        }
+        connection.execute(insert(_DECISIONS), line)
+
+
+def withdraw_decisions(connection: Connection, student: str, name: str) -> None:
+    """Undoes all decisions about an answer, so that the grader's points count again."""
+    mine = (_DECISIONS.c.student == student) & (_DECISIONS.c.name == name)
+    connection.execute(update(_DECISIONS).where(mine).values(undone=True))
+
+
+def next_batch(connection: Connection) -> int:
+    """Returns the number of the next batch."""
+    return (connection.scalar(select(func.max(_DECISIONS.c.batch))) or 0) + 1
