@@ -146,8 +146,8 @@ class Gradebook:
         """Adds students or updates their names; never removes any."""
         with self._write_transaction() as connection:
             added, changed = students_table.store_students(connection, students)
+            detail = {"added": added, "changed": changed}
             if added or changed:
-                detail = {"added": added, "changed": changed}
                 self._log_action(connection, "students added", "grader", "", detail)
 
     def students(self) -> dict[str, Student]:
@@ -320,9 +320,8 @@ class Gradebook:
 
     def history(self, student: str) -> tuple[FiledGrade, ...]:
         """Yields every grade that the student ever had, oldest first."""
-        mine = schema.grades.c.student == student
         with self._engine.begin() as connection:
-            found = rows.read_grades(connection, mine)
+            found = rows.read_grades(connection, schema.grades.c.student == student)
             return tuple(FiledGrade(run=run, at=at, grade=grade) for run, at, grade in found)
 
     def _begin_run(self, connection: Connection, why: str, by: str) -> int:
@@ -354,10 +353,6 @@ class Gradebook:
                 detail |= {"points": one.points, "before": before}
                 self._log_action(connection, "override set", one.by, one.reason, detail)
             decision_rows.store_overrides(connection, batch)
-
-    def put_override(self, override: Override) -> None:
-        """Stores manual points for one mark."""
-        self.put_overrides((override,))
 
     def withdraw_override(self, student: str, name: str, *, by: str, why: str) -> bool:
         """Withdraws an override; returns whether there was one. The engine's points count again."""

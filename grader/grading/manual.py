@@ -152,7 +152,7 @@ def give_points(out: Path, student: str, answer: str, points: float, *, by: str,
     """Stores manual points. Raises SetupError if a mark does not exist or is worth less."""
     with Gradebook.open(out) as book:
         allowed = _require_allowed(_mark_of(_grade_of(book, student), answer), points)
-        book.put_override(_make_override(student, answer, allowed, by=by, why=why))
+        book.put_overrides([_make_override(student, answer, allowed, by=by, why=why)])
 
 
 def withdraw_points(out: Path, student: str, answer: str, *, by: str, why: str) -> None:

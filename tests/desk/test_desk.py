@@ -258,7 +258,7 @@ def test_points_given_by_a_command_meanwhile_are_not_overwritten(
     arguments = (results, "--student", "s0", "--answer", "q1_why", "--points", "1")
     ok("mark", *arguments, "--why", "read on paper")
     _, page = kim.post("/grade", {**fields, "points": "4"})
-    assert "Not saved for every answer" in page
+    assert "Some answers were not saved" in page
     kim.post("/undo", undo)
     assert points_of(results) == {"s0": 1}
     ok("mark", results, "--student", "s0", "--answer", "q1_why", "--withdraw", "--why", "wrong")
@@ -283,7 +283,7 @@ def test_an_answer_that_was_handed_in_again_meanwhile_is_not_graded_unread(
     mine = form_of(kim.get("/student/s0")[1].split('id="q1_why"')[1], "/override")
     _put_answer(results, "s0", "q1_why", "something else")
     _, page = kim.post("/grade", {**fields, "points": "4"})
-    assert "Not saved for every answer" in page
+    assert "Some answers were not saved" in page
     assert "s0" not in points_of(results)
     status, page = kim.post("/override", {**mine, "points": "1", "comment": "x"})
     assert status == 400

@@ -629,14 +629,14 @@ class TestOverrides:
 
     def test_a_regrade_does_not_touch_them(self, book):
         book.put_grades([a_grade()], why="")
-        book.put_override(self.an_override())
+        book.put_overrides([self.an_override()])
         book.put_grades([a_grade(engine="0.2.0")], why="again")
         assert book.overrides() == (self.an_override(),)
         assert book.grade("ada").marks[1].points == 0.0
 
     def test_a_new_one_replaces_the_old_and_the_audit_log_knows_both(self, book):
-        book.put_override(self.an_override())
-        book.put_override(self.an_override(points=2.0, reason="more"))
+        book.put_overrides([self.an_override()])
+        book.put_overrides([self.an_override(points=2.0, reason="more")])
         assert [one.points for one in book.overrides()] == [2.0]
         assert book.withdraw_override("ada", "q2_time", by="prof", why="a mix-up")
         assert not book.withdraw_override("ada", "q2_time", by="prof", why="again")
@@ -651,11 +651,11 @@ class TestOverrides:
     @pytest.mark.parametrize("points", [-1.0, math.nan, math.inf])
     def test_impossible_points_are_refused(self, book, points):
         with pytest.raises(SetupError, match="can't be given"):
-            book.put_override(self.an_override(points=points))
+            book.put_overrides([self.an_override(points=points)])
 
     def test_a_stranger_is_refused(self, book):
         with pytest.raises(SetupError, match="'eve'"):
-            book.put_override(self.an_override(student="eve"))
+            book.put_overrides([self.an_override(student="eve")])
 
 
 class TestSettingsAndAudit:

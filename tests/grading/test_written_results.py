@@ -100,7 +100,7 @@ def given(points: float, why: str) -> Change:
     override = Override(
         student="ada", name="q1_why", points=points, reason=why, by="staff", at="2026-01-01"
     )
-    return with_book(lambda book: book.put_override(override))
+    return with_book(lambda book: book.put_overrides([override]))
 
 
 def a_lower_mark(book: Gradebook) -> None:

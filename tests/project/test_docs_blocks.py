@@ -216,7 +216,7 @@ def test_the_course_of_the_guide_works(tmp_path: Path) -> None:
     assert "1 total would change." in done.stdout
     grade = json.loads((bank / "results/grades/bo.json").read_text("utf-8"))
     assert grade["score"] == grade["max_score"]
-    assert grade["policy_notes"] == ["Extended to Oct 7, 2026, 23:59 CEST by kim."]
+    assert grade["policy_notes"] == ["Due date extended to Oct 7, 2026, 23:59 CEST by kim."]
 
 
 # Python

@@ -153,16 +153,15 @@ class _SheetPoints:
             if one and one.by != BY and self._last_points.get((student, name)) == number:
                 continue  # the sheet still has what it had before other points were assigned
             if one is None or one.points != number:
-                self._book.put_override(
-                    Override(
-                        student=student,
-                        name=name,
-                        points=number,
-                        reason="Read on paper.",
-                        by=BY,
-                        at=datetime.now(UTC).isoformat(timespec="seconds"),
-                    )
+                override = Override(
+                    student=student,
+                    name=name,
+                    points=number,
+                    reason="Read on paper.",
+                    by=BY,
+                    at=datetime.now(UTC).isoformat(timespec="seconds"),
                 )
+                self._book.put_overrides([override])
         emptied = {name for name, one in given.items() if one.by == BY and name not in points}
         for name in sorted(emptied):
             self._book.withdraw_override(student, name, by=BY, why="The sheet has no points.")
