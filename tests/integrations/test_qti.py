@@ -25,6 +25,7 @@ from grader.kinds import kinds
 from grader.model import Key, Mistake, Part, Slot
 from grader.model.item import NumberItem, NumberRange
 from grader.model.quiz import Quiz
+from grader.text.markdown import plain_text
 from tests.helpers.commands import fails, ok
 from tests.helpers.kinds import (
     a_choice,
@@ -78,7 +79,7 @@ def share(items: list[Item], reply: Reply, key: Key) -> float:
     if isinstance(given, frozenset):
         return first.share(given or {len(first.answers) - 1})  # "None of these"
     if isinstance(given, tuple) and first.type == "matching_question":
-        return first.share([key.choices[i].text for i in given])  # type: ignore[attr-defined]
+        return first.share([plain_text(key.choices[i].text) for i in given])  # type: ignore[attr-defined]
     if isinstance(given, tuple):
         pairs = zip(items, given, strict=True)
         return sum(item.share(number) for item, number in pairs) / len(items)
