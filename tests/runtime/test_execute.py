@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -57,9 +58,11 @@ def is_gone(pid: int) -> bool:
             os.kill(pid, 0)
         except ProcessLookupError:
             return True
-        status = Path(f"/proc/{pid}/stat")
-        if status.exists() and status.read_text().rpartition(")")[2].split()[0] == "Z":
-            return True
+        # On Linux the process may end between the two questions.
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            status = Path(f"/proc/{pid}/stat").read_text()
+            if status.rpartition(")")[2].split()[0] == "Z":
+                return True
         time.sleep(0.02)
     return False
 
