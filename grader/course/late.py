@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from grader.course.times import duration_text, local_text, parse_duration
 from grader.model.course import Deduction, LatePolicy, Rules, TimeSource
 from grader.words import counted, points
 
-_PERIOD = {"day": timedelta(days=1), "hour": timedelta(hours=1)}
 _NO_DEDUCTION = Deduction(points=0.0, why="")
 
 
@@ -69,39 +68,77 @@ def deduction_for(rules: Rules, attempt: Attempt, max_score: float, zone: ZoneIn
     received = rules.received or attempt.received
     if due is None or received is None or attempt.by_staff or received <= due:
         return _NO_DEDUCTION
-    span = received - due
-    late = f"Handed in {local_text(received, zone)}, {duration_text(span)} after the due date"
-    late += f" ({local_text(due, zone)})"
-    if span <= parse_duration(rules.late.grace):
-        why = f"{late}; within the grace period of {rules.late.grace}."
-        return Deduction(points=0.0, why=why, late_seconds=span.total_seconds())
+    late = _Lateness(due=due, received=received, zone=zone)
+    grace = parse_duration(rules.late.grace)
+    if late.span <= grace:
+        return late.deduction(f"{late}; within the grace period of {rules.late.grace}.")
     if rules.closes is not None and received > rules.closes:
-        return _not_counted(late, "after the set closed", span)
-    return _charge(rules, span, late, attempt.score or 0.0, max_score)
+        return late.not_counted("after the set closed")
+    if rules.late.accept and not rules.late.deduct:
+        return late.deduction(f"{late}; nothing is deducted.")
+    return _charge(rules, late, attempt.score or 0.0, max_score)
 
 
-def _not_counted(late: str, reason: str, span: timedelta) -> Deduction:
-    why = f"{late}; {reason}, so this attempt does not count."
-    return Deduction(points=0.0, why=why, late_seconds=span.total_seconds(), counts=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Lateness:
+    """A submission that was received after it was due; both times are in UTC."""
+
+    due: datetime
+    received: datetime
+    zone: ZoneInfo
+
+    @property
+    def span(self) -> timedelta:
+        return self.received - self.due
+
+    def __str__(self) -> str:
+        received, due = local_text(self.received, self.zone), local_text(self.due, self.zone)
+        return f"Handed in {received}, {duration_text(self.span)} after the due date ({due})"
+
+    def deduction(self, why: str, *, points: float = 0.0, slip_days: int = 0) -> Deduction:
+        seconds = self.span.total_seconds()
+        return Deduction(points=points, why=why, late_seconds=seconds, slip_days=slip_days)
+
+    def not_counted(self, reason: str) -> Deduction:
+        why = f"{self}; {reason}, so this attempt does not count."
+        return replace(self.deduction(why), counts=False)
+
+    def started_days(self) -> int:
+        """Returns how many days have begun since it was due.
+
+        A day ends at the same time of day in the zone: it has 25 hours when clocks are set back.
+        """
+        span = _local(self.received, self.zone) - _local(self.due, self.zone)
+        return max(1, math.ceil(span / timedelta(days=1)))
+
+    def started_hours(self) -> int:
+        return math.ceil(self.span / timedelta(hours=1))
+
+    def with_slip_days(self, days: int) -> _Lateness:
+        """Returns the lateness if the due date were *days* later, at the same time of day."""
+        later = _local(self.due, self.zone) + timedelta(days=days)
+        return replace(self, due=later.replace(tzinfo=self.zone, fold=1).astimezone(UTC))
 
 
-def _charge(rules: Rules, span: timedelta, late: str, score: float, max_score: float) -> Deduction:
-    policy, seconds = rules.late, span.total_seconds()
-    if policy.accept and not policy.deduct:
-        return Deduction(points=0.0, why=f"{late}; nothing is deducted.", late_seconds=seconds)
+def _local(time: datetime, zone: ZoneInfo) -> datetime:
+    return time.astimezone(zone).replace(tzinfo=None, fold=0)
+
+
+def _charge(rules: Rules, late: _Lateness, score: float, max_score: float) -> Deduction:
+    policy = rules.late
     grace = parse_duration(policy.grace)
-    needed = math.ceil((span - grace) / timedelta(days=1))
+    needed = replace(late, received=late.received - grace).started_days()
     slip = min(rules.slip_days, needed)
     if slip == needed:
-        said = f"{late}; {counted(slip, 'slip day')} used."
-        return Deduction(points=0.0, why=said, late_seconds=seconds, slip_days=slip)
+        return late.deduction(f"{late}; {counted(slip, 'slip day')} used.", slip_days=slip)
     if not policy.accept:
-        return _not_counted(late, "late submissions are not accepted", span)
+        return late.not_counted("late submissions are not accepted")
     said = f"{late}; {counted(slip, 'slip day')} used." if slip else f"{late}."
-    periods = math.ceil((span - timedelta(days=slip)) / _PERIOD[policy.per])
+    rest = late.with_slip_days(slip) if slip else late
+    periods = rest.started_days() if policy.per == "day" else rest.started_hours()
     lost = _lost_points(policy, periods, score, max_score)
     why = f"{said} {_describe_charge(policy, periods)}"
-    return Deduction(points=lost, why=why, late_seconds=seconds, slip_days=slip)
+    return late.deduction(why, points=lost, slip_days=slip)
 
 
 def _lost_points(policy: LatePolicy, periods: int, score: float, max_score: float) -> float:

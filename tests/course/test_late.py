@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from grader.course import Attempt, choose_attempt, count_attempts, due_time
 from grader.course.late import deduction_for
+from grader.course.times import parse_time
 from grader.model.course import AttemptPolicy, LatePolicy, Rules
 
 NEW_YORK = ZoneInfo("America/New_York")
@@ -81,6 +82,35 @@ def test_slip_days_move_the_due_date_with_its_grace_period():
     after = deduction_for(two, an_attempt(end + timedelta(seconds=1)), 10.0, NEW_YORK)
     assert (last.slip_days, last.points) == (1, 0)
     assert (after.slip_days, after.points) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("due", "received", "days"),
+    [
+        # Berlin sets its clocks back on October 25, 2026, and forward on March 28, 2027.
+        ("2026-10-24 23:59", "2026-10-25 23:59", 1),
+        ("2026-10-24 23:59", "2026-10-26 00:00", 2),
+        ("2026-10-24 23:59", "2026-10-26 23:59", 2),
+        ("2027-03-27 23:59", "2027-03-28 23:59", 1),
+        ("2027-03-27 23:59", "2027-03-29 00:00", 2),
+        ("2026-10-25 02:30", "2026-10-25 02:59", 1),
+    ],
+)
+def test_a_day_ends_at_the_same_time_of_day_even_if_clocks_change(due, received, days):
+    berlin = ZoneInfo("Europe/Berlin")
+    late = Attempt(sha256="a", received=parse_time(received, berlin), score=8.0)
+    found = {
+        slip: deduction_for(
+            Rules(due=parse_time(due, berlin), late=LatePolicy(deduct=0.1), slip_days=slip),
+            late,
+            10.0,
+            berlin,
+        )
+        for slip in (0, 1, 9)
+    }
+    assert found[0].points == pytest.approx(days)
+    assert found[1].points == pytest.approx(days - 1)
+    assert (found[9].points, found[9].slip_days) == (0, days)
 
 
 def test_slip_days_count_where_other_late_work_is_not_accepted():
