@@ -27,6 +27,7 @@ BUILT_IN = {
         "nbgrader": "grader.integrations.nbgrader.export:Nbgrader",
         "actions": "grader.integrations.github.actions:Actions",
     },
+    "grader.executors": {"dask": "grader.integrations.cluster.executor:open_dask"},
     "grader.sources": {"nbgrader": "grader.integrations.nbgrader.feedback:graded_assignment"},
 }
 """Implementations in this package by entry-point group, loaded on first use.

@@ -138,8 +138,8 @@ if TYPE_CHECKING:
     "--executor",
     default="threads",
     show_default=True,
-    help="How notebooks run in parallel: threads, processes, or inline (one at a time). threads:4 "
-    "means threads with --jobs 4.",
+    help="How notebooks run in parallel: threads, processes, inline (one at a time), dask (local "
+    "workers), or dask:ADDRESS (a Dask cluster). threads:4 means threads with --jobs 4.",
 )
 @jobs_option
 @course_option

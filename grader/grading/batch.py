@@ -134,6 +134,8 @@ class _Batch:
             broken = False
             try:
                 while pending or (queue and not broken):
+                    if isinstance(pool, executors.RemoteExecutor) and ahead > 1:
+                        ahead = 2 * pool.workers
                     while queue and len(pending) < ahead and not broken:
                         try:
                             future = self._submit(pool, queue[0], more_follow=len(queue) > 1)
@@ -178,7 +180,9 @@ class _Batch:
         try:
             # Other processes receive Ctrl-C themselves, and an event can't be sent to them.
             if self._executor.name == "threads":
-                return pool.submit(_execute_job, job, more_follow, self._stop.is_set)
+                return pool.submit(_execute_job, job, more_follow, stop=self._stop.is_set)
+            if isinstance(pool, executors.RemoteExecutor):
+                return _submit_with_data(pool, job, more_follow)
             return pool.submit(_execute_job, job, more_follow)
         except BrokenExecutor:
             raise
@@ -189,9 +193,24 @@ class _Batch:
             ) from error
 
 
-def _execute_job(job: Job, more_follow: bool, stop: Callable[[], bool] = bool) -> Evidence:
-    """Executes one submission; retries once if the grader fails."""
-    data = load_bytes(job.submission)
+def _submit_with_data(pool: Executor, job: Job, more_follow: bool) -> Future[Evidence]:
+    """Submits *job* with its file, since remote workers can't read the files of this machine."""
+    try:
+        return pool.submit(_execute_job, job, more_follow, load_bytes(job.submission))
+    except GraderError as error:
+        failed: Future[Evidence] = Future()
+        failed.set_exception(error)
+        return failed
+
+
+def _execute_job(
+    job: Job, more_follow: bool, data: bytes | None = None, *, stop: Callable[[], bool] = bool
+) -> Evidence:
+    """Executes one submission; retries once if the grader fails.
+
+    *data* is the submission's file, which is read if omitted.
+    """
+    data = load_bytes(job.submission) if data is None else data
     try:
         return execute(job, data, more_follow=more_follow, stop=stop)
     except GraderError:

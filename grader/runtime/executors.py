@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import signal
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -18,12 +19,21 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 # Each entry creates an executor from the text after the colon, which may be empty, and a number of
-# workers. An entry for Dask must set `pure=False`; otherwise a second run of a task returns the
-# result of the first.
+# workers. An executor must not cache: a second run of a task must not return the result of the
+# first.
 executors: Registry[Callable[[str, int], Executor]] = Registry("executor", "grader.executors")
 
 _COUNTED = ("threads", "processes")
 """Executors for which the text after the colon is the number of workers."""
+
+
+class RemoteExecutor(Executor, ABC):
+    """An executor whose workers may be on other machines, and share no disk with this one."""
+
+    @property
+    @abstractmethod
+    def workers(self) -> int:
+        """How many tasks can run at once now; workers come and go."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,18 @@ from grader.runtime import executors
 from grader.runtime.execute import execute
 from tests.helpers.notebooks import a_job, a_notebook
 
-SPECS = ["inline", "threads:2", "processes:2"]
+SPECS = ["inline", "threads:2", "processes:2", "dask"]
+
+
+def open_executor(spec: str) -> Executor:
+    if spec == "dask":
+        pytest.importorskip("distributed")
+    return executors.open(spec, 2 if spec == "dask" else None)
 
 
 @pytest.fixture(params=SPECS, scope="module")
 def executor(request: pytest.FixtureRequest):
-    with executors.open(request.param) as opened:
+    with open_executor(request.param) as opened:
         yield opened
 
 
@@ -52,7 +58,7 @@ def test_a_real_notebook_executes_wherever_the_task_runs(executor: Executor) -> 
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_after_shutdown_nothing_is_taken_any_more(spec: str) -> None:
-    opened = executors.open(spec)
+    opened = open_executor(spec)
     opened.shutdown(cancel_futures=True)
     with pytest.raises(RuntimeError):
         opened.submit(abs, 1)

@@ -1,0 +1,1 @@
+"""Grades on the workers of a Dask cluster."""

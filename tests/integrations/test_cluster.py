@@ -1,0 +1,193 @@
+"""Grading on the workers of a Dask cluster: the same marks, whatever dies."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.errors import GraderError, SetupError
+from grader.grading import batch
+from grader.grading.batch import execute_all
+from grader.grading.settings import Settings
+from grader.integrations.cluster import environments
+from grader.model import Limits, Outcome, Submission
+from grader.runtime import executors
+from tests.helpers.kernels import until
+from tests.helpers.notebooks import a_notebook
+
+pytest.importorskip("distributed")
+pytestmark = [
+    pytest.mark.thorough,
+    pytest.mark.skipif(os.name != "posix", reason="kills processes"),
+]
+
+
+@dataclass
+class Cluster:
+    """A scheduler and its workers, as processes of their own."""
+
+    address: str
+    scheduler: subprocess.Popen[bytes]
+    workers: list[subprocess.Popen[bytes]]
+
+    @property
+    def spec(self) -> str:
+        return f"dask:{self.address}"
+
+
+def dask(stack: ExitStack, folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    """Starts a command of Dask, which ends with *stack*."""
+    with (folder / f"{arguments[0]}.log").open("ab") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "dask", *arguments],
+            stdout=log,
+            stderr=log,
+            cwd=folder,
+            start_new_session=True,
+        )
+    stack.callback(process.wait)
+    stack.callback(end, process)
+    return process
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Kills a process and all that it started."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    with ExitStack() as stack:
+        file = tmp_path / "scheduler.json"
+        scheduler = dask(
+            stack, tmp_path, "scheduler", "--scheduler-file", str(file),
+            "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
+        )  # fmt: skip
+        assert until(file.exists, 60)
+        address = json.loads(file.read_text())["address"]
+        workers = [
+            dask(stack, tmp_path, "worker", address, "--nthreads", "1", "--no-dashboard")
+            for _ in range(2)
+        ]
+        yield Cluster(address, scheduler, workers)
+
+
+def handed_in(folder: Path, count: int, source: str = "") -> list[Submission]:
+    made = []
+    for number in range(count):
+        data = a_notebook(f"{source}\nq1_x = {number}")
+        path = folder / f"s{number}.ipynb"
+        path.write_bytes(data)
+        digest = hashlib.sha256(data).hexdigest()
+        made.append(Submission(student=path.stem, path=str(path), sha256=digest))
+    return made
+
+
+def settings(spec: str, jobs: int | None = None) -> Settings:
+    return Settings(limits=Limits(cell_seconds=60), sandbox="off", executor=spec, jobs=jobs)
+
+
+def answers(todo: list[Submission], how: Settings) -> dict[str, Any]:
+    found = [(one.student, each) for one, each in execute_all(todo, ("q1_x",), how)]
+    assert len(found) == len({student for student, _ in found}), "filed more than once"
+    return {s: e.answers["q1_x"].raw if e.outcome is Outcome.FINISHED else e.note for s, e in found}
+
+
+def right(todo: list[Submission]) -> dict[str, Any]:
+    return {one.student: {"t": "int", "v": one.student[1:]} for one in todo}
+
+
+def test_workers_without_our_disk_give_the_same_answers(tmp_path: Path) -> None:
+    todo = handed_in(tmp_path, 5)
+    assert answers(todo, settings("dask", 2)) == right(todo)
+
+
+def test_a_worker_that_is_killed_costs_nobody_a_mark(tmp_path: Path, cluster: Cluster) -> None:
+    todo = handed_in(tmp_path, 6, "import time; time.sleep(0.5)")
+    running = execute_all(todo, ("q1_x",), settings(cluster.spec))
+    found = dict([next(running)])
+    end(cluster.workers[0])
+    for submission, evidence in running:
+        assert submission not in found
+        found[submission] = evidence
+    assert {s.student: e.answers["q1_x"].raw for s, e in found.items()} == right(todo)
+
+
+def test_a_task_that_kills_its_workers_is_given_up_and_the_others_finish(cluster: Cluster) -> None:
+    with executors.open(cluster.spec) as pool:
+        poisoned: Future[Any] = pool.submit(os._exit, 1)
+        others = [pool.submit(pow, n, 2) for n in range(10)]
+        assert isinstance(poisoned.exception(timeout=120), GraderError)
+        assert [one.result(timeout=120) for one in others] == [n * n for n in range(10)]
+
+
+def test_without_its_scheduler_a_run_says_how_to_go_on(tmp_path: Path, cluster: Cluster) -> None:
+    todo = handed_in(tmp_path, 6, "import time; time.sleep(0.5)")
+    running = execute_all(todo, ("q1_x",), settings(cluster.spec))
+    next(running)
+    end(cluster.scheduler)
+    with pytest.raises(SetupError, match="scheduler was lost") as error:
+        for _ in running:
+            pass
+    assert "continues where it stopped" in str(error.value.fix)
+
+
+def test_a_scheduler_file_names_the_cluster(tmp_path: Path, cluster: Cluster) -> None:
+    assert cluster.address
+    todo = handed_in(tmp_path, 1)
+    assert answers(todo, settings(f"dask:{tmp_path / 'scheduler.json'}")) == right(todo)
+
+
+def test_where_no_scheduler_answers_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("grader.integrations.cluster.executor._CONNECT_SECONDS", 1)
+    begin = time.monotonic()
+    with pytest.raises(
+        SetupError, match=r"no Dask workers can be reached at 'tcp://127\.0\.0\.1:9'"
+    ):
+        executors.open("dask:tcp://127.0.0.1:9")
+    assert time.monotonic() - begin < 60  # it ends at all, on a machine however busy
+
+
+def test_workers_with_other_versions_are_named(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = environments.describe_environment()
+    monkeypatch.setattr(environments, "_wanted_environment", lambda: {**here, "numpy": "0.9"})
+    with pytest.raises(SetupError, match=r"tcp://.*: numpy .* instead of 0\.9"):
+        executors.open(cluster.spec)
+
+
+def test_a_job_holds_the_notebook_and_no_other_submission(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[bytes] = []
+
+    class Recording(executors.RemoteExecutor, executors.InlineExecutor):
+        workers = 1
+
+        def submit(self, fn: Any, /, *args: Any, **more: Any) -> Future[Any]:
+            sent.append(pickle.dumps((args, more)))
+            return super().submit(fn, *args, **more)
+
+    monkeypatch.setattr(executors.executors, "_things", {"record": lambda *_: Recording()})
+    monkeypatch.setattr(batch, "load_bytes", lambda one: Path(one.path).read_bytes())
+    todo = handed_in(tmp_path, 2, "# MARK OF {}")
+    assert answers(todo, settings("record", 1)) == right(todo)
+    texts = [Path(one.path).read_bytes() for one in todo]
+    assert [text in data for data in sent for text in texts] == [True, False, False, True]
