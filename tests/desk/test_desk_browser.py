@@ -63,6 +63,7 @@ def test_the_queue_is_graded_with_the_keyboard(results: Path, tmp_path: Path) ->
         browser.press("u")
         browser.wait_for(
             "(document.querySelector('h1 + p')?.textContent ?? '').includes('2 answers left')"
+            " && document.readyState === 'complete'"
         )
         assert points_of(results) == {"s0": 2, "s1": 2, "s2": 2}
         browser.press("j")
