@@ -22,9 +22,19 @@ GROUND = ["words", "errors", "registry", "files", "units", "model", "wire"]
 LANGUAGE = ["text", "expressions", "figures", "kinds"]
 STAGES = [
     "notebook", "bank", "course", "draw", "gradebook", "release", "collect", "runtime", "report",
-    "grading",
+    "grading", "web",
 ]  # fmt: skip
-WHOLE = ["check", "verify", "integrations", "desk", "analysis", "security", "testing", "cli"]
+WHOLE = [
+    "check",
+    "verify",
+    "integrations",
+    "desk",
+    "practice",
+    "analysis",
+    "security",
+    "testing",
+    "cli",
+]
 FLOORS = {"ground": GROUND, "language": LANGUAGE, "stages": STAGES, "whole": WHOLE}
 
 # What each room imports besides the ground. A room imports only rooms to the left of it above.
@@ -46,6 +56,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "bank", "collect", "course", "expressions", "figures", "gradebook", "kinds", "notebook",
         "release", "report", "runtime", "text",
     },
+    "web": set(),
     "check": {"kinds", "notebook", "runtime"},
     "verify": {
         "bank", "draw", "expressions", "figures", "gradebook", "grading", "kinds", "notebook",
@@ -60,11 +71,16 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "analysis": {"gradebook", "grading", "kinds", "release"},
     "desk": {
-        "bank", "collect", "gradebook", "grading", "notebook", "report", "text",
+        "bank", "collect", "gradebook", "grading", "notebook", "report", "text", "web",
+    },
+    "practice": {
+        "bank", "figures", "grading", "kinds", "notebook", "release", "report", "runtime", "text",
+        "web",
     },
     "testing": {"integrations", "kinds", "notebook", "runtime", "security", "text"},
     "cli": {
-        "kinds", "text", *STAGES, "check", "verify", "integrations", "desk", "analysis", "security",
+        "kinds", "text", *STAGES, "check", "verify", "integrations", "desk", "practice", "analysis",
+        "security",
     }
     - {"report"},
 }  # fmt: skip
@@ -99,9 +115,9 @@ HOMES = {
     "latex2mathml": {"text"},
     "regex": {"kinds"},
     "cryptography": {"release"},
-    "starlette": {"desk"},
-    "anyio": {"desk"},
-    "uvicorn": {"desk"},
+    "starlette": {"desk", "practice", "web"},
+    "anyio": {"desk", "practice"},
+    "uvicorn": {"web"},
     "matplotlib": {"figures"},
     "numpy": {
         "analysis",

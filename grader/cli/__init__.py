@@ -22,6 +22,7 @@ _COMMANDS = {
     "show": "Show one problem as a student sees it.",
     "verify": "Check problems, their keys and their solutions.",
     "catalogue": "Write the bank as a site to browse and search.",
+    "practice": "Practice problems in a browser, with verdicts at once.",
     "coverage": "Show which concepts are examined, and by which problems.",
     "new": "Write a commented skeleton of a problem and its solution.",
     "schema": "Print the JSON Schema of problems or sets, for editors.",
@@ -54,7 +55,7 @@ _MODULES = {
 }
 
 _GROUPS = {
-    "Bank": ("list", "show", "verify", "catalogue", "coverage", "new", "schema"),
+    "Bank": ("list", "show", "verify", "catalogue", "practice", "coverage", "new", "schema"),
     "Exam": ("render", "key", "solve", "check"),
     "Grading": ("grade", "enter", "score", "mark", "desk", "course", "audit", "report", "mine"),
     "Exchange": ("export", "classroom"),

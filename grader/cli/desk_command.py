@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import socket
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,8 +12,6 @@ from grader.cli.options import bank_option, course_option, examples
 
 if TYPE_CHECKING:
     from grader.desk.access import Access
-
-_LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 @click.command(
@@ -65,7 +62,8 @@ def command(
     from grader.errors import SetupError
 
     try:
-        from grader.desk.app import DeskApp, serve
+        from grader.desk.app import DeskApp
+        from grader.web.serving import LOOPBACK, free_port, serve
     except ModuleNotFoundError as error:
         raise SetupError(
             f"the desk needs the package '{error.name}'",
@@ -76,24 +74,17 @@ def command(
     path = find_course(course_file, ()) if course_file else None
     course = load_course(path) if path else None
     access = staff_access(course.staff) if course else one_person(me or getpass.getuser())
-    if host not in _LOOPBACK and not names:
+    if host not in LOOPBACK and not names:
         raise SetupError(
             f"with --host {host}, the desk needs to know this machine's name",
             fix="add --name HOST, with the name that people open in their browsers",
         )
     bank = Bank.open(banks)
     desk = Desk(out=results, anonymous=anonymous or bool(course and course.anonymous))
-    port = port or _free_port(host)
-    app = DeskApp(desk, access, bank, (*_LOOPBACK, *names))
+    port = port or free_port(host)
+    app = DeskApp(desk, access, bank, (*LOOPBACK, *names))
     _print_links(access, names[0] if names else host, port)
-    serve(app, host, port)
-
-
-def _free_port(host: str) -> int:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as found:
-        found.bind((host, 0))
-        return int(found.getsockname()[1])
+    serve(app.asgi, host, port)
 
 
 def _print_links(access: Access, host: str, port: int) -> None:

@@ -16,7 +16,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from grader.bank.folders import Bank
@@ -29,19 +29,16 @@ from grader.gradebook import Gradebook
 from grader.grading.results import write_results
 from grader.model.course import Role
 from grader.model.desk import AnswerToDecide, Choice, Decision, PartAnswer, PartId
+from grader.web.safety import (
+    HEADERS,
+    limited_body,
+    not_found,
+    plain,
+    redirect,
+    session_cookie,
+)
 
 log = logging.getLogger("grader.desk")
-MAX_BODY = 200_000
-"""Maximum bytes of a form."""
-_HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; "
-    "img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-}
 _Page = Callable[["_Call"], Response]
 
 
@@ -82,7 +79,7 @@ class DeskApp:
                 post("/write", self._shown(self._write, Role.GRADER)),
             ],
             middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))],
-            exception_handlers={404: _not_found, 405: _not_found},
+            exception_handlers={404: not_found, 405: not_found},
         )
 
     def close(self) -> None:
@@ -94,29 +91,31 @@ class DeskApp:
     async def _enter(self, request: Request) -> Response:
         id_ = self._access.enter(request.query_params.get("token", ""))
         if id_ is None:
-            return _plain("This link is not valid. Use the one that `grader desk` printed.", 403)
-        response = RedirectResponse("/", status_code=303, headers=_HEADERS)
+            return plain("This link is not valid. Use the one that `grader desk` printed.", 403)
+        response = RedirectResponse("/", status_code=303, headers=HEADERS)
         # Lax, as the link is often opened from a page of another site; forms have their own token.
-        response.set_cookie(_cookie(request), id_, httponly=True, samesite="lax", path="/")
+        response.set_cookie(
+            session_cookie(COOKIE, request), id_, httponly=True, samesite="lax", path="/"
+        )
         return response
 
     def _shown(
         self, page: _Page, role: Role = Role.OBSERVER
     ) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
-            session = self._access.session(request.cookies.get(_cookie(request)))
+            session = self._access.session(request.cookies.get(session_cookie(COOKIE, request)))
             if session is None:
-                return _plain("Open the link that `grader desk` printed.", 403)
+                return plain("Open the link that `grader desk` printed.", 403)
             if not session.person.may(role):
-                return _plain(f"This requires the {role.value} role.", 403)
+                return plain(f"This requires the {role.value} role.", 403)
             form = Form()
             if request.method == "POST":
-                body = await _limited_body(request)
+                body = await limited_body(request)
                 if body is None:
-                    return _plain("This form is too large.", 413)
+                    return plain("This form is too large.", 413)
                 form = Form(parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True))
                 if not session.accepts(form.text("form_token")):
-                    return _plain(
+                    return plain(
                         "This form has expired. Go back, reload the page, and try again.", 403
                     )
             call = _Call(request=request, session=session, book=self._book, form=form)
@@ -139,18 +138,18 @@ class DeskApp:
 
     def _error(self, call: _Call, error: GraderError, status: int) -> Response:
         text = self._renderer.page("error", call.session, error=error)
-        return HTMLResponse(text, status, headers=_HEADERS)
+        return HTMLResponse(text, status, headers=HEADERS)
 
     async def _static(self, request: Request) -> Response:
         found = self._renderer.static(request.path_params["name"])
         if found is None:
-            return _plain("Not found.", 404)
+            return plain("Not found.", 404)
         text, kind = found
-        return Response(text, media_type=kind, headers=_HEADERS)
+        return Response(text, media_type=kind, headers=HEADERS)
 
     def _page(self, call: _Call, name: str, **names: Any) -> Response:
         text = self._renderer.page(name, call.session, **names)
-        return HTMLResponse(text, headers=_HEADERS)
+        return HTMLResponse(text, headers=HEADERS)
 
     # Pages
 
@@ -224,10 +223,10 @@ class DeskApp:
         address = f"/part/{quote(part.problem, safe='')}/{quote(part.part, safe='')}"
         if done.conflicts:
             people = ", ".join(sorted({one.by for one in done.conflicts}))
-            return _to(f"{address}?conflicts={quote(people)}")
+            return redirect(f"{address}?conflicts={quote(people)}")
         if len(answers) < len(every):
-            return _to(f"{address}?changed={len(every) - len(answers)}")
-        return _to(f"{address}?done={done.batch}")
+            return redirect(f"{address}?changed={len(every) - len(answers)}")
+        return redirect(f"{address}?done={done.batch}")
 
     def _override(self, call: _Call) -> Response:
         names = self._desk.names(call.book, call.session.person)
@@ -256,7 +255,7 @@ class DeskApp:
                 f"meanwhile, {other.by} changed this mark to {other.points:g} points",
                 fix="go back, reload the page, and decide again",
             )
-        return _to(f"/student/{quote(names.address(id_))}#{answer.name}")
+        return redirect(f"/student/{quote(names.address(id_))}#{answer.name}")
 
     def _item(self, call: _Call) -> Response:
         part = PartId(call.form.text("problem"), call.form.text("part"))
@@ -274,7 +273,7 @@ class DeskApp:
             call.book.decisions.add_item(part, item.text, item.points, item.feedback, by=by)
         group = call.form.text("group")
         address = f"/part/{quote(part.problem, safe='')}/{quote(part.part, safe='')}"
-        return _to(f"{address}?group={group}" if group.isdecimal() else address)
+        return redirect(f"{address}?group={group}" if group.isdecimal() else address)
 
     def _undo(self, call: _Call) -> Response:
         person, names = call.session.person, self._desk.names(call.book, call.session.person)
@@ -285,16 +284,11 @@ class DeskApp:
 
         call.book.decisions.undo(call.form.number("batch"), by=person.id, may=may)
         back = call.form.text("back")
-        return _to(back if back.startswith("/") and not back.startswith("//") else "/")
+        return redirect(back if back.startswith("/") and not back.startswith("//") else "/")
 
     def _write(self, call: _Call) -> Response:
         written = write_results(self._desk.out, self._bank)
         return self._page(call, "written", summary=written.summary)
-
-
-def _cookie(request: Request) -> str:
-    """Returns the cookie's name: browsers share cookies among all ports of a machine."""
-    return f"{COOKIE}-{request.url.port or 0}"
 
 
 def _hidden(detail: Mapping[str, object], names: Names) -> dict[str, object]:
@@ -322,35 +316,4 @@ def _part_of(call: _Call) -> PartId:
     return PartId(call.request.path_params["problem"], call.request.path_params["part"])
 
 
-async def _limited_body(request: Request) -> bytes | None:
-    """Returns the request's body; None if it is too large."""
-    body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MAX_BODY:
-            return None
-    return body
-
-
-def _to(address: str) -> Response:
-    return RedirectResponse(address, status_code=303, headers=_HEADERS)
-
-
-def _plain(text: str, status: int) -> Response:
-    return PlainTextResponse(f"{text}\n", status, headers=_HEADERS)
-
-
-async def _not_found(_request: Request, _error: Exception) -> Response:
-    return _plain("There is no such page.", 404)
-
-
-def serve(app: DeskApp, host: str, port: int) -> None:
-    """Serves *app* until Ctrl-C."""
-    import uvicorn
-
-    uvicorn.run(
-        app.asgi, host=host, port=port, log_level="warning", access_log=False, server_header=False
-    )
-
-
-__all__ = ["DeskApp", "serve"]
+__all__ = ["DeskApp"]

@@ -1,0 +1,1 @@
+"""Practice: variants of a bank with instant verdicts, spaced by what was missed."""

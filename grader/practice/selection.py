@@ -1,0 +1,66 @@
+"""Which problems to practice: by id, set, family, level, concept, and time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from grader.bank.folders import Bank
+from grader.bank.heads import Head
+from grader.errors import SetupError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """What the student chose; empty fields allow everything."""
+
+    wanted: str = ""
+    """The id of a problem or a set."""
+    family: str = ""
+    level: str = ""
+    concept: str = ""
+    """An id or a topic of the concept inventory, or a topic of a problem."""
+    minutes: float = 0.0
+    """How long to practice; without end if 0."""
+
+
+def select(bank: Bank, heads: Sequence[Head], choice: Selection) -> tuple[Head, ...]:
+    """Returns the problems of *heads* that *choice* allows.
+
+    Raises SetupError if there are none, or if there is no such problem or set.
+    """
+    ids = _ids(bank, heads, choice.wanted)
+    known = bank.concepts() if choice.concept else {}
+    found = tuple(
+        head
+        for head in heads
+        if (ids is None or head.id in ids)
+        and choice.family in ("", head.family)
+        and choice.level in ("", head.level)
+        and (not choice.concept or choice.concept in _concepts(head, known))
+    )
+    if not found:
+        raise SetupError(
+            "no problem of the bank matches this choice",
+            fix="choose another family, level, or concept; `grader list` shows the problems",
+        )
+    return found
+
+
+def _ids(bank: Bank, heads: Sequence[Head], wanted: str) -> set[str] | None:
+    if not wanted:
+        return None
+    if any(head.id == wanted for head in heads):
+        return {wanted}
+    if wanted not in bank.listed_sets:
+        raise SetupError(
+            f"there is no problem or set '{wanted}'",
+            fix="`grader list` shows the problems, and the page offers the sets",
+        )
+    return set(bank.exam(wanted).problem_ids)
+
+
+def _concepts(head: Head, known: object) -> set[str]:
+    table = known if isinstance(known, dict) else {}
+    topics = {table[name].get("topic", "") for name in head.concepts if name in table}
+    return {*head.concepts, *head.topics, *topics}

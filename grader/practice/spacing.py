@@ -1,0 +1,94 @@
+"""Which problem comes next: Leitner boxes, and levels that follow the results."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import get_args
+
+from grader.bank.heads import Head
+from grader.model import Level
+
+INTERVALS = (3, 8, 20, 50, 120)
+"""How many answered questions later a problem in each box returns, from box 1."""
+LEVELS: tuple[str, ...] = get_args(Level)
+HALF = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """Where a problem is, as after S. Leitner, So lernt man lernen, 1972."""
+
+    number: int
+    """From 1; a missed problem is in box 1."""
+    due: int
+    """The count of answered questions at which it returns."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """What was practiced, without the answers."""
+
+    answered: int = 0
+    """The number of questions answered so far."""
+    level: int = 0
+    """The index in LEVELS of the next new problem."""
+    boxes: Mapping[str, Box] = field(default_factory=dict)
+    """By problem."""
+
+    def record(self, problem: str, share: float) -> Progress:
+        """Returns the progress after an answer that earned *share* of the points.
+
+        Full points move the problem to the next box, half or more leave it in its box, and less
+        moves it back to box 1. Full points raise the level of the next new problem by one, and less
+        than half lowers it.
+        """
+        old = self.boxes.get(problem)
+        number = old.number if old else 1
+        if share >= 1:
+            number = min(number + 1, len(INTERVALS))
+        elif share < HALF:
+            number = 1
+        answered = self.answered + 1
+        step = (share >= 1) - (share < HALF)
+        return replace(
+            self,
+            answered=answered,
+            level=min(max(self.level + step, 0), len(LEVELS) - 1),
+            boxes={**self.boxes, problem: Box(number, answered + INTERVALS[number - 1])},
+        )
+
+
+def next_problem(heads: Sequence[Head], progress: Progress, last: str, dice: random.Random) -> Head:
+    """Returns the next problem of *heads*, which is not *last* if there is another.
+
+    A due problem comes first: the lowest box, then the longest overdue. Otherwise, a new problem
+    near the current level follows, preferably one that shares a concept or topic with a problem in
+    box 1. If nothing is due or new, the problem that is due first is asked again.
+    """
+    choices = [head for head in heads if head.id != last] or list(heads)
+    boxes = progress.boxes
+    seen = [head for head in choices if head.id in boxes]
+    due = [head for head in seen if boxes[head.id].due <= progress.answered]
+    if due:
+        return min(due, key=lambda head: (boxes[head.id].number, boxes[head.id].due))
+    new = [head for head in choices if head.id not in boxes]
+    if not new:
+        return min(seen, key=lambda head: boxes[head.id].due)
+    missed = {name for head in heads if _is_missed(head, progress) for name in _subjects(head)}
+
+    def distance(head: Head) -> tuple[int, bool]:
+        return abs(LEVELS.index(head.level) - progress.level), missed.isdisjoint(_subjects(head))
+
+    nearest = min(map(distance, new))
+    return dice.choice([head for head in new if distance(head) == nearest])
+
+
+def _is_missed(head: Head, progress: Progress) -> bool:
+    box = progress.boxes.get(head.id)
+    return box is not None and box.number == 1
+
+
+def _subjects(head: Head) -> set[str]:
+    return {*head.concepts, *head.topics}

@@ -1,0 +1,1 @@
+"""What the web applications share: headers, limits on requests, one person's access, a server."""
