@@ -38,6 +38,12 @@ from grader.web.serving import LOOPBACK
 
 log = logging.getLogger("grader.practice")
 _MOST_MINUTES = 10_000
+_POLICY = "Content-Security-Policy"
+# Formulas and figures have style attributes; what students write is escaped.
+_HEADERS = {
+    **HEADERS,
+    _POLICY: HEADERS[_POLICY].replace("style-src 'self'", "style-src 'self' 'unsafe-inline'"),
+}
 _Page = Callable[[Fields, str], Response]
 
 
@@ -120,7 +126,7 @@ class PracticeApp:
 
     def _page(self, name: str, token: str, status: int = 200, **names: object) -> Response:
         text = self._renderer.page(name, form_token=token, practice=self._practice, **names)
-        return HTMLResponse(text, status, headers=HEADERS)
+        return HTMLResponse(text, status, headers=_HEADERS)
 
     # Pages
 

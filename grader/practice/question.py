@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from grader.bank.folders import Bank
 from grader.bank.heads import Head
-from grader.figures import draw_once, prompt_figures, solution_blocks
+from grader.figures import prompt_figures, solution_blocks
 from grader.grading.score import score
 from grader.kinds import kinds
 from grader.kinds.answers import explain_part
@@ -17,7 +17,18 @@ from grader.kinds.base import Unreadable
 from grader.kinds.code import CodeKind, ExampleResult
 from grader.kinds.explanation import ExplanationKey
 from grader.kinds.texts import fill
-from grader.model import Answer, Evidence, Job, Key, Limits, Mark, Outcome, Submission, Verdict
+from grader.model import (
+    Answer,
+    CellRun,
+    Evidence,
+    Job,
+    Key,
+    Limits,
+    Mark,
+    Outcome,
+    Submission,
+    Verdict,
+)
 from grader.model.packages import missing_packages
 from grader.model.result import ProblemText
 from grader.notebook import Cell, write
@@ -26,7 +37,6 @@ from grader.practice.answers import Fields, answer_of
 from grader.release.rendering import Preview, preview
 from grader.runtime.execute import execute
 
-__all__ = ["Asked", "Marked", "ask", "draw_once", "mark"]
 _WORTH = re.compile(r"^\*\*(\d+(?:\.\d+)?) points?\*\*")
 _SECONDS = 60.0
 """Time limit for all code of a question."""
@@ -128,7 +138,13 @@ def mark(asked: Asked, fields: Fields, sandbox: str = "auto") -> Marked:
     """Returns the marks for the answers in *fields*. Code runs in a kernel in the sandbox."""
     evidence = _evidence(asked, fields, sandbox)
     grade = score(asked.preview.paper, evidence)
-    marks = {one.name: one for one in grade.marks}
+    stopped = _stopped_cells(asked, evidence)
+    marks = {
+        one.name: replace(one, feedback=stopped[one.name])
+        if one.verdict is Verdict.ABSENT and one.name in stopped
+        else one
+        for one in grade.marks
+    }
     examples = {
         name: found
         for name, key in asked.keys.items()
@@ -178,8 +194,32 @@ def _evidence(asked: Asked, fields: Fields, sandbox: str) -> Evidence:
     return replace(ran, answers={**answers, **ran.answers})
 
 
+def _stopped_cells(asked: Asked, evidence: Evidence) -> Mapping[str, str]:
+    """Returns why the code of answers did not run to its end, by the names of the answers."""
+    offset = len(_tools(asked))
+    names = [
+        name
+        for name, key in asked.keys.items()
+        if kinds.find(key.part.kind).call_plan(name, key) is not None and name in evidence.answers
+    ]
+    return {
+        names[run.index - offset]: _sentence(run)
+        for run in evidence.cells
+        if run.failed and offset <= run.index < offset + len(names)
+    }
+
+
+def _sentence(run: CellRun) -> str:
+    line = f" in line {run.line}" if run.line else ""
+    return f"Your code stopped{line}: {run.trouble}."
+
+
+def _tools(asked: Asked) -> list[Cell]:
+    return [cell for cell in asked.preview.cells if cell.id.startswith("tools-")]
+
+
 def _run(asked: Asked, sources: Mapping[str, str], sandbox: str) -> Evidence:
-    cells = [cell for cell in asked.preview.cells if cell.id.startswith("tools-")]
+    cells = _tools(asked)
     cells += [Cell(type="code", source=text, id=cell_id(name)) for name, text in sources.items()]
     plans = (kinds.find(k.part.kind).call_plan(n, k) for n, k in asked.keys.items() if n in sources)
     job = Job(

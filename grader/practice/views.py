@@ -32,14 +32,14 @@ class PartView:
     ask: str
     """Markdown."""
     how: str
-    """How to write the answer."""
+    """That a whole number is wanted, or the rule for part credit; may be empty."""
     points: float
     unit: str
     key: Any
     """The key; templates read only its public fields. **Secret.**"""
     starter: str
-    examples: Sequence[tuple[str, str]]
-    """The visible examples of code: calls and results."""
+    examples: str
+    """The source of the visible examples of code; empty if there are none."""
     error: str
     """Why the last answer can't be read."""
     mark: Mark | None
@@ -49,11 +49,6 @@ class PartView:
     criteria: Sequence[Criterion]
     titles: Sequence[str]
     """The column heads of a table, with units."""
-
-    @property
-    def waits(self) -> bool:
-        """Whether the student is asked to tick the rubric."""
-        return bool(self.criteria)
 
 
 def part_views(practice: Practice) -> Iterator[PartView]:
@@ -88,12 +83,12 @@ def _view(
         form=form,
         kind=key.part.kind,
         ask=fill(key.part.ask, key.draw),
-        how=_how(form, kind.instructions(key)),
+        how=_how(key.part.kind, kind.instructions(key)),
         points=points,
         unit=printed_unit(getattr(key.part, "unit", "") or ""),
         key=key,
         starter=asked.sources.get(cell_id(name), "") if form == "code" else "",
-        examples=getattr(key, "examples", ()) if form == "code" else (),
+        examples=asked.sources.get(cell_id(f"try-{name}"), "") if form == "code" else "",
         error=practice.problems_with.get(name, "") if marked is None else "",
         mark=marked.marks[name] if marked else None,
         tried=marked.examples.get(name, ()) if marked else (),
@@ -103,9 +98,8 @@ def _view(
     )
 
 
-def _how(form: str, instructions: str) -> str:
-    """Returns the hint at an input: the rule for partial credit, or how to write the answer."""
-    rule = instructions.partition("; ")[2]
-    if form in ("line", "code"):
-        return instructions.replace(", in quotes", "").replace(" in quotes", "")
-    return f"{rule[:1].upper()}{rule[1:]}." if rule else ""
+def _how(kind: str, instructions: str) -> str:
+    """Returns the hint at an input: that a whole number is wanted, or the rule for part credit."""
+    form, _, rule = instructions.partition("; ")
+    hint = form if kind == "integer" else rule
+    return f"{hint[:1].upper()}{hint[1:]}." if hint else ""

@@ -65,6 +65,7 @@ _KEYS = {
     "Space": ("Space", 32, " "),
     "ArrowDown": ("ArrowDown", 40, ""),
     "Backspace": ("Backspace", 8, ""),
+    "Escape": ("Escape", 27, ""),
 }
 _SHIFT = 8
 

@@ -1,0 +1,94 @@
+"""Practice that runs in a thread, and forms filled in with right answers."""
+
+from __future__ import annotations
+
+import random
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import uvicorn
+
+from grader.bank.folders import Bank
+from grader.bank.listing import read_heads
+from grader.kinds import kinds
+from grader.kinds.plan import PlanKey
+from grader.kinds.table import TableKey
+from grader.model import Key
+from grader.practice.answers import NONE, form_of
+from grader.practice.app import PracticeApp
+from grader.practice.question import Asked
+from grader.practice.selection import Selection
+from grader.practice.session import Practice
+from grader.web.owner import OwnerAccess
+
+
+def a_practice(home: Path, wanted: str = "", **choice: object) -> Practice:
+    """A session on the bank that comes with the package."""
+    bank = Bank.open(())
+    heads, _ = read_heads(bank)
+    practice = Practice(
+        bank=bank, heads=heads, file=home / "practice-progress.json", dice=random.Random(1)
+    )
+    if wanted or choice:
+        practice.start(Selection(wanted=wanted, **choice))  # type: ignore[arg-type]
+    return practice
+
+
+def right_fields(asked: Asked) -> dict[str, list[str]]:
+    """The fields of a form with the right answer to every part."""
+    found: dict[str, list[str]] = {}
+    for name, key in asked.keys.items():
+        found |= _fields(name, key)
+    return found
+
+
+def _fields(name: str, key: Key) -> dict[str, list[str]]:
+    answer, form = kinds.find(key.part.kind).answer(key), form_of(key)
+    if form == "letters":
+        return {name: list(answer) or [NONE]}  # type: ignore[call-overload]
+    if form == "truth":
+        truth, reason = answer if isinstance(answer, list) else (answer, "")
+        return {name: [str(truth).lower()], f"{name}.reason": [str(reason)]}
+    if form == "ordering":
+        return {f"{name}.{n}": [one] for n, one in enumerate(answer, 1)}  # type: ignore[arg-type]
+    if form == "matching":
+        assert isinstance(answer, dict)
+        return {f"{name}.{n}": [str(one)] for n, one in enumerate(answer.values(), 1)}
+    if isinstance(key, PlanKey):
+        choices = key.part.choose.items()
+        indices = ((n, offered.index(key.best[0][c])) for n, (c, offered) in enumerate(choices, 1))
+        return {f"{name}.{n}": [str(index)] for n, index in indices}
+    if isinstance(key, TableKey):
+        assert isinstance(answer, dict)
+        return {
+            f"{name}.{row}.{column}": [repr(cell)]
+            for row, cells in enumerate(answer.values(), 1)
+            for column, cell in enumerate(cells, 1)
+        }
+    return {name: [str(answer)]}
+
+
+@contextmanager
+def a_server(practice: Practice) -> Iterator[str]:
+    """Runs the application; yields its link."""
+    access = OwnerAccess()
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = found.getsockname()[1]
+    app = PracticeApp(practice, access)
+    server = uvicorn.Server(uvicorn.Config(app.asgi, port=port, log_level="warning"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    end = time.monotonic() + 20
+    while not server.started:
+        assert time.monotonic() < end, "practice did not start"
+        time.sleep(0.01)
+    try:
+        yield f"http://127.0.0.1:{port}/enter?token={access.token}"
+    finally:
+        server.should_exit = True
+        thread.join(20)
