@@ -28,7 +28,10 @@ _FILE = Path("practice-progress.json")
 )
 @click.option("--concept", default="", metavar="C", help="Only problems on this concept or topic.")
 @click.option(
-    "--minutes", type=click.FloatRange(0, 10_000), default=0.0, help="How long to practice."
+    "--minutes",
+    type=click.FloatRange(0, 10_000),
+    default=0,
+    help="How long to practice, in minutes. Default: no limit.",
 )
 @click.option(
     "--progress",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from grader.kinds import lettered
 from grader.kinds.attempts import CodeKey
@@ -117,7 +118,7 @@ def _read_code(_name: str, _key: Key, _fields: Fields) -> object:
     return None  # its source runs in a kernel
 
 
-def _filled(values: Mapping[object, object] | Mapping[str, object]) -> object:
+def _filled(values: Mapping[Any, object]) -> object:
     return None if all(value is ... for value in values.values()) else dict(values)
 
 

@@ -235,7 +235,9 @@ def _run(asked: Asked, sources: Mapping[str, str], sandbox: str) -> Evidence:
 
 def _example_results(key: Key, answer: Answer | None) -> tuple[ExampleResult, ...]:
     kind = kinds.find(key.part.kind)
-    if not isinstance(kind, CodeKind) or answer is None or answer.raw is None:
+    if not isinstance(kind, CodeKind) or not isinstance(key, CodeKey):
+        return ()
+    if answer is None or answer.raw is None:
         return ()
     try:
         return kind.example_results(kind.read(answer.raw, key), key)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,8 +16,6 @@ from grader.units import format_number
 from grader.words import points
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
-
     from grader.model.figure import DrawnFigure
 
 _STATIC = {
@@ -33,9 +30,6 @@ class Renderer:
 
     def __init__(self, folders: tuple[Path, ...]):
         self._folders = folders
-
-    @cached_property
-    def _environment(self) -> Environment:
         filters = {
             "feedback_text": feedback_text,
             "figure_svg": _figure,
@@ -44,9 +38,8 @@ class Renderer:
             "plain": format_number,
             "points": points,
         }
-        environment = html_environment(self._folders, filters)
-        environment.globals |= {"VERDICTS": VERDICTS, "Verdict": Verdict}
-        return environment
+        self._environment = html_environment(folders, filters)
+        self._environment.globals |= {"VERDICTS": VERDICTS, "Verdict": Verdict}
 
     def page(self, name: str, **names: object) -> str:
         """Returns the page *name*."""

@@ -49,12 +49,14 @@ def right_fields(asked: Asked) -> dict[str, list[str]]:
 def _fields(name: str, key: Key) -> dict[str, list[str]]:
     answer, form = kinds.find(key.part.kind).answer(key), form_of(key)
     if form == "letters":
-        return {name: list(answer) or [NONE]}  # type: ignore[call-overload]
+        assert isinstance(answer, list)
+        return {name: answer or [NONE]}
     if form == "truth":
         truth, reason = answer if isinstance(answer, list) else (answer, "")
         return {name: [str(truth).lower()], f"{name}.reason": [str(reason)]}
     if form == "ordering":
-        return {f"{name}.{n}": [one] for n, one in enumerate(answer, 1)}  # type: ignore[arg-type]
+        assert isinstance(answer, list | tuple)
+        return {f"{name}.{n}": [one] for n, one in enumerate(answer, 1)}
     if form == "matching":
         assert isinstance(answer, dict)
         return {f"{name}.{n}": [str(one)] for n, one in enumerate(answer.values(), 1)}
