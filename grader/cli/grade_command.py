@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -196,6 +197,8 @@ def command(
         click.echo(f"warning: {chosen.warning}", err=True)
     if spec.name in ("threads", "inline"):
         start_early(chosen.sandbox, device)
+    gc.disable()  # imported modules stay, so collecting garbage meanwhile would be in vain
+    click.get_current_context().call_on_close(gc.enable)
     # Only now, because these imports take as long as the kernel's process takes to start.
     from grader.bank.folders import Bank
     from grader.grading.results import write_results
@@ -223,6 +226,8 @@ def command(
     with ExitStack() as stack:
 
         def started(total: int) -> Callable[[str], None]:
+            gc.freeze()
+            gc.enable()
             Thread(target=_prepare_pages, args=(banks,), daemon=True).start()
             return stack.enter_context(progress("executing", total))
 

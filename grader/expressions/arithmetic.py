@@ -70,7 +70,8 @@ def _make_operator(verb: str, operate: Callable[..., Value]) -> Operator:
             raise ExpressionError(str(error)) from None
         except TypeError:
             raise ExpressionError(f"can't {verb} {kind_of(a)} and {kind_of(b)}") from None
-        return check_size(result)
+        size = result.magnitude if type(result) is Quantity else result
+        return result if -MOST <= size <= MOST else check_size(result)  # type: ignore[operator]
 
     return apply
 

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 from grader.errors import visible
@@ -235,7 +236,7 @@ class CallPlan:
     def digests(self) -> tuple[str, ...]:
         """A digest of each call, which identifies it."""
         # The digest of a JSON list, whose first items are long and the same for all calls.
-        shared = hashlib.sha256(json.dumps([self.driver, *self.tools])[:-1].encode())
+        shared = _hash_shared_texts((self.driver, *self.tools))
         found = []
         for call in self.calls:
             digest = shared.copy()
@@ -243,6 +244,12 @@ class CallPlan:
             digest.update(f", {own[1:]}".encode())
             found.append(digest.hexdigest()[:16])
         return tuple(found)
+
+
+@lru_cache(maxsize=64)
+def _hash_shared_texts(texts: tuple[str, ...]) -> hashlib._Hash:
+    """Returns the hash of the beginning of a JSON list; copy it before an update."""
+    return hashlib.sha256(json.dumps(texts)[:-1].encode())
 
 
 class Overlay(ABC):

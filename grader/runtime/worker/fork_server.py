@@ -78,6 +78,7 @@ def _serve(plan: SandboxPlan, settings: dict[str, Any], line: socket.socket) -> 
     for name in asked["imports"]:
         with contextlib.suppress(BaseException):  # the notebook that needs it raises it again
             importlib.import_module(name)
+    gc.freeze()  # so that the collection below does not visit all of torch
     warm_up.defer_dynamo()
     if asked["warm_up"]:
         warm_up.run_operators(settings["device"])
