@@ -24,6 +24,7 @@ from grader.desk.access import COOKIE, Access, Session
 from grader.desk.forms import Form, choice_of, item_of
 from grader.desk.pages import Desk, Names
 from grader.desk.rendering import Renderer
+from grader.desk.requests import change_requests, requests_page
 from grader.errors import GraderError, SetupError
 from grader.gradebook import Gradebook
 from grader.grading.results import write_results
@@ -74,11 +75,13 @@ class DeskApp:
                 get("/students", self._shown(self._students)),
                 get("/student/{id}", self._shown(self._student)),
                 get("/part/{problem}/{part}", self._shown(self._part)),
+                get("/requests", self._shown(self._requests)),
                 get("/audit", self._shown(self._audit, Role.INSTRUCTOR)),
                 post("/grade", self._shown(self._grade, Role.GRADER)),
                 post("/override", self._shown(self._override, Role.GRADER)),
                 post("/item", self._shown(self._item, Role.GRADER)),
                 post("/undo", self._shown(self._undo, Role.GRADER)),
+                post("/request", self._shown(self._request, Role.GRADER)),
                 post("/write", self._shown(self._write, Role.GRADER)),
             ],
             middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))],
@@ -185,6 +188,11 @@ class DeskApp:
             call, "part", page=page, names=names, done=done, conflicts=conflicts, changed=changed
         )
 
+    def _requests(self, call: _Call) -> Response:
+        names = self._desk.names(call.book, call.session.person)
+        page = requests_page(call.book, names)
+        return self._page(call, "requests", page=page, names=names)
+
     def _audit(self, call: _Call) -> Response:
         wanted = call.request.query_params.get("q", "").casefold()
         names = self._desk.names(call.book, call.session.person)
@@ -286,6 +294,11 @@ class DeskApp:
         call.book.decisions.undo(call.form.number("batch"), by=person.id, may=may)
         back = call.form.text("back")
         return _to(back if back.startswith("/") and not back.startswith("//") else "/")
+
+    def _request(self, call: _Call) -> Response:
+        names = self._desk.names(call.book, call.session.person)
+        change_requests(call.book, call.form, names, call.session.person)
+        return _to("/requests")
 
     def _write(self, call: _Call) -> Response:
         written = write_results(self._desk.out, self._bank)
