@@ -21,7 +21,8 @@ from starlette.routing import Route
 
 from grader.bank.folders import Bank
 from grader.desk.access import COOKIE, Access, Session
-from grader.desk.forms import Form, choice_of, item_of
+from grader.desk.evidence import student_view
+from grader.desk.forms import Form, choice_of, item_of, limited_body
 from grader.desk.pages import Desk, Names
 from grader.desk.rendering import Renderer
 from grader.desk.requests import change_requests, requests_page
@@ -32,8 +33,6 @@ from grader.model.course import Role
 from grader.model.desk import AnswerToDecide, Choice, Decision, PartAnswer, PartId
 
 log = logging.getLogger("grader.desk")
-MAX_BODY = 200_000
-"""Maximum bytes of a form."""
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; "
     "img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
@@ -74,6 +73,7 @@ class DeskApp:
                 get("/", self._shown(self._queue)),
                 get("/students", self._shown(self._students)),
                 get("/student/{id}", self._shown(self._student)),
+                get("/student/{id}/{view}", self._shown(self._student_view)),
                 get("/part/{problem}/{part}", self._shown(self._part)),
                 get("/requests", self._shown(self._requests)),
                 get("/audit", self._shown(self._audit, Role.INSTRUCTOR)),
@@ -114,7 +114,7 @@ class DeskApp:
                 return _plain(f"This requires the {role.value} role.", 403)
             form = Form()
             if request.method == "POST":
-                body = await _limited_body(request)
+                body = await limited_body(request.stream())
                 if body is None:
                     return _plain("This form is too large.", 413)
                 form = Form(parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True))
@@ -174,6 +174,12 @@ class DeskApp:
         id_ = names.find(call.request.path_params["id"])
         page = self._desk.student(call.book, id_, names)
         return self._page(call, "student", page=page, names=names)
+
+    def _student_view(self, call: _Call) -> Response:
+        names = self._desk.names(call.book, call.session.person)
+        id_ = names.find(call.request.path_params["id"])
+        page = student_view(call.book, call.request.path_params["view"], id_)
+        return self._page(call, page.template, page=page, names=names)
 
     def _part(self, call: _Call) -> Response:
         names = self._desk.names(call.book, call.session.person)
@@ -333,16 +339,6 @@ def _require_items(book: Gradebook, part: PartId, choice: Choice) -> None:
 
 def _part_of(call: _Call) -> PartId:
     return PartId(call.request.path_params["problem"], call.request.path_params["part"])
-
-
-async def _limited_body(request: Request) -> bytes | None:
-    """Returns the request's body; None if it is too large."""
-    body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MAX_BODY:
-            return None
-    return body
 
 
 def _to(address: str) -> Response:

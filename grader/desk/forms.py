@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import AsyncIterable, Mapping
 from dataclasses import dataclass, field
 
 from grader.errors import SetupError
 from grader.model.desk import Choice, PartId, RubricItem
 from grader.words import points as worth
 
+MAX_BODY = 300_000
+"""Maximum bytes of a form."""
 _LONGEST = 10_000
 """Maximum characters of a text."""
 _MOST_DIGITS = 16
+
+
+async def limited_body(stream: AsyncIterable[bytes]) -> bytes | None:
+    """Returns the whole *stream*; None if it is too large for a form."""
+    body = b""
+    async for chunk in stream:
+        body += chunk
+        if len(body) > MAX_BODY:
+            return None
+    return body
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
