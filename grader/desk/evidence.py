@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import difflib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from grader.errors import SetupError
+from grader.errors import SetupError, visible
 from grader.gradebook import Gradebook
 from grader.grading.sources import rows_of, source_of
 from grader.grading.staff_view import CodeView, code_views
@@ -13,6 +14,8 @@ from grader.model import Mark
 
 _MOST = 5
 """Maximum number of attempts side by side."""
+_MOST_COMPARED = 20_000
+"""Maximum number of characters of code to compare."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +51,8 @@ class AttemptCell:
     """Whether the answer differs from that of the attempt before."""
     new_points: bool = False
     """Whether the points differ from those of the attempt before."""
+    diff: str = ""
+    """What changed in the code since the attempt before, as a unified diff."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +85,9 @@ def _attempts_page(book: Gradebook, id_: str) -> AttemptsPage:
     row = next((r for r in rows_of(book, source_of(book)) if r.student.id == id_), None)
     counting = row.grade.submission_sha256 if row and row.grade else None
     shown = list(enumerate(submissions, 1))[-_MOST:]
-    attempts, marks = [], []
+    attempts, marks, sources = [], [], []
     for number, one in shown:
+        sources.append(_sources(book, one.sha256))
         grade = grades.get(one.sha256)
         mine = {mark.name: mark for mark in grade.marks} if grade else {}
         settled = [mark.points for mark in mine.values() if mark.points is not None]
@@ -100,19 +106,40 @@ def _attempts_page(book: Gradebook, id_: str) -> AttemptsPage:
         student=id_,
         attempts=tuple(attempts),
         left_out=len(submissions) - len(shown),
-        lines=tuple((name, tuple(_cells([mine.get(name) for mine in marks]))) for name in names),
+        lines=tuple((name, tuple(_cells(name, marks, sources))) for name in names),
     )
 
 
-def _cells(marks: list[Mark | None]) -> Iterator[AttemptCell]:
-    before: Mark | None = None
-    for mark in marks:
+def _sources(book: Gradebook, sha256: str) -> dict[str, str]:
+    """Returns the code of the code parts in one file, by the answer's variable."""
+    evidence = book.find_evidence(sha256)
+    raws = {name: one.raw for name, one in evidence.answers.items()} if evidence else {}
+    return {name: str(raw["source"]) for name, raw in raws.items() if raw and "source" in raw}
+
+
+def _cells(
+    name: str, marks: Sequence[dict[str, Mark]], sources: Sequence[dict[str, str]]
+) -> Iterator[AttemptCell]:
+    before, code_before = None, ""
+    for mine, code in zip(marks, sources, strict=True):
+        mark, source = mine.get(name), code.get(name, "")
         if mark is None or before is None:
             yield AttemptCell(mark=mark)
         else:
             yield AttemptCell(
                 mark=mark,
-                new_answer=mark.answer != before.answer,
+                new_answer=mark.answer != before.answer or source != code_before,
                 new_points=mark.points != before.points,
+                diff=_diff(code_before, source),
             )
-        before = mark or before
+        before, code_before = mark or before, source or code_before
+
+
+def _diff(before: str, after: str) -> str:
+    """Returns what changed between two pieces of code; empty if nothing did."""
+    if before == after or not (before and after):
+        return ""
+    if len(before) + len(after) > _MOST_COMPARED:
+        return "The code changed, but it is too long to compare."
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=1)
+    return visible("\n".join(list(lines)[2:]))

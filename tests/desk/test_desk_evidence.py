@@ -94,6 +94,8 @@ def test_attempts_are_compared(kim: Reader) -> None:
     assert "attempt 1<br>" in page
     assert "attempt 2 (counts)" in page
     assert "<strong>4</strong>" in page, "the points have changed"
+    assert "<strong>code</strong>" in page, "the code has changed"
+    assert "-    return x + by\n+    return x * by" in page
     _, page = kim.get("/student/bob/attempts")
     assert "attempt 2" not in page
     assert "<strong>" not in page

@@ -204,3 +204,13 @@ def test_a_gradebook_without_the_tables_gets_them(results: Path) -> None:
         connection.execute("DROP TABLE requests")
     connection.close()
     assert _asked(results) == []
+
+
+def test_the_readme_in_a_repository_leads_to_an_issue(results: Path) -> None:
+    page = results / "feedback" / "ada.html"
+    row, shown = a_row("ada"), a_feedback()
+    result = Result(row=row, feedback=shown)
+    for body, leads in ((b"<p>no form</p>", False), (b'<h2 id="requests">Requests</h2>', True)):
+        page.write_bytes(body)
+        readme = feedback_files(result, results)["README.md"]
+        assert (b"../../issues/new" in readme) == leads
