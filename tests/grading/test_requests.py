@@ -11,9 +11,12 @@ from typing import Any
 import pytest
 
 from grader.gradebook import Gradebook
+from grader.integrations.github.actions import feedback_files
 from grader.model.desk import AnswerToDecide
+from grader.model.exported import Result
 from tests.helpers.commands import fails, ok
 from tests.helpers.desk import a_class
+from tests.helpers.report import a_feedback
 from tests.helpers.requests import WHY, form_data, request_file
 
 
@@ -208,8 +211,7 @@ def test_a_gradebook_without_the_tables_gets_them(results: Path) -> None:
 
 def test_the_readme_in_a_repository_leads_to_an_issue(results: Path) -> None:
     page = results / "feedback" / "ada.html"
-    row, shown = a_row("ada"), a_feedback()
-    result = Result(row=row, feedback=shown)
+    result = Result(feedback=a_feedback())
     for body, leads in ((b"<p>no form</p>", False), (b'<h2 id="requests">Requests</h2>', True)):
         page.write_bytes(body)
         readme = feedback_files(result, results)["README.md"]
