@@ -35,6 +35,7 @@ _COMMANDS = {
     "score": "Score stored answers again, without executing anything.",
     "mark": "Grade manually: list answers that need manual grading, and enter points.",
     "desk": "Grade in a browser: answers that wait, rubrics, changed marks.",
+    "requests": "Take in students' requests for a regrade, and list them.",
     "course": "Check the course file, grant exceptions, and list late submissions.",
     "audit": "Print the audit log: who changed what, when and why.",
     "report": "Write the class report and the feedback pages.",
@@ -57,7 +58,18 @@ _MODULES = {
 _GROUPS = {
     "Bank": ("list", "show", "verify", "catalogue", "practice", "coverage", "new", "schema"),
     "Exam": ("render", "key", "solve", "check"),
-    "Grading": ("grade", "enter", "score", "mark", "desk", "course", "audit", "report", "mine"),
+    "Grading": (
+        "grade",
+        "enter",
+        "score",
+        "mark",
+        "desk",
+        "requests",
+        "course",
+        "audit",
+        "report",
+        "mine",
+    ),
     "Exchange": ("export", "classroom"),
     "Machine": ("doctor", "calibrate", "demo"),
 }

@@ -21,9 +21,11 @@ from starlette.routing import Route
 
 from grader.bank.folders import Bank
 from grader.desk.access import COOKIE, Access, Session
+from grader.desk.evidence import student_view
 from grader.desk.forms import Form, choice_of, item_of
 from grader.desk.pages import Desk, Names
 from grader.desk.rendering import Renderer
+from grader.desk.requests import change_requests, requests_page
 from grader.errors import GraderError, SetupError
 from grader.gradebook import Gradebook
 from grader.grading.results import write_results
@@ -70,12 +72,15 @@ class DeskApp:
                 get("/", self._shown(self._queue)),
                 get("/students", self._shown(self._students)),
                 get("/student/{id}", self._shown(self._student)),
+                get("/student/{id}/{view}", self._shown(self._student_view)),
                 get("/part/{problem}/{part}", self._shown(self._part)),
+                get("/requests", self._shown(self._requests)),
                 get("/audit", self._shown(self._audit, Role.INSTRUCTOR)),
                 post("/grade", self._shown(self._grade, Role.GRADER)),
                 post("/override", self._shown(self._override, Role.GRADER)),
                 post("/item", self._shown(self._item, Role.GRADER)),
                 post("/undo", self._shown(self._undo, Role.GRADER)),
+                post("/request", self._shown(self._request, Role.GRADER)),
                 post("/write", self._shown(self._write, Role.GRADER)),
             ],
             middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))],
@@ -171,6 +176,12 @@ class DeskApp:
         page = self._desk.student(call.book, id_, names)
         return self._page(call, "student", page=page, names=names)
 
+    def _student_view(self, call: _Call) -> Response:
+        names = self._desk.names(call.book, call.session.person)
+        id_ = names.find(call.request.path_params["id"])
+        page = student_view(call.book, call.request.path_params["view"], id_)
+        return self._page(call, page.template, page=page, names=names)
+
     def _part(self, call: _Call) -> Response:
         names = self._desk.names(call.book, call.session.person)
         index = call.request.query_params.get("group", "")
@@ -183,6 +194,11 @@ class DeskApp:
         return self._page(
             call, "part", page=page, names=names, done=done, conflicts=conflicts, changed=changed
         )
+
+    def _requests(self, call: _Call) -> Response:
+        names = self._desk.names(call.book, call.session.person)
+        page = requests_page(call.book, names)
+        return self._page(call, "requests", page=page, names=names)
 
     def _audit(self, call: _Call) -> Response:
         wanted = call.request.query_params.get("q", "").casefold()
@@ -285,6 +301,11 @@ class DeskApp:
         call.book.decisions.undo(call.form.number("batch"), by=person.id, may=may)
         back = call.form.text("back")
         return redirect(back if back.startswith("/") and not back.startswith("//") else "/")
+
+    def _request(self, call: _Call) -> Response:
+        names = self._desk.names(call.book, call.session.person)
+        change_requests(call.book, call.form, names, call.session.person)
+        return redirect("/requests")
 
     def _write(self, call: _Call) -> Response:
         written = write_results(self._desk.out, self._bank)

@@ -245,7 +245,7 @@ class Desk:
             parts={mark.name: PartId(mark.problem, mark.part) for mark in row.marks},
             decisions={name: tuple(found) for name, found in history.items()},
             engine_points={mark.name: mark.points for mark in own.marks} if own else {},
-            states={mark.name: _state_of(id_, mark) for mark in own.marks} if own else {},
+            states={mark.name: state_of(id_, mark) for mark in own.marks} if own else {},
             new_answers=_new_answers(book, id_, history),
             attempts=len(book.submissions(id_)),
             cells=cells,
@@ -253,7 +253,8 @@ class Desk:
         )
 
 
-def _state_of(student: str, mark: Mark) -> str:
+def state_of(student: str, mark: Mark) -> str:
+    """Returns the state of an answer, as in `PartAnswer`."""
     return PartAnswer(
         student=student,
         name=mark.name,

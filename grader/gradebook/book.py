@@ -22,6 +22,7 @@ from grader.gradebook.faults import GONE
 from grader.gradebook.opening import file_identity, open_gradebook
 from grader.gradebook.plain import now, to_json
 from grader.gradebook.records import AuditLine, FiledGrade
+from grader.gradebook.requests import Requests
 from grader.model import Evidence, Grade, Mark, Override, Student, Submission
 from grader.model.course import HandedIn
 from grader.model.result import EvidenceSummary
@@ -45,6 +46,7 @@ class Gradebook:
         self._clock = clock
         self._opened = file_identity(folder / FILE)
         self.decisions = Decisions(engine, self._write_transaction, self._log_action)
+        self.requests = Requests(engine, self._write_transaction, self._log_action, self.decisions)
 
     @classmethod
     def open(
@@ -123,14 +125,7 @@ class Gradebook:
         query = select(schema.audit).order_by(schema.audit.c.number)
         with self._engine.begin() as connection:
             return tuple(
-                AuditLine(
-                    number=row.number,
-                    at=row.at,
-                    what=row.what,
-                    who=row.who,
-                    why=row.why,
-                    detail=json.loads(row.detail),
-                )
+                AuditLine(**{**row._mapping, "detail": json.loads(row.detail)})
                 for row in connection.execute(query)
             )
 

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from sqlalchemy import Connection, Engine, insert, select, update
 
 from grader.errors import SetupError
-from grader.gradebook import overrides, parts, schema
+from grader.gradebook import overrides, parts, request_rows, schema
 from grader.gradebook.decision_rows import about, current_decisions, every_decision, next_batch
 from grader.gradebook.plain import now, storable
 from grader.model import Override
@@ -182,22 +182,29 @@ class Decisions:
 
     def decide(self, answers: Sequence[AnswerToDecide], choice: Choice, *, by: str) -> Decided:
         """Stores *choice* for all *answers*, except those that somebody decided meanwhile."""
-        stored, conflicts = [], []
         with self._write() as connection:
-            names = {answer.name for answer in answers}
-            latest = {(d.student, d.name): d for d in current_decisions(connection, *about(names))}
-            batch = next_batch(connection)
-            for answer in answers:
-                other = latest.get((answer.student, answer.name))
-                if other is not None and other.number != answer.seen:
-                    conflicts.append(other)
-                    continue
-                self._store(connection, batch, answer, choice, by)
-                stored.append(answer.student)
+            return self.decide_within(connection, answers, choice, by=by)
+
+    def decide_within(
+        self, connection: Connection, answers: Sequence[AnswerToDecide], choice: Choice, *, by: str
+    ) -> Decided:
+        """Does the same as `decide` in the transaction of *connection*."""
+        stored, conflicts = [], []
+        names = {answer.name for answer in answers}
+        latest = {(d.student, d.name): d for d in current_decisions(connection, *about(names))}
+        batch = next_batch(connection)
+        for answer in answers:
+            other = latest.get((answer.student, answer.name))
+            if other is not None and other.number != answer.seen:
+                conflicts.append(other)
+                continue
+            self._store(connection, batch, answer, choice, by)
+            stored.append(answer.student)
         return Decided(batch=batch, stored=tuple(stored), conflicts=tuple(conflicts))
 
     def undo(self, batch: int, *, by: str, may: Callable[[Decision], bool] = lambda _: True) -> int:
-        """Undoes the decisions of *batch* that still count; the earlier ones count again.
+        """Undoes the decisions of *batch* that still count; the earlier ones count again. A regrade
+        request that was accepted with them is open again.
 
         Returns how many answers changed. Raises SetupError, and changes nothing, if none of them
         counts, or if *may* refuses one.
@@ -221,6 +228,7 @@ class Decisions:
                 detail = {"student": one.student, "name": one.name, "points": one.points}
                 self._log(connection, "decision undone", by, "", detail)
                 self._restore(connection, again, one, by)
+            request_rows.undo_answers(connection, batch)
         return len(found)
 
     def _restore(self, connection: Connection, batch: int, one: Decision, by: str) -> None:

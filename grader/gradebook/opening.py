@@ -75,7 +75,10 @@ def _add_tables(engine: Engine) -> None:
                 store_overrides(connection, list(read_overrides(connection)))
 
 
-_LATER_TABLES = (schema.derived, schema.times, schema.rubric_items, schema.decisions)
+_LATER_TABLES = (
+    schema.derived, schema.times, schema.rubric_items, schema.decisions, schema.requests,
+    schema.request_answers,
+)  # fmt: skip
 
 
 def _use_write_ahead_log(engine: Engine) -> None:

@@ -208,6 +208,32 @@ decisions = Table(
 )
 Index("decisions_of_an_answer", decisions.c.student, decisions.c.name)
 
+# Students' requests for a regrade, and the answers of the staff; an answer may be marked as undone.
+requests = Table(
+    "requests",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("student", Text, ForeignKey("students.id"), nullable=False),
+    Column("name", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("points", Float),
+    Column("at", Text, nullable=False),
+    UniqueConstraint("student", "name", "text"),
+)
+
+request_answers = Table(
+    "request_answers",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("request", Integer, ForeignKey("requests.number"), nullable=False, index=True),
+    Column("outcome", Text, nullable=False),
+    Column("reply", Text, nullable=False),
+    Column("by", Text, nullable=False),
+    Column("at", Text, nullable=False),
+    Column("batch", Integer, index=True),  # of the decision that changed the mark
+    Column("undone", Boolean, nullable=False),
+)
+
 audit = Table(
     "audit",
     metadata,

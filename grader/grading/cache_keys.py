@@ -15,7 +15,13 @@ from grader.bank.folders import Bank
 from grader.files import write_atomic
 from grader.gradebook import Gradebook
 from grader.grading.course_policy import CoursePolicy, policy_of
-from grader.grading.sources import NOTICES, ResultSource, collect_warnings
+from grader.grading.requests import form_secret
+from grader.grading.sources import (
+    NOTICES,
+    ResultSource,
+    collect_warnings,
+    requests_by_student,
+)
 from grader.model import Override, Student, Submission
 from grader.release.papers import SEATS, absent
 
@@ -103,6 +109,8 @@ def result_digests(
     attempted: dict[str, list[str]] = {}
     for who, *head in book.attempt_heads() if policy and policy.chooses else ():
         attempted.setdefault(who, []).append(repr(head))
+    asked = requests_by_student(book)
+    secret = form_secret(book)
     found: dict[str, str] = {}
     for id_ in people.keys() | heads.keys():
         digest, file = heads.get(id_, (None, None))
@@ -115,6 +123,7 @@ def result_digests(
             by_hand.get(id_),
             attempts.get(id_),
             warned.get((id_, file or "")),
+            *filter(None, (asked.get(id_), secret)),
             *(_policy_data(policy, people.get(id_), attempted.get(id_, ())) if policy else ()),
         )
     whole = _digest(look, sorted(found.items()), book.setting(NOTICES), bool(seats))

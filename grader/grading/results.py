@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader import __version__
@@ -22,6 +22,7 @@ from grader.grading.cache_keys import (
     result_digests,
     write_record,
 )
+from grader.grading.requests import form_of, form_secret
 from grader.grading.sources import (
     PUBLISHED,
     ResultSource,
@@ -89,6 +90,7 @@ def write_results(out: Path, bank: Bank) -> WrittenResults:
             return _describe_written(out, kept.short, published)
         # If killed from here on, the next run must not keep files that may be half written.
         forget_files(out, kept, stale)
+        secret = form_secret(book)
         with _pause_gc():
             rows = list(rows_of(book, graded))
         for row in rows:
@@ -97,6 +99,7 @@ def write_results(out: Path, bank: Bank) -> WrittenResults:
                     out, row, exam=graded.exam, engine=__version__, release=graded.release
                 )
                 shown = graded.shown(row, published=published)
+                shown = replace(shown, requests=row.requests, request_form=form_of(secret, row))
                 write_feedback(out, shown, bank.templates, engine=__version__)
         with _pause_gc():
             write_csv(out, rows, pooled=graded.pooled)

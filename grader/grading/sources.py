@@ -23,6 +23,7 @@ from grader.grading.graded_attempts import (
 from grader.grading.reveal import reveal
 from grader.grading.tally import pooled_numbers, tally
 from grader.model import Audience, Evidence, Grade, Student, Submission
+from grader.model.requests import RegradeRequest
 from grader.model.result import Feedback, Row
 from grader.notebook.render import given_values
 from grader.registry import Registry
@@ -192,10 +193,20 @@ def rows_of(
     if policy is not None:
         rows = apply_policy(policy, rows, submissions, attempts.scores)
     warned = collect_warnings(book, submissions)
+    asked = requests_by_student(book)
     for row in rows:
         sha256 = row.grade.submission_sha256 if row.grade else None
-        found = warned.get((row.student.id, sha256 or ""))
-        yield replace(row, warnings=found) if found else row
+        found = warned.get((row.student.id, sha256 or ""), ())
+        mine = asked.get(row.student.id, ())
+        yield replace(row, warnings=found, requests=mine) if found or mine else row
+
+
+def requests_by_student(book: Gradebook) -> Mapping[str, tuple[RegradeRequest, ...]]:
+    """Returns the regrade requests of every student who has any."""
+    found: dict[str, list[RegradeRequest]] = {}
+    for one in book.requests.every():
+        found.setdefault(one.student, []).append(one)
+    return {student: tuple(mine) for student, mine in found.items()}
 
 
 def notices_of(book: Gradebook) -> list[Mapping[str, object]]:

@@ -12,6 +12,7 @@ from grader.model.evidence import Outcome
 from grader.model.figure import DrawnFigure, TextBlock
 from grader.model.grade import Audience, Grade, Mark, Override, Verdict
 from grader.model.paper import Student
+from grader.model.requests import RegradeRequest, RequestForm
 
 
 class Standing(StrEnum):
@@ -57,6 +58,8 @@ class Row:
     """What the course's policies take from the points, and why."""
     policy_notes: tuple[str, ...] = ()
     """The exceptions that the course grants the student; a sentence each."""
+    requests: tuple[RegradeRequest, ...] = ()
+    """The student's regrade requests, oldest first."""
 
     @property
     def marks(self) -> tuple[Mark, ...]:
@@ -233,6 +236,14 @@ class Feedback:
     """What the course's policies take from the points, and why."""
     policy_notes: tuple[str, ...] = ()
     """The exceptions that the course grants the student; a sentence each."""
+    requests: tuple[RegradeRequest, ...] = ()
+    """The student's regrade requests, oldest first."""
+    request_form: RequestForm | None = None
+    """The form for further requests; None if there is none."""
+
+    def requests_for(self, name: str) -> tuple[RegradeRequest, ...]:
+        """Returns the requests about one answer, oldest first."""
+        return tuple(one for one in self.requests if one.name == name)
 
     @property
     def unsettled(self) -> int:

@@ -73,6 +73,21 @@ def _deduction_data(row: Row) -> dict[str, object]:
     return found
 
 
+def _request_data(row: Row) -> dict[str, object]:
+    """Returns the student's regrade requests and the replies, without the staff's names."""
+    found = [
+        {
+            "name": one.name,
+            "text": one.text,
+            "at": one.at,
+            "state": one.state.value,
+            "reply": one.answer.reply if one.answer else None,
+        }
+        for one in row.requests
+    ]
+    return {"regrade_requests": found} if found else {}
+
+
 def grade_json(row: Row, *, exam: str, engine: str, release: str) -> str:
     """Returns a student's grade as JSON; the three arguments replace a missing grade."""
     grade = row.grade
@@ -84,6 +99,7 @@ def grade_json(row: Row, *, exam: str, engine: str, release: str) -> str:
         "max_score": row.max_score,
         "complete": row.complete,
         **_deduction_data(row),
+        **_request_data(row),
         "marks": [{name: getattr(mark, name) for name in _MARK_FIELDS} for mark in row.marks],
         "engine": grade.engine if grade else engine,
         "release": grade.release if grade else release,

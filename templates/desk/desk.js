@@ -45,3 +45,8 @@ find?.addEventListener("input", () => {
   for (const row of document.querySelectorAll("#list tbody tr"))
     row.hidden = !row.textContent.toLowerCase().includes(wanted);
 });
+
+for (const input of document.querySelectorAll("input[type=file][data-fills]"))
+  input.addEventListener("change", async () => {
+    document.getElementById(input.dataset.fills).value = (await input.files[0]?.text()) ?? "";
+  });

@@ -265,6 +265,10 @@ def step_outputs(outputs: Mapping[str, str]) -> str:
     return "".join(f"{name}={' '.join(value.split())}\n" for name, value in outputs.items())
 
 
+_HAS_FORM = b'<h2 id="requests">'
+"""What a feedback page with a form for regrade requests contains; texts are escaped."""
+
+
 def feedback_files(result: Result, results: Path) -> dict[str, bytes]:
     """Returns README.md, which GitHub shows, and the page that `grader report` wrote in *results*.
 
@@ -282,4 +286,9 @@ def feedback_files(result: Result, results: Path) -> dict[str, bytes]:
         ) from None
     text = summary_of(result)
     text += "\nThe full feedback is in `feedback.html`: download it and open it in a browser.\n"
+    if _HAS_FORM in html:
+        text += (
+            "\nTo request a regrade, fill in the form in `feedback.html`, and paste the text that "
+        )
+        text += "it makes into a [new issue](../../issues/new).\n"
     return {"README.md": text.encode("utf-8", "replace"), "feedback.html": html}

@@ -33,6 +33,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "definitions": source.definitions,
     "functions_of": source.functions_of,
     "review": review.review_source,
+    "forbidden_lines": review.list_forbidden_lines,
 }
 """The analyses by name; arguments and results are JSON data."""
 
@@ -54,6 +55,11 @@ def functions_of(code: str) -> str:
 def review_source(code: str, name: str, starter: str, forbidden: Sequence[str]) -> Any:
     """Calls `review.review_source`. Raises NotAnalyzedError."""
     return _review_source(code, name, starter, tuple(forbidden))
+
+
+def forbidden_lines(code: str, forbidden: Sequence[str]) -> list[tuple[int, str]]:
+    """Calls `review.list_forbidden_lines`. Raises NotAnalyzedError."""
+    return [(int(n), str(words)) for n, words in _analyze("forbidden_lines", code, list(forbidden))]
 
 
 @lru_cache(maxsize=256)  # the same answer is read more than once

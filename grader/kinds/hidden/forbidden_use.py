@@ -54,6 +54,19 @@ def find_forbidden_use(source: str, forbidden: Sequence[str]) -> str | None:
     return next(found, None) or _find_namespace_access(tree)
 
 
+def find_forbidden_lines(source: str, forbidden: Sequence[str]) -> dict[int, str]:
+    """Returns what each line of the code uses of *forbidden*, in words, by line number from 1."""
+    read = read_names(source) if forbidden else None
+    if read is None:
+        return {}
+    tree, names = read
+    found: dict[int, str] = {}
+    for node in ast.walk(tree):
+        for words in _iter_forbidden(node, names, forbidden):
+            found.setdefault(getattr(node, "lineno", 1), words)
+    return found
+
+
 def _find_namespace_access(tree: ast.Module) -> str | None:
     """Returns a top-level call, such as in a default, that gives access to all names of the
     notebook."""

@@ -76,6 +76,18 @@ class _UndecidedError(Exception):
     it."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseRun:
+    """One hidden case, and what the student's code did. **Secret.**"""
+
+    case: HiddenCase
+    call: Mapping[str, object]
+    """What the kernel reported."""
+    want: Mapping[str, object]
+    fault: str
+    """Why the case fails or stays open; empty if it passes."""
+
+
 class CaseResults:
     """The results of the hidden cases compared with the expected ones."""
 
@@ -89,13 +101,17 @@ class CaseResults:
         self._examples = made[: len(key.examples)]
         self._why: dict[str, str | None] = {}
         self._open: dict[str, str] = {}
+        self.runs: list[CaseRun] = []
+        """Each hidden case in the order of the calls. **Secret.**"""
         made = made[len(key.examples) :]
         for case, call, want in zip(key.cases, made, key.expected, strict=True):
-            why = None
+            why, doubt = None, None
             try:
                 why = self._case_fault(case, call, want)
             except _UndecidedError as error:
-                self._open.setdefault(case.group, str(error))
+                doubt = str(error)
+                self._open.setdefault(case.group, doubt)
+            self.runs.append(CaseRun(case=case, call=call, want=want, fault=why or doubt or ""))
             self._why[case.group] = self._why.get(case.group) or why
         # One failing case is enough to fail its group.
         self._open = {g: why for g, why in self._open.items() if self._why[g] is None}

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from grader.kinds.hidden.doubtful_use import find_doubtful_use
-from grader.kinds.hidden.forbidden_use import find_forbidden_use
+from grader.kinds.hidden.forbidden_use import find_forbidden_lines, find_forbidden_use
 from grader.kinds.hidden.source import definitions, find_undefined_name
 from grader.kinds.hidden.statements import shape_of
 
@@ -40,6 +40,11 @@ def review_source(
         "broken_rule": rule,
         "doubt": None if rule else next(_doubts(source, mine, forbidden), None),
     }
+
+
+def list_forbidden_lines(source: str, forbidden: Sequence[str]) -> list[tuple[int, str]]:
+    """Returns `find_forbidden_lines` as JSON data, sorted by line."""
+    return sorted(find_forbidden_lines(source, forbidden).items())
 
 
 def _doubts(source: str, mine: str, forbidden: Sequence[str]) -> Iterator[str]:

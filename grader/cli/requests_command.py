@@ -1,0 +1,103 @@
+"""`grader requests`: take in students' requests for a regrade, and list them."""
+
+from __future__ import annotations
+
+import getpass
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from grader.cli.options import bank_option, examples, json_option, print_json, table
+from grader.words import counted
+from grader.words import points as worth
+
+_SHOWN = 60
+"""Characters of a request in the list."""
+
+
+@click.command(
+    "requests",
+    epilog=examples(
+        "grader requests results --open              # show the form on feedback pages",
+        "grader requests results regrade-requests/   # take in what students handed in",
+        "grader requests results                     # list the requests",
+        "grader requests results --close",
+    ),
+)
+@click.argument("results", type=click.Path(path_type=Path))
+@click.argument(
+    "files", nargs=-1, metavar="[FILE]...", type=click.Path(path_type=Path, exists=True)
+)
+@click.option(
+    "--open/--close",
+    "opens",
+    default=None,
+    help="Show the form for requests on feedback pages, or remove it.",
+)
+@click.option("--by", metavar="NAME", help="Your name. Default: your user name.")
+@bank_option
+@json_option
+def command(
+    results: Path,
+    files: tuple[Path, ...],
+    opens: bool | None,
+    by: str | None,
+    banks: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Take in students' requests for a regrade, and list them.
+
+    A FILE is one that the form on a feedback page made, the text of an issue with such a file in
+    it, or a folder of them. If any file is invalid, nothing is stored. Answer the requests in
+    `grader desk`.
+    """
+    if opens is not None:
+        _change_form(results, opens, by or getpass.getuser(), banks)
+    if files:
+        from grader.grading.requests import take_requests
+
+        taken = take_requests(results, files)
+        click.echo(
+            f"{counted(taken.files, 'file')}: {counted(taken.new, 'new request')}.", err=as_json
+        )
+    if as_json or (opens is None and not files):
+        _print_requests(results, as_json)
+
+
+def _change_form(results: Path, opens: bool, by: str, banks: tuple[str, ...]) -> None:
+    from grader.bank.folders import Bank
+    from grader.gradebook import Gradebook
+    from grader.grading.requests import close_requests, open_requests
+    from grader.grading.results import write_results
+
+    with Gradebook.open(results) as book:
+        (open_requests if opens else close_requests)(book, by=by)
+    write_results(results, Bank.open(banks))
+    what = "have the form" if opens else "no longer have the form"
+    click.echo(f"The feedback pages {what} for regrade requests.", err=True)
+
+
+def _print_requests(results: Path, as_json: bool) -> None:
+    from grader.errors import shown
+    from grader.gradebook import Gradebook
+
+    with Gradebook.open(results) as book:
+        found = book.requests.every()
+    if as_json:
+        print_json([asdict(one) | {"state": one.state.value} for one in found])
+        return
+    if not found:
+        click.echo("There are no regrade requests.")
+        return
+    rows = [
+        (
+            one.student,
+            one.name,
+            "open" if one.points is None else worth(one.points),
+            one.state.value,
+            shown(one.text, _SHOWN),
+        )
+        for one in found
+    ]
+    click.echo(table(("student", "answer", "points", "state", "text"), rows, right=(2,)))

@@ -1,0 +1,117 @@
+"""Stores students' requests for a regrade, and what the staff answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+
+from sqlalchemy import Connection, Engine
+
+from grader.errors import SetupError
+from grader.gradebook import request_rows, schema
+from grader.gradebook.decisions import Decisions
+from grader.model.desk import AnswerToDecide, Choice
+from grader.model.requests import NewRequest, RegradeRequest, RequestState
+
+Log = Callable[[Connection, str, str, str, Mapping[str, object]], None]
+_CHANGED = "somebody has answered this request in the meantime"
+
+
+class Requests:
+    """The regrade requests of a gradebook."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        write: Callable[[], AbstractContextManager[Connection]],
+        log: Log,
+        decisions: Decisions,
+    ):
+        self._engine = engine
+        self._write = write
+        self._log = log
+        self._decisions = decisions
+
+    def every(self, student: str | None = None) -> tuple[RegradeRequest, ...]:
+        """Returns the requests of one student or of all, oldest first."""
+        where = () if student is None else (schema.requests.c.student == student,)
+        with self._engine.begin() as connection:
+            return tuple(request_rows.read_requests(connection, *where))
+
+    def add(self, batch: Iterable[NewRequest]) -> int:
+        """Stores requests, all or none; returns how many were not stored before."""
+        with self._write() as connection:
+            new = request_rows.store_requests(connection, batch)
+            for one in new:
+                detail = {"student": one.student, "name": one.name, "points": one.points}
+                self._log(connection, "regrade requested", one.student, one.text, detail)
+        return len(new)
+
+    def accept(
+        self, number: int, answer: AnswerToDecide, points: float, reply: str, *, by: str
+    ) -> None:
+        """Gives *points* for the answer that an open request is about, as a decision.
+
+        Raises SetupError, and changes nothing, if the request is not open, or if somebody has
+        decided about the answer meanwhile.
+        """
+        with self._write() as connection:
+            request = self._open_request(connection, number)
+            if (request.student, request.name) != (answer.student, answer.name):
+                raise SetupError("this request is about another answer", fix="reload the page")
+            choice = Choice(points=points, comment=reply)
+            done = self._decisions.decide_within(connection, [answer], choice, by=by)
+            if done.conflicts:
+                other = done.conflicts[0]
+                raise SetupError(
+                    f"{other.by} changed this mark to {other.points:g} points in the meantime",
+                    fix="go back, reload the page, and decide again",
+                )
+            self._store(connection, request, RequestState.ACCEPTED, reply, by, done.batch)
+
+    def decline(self, number: int, reply: str, *, by: str) -> None:
+        """Declines an open request; the mark stays. Raises SetupError if the request is not
+        open."""
+        with self._write() as connection:
+            request = self._open_request(connection, number)
+            self._store(connection, request, RequestState.DECLINED, reply, by, None)
+
+    def reopen(self, number: int, *, by: str) -> None:
+        """Undoes the answer that declined a request. Raises SetupError if there is none.
+
+        To undo an acceptance, undo its decision.
+        """
+        with self._write() as connection:
+            request = self._find(connection, number)
+            answer = request.answer
+            if answer is None or answer.batch is not None:
+                raise SetupError(_CHANGED, fix="reload the page")
+            request_rows.undo_answer(connection, answer.number)
+            detail = {"request": number, "student": request.student, "name": request.name}
+            self._log(connection, "regrade answer undone", by, "", detail)
+
+    def _store(
+        self,
+        connection: Connection,
+        request: RegradeRequest,
+        outcome: RequestState,
+        reply: str,
+        by: str,
+        batch: int | None,
+    ) -> None:
+        request_rows.store_answer(connection, request.number, outcome, reply, by=by, batch=batch)
+        detail = {"request": request.number, "student": request.student, "name": request.name}
+        self._log(connection, f"regrade request {outcome.value}", by, reply, detail)
+
+    def _open_request(self, connection: Connection, number: int) -> RegradeRequest:
+        request = self._find(connection, number)
+        if request.state is not RequestState.OPEN:
+            raise SetupError(_CHANGED, fix="reload the page to see the answer")
+        return request
+
+    def _find(self, connection: Connection, number: int) -> RegradeRequest:
+        mine = schema.requests.c.number == number
+        found = next(iter(list(request_rows.read_requests(connection, mine))), None)
+        if found is None:
+            raise SetupError("there is no such request", fix="reload the page")
+        return found

@@ -1,0 +1,83 @@
+"""What staff see of code: each hidden case, and the lines that use what is forbidden."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from grader.errors import visible
+from grader.kinds.attempts import CodeAnswer, CodeKey
+from grader.kinds.hidden import analysis
+from grader.kinds.hidden.compare import format_result
+from grader.kinds.hidden.judging import CaseResults, CaseRun
+from grader.kinds.hidden.solutions import decode_inputs
+from grader.wire.values import UnknownError, decode_result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownCase:
+    """One hidden case in plain text. **Secret.**"""
+
+    group: str
+    inputs: str
+    expected: str
+    result: str
+    fault: str
+    """Why the case fails or stays open; empty if it passes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceLine:
+    """One line of a student's code."""
+
+    number: int
+    text: str
+    forbidden: str = ""
+    """What the line uses of what the part forbids, in words; empty if nothing."""
+
+
+def shown_cases(value: CodeAnswer, key: CodeKey) -> tuple[ShownCase, ...]:
+    """Returns the hidden cases in the order of the calls.
+
+    Raises LookupError if the code was run on other cases, and ValueError and PackageError as
+    `CodeKey.cases`.
+    """
+    return tuple(map(_shown_case, CaseResults(value, key).runs))
+
+
+def _shown_case(run: CaseRun) -> ShownCase:
+    inputs = decode_inputs(run.case.call)
+    again = " (called again)" if run.case.again else ""
+    return ShownCase(
+        group=run.case.group + again,
+        inputs=", ".join(f"{name}={format_result(value)}" for name, value in inputs.items()),
+        expected=_expected(run.want),
+        result=_result(run.call),
+        fault=run.fault,
+    )
+
+
+def _expected(want: Mapping[str, object]) -> str:
+    if "raises" in want:
+        return f"raises {want['raises']}"
+    return format_result(decode_result(want["value"])) if "value" in want else "has the properties"
+
+
+def _result(call: Mapping[str, object]) -> str:
+    if call["is"] != "returned":
+        said = " ".join(str(call[name]) for name in ("type", "what") if call.get(name))
+        return visible(f"{call['is']}: {said}"[:500])
+    try:
+        return visible(format_result(decode_result(call.get("v"))))
+    except (UnknownError, ValueError):
+        return "can't be read"
+
+
+def source_lines(source: str, key: CodeKey) -> Iterator[SourceLine]:
+    """Yields the lines of a student's code. Code that can't be analyzed has no marked lines."""
+    try:
+        found = dict(analysis.forbidden_lines(source, key.part.forbid))
+    except analysis.NotAnalyzedError:
+        found = {}
+    for number, text in enumerate(source.split("\n"), 1):
+        yield SourceLine(number=number, text=visible(text), forbidden=found.get(number, ""))
