@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
 from typing import Any
@@ -21,8 +21,10 @@ from starlette.routing import Route
 
 from grader.bank.folders import Bank
 from grader.desk.access import COOKIE, Access, Session
+from grader.desk.audit import AuditPages
 from grader.desk.forms import Form, choice_of, item_of
-from grader.desk.pages import Desk, Names
+from grader.desk.origins import is_foreign, is_own_address
+from grader.desk.pages import Desk
 from grader.desk.rendering import Renderer
 from grader.errors import GraderError, SetupError
 from grader.gradebook import Gradebook
@@ -33,11 +35,12 @@ from grader.model.desk import AnswerToDecide, Choice, Decision, PartAnswer, Part
 log = logging.getLogger("grader.desk")
 MAX_BODY = 200_000
 """Maximum bytes of a form."""
+_LONGEST_SEARCH = 200
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; "
     "img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -64,6 +67,7 @@ class DeskApp:
         self._bank = bank
         self._renderer = Renderer(bank.templates)
         self._book = Gradebook.open(desk.out)
+        self._audits = AuditPages()
         self._writing = Lock()
         get, post = partial(Route, methods=["GET"]), partial(Route, methods=["POST"])
         self.asgi = Starlette(
@@ -79,7 +83,7 @@ class DeskApp:
                 post("/override", self._shown(self._override, Role.GRADER)),
                 post("/item", self._shown(self._item, Role.GRADER)),
                 post("/undo", self._shown(self._undo, Role.GRADER)),
-                post("/write", self._shown(self._write, Role.GRADER)),
+                post("/write", self._shown(self._write, Role.INSTRUCTOR)),
             ],
             middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))],
             exception_handlers={404: _not_found, 405: _not_found},
@@ -111,6 +115,8 @@ class DeskApp:
                 return _plain(f"This requires the {role.value} role.", 403)
             form = Form()
             if request.method == "POST":
+                if is_foreign(request.headers):
+                    return _plain("This form comes from another site.", 403)
                 body = await _limited_body(request)
                 if body is None:
                     return _plain("This form is too large.", 413)
@@ -186,21 +192,12 @@ class DeskApp:
         )
 
     def _audit(self, call: _Call) -> Response:
-        wanted = call.request.query_params.get("q", "").casefold()
+        wanted = call.request.query_params.get("q", "")[:_LONGEST_SEARCH]
+        number = call.request.query_params.get("page", "1")
         names = self._desk.names(call.book, call.session.person)
-        lines = [
-            replace(line, detail=_hidden(line.detail, names), why=names.hide(line.why))
-            if names.secret
-            else line
-            for line in reversed(call.book.audit()[-500 if names.secret else 0 :])
-        ]
-        if wanted:
-            lines = [
-                line
-                for line in lines
-                if wanted in f"{line.what} {line.who} {line.why} {line.detail}".casefold()
-            ]
-        return self._page(call, "audit", lines=lines[:500], count=len(lines), wanted=wanted)
+        start = int(number[:6]) if number[:6].isdecimal() else 1
+        page = self._audits.read(call.book, names, wanted, start)
+        return self._page(call, "audit", page=page, wanted=wanted)
 
     # Changes
 
@@ -285,7 +282,7 @@ class DeskApp:
 
         call.book.decisions.undo(call.form.number("batch"), by=person.id, may=may)
         back = call.form.text("back")
-        return _to(back if back.startswith("/") and not back.startswith("//") else "/")
+        return _to(back if is_own_address(back) else "/")
 
     def _write(self, call: _Call) -> Response:
         written = write_results(self._desk.out, self._bank)
@@ -295,11 +292,6 @@ class DeskApp:
 def _cookie(request: Request) -> str:
     """Returns the cookie's name: browsers share cookies among all ports of a machine."""
     return f"{COOKIE}-{request.url.port or 0}"
-
-
-def _hidden(detail: Mapping[str, object], names: Names) -> dict[str, object]:
-    """Returns *detail* with pseudonyms for students."""
-    return {key: names.hide(str(value)) for key, value in detail.items()}
 
 
 def _to_decide(answer: PartAnswer, seen: int) -> AnswerToDecide:
