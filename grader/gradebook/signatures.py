@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import Connection, Select, case, func, select
 
@@ -25,12 +26,12 @@ def read_signatures(connection: Connection) -> Signatures:
     general = [tuple(row) for table in tables for row in connection.execute(select(table))]
     found: dict[str, tuple[object, ...]] = {}
     for name, query in _queries():
-        for student, newest, count in connection.execute(query):
-            found[student] = (*found.get(student, ()), name, newest, count)
+        for row in connection.execute(query):
+            found[row[0]] = (*found.get(row[0], ()), name, row[1], row[2])
     return Signatures(general=hash(tuple(general)), students=found)
 
 
-def _queries() -> tuple[tuple[str, Select[tuple[str, int, int]]], ...]:
+def _queries() -> tuple[tuple[str, Select[Any]], ...]:
     g, d, s = schema.grades.c, schema.decisions.c, schema.submissions.c
     current = func.sum(case((g.current.is_(True), 1), else_=0))
     undone = func.sum(case((d.undone.is_(True), 1), else_=0))
