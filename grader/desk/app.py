@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
 from typing import Any
@@ -21,9 +21,10 @@ from starlette.routing import Route
 
 from grader.bank.folders import Bank
 from grader.desk.access import COOKIE, Access, Session
+from grader.desk.audit import AuditPages
 from grader.desk.evidence import student_view
 from grader.desk.forms import Form, choice_of, item_of
-from grader.desk.pages import Desk, Names
+from grader.desk.pages import Desk
 from grader.desk.rendering import Renderer
 from grader.desk.requests import change_requests, requests_page
 from grader.errors import GraderError, SetupError
@@ -31,6 +32,7 @@ from grader.gradebook import Gradebook
 from grader.grading.results import write_results
 from grader.model.course import Role
 from grader.model.desk import AnswerToDecide, Choice, Decision, PartAnswer, PartId
+from grader.web.origins import is_foreign, is_own_address
 from grader.web.safety import (
     HEADERS,
     limited_body,
@@ -41,6 +43,7 @@ from grader.web.safety import (
 )
 
 log = logging.getLogger("grader.desk")
+_LONGEST_SEARCH = 200
 _Page = Callable[["_Call"], Response]
 
 
@@ -63,6 +66,7 @@ class DeskApp:
         self._bank = bank
         self._renderer = Renderer(bank.templates)
         self._book = Gradebook.open(desk.out)
+        self._audits = AuditPages()
         self._writing = Lock()
         get, post = partial(Route, methods=["GET"]), partial(Route, methods=["POST"])
         self.asgi = Starlette(
@@ -81,7 +85,7 @@ class DeskApp:
                 post("/item", self._shown(self._item, Role.GRADER)),
                 post("/undo", self._shown(self._undo, Role.GRADER)),
                 post("/request", self._shown(self._request, Role.GRADER)),
-                post("/write", self._shown(self._write, Role.GRADER)),
+                post("/write", self._shown(self._write, Role.INSTRUCTOR)),
             ],
             middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))],
             exception_handlers={404: not_found, 405: not_found},
@@ -115,6 +119,8 @@ class DeskApp:
                 return plain(f"This requires the {role.value} role.", 403)
             form = Form()
             if request.method == "POST":
+                if is_foreign(request.headers):
+                    return plain("This form comes from another site.", 403)
                 body = await limited_body(request)
                 if body is None:
                     return plain("This form is too large.", 413)
@@ -201,21 +207,12 @@ class DeskApp:
         return self._page(call, "requests", page=page, names=names)
 
     def _audit(self, call: _Call) -> Response:
-        wanted = call.request.query_params.get("q", "").casefold()
+        wanted = call.request.query_params.get("q", "")[:_LONGEST_SEARCH]
+        number = call.request.query_params.get("page", "1")
         names = self._desk.names(call.book, call.session.person)
-        lines = [
-            replace(line, detail=_hidden(line.detail, names), why=names.hide(line.why))
-            if names.secret
-            else line
-            for line in reversed(call.book.audit()[-500 if names.secret else 0 :])
-        ]
-        if wanted:
-            lines = [
-                line
-                for line in lines
-                if wanted in f"{line.what} {line.who} {line.why} {line.detail}".casefold()
-            ]
-        return self._page(call, "audit", lines=lines[:500], count=len(lines), wanted=wanted)
+        start = int(number[:6]) if number[:6].isdecimal() else 1
+        page = self._audits.read(call.book, names, wanted, start)
+        return self._page(call, "audit", page=page, wanted=wanted)
 
     # Changes
 
@@ -300,7 +297,7 @@ class DeskApp:
 
         call.book.decisions.undo(call.form.number("batch"), by=person.id, may=may)
         back = call.form.text("back")
-        return redirect(back if back.startswith("/") and not back.startswith("//") else "/")
+        return redirect(back if is_own_address(back) else "/")
 
     def _request(self, call: _Call) -> Response:
         names = self._desk.names(call.book, call.session.person)
@@ -310,11 +307,6 @@ class DeskApp:
     def _write(self, call: _Call) -> Response:
         written = write_results(self._desk.out, self._bank)
         return self._page(call, "written", summary=written.summary)
-
-
-def _hidden(detail: Mapping[str, object], names: Names) -> dict[str, object]:
-    """Returns *detail* with pseudonyms for students."""
-    return {key: names.hide(str(value)) for key, value in detail.items()}
 
 
 def _to_decide(answer: PartAnswer, seen: int) -> AnswerToDecide:

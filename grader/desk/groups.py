@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from grader.model.desk import Decision, PartAnswer
 
@@ -76,19 +77,31 @@ def in_order_of_similarity(groups: Sequence[AnswerGroup]) -> list[AnswerGroup]:
     left = sorted(groups, key=lambda one: (-len(one.answers), normalized(one.text)))
     if len(left) > _MOST_COMPARED:
         return sorted(left, key=lambda one: normalized(one.text))
-    words = {id(one): frozenset(normalized(one.text).split()) for one in left}
-    order: list[AnswerGroup] = []
+    order = _by_similarity(tuple(normalized(one.text) for one in left))
+    return [left[at] for at in order]
+
+
+@lru_cache(maxsize=128)
+def _by_similarity(texts: tuple[str, ...]) -> tuple[int, ...]:
+    """Returns the positions of *texts*, from the first to the one most like it, and so on."""
+    bits: dict[str, int] = {}
+    sets = [_bit_set(text.split(), bits) for text in texts]
+    left, order = list(range(1, len(texts))), [0] if texts else []
     while left:
-        if order:
-            last = words[id(order[-1])]
-            nearest = max(left, key=lambda one: _jaccard(last, words[id(one)]))
-            left.remove(nearest)
-        else:
-            nearest = left.pop(0)
+        last = sets[order[-1]]
+        nearest = max(left, key=lambda at: _jaccard(last, sets[at]))
+        left.remove(nearest)
         order.append(nearest)
-    return order
+    return tuple(order)
 
 
-def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
-    both = len(one | other)
-    return len(one & other) / both if both else 1.0
+def _bit_set(words: Iterable[str], bits: dict[str, int]) -> int:
+    found = 0
+    for word in words:
+        found |= 1 << bits.setdefault(word, len(bits))
+    return found
+
+
+def _jaccard(one: int, other: int) -> float:
+    both = (one | other).bit_count()
+    return (one & other).bit_count() / both if both else 1.0

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from grader.collect import load_submission
 from grader.desk.access import Person
+from grader.desk.class_rows import ClassRows
 from grader.desk.groups import AnswerGroup, group_answers
+from grader.desk.masking import Mask
 from grader.errors import GraderError, SetupError
 from grader.gradebook import Gradebook
 from grader.grading.manual import AnswerToRead, answers_to_read
-from grader.grading.sources import ResultSource, rows_of, source_of
 from grader.model import Mark, Student
 from grader.model.desk import Decision, PartAnswer, PartCount, PartId, RubricItem
 from grader.model.result import Row
@@ -34,6 +35,8 @@ class Names:
     students: Mapping[str, Student]
     secret: str = ""
     """If not empty, students are called by pseudonyms made with it."""
+    mask: Mask | None = None
+    """Masks names in texts, if students are called by pseudonyms."""
 
     def shown(self, id_: str) -> str:
         """Returns the student's name and id, or the pseudonym."""
@@ -55,19 +58,7 @@ class Names:
     def hide(self, text: str) -> str:
         """Returns *text* with pseudonyms for the ids, names and emails of students, if they have
         pseudonyms."""
-        if not self.secret:
-            return text
-        found = {
-            word: id_
-            for id_, one in self.students.items()
-            for word in (id_, one.name, one.email)
-            if word and word in text
-        }
-        longest = sorted(map(re.escape, found), key=len, reverse=True)
-        if not longest:
-            return text
-        pattern = rf"(?<!\w)({'|'.join(longest)})(?!\w)"
-        return re.sub(pattern, lambda match: self.shown(found[match[1]]), text)
+        return self.mask.hide(text) if self.mask else text
 
     def address(self, id_: str) -> str:
         """Returns what stands for the student in addresses."""
@@ -154,13 +145,27 @@ class Desk:
     out: Path
     anonymous: bool = False
     _secret: str = field(default="", repr=False)
+    _class: ClassRows = field(default_factory=ClassRows, repr=False)
+    _mask: tuple[Mapping[str, Student], Mask] | None = field(default=None, repr=False)
 
     def names(self, book: Gradebook, person: Person) -> Names:
         """Returns how *person* sees the students' names; only students of the person's sections."""
-        students = source_of(book).students
+        everyone = self._class.source(book).students
+        students = everyone
         if person.sections:
             students = {i: s for i, s in students.items() if s.section in person.sections}
-        return Names(students=students, secret=self._secret_of(book) if self.anonymous else "")
+        if not self.anonymous:
+            return Names(students=students)
+        secret = self._secret_of(book)
+        return Names(students=students, secret=secret, mask=self._mask_of(everyone, secret))
+
+    def _mask_of(self, everyone: Mapping[str, Student], secret: str) -> Mask:
+        known = self._mask
+        if known is None or known[0] is not everyone:
+            mask = Mask(partial(pseudonym, secret))
+            mask.add(everyone.values())
+            known = self._mask = everyone, mask
+        return known[1]
 
     def _secret_of(self, book: Gradebook) -> str:
         if not self._secret:
@@ -173,7 +178,7 @@ class Desk:
 
     def queue(self, book: Gradebook, person: Person) -> QueuePage:
         """Returns the page of all parts."""
-        graded = source_of(book)
+        graded = self._class.source(book)
         mine = self.names(book, person).students
         counts = book.decisions.counts(mine if person.sections else None)
         return QueuePage(
@@ -223,13 +228,14 @@ class Desk:
 
     def rows(self, book: Gradebook, names: Names) -> list[Row]:
         """Returns a row for every student that the reader may see."""
-        graded = source_of(book)
-        return [row for row in rows_of(book, graded) if row.student.id in names.students]
+        rows = self._class.read(book)
+        return [row for row in rows.values() if row.student.id in names.students]
 
     def student(self, book: Gradebook, id_: str, names: Names) -> StudentPage:
         """Returns the page of one student. Raises SetupError for an unknown student."""
-        graded = source_of(book)
-        row = _row_of(book, graded, id_)
+        row = self._class.read(book).get(id_)
+        if row is None:
+            raise SetupError(f"there is no student '{id_}' here", fix="go back to the list")
         history: dict[str, list[Decision]] = {}
         for decision in book.decisions.history(id_):
             history.setdefault(decision.name, []).append(decision)
@@ -281,13 +287,6 @@ def _new_answers(
             if before and before[-1] != filed[-1][1].get(name):
                 found.add(name)
     return frozenset(found)
-
-
-def _row_of(book: Gradebook, graded: ResultSource, id_: str) -> Row:
-    found = next((row for row in rows_of(book, graded) if row.student.id == id_), None)
-    if found is None:
-        raise SetupError(f"there is no student '{id_}' here", fix="go back to the list")
-    return found
 
 
 def _cells_of(book: Gradebook, row: Row) -> tuple[tuple[Cell, ...], str]:

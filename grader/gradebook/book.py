@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -15,6 +15,7 @@ from sqlalchemy import Connection, Engine, insert, select, update
 from grader.errors import GraderError, SetupError
 from grader.gradebook import decision_rows, executions, overrides, rows, schema, submissions, times
 from grader.gradebook import students as students_table
+from grader.gradebook.audit_log import read_lines, read_page
 from grader.gradebook.decisions import Decisions
 from grader.gradebook.derived import Derived
 from grader.gradebook.evidence_files import EvidenceFiles
@@ -120,14 +121,16 @@ class Gradebook:
         with self._write_transaction() as connection:
             self._log_action(connection, what, by, why, detail or {})
 
-    def audit(self) -> tuple[AuditLine, ...]:
-        """Returns all entries of the audit log, oldest first."""
-        query = select(schema.audit).order_by(schema.audit.c.number)
+    def audit(self, *, after: int = 0) -> tuple[AuditLine, ...]:
+        """Returns the entries of the audit log after number *after*, oldest first."""
         with self._engine.begin() as connection:
-            return tuple(
-                AuditLine(**{**row._mapping, "detail": json.loads(row.detail)})
-                for row in connection.execute(query)
-            )
+            return tuple(read_lines(connection, after))
+
+    def audit_page(self, words: str, *, start: int, size: int) -> tuple[tuple[AuditLine, ...], int]:
+        """Returns up to *size* entries that contain *words*, newest first, after the first *start*
+        of them, and how many there are in all."""
+        with self._engine.begin() as connection:
+            return read_page(connection, words, start=start, size=size)
 
     def _log_action(
         self, connection: Connection, what: str, who: str, why: str, detail: Mapping[str, object]
@@ -265,13 +268,15 @@ class Gradebook:
                 self._log_action(connection, "grade withdrawn", by, why, {"student": student})
         return found
 
-    def grades(self) -> Iterator[Grade]:
-        """Yields the current grade of every student that has one, sorted by student ID.
+    def grades(self, students: Collection[str] | None = None) -> Iterator[Grade]:
+        """Yields the current grade of every student that has one, or of *students*, sorted by
+        student ID.
 
         Grades are read one at a time, so a class of any size needs little memory.
         """
+        which = rows.is_current(students)
         with self._engine.begin() as connection:
-            for _, _, grade in rows.read_grades(connection, schema.grades.c.current.is_(True)):
+            for _, _, grade in rows.read_grades(connection, which):
                 yield grade
 
     def grade_heads(self) -> dict[str, tuple[str, str | None]]:
@@ -359,7 +364,7 @@ class Gradebook:
                 self._log_action(connection, "override withdrawn", by, why, detail)
         return before is not None
 
-    def overrides(self) -> tuple[Override, ...]:
-        """Returns all current overrides, sorted by student and mark."""
+    def overrides(self, students: Collection[str] | None = None) -> tuple[Override, ...]:
+        """Returns all current overrides, or those of *students*, sorted by student and mark."""
         with self._engine.begin() as connection:
-            return tuple(overrides.read_overrides(connection))
+            return tuple(overrides.read_overrides(connection, students))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
 
@@ -41,9 +41,14 @@ def delete_override(connection: Connection, student: str, name: str) -> float | 
     return before
 
 
-def read_overrides(connection: Connection) -> Iterator[Override]:
-    """Returns all overrides, sorted by student and mark."""
-    for row in connection.execute(select(_TABLE).order_by(_TABLE.c.student, _TABLE.c.name)):
+def read_overrides(
+    connection: Connection, students: Collection[str] | None = None
+) -> Iterator[Override]:
+    """Returns all overrides, or those of *students*, sorted by student and mark."""
+    query = select(_TABLE).order_by(_TABLE.c.student, _TABLE.c.name)
+    if students is not None:
+        query = query.where(_TABLE.c.student.in_(list(students)))
+    for row in connection.execute(query):
         yield Override(
             student=row.student,
             name=row.name,

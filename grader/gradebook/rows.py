@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any
@@ -154,6 +154,13 @@ def read_settled(connection: Connection, student: str, submission_sha256: str) -
     query = select(a.name).join(schema.marks, m.asked == a.number)
     query = query.join(schema.grades, g.number == m.grade)
     yield from connection.scalars(query.where(mine, m.points.is_not(None)))
+
+
+def is_current(students: Collection[str] | None) -> ColumnElement[bool]:
+    """Returns the condition that a grade is current, and of one of *students* if given."""
+    t = schema.grades.c
+    current = t.current.is_(True)
+    return current if students is None else current & t.student.in_(list(students))
 
 
 def read_grades(

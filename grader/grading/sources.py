@@ -167,26 +167,34 @@ def require_release(book: Gradebook) -> None:
 
 
 def rows_of(
-    book: Gradebook, graded: ResultSource, policy: CoursePolicy | None = None
+    book: Gradebook,
+    graded: ResultSource,
+    policy: CoursePolicy | None = None,
+    *,
+    only: Collection[str] | None = None,
 ) -> Iterator[Row]:
     """Returns a row for every student, with manual changes and the course's deductions.
 
-    *policy* replaces the policies that *book* keeps, such as to preview a change.
+    *policy* replaces the policies that *book* keeps, such as to preview a change. If *only* is
+    given, returns the rows of these students.
     """
     # The former content of a cleared line of a sheet is not an attempt to grade.
-    gone = absent(book)
+    gone, students = absent(book), graded.students
     submissions = [one for one in book.submissions() if one.student not in gone]
+    if only is not None:
+        students = {id_: one for id_, one in students.items() if id_ in only}
+        submissions = [one for one in submissions if one.student in only]
     policy = policy or policy_of(book, graded.exam)
-    grades: Iterable[Grade] = book.grades()
+    grades: Iterable[Grade] = book.grades(only)
     attempts = GradedAttempts()
     if policy is not None and policy.chooses:
         attempts = read_attempts(book)
         submissions = in_counting_order(policy, graded.students, submissions, attempts)
-        grades = counting_grades(book.grades(), submissions, attempts)
+        grades = counting_grades(book.grades(only), submissions, attempts)
     rows = tally(
-        graded.students,
+        students,
         grades,
-        overrides=book.overrides(),
+        overrides=book.overrides(only),
         submissions=submissions,
         max_points=graded.max_points,
     )

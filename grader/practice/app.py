@@ -25,6 +25,7 @@ from grader.practice.session import Practice
 from grader.practice.spacing import LEVELS
 from grader.practice.views import part_views
 from grader.runtime.sandbox import choose
+from grader.web.origins import is_foreign
 from grader.web.owner import OwnerAccess
 from grader.web.safety import (
     HEADERS,
@@ -91,6 +92,8 @@ class PracticeApp:
                 return plain("Open the link that `grader practice` printed.", 403)
             fields = Fields()
             if request.method == "POST":
+                if is_foreign(request.headers):
+                    return plain("This form comes from another site.", 403)
                 body = await limited_body(request)
                 if body is None:
                     return plain("This form is too large.", 413)

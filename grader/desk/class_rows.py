@@ -1,0 +1,48 @@
+"""The rows of the whole class, of which only those that have changed are read again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from threading import Lock
+
+from grader.gradebook import Gradebook
+from grader.gradebook.signatures import Signatures
+from grader.grading.sources import ResultSource, rows_of, source_of
+from grader.model.result import Row
+
+
+@dataclass(slots=True)
+class ClassRows:
+    """The rows of one gradebook. Any thread may read them."""
+
+    _known: Signatures | None = None
+    _source: ResultSource | None = None
+    _rows: dict[str, Row] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def read(self, book: Gradebook) -> Mapping[str, Row]:
+        """Returns the current row of every student, by ID."""
+        with self._lock:
+            return self._update(book)
+
+    def source(self, book: Gradebook) -> ResultSource:
+        """Returns the origin of the results in *book*."""
+        with self._lock:
+            known, now = self._known, book.decisions.signatures()
+            if self._source is None or known is None or known.general != now.general:
+                return source_of(book)
+            return self._source
+
+    def _update(self, book: Gradebook) -> Mapping[str, Row]:
+        before, now = self._known, book.decisions.signatures()
+        if before is None or self._source is None or before.general != now.general:
+            self._source = source_of(book)
+            self._rows = {row.student.id: row for row in rows_of(book, self._source)}
+        elif before.students != now.students:
+            both = before.students.keys() | now.students.keys()
+            changed = {s for s in both if before.students.get(s) != now.students.get(s)}
+            found = rows_of(book, self._source, only=changed)
+            self._rows = self._rows | {row.student.id: row for row in found}
+        self._known = now
+        return self._rows

@@ -1,0 +1,42 @@
+"""Tells which students' results have changed, without reading the results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Select, case, func, select
+
+from grader.gradebook import schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signatures:
+    """What differs between two states of a gradebook whose results differ."""
+
+    general: int
+    """Of what all results depend on: settings, roster, and times."""
+    students: dict[str, tuple[object, ...]]
+    """Of each student's grades, decisions, and submissions."""
+
+
+def read_signatures(connection: Connection) -> Signatures:
+    """Returns the signatures of the current state."""
+    tables = (schema.settings, schema.students, schema.times)
+    general = [tuple(row) for table in tables for row in connection.execute(select(table))]
+    found: dict[str, tuple[object, ...]] = {}
+    for name, query in _queries():
+        for row in connection.execute(query):
+            found[row[0]] = (*found.get(row[0], ()), name, row[1], row[2])
+    return Signatures(general=hash(tuple(general)), students=found)
+
+
+def _queries() -> tuple[tuple[str, Select[Any]], ...]:
+    g, d, s = schema.grades.c, schema.decisions.c, schema.submissions.c
+    current = func.sum(case((g.current.is_(True), 1), else_=0))
+    undone = func.sum(case((d.undone.is_(True), 1), else_=0))
+    return (
+        ("grades", select(g.student, func.max(g.number), current).group_by(g.student)),
+        ("decisions", select(d.student, func.max(d.number), undone).group_by(d.student)),
+        ("submissions", select(s.student, func.max(s.seen), func.count()).group_by(s.student)),
+    )
