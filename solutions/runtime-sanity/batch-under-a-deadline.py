@@ -31,17 +31,19 @@ def solve(given):
     fewer = given["after"] / after < 0.999 * given["before"] / before
     smaller = {(True, False): "free", (False, True): "useless", (True, True): "trade"}
 
-    def per_second(flops=2.0, peak=1.0, bandwidth=1 / 250, gpus=1, bits=16, batch=10_000):
-        """Requests per second at 95% of the peak, in units of one parameter's FLOPs."""
-        work = batch * flops / (0.95 * peak)
-        return gpus * batch / max(work, bits / 8 / bandwidth)
+    usual = 10_000 if given["regime"] == 1 else 20
+
+    def per_second(share=1.0, peak=1.0, bandwidth=1 / 250, gpus=1, bits=16, batch=usual):
+        """Requests per second at 95% of both peaks, in units of one parameter's FLOPs."""
+        work = batch * 2 * share / (0.95 * peak)
+        return gpus * batch / max(work, share * bits / 8 / (0.95 * bandwidth))
 
     changes = {
         "fp8": per_second(peak=2.0),
-        "pruning": per_second(flops=0.5),  # half the inputs and half the outputs of a layer
+        "pruning": per_second(share=0.25),  # half the inputs and half the outputs of a layer
         "gpus": per_second(gpus=2),
         "bandwidth": per_second(bandwidth=2 / 250),
-        "larger": per_second(batch=20_000),
+        "larger": per_second(batch=2 * usual),
         "weight-only": per_second(bits=4),
         "kernels": per_second() / 0.95,
     }

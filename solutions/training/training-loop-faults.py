@@ -2,10 +2,30 @@
 
 import functools
 import math
+import warnings
 
 import torch
 
 ORDER = ["clear", "backward", "unscale", "clip", "step", "update", "schedule"]
+
+LINES = {
+    "rate": [
+        "torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.5).step()",
+        "optimizer.param_groups[0]['lr'] *= 0.5",
+        "for group in optimizer.param_groups: group['lr'] *= 2",
+    ],
+    "replaced": [
+        "model.head = torch.nn.Linear(8, 3)",
+        "model.head.weight = torch.nn.Parameter(model.head.weight.clone())",
+        "model.head.requires_grad_(False); model.head.zero_grad()",
+    ],
+    "loss-gone": ["del loss", "loss = 0 * loss", "loss = loss.detach()"],
+    "evaluation": [
+        "model.eval()",
+        "model.requires_grad_(True)",
+        "with torch.no_grad(): model(batch).sum()",
+    ],
+}
 
 
 def solve(given):
@@ -45,10 +65,21 @@ def solve(given):
     return {
         "order": ORDER,
         "moved": [[abs(path[-1])] for path in moved],
-        "adam": {v for v, path in zip(variants, adam, strict=True) if same(path, correct)},
+        "adam": {
+            variant
+            for variant, path in zip(variants, adam, strict=True)
+            if same(path, correct) == (given["adam_asks"] == 1)
+        },
         "memory": [[per_parameter * given["billions"]] for per_parameter in memory()],
         "steps": steps,
-        "between": {"rate", "replaced"},
+        "between": {
+            name
+            for name, codes in LINES.items()
+            if changes_step(
+                codes[given["first" if name in ("rate", "evaluation") else "second"] - 1]
+            )
+            == (given["between_asks"] == 1)
+        },
     }
 
 
@@ -56,6 +87,33 @@ def same(path, other):
     return len(path) == len(other) and all(
         math.isclose(a, b, rel_tol=1e-9) for a, b in zip(path, other, strict=True)
     )
+
+
+@functools.cache
+def changes_step(line):
+    """Whether a step of Adam moves the parameters of a small model differently after *line*."""
+    return moves(line) != moves("pass")
+
+
+def moves(line):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the schedule is stepped before the optimizer
+        torch.manual_seed(0)
+        model = torch.nn.Sequential()
+        model.body, model.head = torch.nn.Linear(4, 8), torch.nn.Linear(8, 3)
+        optimizer = torch.optim.Adam(model.parameters())
+        batch = torch.ones(2, 4)
+        loss = model(batch).square().sum()
+        loss.backward()
+        exec(
+            line,
+            {"torch": torch, "model": model, "optimizer": optimizer, "batch": batch, "loss": loss},
+        )
+        before = [p.detach().clone() for p in model.parameters()]
+        optimizer.step()
+        return [
+            (p.detach() - old).tolist() for p, old in zip(model.parameters(), before, strict=True)
+        ]
 
 
 @functools.cache
