@@ -85,7 +85,7 @@ def answers_to_read(out: Path, student: str, answer: str | None = None) -> list[
             marks = [mark for who, mark in _iter_waiting(book) if who == student]
         else:
             marks = [_mark_of(grade, answer)]
-        given = {o.name: o for o in book.overrides() if o.student == student}
+        given = {o.name: o for o in book.overrides([student])}
         papers = _release_papers(book)
         return [_answer_to_read(grade, mark, papers, given.get(mark.name)) for mark in marks]
 
