@@ -80,7 +80,7 @@ def claims(given):
         "ring_volume": [(scatter + gather < 2 * size) is first, "two-phases"],
         "central_server": [(server[1] > server[0]) is first, "every-worker"],
         "gather_twice": [(sharded > plain) is first, "three-collectives"],
-        "first_half": [(2 * scatter == scatter + gather) is first, "composition"],
+        "first_half": [(2 * gather == scatter + gather) is first, "composition"],
         "more_micro_batches": [shrinks is not first, "constant-fill"],
         "split_mlp": [mlp_needs_sum_between() is first, "complete-columns"],
         "slow_worker": [(together == min(rates)) is not first, "all-needed"],
