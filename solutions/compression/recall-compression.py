@@ -83,13 +83,19 @@ def claims(first):
     }
 
 
+def claims_as_worded(given):
+    """The claims, each with the wording that was drawn for it."""
+    both = {first: claims(first) for first in (True, False)}
+    return {name: both[given[f"{name}_first"]][name] for name in both[True]}
+
+
 def solve(given):
     kept = int(given["kept"])
     shares = {"squared": kept**2 / 100, "outputs-only": kept, "fourth": kept**4 / 1e6}
     shares["removed"] = 100 - kept**2 / 100
     remains = share_of_weights(kept)
     return {
-        **claims(given["first"]),
+        **claims_as_worded(given),
         "mostly_zero": "rarely-active",
         "penalized_scales": "scales",
         "kept_channels": min(shares, key=lambda name: abs(shares[name] - remains)),

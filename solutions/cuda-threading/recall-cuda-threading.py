@@ -56,12 +56,18 @@ def claims(first):
     }
 
 
+def claims_as_worded(given):
+    """The claims, each with the wording that was drawn for it."""
+    both = {first: claims(first) for first in (True, False)}
+    return {name: both[given[f"{name}_first"]][name] for name in both[True]}
+
+
 def solve(given):
     stride = int(given["stride"])
     counts = {"divisor": 2 if stride % 4 else 4 if stride % 8 else 8}
     counts |= {"stride": stride, "serial": 32, "free": 1}
     return {
-        **claims(given["first"]),
+        **claims_as_worded(given),
         "two_streams": "full",
         "too_old": "driver",
         "in_the_executable": "both",

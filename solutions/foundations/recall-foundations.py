@@ -103,6 +103,12 @@ def claims(first):
     }
 
 
+def claims_as_worded(given):
+    """The claims, each with the wording that was drawn for it."""
+    both = {first: claims(first) for first in (True, False)}
+    return {name: both[given[f"{name}_first"]][name] for name in both[True]}
+
+
 def solve(given):
     classes, width = int(given["classes"]), int(given["width"])
     losses = {"natural": math.log(classes), "binary": math.log2(classes)}
@@ -110,7 +116,7 @@ def solve(given):
     loss = initial_loss(classes)
     steps = {"levels": 3, "work": width + 2, "middle": width, "all-at-once": 1}
     return {
-        **claims(given["first"]),
+        **claims_as_worded(given),
         "first_loss": min(losses, key=lambda name: abs(losses[name] - loss)),
         "compiled_before": "cython",
         "levels_of_graph": next(name for name, n in steps.items() if n == levels(width)),

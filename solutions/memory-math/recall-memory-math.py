@@ -98,8 +98,7 @@ def peak_units(layers):
     return max(held)
 
 
-def claims(given):
-    first = given["first"]
+def claims(given, first):
     same_cache = cache_elements(32, 8, 128) == cache_elements(64, 8, 128)
     moments, saved = (lora_memory(adapted=True)[i] / lora_memory(adapted=False)[i] for i in (0, 1))
     same_weights = attention_weights(4) == attention_weights(given["heads"])
@@ -157,5 +156,11 @@ TERMS = {
 }
 
 
+def claims_as_worded(given):
+    """The claims, each with the wording that was drawn for it."""
+    both = {first: claims(given, first) for first in (True, False)}
+    return {name: both[given[f"{name}_first"]][name] for name in both[True]}
+
+
 def solve(given):
-    return {**claims(given), **choices(given), **TERMS}
+    return {**claims_as_worded(given), **choices(given), **TERMS}

@@ -95,5 +95,11 @@ TERMS = {
 }
 
 
+def claims_as_worded(given):
+    """The claims, each with the wording that was drawn for it."""
+    both = {first: claims(first) for first in (True, False)}
+    return {name: both[given[f"{name}_first"]][name] for name in both[True]}
+
+
 def solve(given):
-    return {**claims(given["first"]), **choices(given), **TERMS}
+    return {**claims_as_worded(given), **choices(given), **TERMS}

@@ -89,9 +89,15 @@ def claims(first):
     }
 
 
+def claims_as_worded(given):
+    """The claims, each with the wording that was drawn for it."""
+    both = {first: claims(first) for first in (True, False)}
+    return {name: both[given[f"{name}_first"]][name] for name in both[True]}
+
+
 def solve(given):
     return {
-        **claims(given["first"]),
+        **claims_as_worded(given),
         "own_time": columns_of_cprofile(),
         "small_benchmark": "cause",
         "running_process": "py-spy",
