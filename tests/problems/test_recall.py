@@ -1,4 +1,4 @@
-"""The recall sheets: no question twice, claims that tell nothing about one another, nothing given away."""
+"""The recall sheets: no question twice, no claim that tells about another, nothing given away."""
 
 from __future__ import annotations
 
