@@ -11,6 +11,24 @@ SERVICES = {
     "sixth": {"draws": False, "next token": 0, "images": False, "passes": 1},
     "captions": {"draws": True, "next token": 7, "images": True, "passes": "tokens"},
 }
+PLANNED = {
+    "drawing": {"draws": True, "next token": 0, "images": True},
+    "scoring": {"draws": False, "next token": 8, "images": False},
+    "sorting": {"draws": False, "next token": 0, "images": True},
+    "reading": {"draws": True, "next token": 3, "images": True},
+}
+# Whether a service is generative, uses a large language model, and is a vision service.
+SETS = {
+    (True, False, True): "picture",
+    (False, True, False): "language",
+    (False, False, True): "vision",
+    (True, True, True): "all",
+    (True, True, False): "text",
+}
+
+
+def labels(one):
+    return SETS[one["draws"], one["next token"] >= 1, one["images"]]
 
 
 def solve(given):
@@ -31,6 +49,6 @@ def solve(given):
         "which_generative": generative,
         "generative_share": share(generative),
         "none_share": share(unlabeled),
-        "meaning": {"vision": "data", "generative": "objective", "language": "class"},
+        "meaning": {name: labels(one) for name, one in PLANNED.items()},
         "passes": {name for name, one in services.items() if one["passes"] not in single},
     }
