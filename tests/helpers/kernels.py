@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -93,3 +94,13 @@ class Mark:
     def is_gone(self, seconds: float = 5.0) -> bool:
         """Whether no process has the mark any more, or soon has not."""
         return until(lambda: not self.processes(), seconds)
+
+
+def with_children(pids: Iterable[int]) -> list[int]:
+    """Processes, and all that they have started, as far as it still runs."""
+    found = list(pids)
+    for pid in found:
+        for path in Path(f"/proc/{pid}/task").glob("*/children"):
+            with contextlib.suppress(OSError):  # it has just ended
+                found += map(int, path.read_text().split())
+    return found

@@ -56,6 +56,7 @@ def test_four_bit_weights_help_small_batches(batch: int, speedup: float) -> None
             middle=batch,
             large=batch,
             prompt_tokens=1,
+            asks=1,
         )
     )
     assert found["gain"][1] == [pytest.approx(speedup)]
@@ -104,6 +105,7 @@ def test_a_batch_below_the_ridge_takes_as_long_as_half_of_it() -> None:
         shrink=4,
         before=128,
         after=64,
+        regime=1,
     )
     module = solution("runtime-sanity/batch-under-a-deadline")
     assert module.solve(given)["smaller"] == "useless"
@@ -128,6 +130,10 @@ def test_sums_of_gradients_that_are_never_cleared() -> None:
                 "samples": 60_000,
                 "micro": 125,
                 "epochs": 3,
+                "first": 1,
+                "second": 1,
+                "adam_asks": 1,
+                "between_asks": 1,
             }
         )
         assert found["moved"][1] == [pytest.approx(moved)]

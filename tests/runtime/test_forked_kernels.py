@@ -23,7 +23,7 @@ if sys.platform != "linux":
 from grader.model import Evidence, Limits, Outcome
 from grader.runtime.kernels.pool import KernelPool
 from grader.runtime.sandbox import choose
-from tests.helpers.kernels import LONG, Mark, until
+from tests.helpers.kernels import LONG, Mark, until, with_children
 from tests.helpers.notebooks import run
 
 ROOT = Path(__file__).parents[2]
@@ -178,10 +178,7 @@ def test_our_code_can_not_be_imported_behind_the_wall(module: str) -> None:
 
 def threads_and_libraries(own_nursery: KernelPool, sandbox: str) -> tuple[int, str]:
     (parent,) = own_nursery.servers
-    found = [parent._process.pid]
-    for pid in found:
-        for path in Path(f"/proc/{pid}/task").glob("*/children"):
-            found += [int(child) for child in path.read_text().split()]
+    found = with_children([parent._process.pid])
     # Behind the wall the parent itself is the child of its starter; without, all others are guards.
     nest = found[0] if sandbox == "off" else found[1]
     return len(list(Path(f"/proc/{nest}/task").iterdir())), Path(f"/proc/{nest}/maps").read_text()
@@ -270,11 +267,7 @@ def test_a_kernel_does_not_know_the_keys_of_those_before_it(sandbox: str) -> Non
 
 def parents_of(nursery: KernelPool) -> list[int]:
     """The numbers of the processes that were started for parents, with what they have started."""
-    found = [parent._process.pid for parent in nursery.servers]
-    for pid in found:
-        for path in Path(f"/proc/{pid}/task").glob("*/children"):
-            found += [int(child) for child in path.read_text().split()]
-    return found
+    return with_children(parent._process.pid for parent in nursery.servers)
 
 
 def is_parent(pid: int) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import signal
@@ -30,7 +29,7 @@ from grader.runtime.kernels.fork_server import LaunchSpec
 from grader.runtime.kernels.pool import KernelPool
 from grader.runtime.kernels.session import KernelSession
 from grader.runtime.sandbox import choose, sandboxes
-from tests.helpers.kernels import until
+from tests.helpers.kernels import until, with_children
 from tests.helpers.notebooks import QUICK, a_job, a_notebook, run
 
 ROOT = Path(__file__).parents[2]
@@ -148,12 +147,7 @@ def is_kernel(pid: int) -> bool:
 
 def below(pid: int) -> set[int]:
     """A process and all that came of it."""
-    found = [pid]
-    for each in found:
-        for path in Path(f"/proc/{each}/task").glob("*/children"):
-            with contextlib.suppress(OSError):  # it has just ended
-                found += map(int, path.read_text().split())
-    return set(found)
+    return set(with_children([pid]))
 
 
 CROWDED = """\
