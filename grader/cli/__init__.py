@@ -38,6 +38,7 @@ _COMMANDS = {
     "requests": "Take in students' requests for a regrade, and list them.",
     "course": "Check the course file, grant exceptions, and list late submissions.",
     "audit": "Print the audit log: who changed what, when and why.",
+    "gradebook": "Back up a gradebook, or move it to a database.",
     "report": "Write the class report and the feedback pages.",
     "mine": "Find expressions that explain a class's wrong answers.",
     "export": "Write results or an exam for another system.",
@@ -52,6 +53,7 @@ _MODULES = {
     **dict.fromkeys(("list", "show", "coverage", "new", "schema"), "bank_commands"),
     **dict.fromkeys(("render", "key", "solve"), "release_commands"),
     "course": "course_commands",
+    "gradebook": "gradebook_commands",
     **dict.fromkeys(("mark", "enter", "audit"), "results_commands"),
 }
 
@@ -67,6 +69,7 @@ _GROUPS = {
         "requests",
         "course",
         "audit",
+        "gradebook",
         "report",
         "mine",
     ),

@@ -15,6 +15,7 @@ from grader.cli.options import (
     bank_option,
     course_option,
     examples,
+    gradebook_option,
     jobs_option,
     json_option,
     notebook_seconds_option,
@@ -143,6 +144,7 @@ if TYPE_CHECKING:
     "workers), or dask:ADDRESS (a Dask cluster). threads:4 means threads with --jobs 4.",
 )
 @jobs_option
+@gradebook_option
 @course_option
 @click.option(
     "--times",
@@ -173,6 +175,7 @@ def command(
     again: bool,
     executor: str,
     jobs: int | None,
+    gradebook: str,
     course_file: Path | None,
     times: Path | None,
     banks: tuple[str, ...],
@@ -220,6 +223,7 @@ def command(
         device=device,
         again=again,
         names=names,
+        gradebook=gradebook,
         deferred=only == "deferred",
         machine=read_profile(machine).to_json() if machine else "",
     )

@@ -57,6 +57,17 @@ def course_option(command: F) -> F:
     )(command)
 
 
+def gradebook_option(command: F) -> F:
+    """Adds --gradebook ADDRESS."""
+    return click.option(
+        "--gradebook",
+        default="",
+        metavar="ADDRESS",
+        help="PostgreSQL database for the gradebook, such as postgresql://host/grades. Default: the "
+        "course's, or a file in the results folder. Later commands find it by themselves.",
+    )(command)
+
+
 def cell_seconds_option(command: F) -> F:
     """Adds --cell-seconds SECONDS."""
     return click.option(

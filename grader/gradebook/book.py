@@ -1,26 +1,26 @@
-"""The gradebook: one SQLite file and a folder of evidence."""
+"""The gradebook: a database and a folder of evidence."""
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Self
 
-from sqlalchemy import Connection, Engine, insert, select, update
+from sqlalchemy import URL, Connection, Engine, insert, select, update
 
 from grader.errors import GraderError, SetupError
 from grader.gradebook import decision_rows, executions, overrides, rows, schema, submissions, times
 from grader.gradebook import students as students_table
+from grader.gradebook.address import check_choice, find_address, store_address
 from grader.gradebook.audit_log import read_lines, read_page
 from grader.gradebook.decisions import Decisions
 from grader.gradebook.derived import Derived
+from grader.gradebook.engines import writer
 from grader.gradebook.evidence_files import EvidenceFiles
-from grader.gradebook.faults import GONE
-from grader.gradebook.opening import file_identity, open_gradebook
+from grader.gradebook.opening import DatabaseFile, open_gradebook
 from grader.gradebook.plain import now, to_json
 from grader.gradebook.records import AuditLine, FiledGrade
 from grader.gradebook.requests import Requests
@@ -28,7 +28,6 @@ from grader.model import Evidence, Grade, Mark, Override, Student, Submission
 from grader.model.course import HandedIn
 from grader.model.result import EvidenceSummary
 
-FILE = "gradebook.sqlite"
 _LONGEST_VALUE = 500  # characters of a setting that the audit log repeats
 
 
@@ -43,21 +42,33 @@ class Gradebook:
         self.evidence_files = EvidenceFiles(folder / "evidence")
         self.derived = Derived(engine)
         self._engine = engine
-        self._writer = engine.execution_options(writes=True)
+        self._writer = writer(engine)
         self._clock = clock
-        self._opened = file_identity(folder / FILE)
+        self._file = DatabaseFile(engine)
         self.decisions = Decisions(engine, self._write_transaction, self._log_action)
         self.requests = Requests(engine, self._write_transaction, self._log_action, self.decisions)
 
     @classmethod
     def open(
-        cls, folder: Path, *, create: bool = False, clock: Callable[[], str] = now
+        cls,
+        folder: Path,
+        *,
+        create: bool = False,
+        at: URL | None = None,
+        clock: Callable[[], str] = now,
     ) -> Gradebook:
-        """Opens the gradebook in *folder*; creates it if it is missing and *create* is set.
+        """Opens the gradebook in *folder*; creates it if it is missing and *create* is set, in the
+        database *at* if given.
 
-        Raises SetupError if there is none, or if this version can't use it.
+        Raises SetupError if there is none, or another one than *at*, or if this version can't use
+        it.
         """
-        return cls(open_gradebook(folder / FILE, create=create), folder, clock)
+        if at is not None:
+            check_choice(folder, at)
+        engine = open_gradebook(at or find_address(folder), create=create)
+        if at is not None:
+            store_address(folder, at)
+        return cls(engine, folder, clock)
 
     def close(self) -> None:
         """Closes the file."""
@@ -72,20 +83,10 @@ class Gradebook:
 
     @contextmanager
     def _write_transaction(self) -> Iterator[Connection]:
-        self._require_present()
+        self._file.require_present()
         with self._writer.begin() as connection:
             self.derived.write(connection)
             yield connection
-
-    def _require_present(self) -> None:
-        """Raises SetupError if the file was moved or deleted.
-
-        SQLite would keep working for a while in a deleted file, whose content would be lost.
-        """
-        path = self.folder / FILE
-        if file_identity(path) != self._opened:
-            what, fix = GONE
-            raise SetupError(what, where=str(path), fix=fix)
 
     # Settings and the audit log
 
@@ -190,11 +191,11 @@ class Gradebook:
         The file is on disk before its row is written, so a kill in between costs one execution.
         Returns the stored evidence, which is truncated if it was far too large: score that.
         """
-        self._require_present()
+        self._file.require_present()
         try:
             kept, line = self.evidence_files.write(evidence)
         except SetupError:
-            self._require_present()  # a more specific error if the whole folder is gone
+            self._file.require_present()  # a more specific error if the whole folder is gone
             raise
         line |= {"fingerprint": fingerprint, "stored": self._clock()}
         with self._write_transaction() as connection:
@@ -340,12 +341,7 @@ class Gradebook:
 
     def put_overrides(self, batch: Sequence[Override]) -> None:
         """Stores manual points, all or none; they replace earlier ones for the same mark."""
-        for one in batch:
-            if not math.isfinite(one.points) or one.points < 0:
-                raise SetupError(
-                    f"{one.points} points can't be given for '{one.name}'",
-                    fix="give a number of at least 0",
-                )
+        overrides.require_possible(batch)
         with self._write_transaction() as connection:
             for one in batch:
                 before = overrides.store_override(connection, one)

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Engine, insert, select
 
 from grader.errors import GraderError
 from grader.gradebook import schema
+from grader.gradebook.engines import writer
 
 _TABLE = schema.derived
 
@@ -38,7 +39,7 @@ class Derived:
     def flush(self) -> None:
         """Writes the new entries now, unless the file can't be written."""
         if self._new:
-            with suppress(GraderError), self._engine.execution_options(writes=True).begin() as to:
+            with suppress(GraderError), writer(self._engine).begin() as to:
                 self.write(to)
 
     def write(self, connection: Connection) -> None:

@@ -1,4 +1,4 @@
-"""Explains SQLite errors: what happened, where, and what to do."""
+"""Explains errors of databases: what happened, where, and what to do."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
-from sqlalchemy import ExceptionContext
+from sqlalchemy import URL, ExceptionContext
 
 from grader.errors import SetupError
 from grader.files import AGAIN, FORBIDDEN, FULL, READ_ONLY
+from grader.gradebook.address import display_address
 
 GONE = (
     "the gradebook was moved or deleted while it was in use",
@@ -23,13 +24,17 @@ _LITTLE = 200_000
 _OTHER = "check that no other grader is running and that you can write there"
 
 
-def setup_error_for(error: BaseException | None, file: Path) -> SetupError | None:
+def setup_error_for(error: BaseException | None, url: URL) -> SetupError | None:
     """Returns the machine's error behind *error*; None if *error* is a bug in the grader."""
-    if not isinstance(error, sqlite3.DatabaseError) or isinstance(error, _BUGS):
-        return None
-    name = getattr(error, "sqlite_errorname", "") or ""
-    what, fix = _explain_error(name, error, file)
-    return SetupError(what, where=str(file), fix=fix)
+    where = display_address(url)
+    if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, _BUGS):
+        name = getattr(error, "sqlite_errorname", "") or ""
+        what, fix = _explain_error(name, error, Path(where))
+        return SetupError(what, where=where, fix=fix)
+    if type(error).__module__.startswith("psycopg"):
+        found = _explain_server_error(error)
+        return found and SetupError(found[0], where=where, fix=found[1])
+    return None
 
 
 _BUGS = (
@@ -92,11 +97,55 @@ def _is_read_only(file: Path) -> bool:
         return False
 
 
-def error_translator(file: Path) -> Callable[[ExceptionContext], SetupError | None]:
+def _explain_server_error(error: BaseException | None) -> tuple[str, str] | None:
+    state = getattr(error, "sqlstate", None) or ""
+    said = " ".join(str(error).split())
+    for prefix, sentence in _OF_SERVER:
+        if state.startswith(prefix):
+            return sentence
+    if not state and type(error).__name__ in ("OperationalError", "ConnectionTimeout"):
+        # Errors of connecting come without their codes.
+        for words, code in (("password", "28"), ("authentication", "28"), ("does not exist", "3D")):
+            if words in said:
+                return dict(_OF_SERVER)[code]
+        return (
+            f"the database can't be reached: {said}",
+            f"check the address, the network, and that the server runs; then {AGAIN}",
+        )
+    return None
+
+
+# By the first characters of the error codes in appendix A of PostgreSQL's manual.
+_OF_SERVER = (
+    (
+        "28",
+        (
+            "the database refuses the user or the password",
+            "put the password into ~/.pgpass or PGPASSWORD; it is not stored with the results",
+        ),
+    ),
+    ("3D", ("the server has no such database", "create it with `createdb`, or correct the name")),
+    (
+        "42501",
+        (
+            "the user may not do this in the database",
+            "grant the user CREATE on the database: each gradebook is a schema of it",
+        ),
+    ),
+    ("25006", ("the database is read-only", "use the primary server, not a standby")),
+    ("53100", ("the database server's disk is full", f"make room there, and {AGAIN}")),
+    ("53", ("the database server has no resources left", f"wait, and {AGAIN}")),
+    ("55P03", _SENTENCES["BUSY"]),
+    ("57", ("the database server was shut down", f"wait until it runs again, and {AGAIN}")),
+    ("08", ("the connection to the database was lost", f"check the network, and {AGAIN}")),
+)
+
+
+def error_translator(url: URL) -> Callable[[ExceptionContext], SetupError | None]:
     """Returns a handler that SQLAlchemy calls for each error: it raises what the handler
     returns."""
 
     def translate(context: ExceptionContext) -> SetupError | None:
-        return setup_error_for(context.original_exception, file)
+        return setup_error_for(context.original_exception, url)
 
     return translate

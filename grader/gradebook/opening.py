@@ -1,4 +1,4 @@
-"""Opens the file of a gradebook, or explains why this version can't use it."""
+"""Opens a gradebook, or explains why this version can't use it."""
 
 from __future__ import annotations
 
@@ -7,41 +7,65 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-from sqlalchemy import URL, Connection, Engine, event, insert, inspect, select
+from sqlalchemy import URL, Connection, Engine, event, insert, inspect, select, text
 
 from grader.errors import SetupError
 from grader.files import make_private_folder
 from grader.gradebook import schema
+from grader.gradebook.address import display_address
 from grader.gradebook.decision_rows import store_overrides
-from grader.gradebook.faults import error_translator, setup_error_for
+from grader.gradebook.engines import open_engine, schema_of, writer
+from grader.gradebook.faults import GONE, error_translator, setup_error_for
 from grader.gradebook.overrides import read_overrides
 
 
-def open_gradebook(path: Path, *, create: bool) -> Engine:
-    """Returns an engine for the gradebook at *path*; creates it if it is missing and *create* is
+def gradebook_exists(url: URL) -> bool:
+    """Returns whether there is a file, or a schema in the database, for a gradebook at *url*."""
+    if url.get_backend_name() == "sqlite":
+        return Path(display_address(url)).exists()
+    engine = _create_engine(url)
+    try:
+        with engine.begin() as connection:
+            return schema_of(url) in inspect(connection).get_schema_names()
+    finally:
+        engine.dispose()
+
+
+def open_gradebook(url: URL, *, create: bool) -> Engine:
+    """Returns an engine for the gradebook at *url*; creates it if it is missing and *create* is
     set.
 
     Raises SetupError if there is none, or if this version can't use it.
     """
-    if not path.exists():
-        if not create:
-            raise SetupError(
-                "there is no gradebook here",
-                where=str(path),
-                fix="name the folder that `grader grade ... --out` wrote",
-            )
-        make_private_folder(path.parent)
-    engine = schema.open_engine(URL.create("sqlite", database=str(path)))
-    event.listen(engine, "handle_error", error_translator(path))
+    where = display_address(url)
+    there = gradebook_exists(url)
+    if not there and not create:
+        raise SetupError(
+            "there is no gradebook here",
+            where=where,
+            fix="name the folder that `grader grade ... --out` wrote",
+        )
+    if not there and url.get_backend_name() == "sqlite":
+        make_private_folder(Path(where).parent)
+    engine = _create_engine(url)
     try:
-        _check_version(_require_version(engine, path), path)
+        if not there and url.get_backend_name() != "sqlite":
+            with writer(engine).begin() as connection:
+                connection.execute(text(f'CREATE SCHEMA IF NOT EXISTS "{schema_of(url)}"'))
+        _check_version(_require_version(engine, url), where)
     except BaseException:
         engine.dispose()
         raise
     return engine
 
 
-def _require_version(engine: Engine, path: Path) -> int:
+def _create_engine(url: URL) -> Engine:
+    engine = open_engine(url)
+    event.listen(engine, "handle_error", error_translator(url))
+    return engine
+
+
+def _require_version(engine: Engine, url: URL) -> int:
     try:
         with engine.begin() as connection:
             version = _read_version(connection)
@@ -49,12 +73,13 @@ def _require_version(engine: Engine, path: Path) -> int:
             _add_tables(engine)
         return _create_tables(engine) if version is None else version
     except sqlite3.DatabaseError as error:  # from below SQLAlchemy, which has its own error handler
-        raise setup_error_for(error, path) or error from error
+        raise setup_error_for(error, url) or error from error
 
 
 def _create_tables(engine: Engine) -> int:
-    _use_write_ahead_log(engine)
-    with engine.execution_options(writes=True).begin() as connection:
+    if engine.dialect.name == "sqlite":
+        _use_write_ahead_log(engine)
+    with writer(engine).begin() as connection:
         version = _read_version(connection)
         if version is not None:  # another process was faster
             return version
@@ -68,7 +93,7 @@ def _add_tables(engine: Engine) -> None:
     there = inspect(engine).get_table_names()
     missing = [table for table in _LATER_TABLES if table.name not in there]
     if missing:
-        with engine.execution_options(writes=True).begin() as connection:
+        with writer(engine).begin() as connection:
             for table in missing:  # not by the metadata, which would create the view once more
                 table.create(connection, checkfirst=True)
             if schema.decisions in missing:
@@ -96,7 +121,7 @@ def _use_write_ahead_log(engine: Engine) -> None:
 
 
 def _read_version(connection: Connection) -> int | None:
-    """Returns the schema's version; None for an empty file, 0 if the tables are not a
+    """Returns the schema's version; None for an empty database, 0 if the tables are not a
     gradebook's."""
     tables = inspect(connection).get_table_names()
     if schema.schema_version.name not in tables:
@@ -104,13 +129,13 @@ def _read_version(connection: Connection) -> int | None:
     return connection.scalar(select(schema.schema_version.c.version)) or 0
 
 
-def _check_version(version: int, path: Path) -> None:
+def _check_version(version: int, where: str) -> None:
     if version == schema.VERSION:
         return
     if version == 0:
         raise SetupError(
             "this file is not a gradebook: it has other tables",
-            where=str(path),
+            where=where,
             fix="move it away and grade again",
         )
     newer = version > schema.VERSION
@@ -119,14 +144,31 @@ def _check_version(version: int, path: Path) -> None:
         f"the gradebook has schema {version} and was written by"
         f" {'a newer' if newer else 'an older'} version of grader; this one uses schema"
         f" {schema.VERSION}",
-        where=str(path),
+        where=where,
         fix="upgrade grader" if newer else old,
     )
 
 
-def file_identity(path: Path) -> tuple[int, int] | None:
-    """Returns the device and number of the file at *path*, which change if it is replaced; None if
-    there is none."""
+class DatabaseFile:
+    """The file of an open SQLite gradebook; nothing for a database on a server."""
+
+    def __init__(self, engine: Engine):
+        is_file = engine.dialect.name == "sqlite"
+        self._path = Path(engine.url.database or "") if is_file else None
+        self._identity = self._path and _identity_of(self._path)
+
+    def require_present(self) -> None:
+        """Raises SetupError if the file was moved or deleted.
+
+        SQLite would keep working for a while in a deleted file, whose content would be lost.
+        """
+        if self._path is not None and _identity_of(self._path) != self._identity:
+            what, fix = GONE
+            raise SetupError(what, where=str(self._path), fix=fix)
+
+
+def _identity_of(path: Path) -> tuple[int, int] | None:
+    """Returns the device and number of the file at *path*, which change if it is replaced."""
     try:
         found = path.stat()
     except OSError:

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import math
+from collections.abc import Collection, Iterator, Sequence
 
 from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
 
+from grader.errors import SetupError
 from grader.gradebook import schema, students
 from grader.gradebook.plain import storable
 from grader.model import Override
 
 _TABLE = schema.overrides
+
+
+def require_possible(batch: Sequence[Override]) -> None:
+    """Raises SetupError, naming the answer, if points are negative or not finite."""
+    for one in batch:
+        if not math.isfinite(one.points) or one.points < 0:
+            raise SetupError(
+                f"{one.points} points can't be given for '{one.name}'",
+                fix="give a number of at least 0",
+            )
 
 
 def store_override(connection: Connection, override: Override) -> float | None:

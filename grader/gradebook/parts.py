@@ -55,7 +55,7 @@ def count_parts(
         .join(schema.asked, a.number == m.asked)
         .outerjoin(schema.overrides, and_(o.student == g.student, o.name == a.name))
         .group_by(a.problem, a.part)
-        .order_by(func.min(m.position))
+        .order_by(func.min(m.position), a.problem, a.part)
     )
     if students is not None:
         query = query.where(g.student.in_(list(students)))

@@ -15,7 +15,9 @@ def now() -> str:
 
 
 def storable(text: str) -> str:
-    """Returns *text* with invalid Unicode escaped, because student code can create such strings."""
+    """Returns *text* with invalid Unicode and null characters escaped, because student code can
+    create such strings, and not every database can hold them."""
+    text = text.replace("\0", "\\x00") if "\0" in text else text
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 

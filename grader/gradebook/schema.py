@@ -1,14 +1,11 @@
-"""The tables of the gradebook in SQLAlchemy Core, and the creation of its engine."""
+"""The tables of the gradebook in SQLAlchemy Core."""
 
 from __future__ import annotations
 
 from sqlalchemy import (
     DDL,
-    URL,
     Boolean,
     Column,
-    Connection,
-    Engine,
     Float,
     ForeignKey,
     Index,
@@ -16,15 +13,15 @@ from sqlalchemy import (
     LargeBinary,
     MetaData,
     Table,
-    Text,
     UniqueConstraint,
-    create_engine,
     event,
 )
-from sqlalchemy.engine.interfaces import DBAPIConnection
-from sqlalchemy.pool import ConnectionPoolEntry
+from sqlalchemy import Text as _Text
 
 VERSION = 1
+
+# Sorted by code point, whatever the language of the database.
+Text = _Text().with_variant(_Text(collation="C"), "postgresql")
 
 metadata = MetaData()
 
@@ -262,33 +259,13 @@ for _deed in ("UPDATE", "DELETE"):
             "BEGIN SELECT RAISE(ABORT, 'the audit log only grows'); END"
         ).execute_if(dialect="sqlite"),
     )
-
-
-def open_engine(url: URL) -> Engine:
-    """Returns an engine with explicit transactions; writing ones are declared and wait for the
-    lock."""
-    engine = create_engine(url)
-    if engine.dialect.name == "sqlite":
-        event.listen(engine, "connect", _prepare_sqlite)
-        event.listen(engine, "begin", _begin_sqlite)
-    return engine
-
-
-def _prepare_sqlite(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
-    # The driver would start its own transactions too late to include changes of tables.
-    connection.isolation_level = None
-    cursor = connection.cursor()
-    for pragma in (
-        "busy_timeout = 30000",
-        "synchronous = FULL",
-        "foreign_keys = ON",
-        "cache_size = -65536",
-    ):
-        cursor.execute(f"PRAGMA {pragma}")
-    cursor.close()
-
-
-def _begin_sqlite(connection: Connection) -> None:
-    # Otherwise, a reader that starts to write would fail at once instead of waiting.
-    writes = connection.get_execution_options().get("writes", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+_REFUSE = """CREATE FUNCTION refuse_audit_change() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN RAISE EXCEPTION 'the audit log only grows'; END $$"""
+_REFUSE_ALL = """CREATE TRIGGER audit_only_grows BEFORE UPDATE OR DELETE OR TRUNCATE ON audit
+EXECUTE FUNCTION refuse_audit_change()"""
+for _statement in (_REFUSE, _REFUSE_ALL):
+    event.listen(
+        audit,
+        "after_create",
+        DDL(_statement).execute_if(dialect="postgresql"),  # type: ignore[no-untyped-call]
+    )

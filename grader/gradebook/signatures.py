@@ -23,7 +23,11 @@ class Signatures:
 def read_signatures(connection: Connection) -> Signatures:
     """Returns the signatures of the current state."""
     tables = (schema.settings, schema.students, schema.times)
-    general = [tuple(row) for table in tables for row in connection.execute(select(table))]
+    general = [
+        tuple(row)
+        for table in tables
+        for row in connection.execute(select(table).order_by(*table.primary_key.columns))
+    ]
     found: dict[str, tuple[object, ...]] = {}
     for name, query in _queries():
         for row in connection.execute(query):

@@ -13,6 +13,7 @@ from grader.collect import Collected, Notice, collect
 from grader.errors import GraderError, PackageError, SetupError
 from grader.files import exclusive_lock, remove_partial_files
 from grader.gradebook import Gradebook
+from grader.gradebook.address import wanted_address
 from grader.grading import signals
 from grader.grading.attempts import (
     CourseToApply,
@@ -97,7 +98,8 @@ def grade(
             where=str(submissions),
             fix="name the folder or zip that holds STUDENT.ipynb or STUDENT/*.ipynb",
         )
-    with Gradebook.open(out, create=True) as book, exclusive_lock(out):
+    at = wanted_address(out, settings.gradebook, release.exam.id, course.course)
+    with Gradebook.open(out, create=True, at=at) as book, exclusive_lock(out):
         for folder in WRITTEN_INTO:
             remove_partial_files(out / folder)
         bind(book, release, release_file)

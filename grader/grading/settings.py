@@ -50,6 +50,9 @@ class Settings:
     """The profile of this machine as JSON, for measurements."""
     names: Path | None = None
     """A platform's gradebook as CSV, which maps the platform's numbers to students."""
+    gradebook: str = ""
+    """The address of the database for the gradebook; empty for the one that the results folder has,
+    or a file in it."""
     deferred: bool = False
     """Whether only to fill in what earlier runs deferred and this machine can run."""
 

@@ -143,6 +143,10 @@ class Course:
     """The title, for people."""
     time_zone: str = "UTC"
     """A name of the IANA database, such as `America/New_York`."""
+    gradebook: str = ""
+    """The database for the gradebooks of new results folders, such as
+    `postgresql://host/grades`; each set gets a schema of its own. Without it, a gradebook is a file
+    in its folder."""
     anonymous: bool = False
     """Whether answers are graded without names."""
     file_dates: bool = False

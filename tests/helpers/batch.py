@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
@@ -12,7 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy.exc import DBAPIError
+
 from grader.gradebook import Gradebook, evidence_from_json
+from grader.gradebook.address import find_address
+from grader.gradebook.engines import open_engine
+from grader.gradebook.opening import gradebook_exists
 from grader.notebook import Cell, read, write
 from tests.helpers.banks import a_bank, a_roster
 from tests.helpers.commands import ok
@@ -107,7 +111,7 @@ def files_of(out: Path) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for path in sorted(out.rglob("*")):
         name = str(path.relative_to(out))
-        if path.is_dir() or name.startswith(("evidence/", "gradebook.sqlite", ".gitignore")):
+        if path.is_dir() or name.startswith(("evidence/", "gradebook.", ".gitignore")):
             continue
         found[name] = None
         if path.parent.name == "grades":
@@ -117,17 +121,18 @@ def files_of(out: Path) -> dict[str, Any]:
 
 def rows(out: Path, query: str) -> list[tuple[str, ...]]:
     """What a query of the gradebook gives; none while there is no gradebook."""
-    file = out / "gradebook.sqlite"
-    if not file.exists():
+    url = find_address(out)
+    if not gradebook_exists(url):
         return []
-    with sqlite3.connect(file) as connection:
-        try:
-            return connection.execute(query).fetchall()
-        except sqlite3.OperationalError as error:
-            assert "no such table" in str(error)
-            return []
-        finally:
-            connection.rollback()
+    engine = open_engine(url)
+    try:
+        with engine.connect() as connection:
+            return [tuple(row) for row in connection.exec_driver_sql(query)]
+    except DBAPIError as error:
+        assert "no such table" in str(error)
+        return []
+    finally:
+        engine.dispose()
 
 
 def assert_sound(out: Path) -> None:

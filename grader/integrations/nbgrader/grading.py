@@ -15,6 +15,7 @@ from grader.collect.names import make_notice
 from grader.errors import SetupError
 from grader.files import exclusive_lock, remove_partial_files
 from grader.gradebook import Gradebook
+from grader.gradebook.address import wanted_address
 from grader.grading import signals
 from grader.grading.batch import execute_all
 from grader.grading.run import WRITTEN_INTO, store_evidence, would_lose_marks
@@ -67,7 +68,8 @@ def grade_assignment(
     settings = replace(settings, limits=_limits(assignment, settings.limits, cell_seconds))
     found = collect_assignment(submissions, assignment.name, [n.name for n in assignment.notebooks])
     _require_students(found, only, submissions)
-    with Gradebook.open(out, create=True) as book, exclusive_lock(out):
+    at = wanted_address(out, settings.gradebook, assignment.name)
+    with Gradebook.open(out, create=True, at=at) as book, exclusive_lock(out):
         for folder in WRITTEN_INTO:
             remove_partial_files(out / folder)
         _bind_results(book, assignment)

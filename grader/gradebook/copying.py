@@ -1,0 +1,201 @@
+"""Copies a gradebook, also between a file and a database, while others use it."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, Integer, Table, func, insert, select, text
+
+from grader.errors import GraderError, SetupError
+from grader.files import write_error
+from grader.gradebook import schema
+from grader.gradebook.address import (
+    FILE,
+    display_address,
+    find_address,
+    parse_address,
+    store_address,
+)
+from grader.gradebook.engines import writer
+from grader.gradebook.opening import gradebook_exists, open_gradebook
+from grader.gradebook.plain import storable
+
+_CHUNK = 1000
+_FILLED_ON_CREATION = schema.schema_version
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A gradebook, and the folder of its evidence."""
+
+    url: URL
+    folder: Path | None = None
+    """None: the database alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copied:
+    """What a copy contains."""
+
+    rows: int
+    evidence: int
+    """Files of evidence, copied or in place already."""
+
+
+def place_of(name: str) -> Place:
+    """Returns the gradebook that *name* stands for: a results folder or a database's address."""
+    if "://" in name:
+        return Place(url=parse_address(name))
+    folder = Path(name.removeprefix("sqlite:"))
+    if folder.name == FILE:
+        folder = folder.parent
+    return Place(url=find_address(folder), folder=folder)
+
+
+def copy_gradebook(source: Place, target: Place) -> Copied:
+    """Copies everything in the gradebook *source* to the new gradebook *target*, and compares both.
+
+    The copy is the state at one moment; others may go on reading and writing *source*. Between two
+    folders, the evidence is copied as well.
+
+    Raises SetupError if there is no source, or if there is a gradebook at *target*, and GraderError
+    if the copy differs.
+    """
+    if _is_used(target.url):
+        raise SetupError(
+            "there is a gradebook already",
+            where=display_address(target.url),
+            fix="choose another target; nothing was changed",
+        )
+    read = open_gradebook(source.url, create=False)
+    with closing(_Disposable(read)), read.begin() as from_:
+        written = open_gradebook(target.url, create=True)
+        with closing(_Disposable(written)):
+            with writer(written).begin() as to:
+                rows = sum(_copy_table(table, from_, to) for table in schema.metadata.sorted_tables)
+                if written.dialect.name == "postgresql":
+                    _advance_counters(to)
+            with written.begin() as to:
+                _require_equal(from_, to, display_address(target.url))
+        files = _evidence_files(from_)
+    if source.folder and target.folder:
+        _copy_files(source.folder / "evidence", target.folder / "evidence", files)
+    return Copied(rows=rows, evidence=len(files))
+
+
+def switch_to_copy(source: Place, target: Place) -> Path:
+    """Lets the results folder *source* use the database *target*; returns the renamed old file.
+
+    Raises SetupError if *source* is not a folder with a file, or *target* not a database.
+    """
+    file = source.folder and source.folder / FILE
+    if file is None or source.url.get_backend_name() != "sqlite" or target.folder is not None:
+        raise SetupError(
+            "only a results folder with its own file can switch to a database",
+            fix="leave out --switch; the gradebook was copied",
+        )
+    old = file.with_suffix(".before-copy.sqlite")
+    store_address(source.folder or Path(), target.url)
+    try:
+        file.rename(old)
+    except OSError as error:
+        raise write_error(error, file) from error
+    return old
+
+
+class _Disposable:
+    """Closes an engine's connections, as `closing` asks for."""
+
+    def __init__(self, engine: Engine):
+        self.close = engine.dispose
+
+
+def _is_used(url: URL) -> bool:
+    """Returns whether there is a gradebook with content; a copy that failed leaves empty tables."""
+    if not gradebook_exists(url):
+        return False
+    engine = open_gradebook(url, create=False)
+    with closing(_Disposable(engine)), engine.begin() as connection:
+        return any(
+            connection.scalar(select(func.count()).select_from(table))
+            for table in (schema.settings, schema.students, schema.audit)
+        )
+
+
+def _copy_table(table: Table, from_: Connection, to: Connection) -> int:
+    if table is _FILLED_ON_CREATION:
+        return 0
+    count = 0
+    for chunk in _rows(table, from_).partitions(_CHUNK):
+        lines = [_storable_line(dict(row._mapping)) for row in chunk]
+        to.execute(insert(table), lines)
+        count += len(lines)
+    return count
+
+
+def _rows(table: Table, connection: Connection) -> Any:
+    query = select(table).order_by(*table.primary_key.columns)
+    return connection.execute(query.execution_options(yield_per=_CHUNK))
+
+
+def _storable_line(line: dict[str, object]) -> dict[str, object]:
+    return {k: storable(v) if isinstance(v, str) else v for k, v in line.items()}
+
+
+def _advance_counters(connection: Connection) -> None:
+    """Lets PostgreSQL go on numbering after the rows that came with their numbers."""
+    for table in schema.metadata.sorted_tables:
+        column = table.autoincrement_column
+        if column is None or not isinstance(column.type, Integer):
+            continue
+        last = connection.scalar(select(func.max(column)))
+        if last is not None:
+            connection.execute(
+                text("SELECT setval(pg_get_serial_sequence(:table, :column), :last)"),
+                {"table": table.name, "column": column.name, "last": last},
+            )
+
+
+def _require_equal(from_: Connection, to: Connection, where: str) -> None:
+    for table in schema.metadata.sorted_tables:
+        if _digest(table, from_) != _digest(table, to):
+            raise GraderError(
+                f"the copy of the table '{table.name}' differs from its source",
+                where=where,
+                fix="keep using the source, delete the copy, and report this as a bug",
+            )
+
+
+def _digest(table: Table, connection: Connection) -> str:
+    digest = hashlib.sha256()
+    for row in _rows(table, connection):
+        digest.update(repr(tuple(_storable_line(dict(row._mapping)).values())).encode())
+    return digest.hexdigest()
+
+
+def _evidence_files(connection: Connection) -> list[str]:
+    return sorted(set(connection.scalars(select(schema.evidence.c.digest))))
+
+
+def _copy_files(source: Path, target: Path, digests: list[str]) -> None:
+    for path in _missing_files(source, target, digests):
+        try:
+            target.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target / f"{path.name}.part")
+            (target / f"{path.name}.part").replace(target / path.name)
+        except OSError as error:
+            raise write_error(error, target) from error
+
+
+def _missing_files(source: Path, target: Path, digests: list[str]) -> Iterator[Path]:
+    for digest in digests:
+        path = source / f"{digest}.json"
+        # Evidence that is missing at the source was missing before; `grader grade` makes it anew.
+        if path.exists() and not (target / path.name).exists():
+            yield path
