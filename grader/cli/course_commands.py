@@ -12,6 +12,7 @@ from grader.cli.options import bank_option, course_option, examples, json_option
 from grader.words import counted, points
 
 if TYPE_CHECKING:
+    from grader.grading.attempts import CourseToApply
     from grader.grading.lateness import LateLine
 
 
@@ -173,3 +174,30 @@ def course_path(course_file: Path | None, banks: tuple[str, ...]) -> Path | None
     from grader.course import find_course
 
     return find_course(course_file, Bank.open(banks).folders)
+
+
+def course_to_apply(
+    course_file: Path | None, times: Path | None, exam: Path, banks: tuple[str, ...]
+) -> CourseToApply:
+    """Returns the course, and the times of submission, that this run applies."""
+    from grader.grading.attempts import CourseToApply
+
+    if course_file is None and times is None:
+        from grader.bank.folders import Bank
+
+        if not any((folder / "course.yaml").is_file() for folder in Bank.open(banks).folders):
+            return CourseToApply()
+    from grader.course import load_course, read_times
+    from grader.course.times import find_zone
+    from grader.grading.course_change import slip_days_used
+    from grader.release.file import load_release
+
+    path = course_path(course_file, banks)
+    course = load_course(path) if path else None
+    zone = find_zone(course.time_zone if course else "UTC")
+    used: dict[str, int] = {}
+    if course is not None and path is not None and course.slip_days:
+        used = slip_days_used(course, path, load_release(exam).exam.id)
+    return CourseToApply(
+        course=course, slip_days_used=used, times=read_times(times, zone) if times else ()
+    )

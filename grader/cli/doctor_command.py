@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.options import examples, json_option, print_json
+from grader.cli.options import examples, json_option, print_json, table
 
 if TYPE_CHECKING:
     from grader.security.redteam import Report
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         "grader doctor --json",
         "grader doctor --attack",
         "grader doctor --attack --class escape --class survive --sandbox off",
+        "grader doctor --executor dask:tcp://host:8786",
     ),
 )
 @click.option(
@@ -46,17 +47,35 @@ if TYPE_CHECKING:
     type=click.Choice(["auto", "required", "off"]),
     default="auto",
     show_default=True,
-    help="Sandbox that the attacks run in.",
+    help="Sandbox that the attacks run in, or that workers are asked for.",
+)
+@click.option(
+    "--executor",
+    metavar="EXECUTOR",
+    help="List the workers of a Dask cluster in place of this machine: dask:ADDRESS, as for "
+    "`grader grade`.",
 )
 @click.option("--quick", is_flag=True, help="Skip slow attacks.")
 @json_option
 def command(
-    kernel: bool, attacked: bool, classes: tuple[str, ...], sandbox: str, quick: bool, as_json: bool
+    kernel: bool,
+    attacked: bool,
+    classes: tuple[str, ...],
+    sandbox: str,
+    executor: str | None,
+    quick: bool,
+    as_json: bool,
 ) -> int:
     """Show what this machine can run: interpreter, packages, kernels, sandbox layers, devices.
 
-    Exits 1 if notebooks can't be graded here or, with --attack, if an attack was not stopped.
+    Exits 1 if notebooks can't be graded here or, with --attack, if an attack was not stopped. With
+    --executor, lists what each worker of a cluster offers, and exits 1 if one doesn't fit this
+    machine's runs.
     """
+    if executor is not None:
+        if attacked:
+            raise click.UsageError("--attack tests this machine; leave out --executor")
+        return _list_workers(executor, sandbox, as_json)
     if attacked:
         return _run_suite(classes, sandbox, quick, as_json)
     if classes or quick:
@@ -73,6 +92,58 @@ def command(
             if f.fix:
                 click.echo(f"     {' ' * width}  fix: {f.fix}")
     return 1 if any(f.ok is False for f in found) else 0
+
+
+def _list_workers(executor: str, sandbox: str, as_json: bool) -> int:
+    from dataclasses import asdict
+
+    from grader.errors import SetupError
+    from grader.integrations.cluster.environments import wanted_environment
+    from grader.integrations.cluster.executor import survey_workers
+
+    name, _, address = executor.partition(":")
+    if name != "dask" or not address:
+        raise SetupError(
+            f"'{executor}' names no cluster",
+            fix="name a scheduler, such as dask:tcp://host:8786, or a scheduler file",
+        )
+    survey = survey_workers(address, sandbox=sandbox)
+    wanted = wanted_environment()
+    differing = {w.address: w.differences(wanted) for w in survey.workers}
+    if as_json:
+        print_json(
+            {
+                "dashboard": survey.dashboard,
+                "workers": [
+                    asdict(w) | {"differences": differing[w.address]} for w in survey.workers
+                ],
+            }
+        )
+        return 1 if any(differing.values()) else 0
+    rows = [
+        (
+            _status_word(not differing[w.address]),
+            w.address,
+            w.host,
+            f"{w.threads} of {w.cores}",
+            ", ".join(w.layers) or "none",
+            ", ".join(f"{k}={v:g}" for k, v in w.resources.items()) or "-",
+        )
+        for w in survey.workers
+    ]
+    head = ("", "worker", "host", "threads of cores", "sandbox layers", "declares")
+    click.echo(table(head, rows))
+    for address_, found in differing.items():
+        for one in found:
+            click.echo(f"{address_}: {one}", err=True)
+    for w in survey.workers:
+        if w.has_cuda and "GPU" not in w.resources:
+            click.echo(f"{w.address}: has a GPU; to use it, start it with --resources GPU=1")
+    here = ", ".join(f"{name} {version or 'none'}" for name, version in wanted.items())
+    click.echo(f"This machine: {here}.")
+    if survey.dashboard:
+        click.echo(f"Dask's dashboard: {survey.dashboard}")
+    return 1 if any(differing.values()) else 0
 
 
 def _status_word(ok: bool | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, NamedTuple
@@ -28,7 +29,6 @@ from grader.words import counted
 
 if TYPE_CHECKING:
     from grader.collect import Notice
-    from grader.grading.attempts import CourseToApply
     from grader.grading.results import WrittenResults
 
 
@@ -195,15 +195,17 @@ def command(
         raise click.UsageError("--course and --times are only for exams, not for nbgrader")
     exam = Path() if foreign else release_or_pack(release, pack, pack_key_file)
     spec = executors.parse(executor, jobs)  # raises for options that contradict each other
-    chosen = choose(sandbox)  # raises for an unknown or missing layer before anything runs
-    if chosen.warning:
-        click.echo(f"warning: {chosen.warning}", err=True)
-    if spec.name in ("threads", "inline"):
-        start_early(chosen.sandbox, device)
+    if spec.is_local:
+        chosen = choose(sandbox)  # raises for an unknown or missing layer before anything runs
+        if chosen.warning:
+            click.echo(f"warning: {chosen.warning}", err=True)
+        if spec.name in ("threads", "inline"):
+            start_early(chosen.sandbox, device)
     gc.disable()  # imported modules stay, so collecting garbage meanwhile would be in vain
     click.get_current_context().call_on_close(gc.enable)
     # Only now, because these imports take as long as the kernel's process takes to start.
     from grader.bank.folders import Bank
+    from grader.cli.course_commands import course_to_apply
     from grader.grading.results import write_results
     from grader.grading.run import grade
     from grader.grading.settings import Settings
@@ -236,18 +238,17 @@ def command(
             return stack.enter_context(progress("executing", total))
 
         if foreign is None:
-            run = grade(
-                submissions,
-                exam,
-                out,
-                settings,
-                only=students,
-                course=_course_to_apply(course_file, times, exam, banks),
-                started=started,
-                warn=_print_note,
+            course = course_to_apply(course_file, times, exam, banks)
+            first, *others = settings.passes(is_local=spec.is_local)
+            grade_all = partial(
+                grade, submissions, exam, out, only=students, started=started, warn=_print_note
             )
-            more: dict[str, object] = {"missing": list(run.collected.missing)}
+            run = grade_all(settings=first, course=course)
             done = _RunCounts(run.executed, run.kept, run.unsettled, run.notices)
+            for again_ in others:
+                run = grade_all(settings=again_)
+                done = done._replace(executed=done.executed + run.executed, unsettled=run.unsettled)
+            more: dict[str, object] = {"missing": list(run.collected.missing)}
         else:
             theirs = grade_assignment(
                 submissions,
@@ -262,34 +263,6 @@ def command(
             done = _RunCounts(theirs.executed, theirs.kept, theirs.unsettled, theirs.notices)
     written = write_results(out, Bank.open(banks))
     return _print_outcome(done, written, {"results": str(out), **more}, as_json=as_json)
-
-
-def _course_to_apply(
-    course_file: Path | None, times: Path | None, exam: Path, banks: tuple[str, ...]
-) -> CourseToApply:
-    """Returns the course, and the times of submission, that this run applies."""
-    from grader.grading.attempts import CourseToApply
-
-    if course_file is None and times is None:
-        from grader.bank.folders import Bank
-
-        if not any((folder / "course.yaml").is_file() for folder in Bank.open(banks).folders):
-            return CourseToApply()
-    from grader.cli.course_commands import course_path
-    from grader.course import load_course, read_times
-    from grader.course.times import find_zone
-    from grader.grading.course_change import slip_days_used
-    from grader.release.file import load_release
-
-    path = course_path(course_file, banks)
-    course = load_course(path) if path else None
-    zone = find_zone(course.time_zone if course else "UTC")
-    used: dict[str, int] = {}
-    if course is not None and path is not None and course.slip_days:
-        used = slip_days_used(course, path, load_release(exam).exam.id)
-    return CourseToApply(
-        course=course, slip_days_used=used, times=read_times(times, zone) if times else ()
-    )
 
 
 def _prepare_pages(banks: tuple[str, ...]) -> None:

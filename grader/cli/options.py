@@ -63,8 +63,8 @@ def gradebook_option(command: F) -> F:
         "--gradebook",
         default="",
         metavar="ADDRESS",
-        help="PostgreSQL database for the gradebook, such as postgresql://host/grades. Default: the "
-        "course's, or a file in the results folder. Later commands find it by themselves.",
+        help="PostgreSQL database for the gradebook, such as postgresql://host/grades. Default: "
+        "the course's, or a file in the results folder. Later commands find it by themselves.",
     )(command)
 
 

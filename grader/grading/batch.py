@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import platform
 import threading
 from asyncio import CancelledError
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from grader.collect import load_submission as load_bytes
@@ -193,14 +195,29 @@ class _Batch:
             ) from error
 
 
-def _submit_with_data(pool: Executor, job: Job, more_follow: bool) -> Future[Evidence]:
+def _submit_with_data(
+    pool: executors.RemoteExecutor, job: Job, more_follow: bool
+) -> Future[Evidence]:
     """Submits *job* with its file, since remote workers can't read the files of this machine."""
+    needs = executors.WorkerNeeds(
+        sandbox=job.sandbox,
+        gpu=job.device == "cuda",
+        quiet=any(trial.benchmark is not None for trial in job.trials),
+    )
     try:
-        return pool.submit(_execute_job, job, more_follow, load_bytes(job.submission))
+        return pool.submit_for(
+            needs, _execute_remotely, job, more_follow, load_bytes(job.submission)
+        )
     except GraderError as error:
         failed: Future[Evidence] = Future()
         failed.set_exception(error)
         return failed
+
+
+def _execute_remotely(job: Job, more_follow: bool, data: bytes) -> Evidence:
+    """Executes one submission on a worker, and records on which machine."""
+    evidence = _execute_job(job, more_follow, data)
+    return replace(evidence, environment={**evidence.environment, "host": platform.node()})
 
 
 def _execute_job(

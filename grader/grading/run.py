@@ -42,6 +42,7 @@ from grader.model import CallPlan, Evidence, Grade, Outcome, Release, Submission
 from grader.release.file import load_release
 from grader.release.papers import SEATS, Papers, bind, papers_of
 from grader.release.people import load_numbers
+from grader.runtime import executors
 
 WRITTEN_INTO = (".", "evidence", "corrected", "grades", "feedback", "report")
 """Results folders in which a killed process may have left something."""
@@ -82,7 +83,8 @@ def grade(
     sentence for each package that is missing here, before anything runs; what needs it is deferred;
     and one if the course has dates and the times of some submissions are unknown.
     """
-    if settings.device == "cuda" and not has_cuda():
+    is_local = executors.parse(settings.executor, settings.jobs).is_local
+    if settings.device == "cuda" and is_local and not has_cuda():
         raise SetupError(
             "there is no CUDA device on this machine",
             fix="run without --device; parts that need CUDA can be graded on another machine later",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from grader.model import CallPlan, Limits
@@ -55,6 +55,15 @@ class Settings:
     or a file in it."""
     deferred: bool = False
     """Whether only to fill in what earlier runs deferred and this machine can run."""
+
+    def passes(self, *, is_local: bool) -> tuple[Settings, ...]:
+        """Returns the settings of the runs that these settings stand for, in order.
+
+        A cluster has GPUs for the parts that need one, and other workers for everything else.
+        """
+        if is_local or self.device == "cpu" or self.deferred:
+            return (self,)
+        return replace(self, device="cpu"), replace(self, deferred=True, again=False)
 
     def fingerprint(self, names: tuple[str, ...], trials: tuple[CallPlan, ...] = ()) -> str:
         """Returns a digest of how a notebook is executed and what it is asked; if it differs, it

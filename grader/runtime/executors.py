@@ -23,8 +23,21 @@ T = TypeVar("T")
 # first.
 executors: Registry[Callable[[str, int], Executor]] = Registry("executor", "grader.executors")
 
+_LOCAL = ("inline", "threads", "processes")
 _COUNTED = ("threads", "processes")
 """Executors for which the text after the colon is the number of workers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerNeeds:
+    """What a task asks of the worker that runs it."""
+
+    sandbox: str = "auto"
+    """The mode of the sandbox, which must work on the worker."""
+    gpu: bool = False
+    """Whether the worker must have a GPU for the task alone."""
+    quiet: bool = False
+    """Whether nothing else may run on the worker meanwhile, because the task measures time."""
 
 
 class RemoteExecutor(Executor, ABC):
@@ -35,6 +48,15 @@ class RemoteExecutor(Executor, ABC):
     def workers(self) -> int:
         """How many tasks can run at once now; workers come and go."""
 
+    @abstractmethod
+    def submit_for(
+        self, needs: WorkerNeeds, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> Future[T]:
+        """Returns the future of `fn(*args, **kwargs)` on a worker that meets *needs*.
+
+        Raises SetupError if no worker can.
+        """
+
 
 @dataclass(frozen=True, slots=True)
 class ExecutorSpec:
@@ -43,6 +65,11 @@ class ExecutorSpec:
     name: str
     argument: str
     jobs: int
+
+    @property
+    def is_local(self) -> bool:
+        """Whether notebooks run on this machine."""
+        return self.name in _LOCAL
 
     def open(self, jobs: int | None = None) -> Executor:
         """Returns a new executor, with fewer workers if *jobs* is smaller.

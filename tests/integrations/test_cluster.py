@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import pickle
+import platform
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,10 @@ from grader.grading import batch
 from grader.grading.batch import execute_all
 from grader.grading.settings import Settings
 from grader.integrations.cluster import environments
+from grader.integrations.cluster.environments import Worker
 from grader.model import Limits, Outcome, Submission
 from grader.runtime import executors
+from tests.helpers.commands import ok, run
 from tests.helpers.kernels import until
 from tests.helpers.notebooks import a_notebook
 
@@ -115,7 +118,9 @@ def right(todo: list[Submission]) -> dict[str, Any]:
 
 def test_workers_without_our_disk_give_the_same_answers(tmp_path: Path) -> None:
     todo = handed_in(tmp_path, 5)
-    assert answers(todo, settings("dask", 2)) == right(todo)
+    found = dict(execute_all(todo, ("q1_x",), settings("dask", 2)))
+    assert {s.student: e.answers["q1_x"].raw for s, e in found.items()} == right(todo)
+    assert {e.environment["host"] for e in found.values()} == {platform.node()}
 
 
 def test_a_worker_that_is_killed_costs_nobody_a_mark(tmp_path: Path, cluster: Cluster) -> None:
@@ -165,12 +170,88 @@ def test_where_no_scheduler_answers_it_says_so(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_workers_with_other_versions_are_named(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = environments.describe_environment()
-    monkeypatch.setattr(environments, "_wanted_environment", lambda: {**here, "numpy": "0.9"})
+    monkeypatch.setattr(environments, "wanted_environment", lambda: {**here, "numpy": "0.9"})
     with pytest.raises(SetupError, match=r"tcp://.*: numpy .* instead of 0\.9"):
-        executors.open(cluster.spec)
+        answers(handed_in(tmp_path, 1), settings(cluster.spec))
+    listed = run("doctor", "--executor", cluster.spec)
+    assert listed.return_value == 1
+    assert "instead of 0.9" in listed.output
+
+
+def test_the_doctor_lists_every_worker(cluster: Cluster) -> None:
+    assert until(lambda: len(workers_of(cluster)) == 2, 60)
+    assert [one["differences"] for one in workers_of(cluster)] == [[], []]
+    assert {one["threads"] for one in workers_of(cluster)} == {1}
+    table = ok("doctor", "--executor", cluster.spec).output
+    assert table.count("tcp://127.0.0.1") == 2
+
+
+def test_parts_for_a_gpu_go_to_the_worker_that_has_one(tmp_path: Path, cluster: Cluster) -> None:
+    todo = handed_in(tmp_path, 1)
+    for_gpu = replace(settings(cluster.spec), device="cuda")
+    with pytest.raises(SetupError, match="no worker declares a GPU"):
+        answers(todo, for_gpu)
+    with ExitStack() as stack:
+        special(stack, tmp_path, cluster, "GPU=1")
+        with executors.open(cluster.spec) as pool:
+            assert isinstance(pool, executors.RemoteExecutor)
+            on_gpu = {pool.submit_for(GPU, host_of, n).result() for n in range(4)}
+            usual = {pool.submit_for(USUAL, host_of, n).result() for n in range(8)}
+        assert len(on_gpu) == 1
+        assert not on_gpu & usual
+
+
+def test_measurements_go_to_a_quiet_worker_if_there_is_one(
+    tmp_path: Path, cluster: Cluster
+) -> None:
+    with ExitStack() as stack, executors.open(cluster.spec) as pool:
+        assert isinstance(pool, executors.RemoteExecutor)
+        anywhere = pool.submit_for(MEASURED, host_of, 0).result()
+        special(stack, tmp_path, cluster, "QUIET=1")
+        time.sleep(3)
+        assert pool.workers == 3
+        quiet = {pool.submit_for(MEASURED, host_of, n).result() for n in range(4)}
+    assert len(quiet) == 1
+    assert anywhere not in quiet
+
+
+def test_a_worker_without_the_sandbox_gets_no_work() -> None:
+    fit = Worker(address="tcp://fit", versions=environments.describe_environment())
+    less = replace(fit, address="tcp://less", sandbox_error="no namespaces")
+    needs = executors.WorkerNeeds(sandbox="required")
+    environments.require_same([fit, less], sandbox="required")
+    assert environments.choose_workers([fit, less], needs) == {"workers": ["tcp://fit"]}
+    with pytest.raises(SetupError, match="no worker has what --sandbox required asks for"):
+        environments.require_same([less], sandbox="required")
+
+
+GPU = executors.WorkerNeeds(sandbox="off", gpu=True)
+MEASURED = executors.WorkerNeeds(sandbox="off", quiet=True)
+USUAL = executors.WorkerNeeds(sandbox="off")
+
+
+def host_of(_: int) -> int:
+    return os.getpid()
+
+
+def special(stack: ExitStack, folder: Path, cluster: Cluster, declares: str) -> None:
+    """Starts another worker, and waits for it."""
+    dask(
+        stack, folder, "worker", cluster.address, "--nthreads", "1", "--no-dashboard",
+        "--resources", declares,
+    )  # fmt: skip
+    assert until(lambda: len(workers_of(cluster)) == 3, 60)
+
+
+def workers_of(cluster: Cluster) -> list[dict[str, Any]]:
+    """What the command says of each worker."""
+    found: list[dict[str, Any]] = json.loads(
+        run("doctor", "--executor", cluster.spec, "--json").output
+    )["workers"]
+    return found
 
 
 def test_a_job_holds_the_notebook_and_no_other_submission(
@@ -181,9 +262,9 @@ def test_a_job_holds_the_notebook_and_no_other_submission(
     class Recording(executors.RemoteExecutor, executors.InlineExecutor):
         workers = 1
 
-        def submit(self, fn: Any, /, *args: Any, **more: Any) -> Future[Any]:
+        def submit_for(self, _needs: Any, fn: Any, /, *args: Any, **more: Any) -> Future[Any]:
             sent.append(pickle.dumps((args, more)))
-            return super().submit(fn, *args, **more)
+            return self.submit(fn, *args, **more)
 
     monkeypatch.setattr(executors.executors, "_things", {"record": lambda *_: Recording()})
     monkeypatch.setattr(batch, "load_bytes", lambda one: Path(one.path).read_bytes())

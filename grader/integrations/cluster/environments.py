@@ -1,14 +1,58 @@
-"""Compares the environments of a cluster's workers with this one."""
+"""What each worker of a cluster offers, and whether it fits this machine's runs."""
 
 from __future__ import annotations
 
+import os
 import platform
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from importlib import metadata
 from typing import Any
 
-from grader.errors import SetupError
+from grader.errors import GraderError, SetupError
+from grader.grading.run import has_cuda
+from grader.runtime.executors import WorkerNeeds
+from grader.runtime.sandbox import choose
 
+GPU, QUIET = "GPU", "QUIET"
+"""Names of Dask resources: a GPU, and a machine on which nothing else runs."""
 _COMPARED = ("systems-grader", "numpy", "torch")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worker:
+    """A worker as it described itself."""
+
+    address: str
+    error: str = ""
+    """Why it could not describe itself; then nothing else is known."""
+    host: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    layers: tuple[str, ...] = ()
+    """The layers of its sandbox."""
+    sandbox_error: str = ""
+    """Why it can't run notebooks in the sandbox that was asked for."""
+    cores: int = 0
+    threads: int = 0
+    resources: Mapping[str, float] = field(default_factory=dict)
+    """What it declares: `GPU`, `QUIET`, and others."""
+    has_cuda: bool = False
+
+    @property
+    def is_special(self) -> bool:
+        """Whether it should be left to the tasks that need what it declares."""
+        return GPU in self.resources or QUIET in self.resources
+
+    def differences(self, wanted: Mapping[str, str]) -> tuple[str, ...]:
+        """Returns what is wrong with the worker for a machine with the versions *wanted*."""
+        if self.error:
+            return (self.error,)
+        differing = tuple(
+            f"{name} {self.versions.get(name) or 'missing'} instead of {version or 'none'}"
+            for name, version in wanted.items()
+            if self.versions.get(name, "") != version
+        )
+        return (*differing, *((self.sandbox_error,) if self.sandbox_error else ()))
 
 
 def describe_environment() -> dict[str, str]:
@@ -26,26 +70,89 @@ def describe_environment() -> dict[str, str]:
     return found
 
 
-_wanted_environment = describe_environment
+wanted_environment = describe_environment
 
 
-def check_workers(client: Any) -> None:
-    """Raises SetupError if a worker has other versions than this process, and names them all."""
-    wanted = _wanted_environment()
-    lines = []
-    for address, found in sorted(client.run(describe_environment, on_error="return").items()):
-        if not isinstance(found, dict):
-            lines.append(f"  {address}: can't import the grader ({type(found).__name__})")
-            continue
-        differing = [
-            f"{name} {found.get(name) or 'missing'} instead of {version or 'none'}"
-            for name, version in wanted.items()
-            if found.get(name, "") != version
-        ]
-        if differing:
-            lines.append(f"  {address}: {', '.join(differing)}")
+def describe_worker(sandbox: str, dask_worker: Any = None) -> dict[str, Any]:
+    """Returns what the worker offers on which this runs, as plain data for `Worker`.
+
+    Dask passes the worker as *dask_worker*.
+    """
+    try:
+        error = ""
+        layers = choose(sandbox).sandbox.layers()
+    except GraderError as problem:
+        error, layers = f"{problem.what} (--sandbox {sandbox})", choose("auto").sandbox.layers()
+    return {
+        "host": platform.node(),
+        "versions": describe_environment(),
+        "layers": tuple(layer.name for layer in layers if layer.present),
+        "sandbox_error": error,
+        "cores": os.cpu_count() or 1,
+        "threads": dask_worker.state.nthreads,
+        "resources": dict(dask_worker.state.total_resources),
+        "has_cuda": has_cuda(),
+    }
+
+
+def ask_workers(client: Any, sandbox: str, addresses: list[str] | None = None) -> Iterator[Worker]:
+    """Yields what the workers at *addresses*, by default all, say of themselves, by address."""
+    found = client.run(describe_worker, sandbox, workers=addresses, on_error="return")
+    for address, said in sorted(found.items()):
+        if isinstance(said, dict):
+            yield Worker(address=address, **said)
+        else:
+            error = f"can't import the grader ({type(said).__name__})"
+            yield Worker(address=address, error=error)
+
+
+def require_same(workers: Iterable[Worker], *, sandbox: str) -> None:
+    """Raises SetupError, naming the workers, if versions differ from this machine's, or if no
+    worker has the sandbox that was asked for.
+
+    A single worker without the sandbox is no error: it gets no work.
+    """
+    wanted, every = wanted_environment(), list(workers)
+    lines = [
+        f"  {one.address}: {', '.join(found)}"
+        for one in every
+        if (found := tuple(d for d in one.differences(wanted) if d != one.sandbox_error))
+    ]
     if lines:
         raise SetupError(
             "the cluster's workers differ from this machine:\n" + "\n".join(lines),
             fix="install the same versions everywhere, and start the workers again",
         )
+    if every and all(one.sandbox_error for one in every):
+        raise SetupError(
+            f"no worker has what --sandbox {sandbox} asks for: {every[0].sandbox_error}",
+            where=every[0].address,
+            fix="see what each worker has: grader doctor --executor dask:ADDRESS",
+        )
+
+
+def choose_workers(workers: Iterable[Worker], needs: WorkerNeeds) -> dict[str, Any]:
+    """Returns the arguments that make Dask run a task on a worker that meets *needs*.
+
+    Raises SetupError if no worker can.
+    """
+    every, wanted = list(workers), wanted_environment()
+    fit = [one for one in every if not one.differences(wanted)]
+    if needs.gpu:
+        if not any(GPU in one.resources for one in fit):
+            raise SetupError(
+                "no worker declares a GPU",
+                fix="start one with `dask worker ADDRESS --resources GPU=1`, or leave out --device",
+            )
+        return _only(fit, every) | {"resources": {GPU: 1}}
+    if needs.quiet and any(QUIET in one.resources for one in fit):
+        return _only(fit, every) | {"resources": {QUIET: 1}}
+    usual = [one for one in fit if not one.is_special]
+    if usual and len(usual) < len(fit):
+        loose = len(fit) == len(every)  # without them, other workers do
+        return {"workers": [one.address for one in usual], "allow_other_workers": loose}
+    return _only(fit, every)
+
+
+def _only(fit: list[Worker], every: list[Worker]) -> dict[str, Any]:
+    return {} if len(fit) == len(every) else {"workers": [one.address for one in fit]}

@@ -13,12 +13,18 @@ import time
 import uuid
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, InvalidStateError
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from grader.errors import GraderError, SetupError
-from grader.integrations.cluster.environments import check_workers
-from grader.runtime.executors import RemoteExecutor
+from grader.integrations.cluster.environments import (
+    Worker,
+    ask_workers,
+    choose_workers,
+    require_same,
+)
+from grader.runtime.executors import RemoteExecutor, WorkerNeeds
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -33,8 +39,8 @@ def open_dask(address: str, jobs: int) -> RemoteExecutor:
     """Returns an executor on the cluster at *address*, or on *jobs* new local worker processes.
 
     *address* is that of a scheduler, such as `tcp://host:8786`, or the path of a scheduler file; it
-    is empty for local workers. Raises SetupError if Dask is missing, no scheduler or worker can be
-    reached, or the workers can't execute notebooks as this machine would.
+    is empty for local workers. Raises SetupError if Dask is missing, or no scheduler or worker can
+    be reached.
     """
     dask = _import_dask()
     if not address:
@@ -46,6 +52,26 @@ def open_dask(address: str, jobs: int) -> RemoteExecutor:
         )
         return DaskExecutor(dask.Client(cluster), cluster)
     return DaskExecutor(_connect(dask, address))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Survey:
+    """A cluster's workers, and the address of its dashboard, which may be empty."""
+
+    workers: tuple[Worker, ...]
+    dashboard: str
+
+
+def survey_workers(address: str, *, sandbox: str) -> Survey:
+    """Returns what every worker of the cluster at *address* offers. Raises SetupError if it can't
+    be reached."""
+    client = _connect(_import_dask(), address)
+    try:
+        has_dashboard = "dashboard" in client.scheduler_info().get("services", {})
+        dashboard = client.dashboard_link if has_dashboard else ""
+        return Survey(workers=tuple(ask_workers(client, sandbox)), dashboard=dashboard)
+    finally:
+        client.close()
 
 
 def _import_dask() -> Any:
@@ -87,11 +113,8 @@ class DaskExecutor(RemoteExecutor):
         self._cluster = cluster
         self._open = True
         self._workers, self._next_look = 1, 0.0
-        try:
-            check_workers(client)
-        except BaseException:
-            self.shutdown()
-            raise
+        self._sandbox = ""
+        self._known: dict[str, Worker] = {}
 
     @property
     def workers(self) -> int:
@@ -102,11 +125,35 @@ class DaskExecutor(RemoteExecutor):
         if time.monotonic() >= self._next_look:
             try:
                 threads: dict[str, int] = self._client.nthreads()
+                self._meet_new(list(threads))
             except OSError as error:
                 raise _lost_scheduler() from error
             self._workers = max(1, sum(threads.values()))
             self._next_look = time.monotonic() + _LOOK_SECONDS
         return self._workers
+
+    def _meet_new(self, addresses: list[str]) -> None:
+        """Asks workers that have joined what they offer. Those that don't fit get no tasks."""
+        if self._sandbox:
+            new = [one for one in addresses if one not in self._known]
+            if new:
+                self._known |= {w.address: w for w in ask_workers(self._client, self._sandbox, new)}
+            self._known = {a: w for a, w in self._known.items() if a in addresses}
+
+    def submit_for(
+        self, needs: WorkerNeeds, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> Future[T]:
+        """Returns the future of `fn(*args, **kwargs)` on a worker that meets *needs*.
+
+        Raises SetupError if no worker can, or, before the first task, if the workers can't execute
+        notebooks as this machine would; and the errors of `submit`.
+        """
+        if not self._sandbox:
+            self._sandbox = needs.sandbox
+            self._meet_new(list(self._client.nthreads()))
+            require_same(self._known.values(), sandbox=needs.sandbox)
+        where = choose_workers(self._known.values(), needs)
+        return self._submit(where, fn, *args, **kwargs)
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Returns the future of `fn(*args, **kwargs)` on a worker. Raises RuntimeError if closed.
@@ -114,13 +161,18 @@ class DaskExecutor(RemoteExecutor):
         The future raises GraderError if the worker died three times, and SetupError if the
         scheduler can't be reached any more.
         """
+        return self._submit({}, fn, *args, **kwargs)
+
+    def _submit(
+        self, where: dict[str, Any], fn: Callable[..., T], /, *args: Any, **kwargs: Any
+    ) -> Future[T]:
         if not self._open:
             raise RuntimeError("cannot schedule new futures after shutdown")
         if self._client.status != "running":
             raise _lost_scheduler()
         future: Future[T] = Future()
         task = self._client.submit(
-            fn, *args, **kwargs, key=f"grader-{uuid.uuid4().hex}", pure=False
+            fn, *args, **kwargs, **where, key=f"grader-{uuid.uuid4().hex}", pure=False
         )
         task.add_done_callback(lambda done: _settle(future, done))
         return future
