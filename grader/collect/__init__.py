@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -55,6 +55,16 @@ class Collected:
     same_exam: Mapping[str, tuple[Submission, ...]] = field(default_factory=dict)
     """For students with several attempts, those that fit the exam as well as the one to grade,
     newest first."""
+
+    def only(self, students: Collection[str]) -> Collected:
+        """Returns what belongs to *students*."""
+        return replace(
+            self,
+            submissions=tuple(one for one in self.submissions if one.student in students),
+            earlier=tuple(one for one in self.earlier if one.student in students),
+            missing=tuple(one for one in self.missing if one in students),
+            same_exam={id_: found for id_, found in self.same_exam.items() if id_ in students},
+        )
 
 
 def collect(

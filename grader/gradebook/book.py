@@ -21,6 +21,7 @@ from grader.gradebook.derived import Derived
 from grader.gradebook.engines import writer
 from grader.gradebook.evidence_files import EvidenceFiles
 from grader.gradebook.opening import DatabaseFile, open_gradebook
+from grader.gradebook.personal import PersonalData
 from grader.gradebook.plain import now, to_json
 from grader.gradebook.records import AuditLine, FiledGrade
 from grader.gradebook.requests import Requests
@@ -46,6 +47,7 @@ class Gradebook:
         self._clock = clock
         self._file = DatabaseFile(engine)
         self.decisions = Decisions(engine, self._write_transaction, self._log_action)
+        self.personal = PersonalData(engine, self._write_transaction, self._log_action)
         self.requests = Requests(engine, self._write_transaction, self._log_action, self.decisions)
 
     @classmethod

@@ -250,22 +250,27 @@ derived = Table(
     Column("data", LargeBinary, nullable=False),
 )
 
-for _deed in ("UPDATE", "DELETE"):
-    event.listen(
-        audit,
-        "after_create",
-        DDL(  # type: ignore[no-untyped-call]
-            f"CREATE TRIGGER audit_refuses_{_deed.lower()} BEFORE {_deed} ON audit "
-            "BEGIN SELECT RAISE(ABORT, 'the audit log only grows'); END"
-        ).execute_if(dialect="sqlite"),
-    )
-_REFUSE = """CREATE FUNCTION refuse_audit_change() RETURNS trigger LANGUAGE plpgsql AS
+_REFUSE = """CREATE OR REPLACE FUNCTION refuse_audit_change() RETURNS trigger LANGUAGE plpgsql AS
 $$ BEGIN RAISE EXCEPTION 'the audit log only grows'; END $$"""
-_REFUSE_ALL = """CREATE TRIGGER audit_only_grows BEFORE UPDATE OR DELETE OR TRUNCATE ON audit
+_GUARD = """CREATE TRIGGER audit_only_grows BEFORE UPDATE OR DELETE OR TRUNCATE ON audit
 EXECUTE FUNCTION refuse_audit_change()"""
-for _statement in (_REFUSE, _REFUSE_ALL):
-    event.listen(
-        audit,
-        "after_create",
-        DDL(_statement).execute_if(dialect="postgresql"),  # type: ignore[no-untyped-call]
-    )
+AUDIT_GUARDS = {
+    "sqlite": tuple(
+        f"CREATE TRIGGER audit_refuses_{deed.lower()} BEFORE {deed} ON audit "
+        "BEGIN SELECT RAISE(ABORT, 'the audit log only grows'); END"
+        for deed in ("UPDATE", "DELETE")
+    ),
+    "postgresql": (_REFUSE, _GUARD),
+}
+"""The statements, by database, that make the audit log refuse changes."""
+NO_AUDIT_GUARDS = {
+    "sqlite": ("DROP TRIGGER audit_refuses_update", "DROP TRIGGER audit_refuses_delete"),
+    "postgresql": ("DROP TRIGGER audit_only_grows ON audit",),
+}
+for _dialect, _statements in AUDIT_GUARDS.items():
+    for _statement in _statements:
+        event.listen(
+            audit,
+            "after_create",
+            DDL(_statement).execute_if(dialect=_dialect),  # type: ignore[no-untyped-call]
+        )

@@ -18,17 +18,22 @@ def read_audit(out: Path, student: str | None = None) -> tuple[AuditLine, ...]:
         lines = book.audit()
         if student is None:
             return lines
-        known = book.students()
-        if student not in known:
-            close = nearest(student, known)
-            raise SetupError(
-                f"student '{student}' is not in the gradebook",
-                where=str(out),
-                fix=f"did you mean '{close}'?" if close else "see the ids in grades.csv",
-            )
+        require_student(book, student)
         files = {one.sha256 for one in book.submissions(student)}
     return tuple(
         line
         for line in lines
         if line.detail.get("student") == student or line.detail.get("submission_sha256") in files
     )
+
+
+def require_student(book: Gradebook, student: str) -> None:
+    """Raises SetupError, with a suggestion, if *student* is not in the gradebook."""
+    known = book.students()
+    if student not in known:
+        close = nearest(student, known)
+        raise SetupError(
+            f"student '{student}' is not in the gradebook",
+            where=str(book.folder),
+            fix=f"did you mean '{close}'?" if close else "see the ids in grades.csv",
+        )

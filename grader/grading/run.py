@@ -112,6 +112,8 @@ def grade(
                 fix="enter answers with `grader enter`, or choose another folder for --out",
             )
         papers = papers_of(book, release)
+        # Students who were forgotten stay in the release, but not in the results.
+        release, collected = papers.release, collected.only(papers.release.students)
         for student in only:
             papers.of(student)  # an unknown student is an error before anything runs
         book.add_students(release.students.values())

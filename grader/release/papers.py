@@ -260,6 +260,7 @@ def papers_of(book: Gradebook, release: Release | None = None) -> Papers:
                 fix="run `grader grade` first",
             )
         release = load_release((book.folder / source).resolve())
+    release = _without_forgotten(book, release)
     keep = Pins(book, release.id, _key_of(book))
     seats = book.setting(SEATS)
     if not isinstance(seats, dict):
@@ -270,6 +271,11 @@ def papers_of(book: Gradebook, release: Release | None = None) -> Papers:
     return Papers(
         release=release, corrected=_load_correction(book, release), seats=seats, keep=keep
     )
+
+
+def _without_forgotten(book: Gradebook, release: Release) -> Release:
+    students = book.personal.without_forgotten(release.students)
+    return release if students == release.students else replace(release, students=students)
 
 
 def absent(book: Gradebook) -> frozenset[str]:

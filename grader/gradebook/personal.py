@@ -1,0 +1,248 @@
+"""Everything that a gradebook knows of one student: read in full, or removed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Engine,
+    Select,
+    Table,
+    delete,
+    insert,
+    select,
+    update,
+)
+
+from grader.gradebook import schema
+from grader.gradebook.plain import to_json
+from grader.model import Student
+
+_AUDIT = schema.audit
+_FORGOTTEN = "forgotten"
+Log = Callable[[Connection, str, str, str, Mapping[str, object]], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removed:
+    """What was removed from a gradebook."""
+
+    pseudonym: str
+    """Stands for the student in the audit log."""
+    rows: int
+    evidence: tuple[str, ...]
+    """The digests of the executions that belonged to nobody else."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersonalRecord:
+    """Everything that a gradebook knows of one student."""
+
+    rows: Mapping[str, list[dict[str, object]]]
+    """The rows by table, with the entries of the audit log."""
+    evidence: tuple[str, ...]
+    """The digests of the executions that belong to nobody else."""
+
+
+class PersonalData:
+    """The data of single students in a gradebook."""
+
+    def __init__(
+        self, engine: Engine, write: Callable[[], AbstractContextManager[Connection]], log: Log
+    ):
+        self._engine = engine
+        self._write = write
+        self._log = log
+
+    def read(self, student: str) -> PersonalRecord:
+        """Returns everything about *student*."""
+        with self._engine.begin() as connection:
+            evidence = _find_evidence(connection, student)
+            return PersonalRecord(rows=_read_rows(connection, student), evidence=evidence)
+
+    def without_forgotten(self, students: Mapping[str, Student]) -> dict[str, Student]:
+        """Returns *students*, by id, without those who were removed."""
+        with self._engine.begin() as connection:
+            gone = frozenset(_forgotten_digests(connection))
+        return {id_: one for id_, one in students.items() if not gone or _digest(id_) not in gone}
+
+    def remove(self, student: str, *, by: str, why: str) -> Removed:
+        """Removes *student* and everything about them, and records that. In the audit log, a
+        pseudonym stands for them; what was done, when, and by whom stays."""
+        with self._write() as connection:
+            removed = _remove_student(connection, student)
+            detail = {"student": removed.pseudonym, "rows": removed.rows}
+            self._log(connection, "student forgotten", by, why, detail)
+        return removed
+
+
+def _digest(student: str) -> str:
+    """Returns what is kept of a removed student's id, so that no run adds the student again."""
+    return hashlib.sha256(f"forgotten {student}".encode()).hexdigest()
+
+
+def _forgotten_digests(connection: Connection) -> list[str]:
+    t = schema.settings.c
+    text = connection.scalar(select(t.value).where(t.name == _FORGOTTEN))
+    return [] if text is None else list(json.loads(text))
+
+
+def _keep_digest(connection: Connection, student: str) -> None:
+    known = _forgotten_digests(connection)
+    value = to_json(sorted({*known, _digest(student)}))
+    t = schema.settings
+    if known:
+        connection.execute(update(t).where(t.c.name == _FORGOTTEN).values(value=value))
+    else:
+        connection.execute(insert(t), {"name": _FORGOTTEN, "value": value})
+
+
+def _read_rows(connection: Connection, student: str) -> dict[str, list[dict[str, object]]]:
+    """Returns the rows about *student* by table, with the entries of the audit log."""
+    found = {
+        table.name: [dict(row._mapping) for row in connection.execute(query)]
+        for table, which in _owned_rows(student)
+        for query in (select(table).where(which).order_by(*table.primary_key.columns),)
+    }
+    files = _own_files(connection, student)
+    lines = [
+        # An entry about a setting says something of others as well.
+        line | {"detail": _only_about(line["detail"], student)}
+        for line in _audit_lines(connection)
+        if _mentions(line, student, files)
+    ]
+    return {name: rows for name, rows in found.items() if rows} | {"audit": lines}
+
+
+def _find_evidence(connection: Connection, student: str) -> tuple[str, ...]:
+    """Returns the digests of the executions that belong to *student* and to nobody else."""
+    t = schema.evidence.c
+    query = select(t.digest).where(_own_evidence(student)).order_by(t.number)
+    return tuple(dict.fromkeys(connection.scalars(query)))
+
+
+def _remove_student(connection: Connection, student: str) -> Removed:
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql("PRAGMA secure_delete = ON")
+    pseudonym = f"forgotten-{secrets.token_hex(4)}"
+    evidence, files = _find_evidence(connection, student), _own_files(connection, student)
+    _rewrite_audit(connection, student, files, pseudonym)
+    _rewrite_settings(connection, student)
+    _keep_digest(connection, student)
+    rows = 0
+    # Rows that refer to others come first.
+    for table, which in reversed(list(_owned_rows(student))):
+        rows += connection.execute(delete(table).where(which)).rowcount
+    connection.execute(delete(schema.derived))  # made of answers, and can be made again
+    return Removed(pseudonym=pseudonym, rows=rows, evidence=evidence)
+
+
+def _owned_rows(student: str) -> Iterator[tuple[Table, ColumnElement[bool]]]:
+    """Yields the tables with rows about *student*, and which these are."""
+    owned: dict[str, ColumnElement[bool]] = {
+        schema.students.name: schema.students.c.id == student,
+        schema.evidence.name: _own_evidence(student),
+    }
+    yield schema.evidence, owned[schema.evidence.name]
+    yield schema.students, owned[schema.students.name]
+    for table in schema.metadata.sorted_tables:
+        for key in table.foreign_keys:
+            target = key.column.table
+            if table.name not in owned and target.name in owned:
+                rows = select(key.column).where(owned[target.name])
+                owned[table.name] = key.parent.in_(rows)
+                yield table, owned[table.name]
+
+
+def _own_evidence(student: str) -> ColumnElement[bool]:
+    t = schema.evidence.c.submission_sha256
+    return t.in_(_files_of(student)) & t.not_in(_files_of(student, others=True))
+
+
+def _files_of(student: str, *, others: bool = False) -> Select[Any]:
+    t = schema.submissions.c
+    return select(t.sha256).where(t.student != student if others else t.student == student)
+
+
+def _own_files(connection: Connection, student: str) -> frozenset[str]:
+    theirs = set(connection.scalars(_files_of(student, others=True)))
+    return frozenset(one for one in connection.scalars(_files_of(student)) if one not in theirs)
+
+
+def _audit_lines(connection: Connection) -> Iterator[dict[str, object]]:
+    for row in connection.execute(select(_AUDIT).order_by(_AUDIT.c.number)):
+        yield dict(row._mapping) | {"detail": json.loads(row.detail)}
+
+
+def _mentions(line: Mapping[str, object], student: str, files: frozenset[str]) -> bool:
+    words = {student, *files}
+    return line["who"] == student or any(text in words for text in _texts_in(line["detail"]))
+
+
+def _texts_in(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for name, one in value.items():
+            yield from _texts_in(name)
+            yield from _texts_in(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _texts_in(one)
+
+
+def _only_about(detail: object, student: str) -> object:
+    """Returns *detail* without what lists and tables in it say about other students."""
+    if isinstance(detail, list):
+        mine = [one for one in detail if student in _texts_in(one)]
+        return [_only_about(one, student) for one in mine]
+    if isinstance(detail, Mapping):
+        if student in detail:
+            return {student: detail[student]}
+        return {name: _only_about(one, student) for name, one in detail.items()}
+    return detail
+
+
+def _rewrite_audit(
+    connection: Connection, student: str, files: frozenset[str], pseudonym: str
+) -> None:
+    lines = [line for line in _audit_lines(connection) if _mentions(line, student, files)]
+    for statement in schema.NO_AUDIT_GUARDS[connection.dialect.name]:
+        connection.exec_driver_sql(statement)
+    for line in lines:
+        who = pseudonym if line["who"] == student else line["who"]
+        changed = {"who": who, "why": "", "detail": json.dumps({"student": pseudonym})}
+        connection.execute(update(_AUDIT).where(_AUDIT.c.number == line["number"]).values(changed))
+    for guard in schema.AUDIT_GUARDS[connection.dialect.name]:
+        connection.exec_driver_sql(guard)
+
+
+def _rewrite_settings(connection: Connection, student: str) -> None:
+    """Removes what settings, such as the exceptions of a course, say about the student."""
+    t = schema.settings.c
+    for name, text in connection.execute(select(t.name, t.value)).all():
+        value = json.loads(text)
+        rest = _without(value, student)
+        if rest != value:
+            query = update(schema.settings).where(t.name == name)
+            connection.execute(query.values(value=to_json(rest)))
+
+
+def _without(value: object, student: str) -> object:
+    if isinstance(value, list):
+        return [_without(one, student) for one in value if not _is_about(one, student)]
+    if isinstance(value, Mapping):
+        return {k: _without(one, student) for k, one in value.items() if k != student}
+    return value
+
+
+def _is_about(value: object, student: str) -> bool:
+    return isinstance(value, Mapping) and student in value.values()

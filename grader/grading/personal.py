@@ -1,0 +1,76 @@
+"""What a results folder holds of one student: exported, or removed."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.bank.folders import Bank
+from grader.errors import SetupError
+from grader.files import write_error
+from grader.gradebook import Gradebook
+from grader.grading.audit import require_student
+from grader.grading.results import write_results
+from grader.report.names import file_name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forgotten:
+    """What was removed."""
+
+    pseudonym: str
+    """Stands for the student in the audit log."""
+    rows: int
+    files: int
+
+
+def archive_student(out: Path, student: str, target: Path) -> int:
+    """Writes everything that the results folder *out* holds of *student* to the zip file *target*;
+    returns the number of files in it.
+
+    Raises SetupError if the student is unknown, or if *target* exists or can't be written.
+    """
+    with Gradebook.open(out) as book:
+        require_student(book, student)
+        found = book.personal.read(student)
+        files = list(_files_of(out, student, found.evidence))
+    try:
+        with zipfile.ZipFile(target, "x", zipfile.ZIP_DEFLATED) as zipped:
+            text = json.dumps(found.rows, indent=2, ensure_ascii=False)
+            zipped.writestr("gradebook.json", text)
+            for path in files:
+                zipped.write(path, path.relative_to(out).as_posix())
+    except FileExistsError:
+        raise SetupError(
+            "this file exists already", where=str(target), fix="choose another name for --out"
+        ) from None
+    except OSError as error:
+        raise write_error(error, target) from error
+    return len(files) + 1
+
+
+def forget_student(out: Path, student: str, bank: Bank, *, by: str, why: str) -> Forgotten:
+    """Removes everything about *student* from the results folder *out*.
+
+    Raises SetupError if the student is unknown, or if a file can't be removed.
+    """
+    with Gradebook.open(out) as book:
+        require_student(book, student)
+        files = list(_files_of(out, student, book.personal.read(student).evidence))
+        removed = book.personal.remove(student, by=by, why=why)
+    for path in files:
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise write_error(error, path) from error
+    write_results(out, bank)
+    return Forgotten(pseudonym=removed.pseudonym, rows=removed.rows, files=len(files))
+
+
+def _files_of(out: Path, student: str, evidence: tuple[str, ...]) -> Iterator[Path]:
+    names = [f"evidence/{digest}.json" for digest in evidence]
+    names += [f"grades/{file_name(student, '.json')}", f"feedback/{file_name(student, '.html')}"]
+    yield from (out / name for name in names if (out / name).exists())
