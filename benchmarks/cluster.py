@@ -79,7 +79,7 @@ def main() -> None:
     asked = options.parse_args()
 
     threads = asked.workers // asked.processes
-    vars(batch)["_execute_job"] = sleep_and_answer
+    vars(batch)["_execute_remotely"] = sleep_and_answer
     with (
         tempfile.TemporaryDirectory() as folder,
         SubprocessCluster(n_workers=asked.processes, threads_per_worker=threads) as cluster,

@@ -31,6 +31,7 @@ _COMMANDS = {
     "solve": "Write one student's notebook with every answer filled in.",
     "check": "Check a notebook before you hand it in.",
     "grade": "Execute and score submissions.",
+    "watch": "Grade submissions as they arrive in a folder.",
     "enter": "Score answers that were given on paper.",
     "score": "Score stored answers again, without executing anything.",
     "mark": "Grade manually: list answers that need manual grading, and enter points.",
@@ -62,6 +63,7 @@ _GROUPS = {
     "Exam": ("render", "key", "solve", "check"),
     "Grading": (
         "grade",
+        "watch",
         "enter",
         "score",
         "mark",

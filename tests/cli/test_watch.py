@@ -1,0 +1,56 @@
+"""`grader watch` grades what arrives, as `grader grade` does."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+
+import pytest
+
+from tests.helpers.batch import a_class, rows
+from tests.helpers.commands import fails
+from tests.helpers.kernels import until
+
+
+def watch_of(home, out, *more):
+    grade = [word for word in home.command(out, *more) if word != "--json"]
+    return [*grade[:3], "watch", *grade[4:], "--every", "0.1"]
+
+
+@pytest.mark.thorough
+def test_what_arrives_or_changes_is_graded_and_nothing_else(tmp_path):
+    home, out = a_class(tmp_path, 3), tmp_path / "out"
+    late = (home.submissions / "s02.ipynb").rename(tmp_path / "s02.ipynb")
+    with subprocess.Popen(watch_of(home, out), stderr=subprocess.PIPE, text=True) as watching:
+
+        def executed():
+            return len(rows(out, "SELECT number FROM evidence"))
+
+        assert until(lambda: executed() == 2, 60)
+        late.rename(home.submissions / "s02.ipynb")
+        assert until(lambda: executed() == 3, 60)
+        assert until(lambda: "s02" in (out / "grades.csv").read_text(), 60)
+        time.sleep(3)  # nothing changes, so nothing runs
+        watching.terminate()
+        said = watching.stderr.read()
+    assert len(rows(out, "SELECT number FROM runs")) == said.count("grading ") == 2
+    assert "Traceback" not in said
+
+
+@pytest.mark.thorough
+def test_it_stops_when_nothing_has_arrived_for_long(tmp_path):
+    home, out = a_class(tmp_path, 1), tmp_path / "out"
+    done = subprocess.run(
+        watch_of(home, out, "--stop-after", "0.05"), capture_output=True, timeout=120, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "1 student, 1 graded" in done.stdout
+
+
+def test_a_wrong_setting_is_an_error_at_once(tmp_path, capsys):
+    (tmp_path / "subs").mkdir()
+    (tmp_path / "subs" / "ada.ipynb").write_text("{}")
+    said = fails(
+        capsys, "watch", tmp_path / "subs", "--release", tmp_path / "none", "--out", tmp_path / "o"
+    )
+    assert "none" in said
