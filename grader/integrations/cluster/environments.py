@@ -96,12 +96,13 @@ def describe_worker(sandbox: str, dask_worker: Any = None) -> dict[str, Any]:
 
 
 def ask_workers(client: Any, sandbox: str, addresses: list[str] | None = None) -> Iterator[Worker]:
-    """Yields what the workers at *addresses*, by default all, say of themselves, by address."""
+    """Yields what the workers at *addresses*, by default all, say of themselves, by address; not
+    those that are gone before they answer."""
     found = client.run(describe_worker, sandbox, workers=addresses, on_error="return")
     for address, said in sorted(found.items()):
         if isinstance(said, dict):
             yield Worker(address=address, **said)
-        else:
+        elif not isinstance(said, OSError):
             error = f"can't import the grader ({type(said).__name__})"
             yield Worker(address=address, error=error)
 

@@ -80,7 +80,9 @@ def _import_dask() -> Any:
     except ImportError as error:
         raise SetupError("Dask is not installed", fix="run `pip install distributed`") from error
     # Dask logs each lost connection with a traceback; our errors say what to do.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    for name in list(logging.root.manager.loggerDict):  # some have a level of their own
+        if name.partition(".")[0] == "distributed":
+            logging.getLogger(name).setLevel(logging.CRITICAL)
     return dask
 
 
@@ -123,22 +125,24 @@ class DaskExecutor(RemoteExecutor):
         Raises SetupError if the scheduler can't be reached any more.
         """
         if time.monotonic() >= self._next_look:
-            try:
-                threads: dict[str, int] = self._client.nthreads()
-                self._meet_new(list(threads))
-            except OSError as error:
-                raise _lost_scheduler() from error
-            self._workers = max(1, sum(threads.values()))
+            self._workers = max(1, sum(self._look().values()))
             self._next_look = time.monotonic() + _LOOK_SECONDS
         return self._workers
 
-    def _meet_new(self, addresses: list[str]) -> None:
-        """Asks workers that have joined what they offer. Those that don't fit get no tasks."""
-        if self._sandbox:
-            new = [one for one in addresses if one not in self._known]
-            if new:
+    def _look(self) -> dict[str, int]:
+        """Returns the number of threads of each worker, by address.
+
+        Asks workers that have joined what they offer; those that don't fit get no tasks.
+        """
+        try:
+            threads: dict[str, int] = self._client.nthreads()
+            new = [one for one in threads if one not in self._known]
+            if self._sandbox and new:
                 self._known |= {w.address: w for w in ask_workers(self._client, self._sandbox, new)}
-            self._known = {a: w for a, w in self._known.items() if a in addresses}
+        except OSError as error:
+            raise _lost_scheduler() from error
+        self._known = {a: w for a, w in self._known.items() if a in threads}
+        return threads
 
     def submit_for(
         self, needs: WorkerNeeds, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
@@ -150,7 +154,7 @@ class DaskExecutor(RemoteExecutor):
         """
         if not self._sandbox:
             self._sandbox = needs.sandbox
-            self._meet_new(list(self._client.nthreads()))
+            self._look()
             require_same(self._known.values(), sandbox=needs.sandbox)
         where = choose_workers(self._known.values(), needs)
         return self._submit(where, fn, *args, **kwargs)
