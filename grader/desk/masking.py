@@ -14,30 +14,48 @@ _BETWEEN = re.compile(r"[\s,._@'-]{1,3}")
 _LEAST_JOINED = 6
 """Fewest characters of a name that is also found without the space, as in file names."""
 _Words = tuple[str, ...]
+_FILE = re.compile(
+    r"""'[^'\n]{1,300}\.ipynb'|"[^"\n]{1,300}\.ipynb"|[^\s'",;:()]{1,300}\.ipynb\b"""
+)
+_SHOWN_FILE = "[file name]"
 
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """The IDs, names, and email addresses of a class, by their first word."""
+    """The IDs, names, and email addresses of a class."""
 
     shown: Callable[[str], str]
     """Returns what to show for a student's ID."""
     _known: dict[str, list[tuple[_Words, str]]] = field(default_factory=dict)
+    """By the first word."""
+    _own: dict[str, frozenset[str]] = field(default_factory=dict)
+    """The words of each student's own name, as students write them."""
 
     def add(self, students: Iterable[Student]) -> None:
         """Adds what is known of *students*."""
         for student in students:
             for words in set(_names_of(student)):
                 self._known.setdefault(words[0], []).append((words, student.id))
+            own = [one for one in _WORD.findall(student.name) if len(one) > 1]
+            self._own[student.id] = frozenset([*own, *map(str.upper, own)])
         for found in self._known.values():
             found.sort(key=lambda one: -len(one[0]))
 
-    def hide(self, text: str) -> str:
-        """Returns *text* with what `shown` returns in place of what is known of students.
+    def hide(self, text: str, of: str = "") -> str:
+        """Returns *text* with what `shown` returns in place of what is known of students, and
+        without the names of notebooks.
 
-        Ignores case, and what stands between the words of a name. Takes time in proportion to the
-        text, whatever the size of the class.
+        In a text of or about the student *of*, also hides single words of that student's name, in
+        the case of the name or in capitals. Otherwise ignores case, and what stands between the
+        words of a name. Takes time in proportion to the text, whatever the size of the class.
         """
+        text = self._hide_known(_FILE.sub(_SHOWN_FILE, text))
+        own = self._own.get(of)
+        if not own:
+            return text
+        return _WORD.sub(lambda word: self.shown(of) if word[0] in own else word[0], text)
+
+    def _hide_known(self, text: str) -> str:
         words, pieces, end = list(_WORD.finditer(text)), [], 0
         at = 0
         while at < len(words):

@@ -11,14 +11,14 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import uvicorn
 
 from grader.bank.folders import Bank
-from grader.desk.access import Access, one_person
+from grader.desk.access import Access, Entrance, one_person
 from grader.desk.app import DeskApp
 from grader.desk.pages import Desk
 from tests.helpers.banks import ESSAY, a_bank
@@ -104,20 +104,35 @@ def form_of(page: str, action: str) -> dict[str, list[str]]:
 
 @contextmanager
 def a_desk(
-    results: Path, access: Access | None = None, *, anonymous: bool = False
+    results: Path,
+    access: Entrance | None = None,
+    *,
+    anonymous: bool = False,
+    hosts: tuple[str, ...] = ("127.0.0.1",),
+    behind_proxy: bool = False,
+    app_made: Callable[[DeskApp], object] = lambda _: None,
 ) -> Iterator[Mapping[str, str]]:
-    """Runs a desk; yields the link of each person."""
+    """Runs a desk; yields the link of each person, or with another entrance the desk's address as
+    that of nobody. Passes the application to *app_made*."""
     access = access or one_person("kim")
     app = DeskApp(
         Desk(out=results, anonymous=anonymous),
         access,
         Bank.open((str(results.parent / "bank"),)),
-        ("127.0.0.1",),
+        hosts,
+        secure=behind_proxy,
     )
+    app_made(app)
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]
-    server = uvicorn.Server(uvicorn.Config(app.asgi, port=port, log_level="warning"))
+    proxies = ["127.0.0.1"] if behind_proxy else []
+    server = uvicorn.Server(
+        uvicorn.Config(
+            app.asgi, port=port, log_level="warning", proxy_headers=behind_proxy,
+            forwarded_allow_ips=proxies,
+        )
+    )  # fmt: skip
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     end = time.monotonic() + 20
@@ -126,7 +141,10 @@ def a_desk(
         time.sleep(0.01)
     home = f"http://127.0.0.1:{port}"
     try:
-        yield {p.id: f"{home}/enter?token={token}" for token, p in access.people.items()}
+        if isinstance(access, Access):
+            yield {p.id: f"{home}/enter?token={token}" for token, p in access.people.items()}
+        else:
+            yield {"": home}
     finally:
         server.should_exit = True
         thread.join(20)
