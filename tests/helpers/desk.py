@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import http.cookiejar
 import json
 import re
@@ -88,6 +89,18 @@ class Reader:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
+
+
+def ask(
+    link: str, method: str, path: str, body: bytes = b"", **headers: str
+) -> tuple[int, dict[str, str], str]:
+    """Sends a request as it is, without following redirects or correcting the address."""
+    connection = http.client.HTTPConnection(urllib.parse.urlsplit(link).netloc, timeout=20)
+    connection.request(method, path, body, {k.replace("_", "-"): v for k, v in headers.items()})
+    answer = connection.getresponse()
+    text = answer.read().decode("utf-8", "replace")
+    connection.close()
+    return answer.status, {k.lower(): v for k, v in answer.getheaders()}, text
 
 
 def form_of(page: str, action: str) -> dict[str, list[str]]:
