@@ -14,9 +14,8 @@ _BETWEEN = re.compile(r"[\s,._@'-]{1,3}")
 _LEAST_JOINED = 6
 """Fewest characters of a name that is also found without the space, as in file names."""
 _Words = tuple[str, ...]
-_FILE = re.compile(
-    r"""'[^'\n]{1,300}\.ipynb'|"[^"\n]{1,300}\.ipynb"|[^\s'",;:()]{1,300}\.ipynb\b"""
-)
+_FILE_END = re.compile(r"(?<=[\w)\]])\.ipynb\b['\"]?", re.IGNORECASE)
+_CLAUSE_ENDS = ",;:\n"
 _SHOWN_FILE = "[file name]"
 
 
@@ -49,7 +48,7 @@ class Mask:
         the case of the name or in capitals. Otherwise ignores case, and what stands between the
         words of a name. Takes time in proportion to the text, whatever the size of the class.
         """
-        text = self._hide_known(_FILE.sub(_SHOWN_FILE, text))
+        text = self._hide_known(_hide_files(text))
         own = self._own.get(of)
         if not own:
             return text
@@ -77,6 +76,21 @@ class Mask:
             if same and all(map(_BETWEEN.fullmatch, gaps)):
                 return len(known), student
         return None
+
+
+def _hide_files(text: str) -> str:
+    """Returns *text* without names of notebooks, which students choose.
+
+    They contain spaces, quotes, and nicknames, so all of the clause before the ending is hidden.
+    """
+    pieces, end = [], 0
+    for found in _FILE_END.finditer(text):
+        before = max(text.rfind(one, end, found.start()) for one in _CLAUSE_ENDS) + 1
+        clause = text[max(before, end) : found.start()]
+        start = found.start() - len(clause.lstrip())
+        pieces += [text[end:start], _SHOWN_FILE]
+        end = found.end()
+    return "".join([*pieces, text[end:]])
 
 
 def _names_of(student: Student) -> Iterator[_Words]:

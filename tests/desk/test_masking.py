@@ -43,7 +43,11 @@ def test_other_words_stay(mask: Mask, text: str) -> None:
     ("text", "shown"),
     [
         ("hw1_adalove.ipynb: not read", "[file name]: not read"),
-        ("'my little exam.ipynb' is newer than x/y.ipynb", "[file name] is newer than [file name]"),
+        (
+            "read 'Kitty's exam (2).ipynb', not x/My little exam.ipynb; ok",
+            "[file name], [file name]; ok",
+        ),
+        ("a: b\nx.IPYNB y.ipynb.", "a: b\n[file name] [file name]."),
         ("a notebook (.ipynb) of 3 kB", "a notebook (.ipynb) of 3 kB"),
     ],
 )
