@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import logging
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,7 +121,6 @@ def command(
         (*LOOPBACK, *names),
         secure=bool(proxies),
     )
-    logging.basicConfig(format="%(message)s")
     home = f"https://{names[0]}" if proxies and names else f"http://{(*names, host)[0]}:{port}"
     _print_way_in(entrance, home)
     asgi = BelowPrefix(app.asgi, service.prefix) if service else app.asgi
