@@ -9,6 +9,7 @@ import click
 
 from grader.cli.completion import complete_ids
 from grader.cli.options import bank_option, course_option, examples, json_option, print_json, table
+from grader.errors import SetupError
 from grader.words import counted, points
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.group("course", epilog=examples("grader course check", "grader course late results"))
 def command() -> None:
-    """Check the course file, grant exceptions, and list late submissions."""
+    """Check the course file, invite the staff, grant exceptions, and list late submissions."""
 
 
 @command.command("check", epilog=examples("grader course check --course course.yaml"))
@@ -50,6 +51,75 @@ def check_command(course_file: Path | None, banks: tuple[str, ...], as_json: boo
     click.echo(table(("set", "opens", "due", "closes", "feedback"), rows))
     people = counted(len(course.staff), "person", "people")
     click.echo(f"\n{people} on the staff, {counted(len(course.grants), 'exception')}.")
+
+
+@command.command(
+    "invite",
+    epilog=examples(
+        "grader course invite --accounts private/accounts.json "
+        "--address https://grading.example.edu",
+        "grader course invite kim --accounts private/accounts.json "
+        "--address https://grading.example.edu",
+    ),
+)
+@click.argument("people", nargs=-1, metavar="[PERSON]...")
+@click.option(
+    "--accounts",
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    metavar="FILE",
+    help="File with the accounts. It is created if it does not exist.",
+)
+@click.option(
+    "--address", required=True, metavar="URL", help="Address of the desk in people's browsers."
+)
+@click.option(
+    "--days",
+    type=click.IntRange(1, 90),
+    default=7,
+    show_default=True,
+    help="Days until an invitation ends.",
+)
+@course_option
+@bank_option
+def invite_command(
+    people: tuple[str, ...],
+    accounts: Path,
+    address: str,
+    days: int,
+    course_file: Path | None,
+    banks: tuple[str, ...],
+) -> None:
+    """Print links with which staff members choose a password for the desk.
+
+    Invites everybody who has no password yet, or the people that you name. Their passwords and
+    earlier invitations stop working at once.
+    """
+    import time
+
+    from grader.course import load_course
+    from grader.desk.accounts import AccountFile
+
+    staff = load_course(require_course(course_file, banks)).staff
+    if unknown := [id_ for id_ in people if id_ not in staff]:
+        raise SetupError(
+            f"the course has no staff member '{unknown[0]}'",
+            fix="list the person under 'staff:' in the course file",
+        )
+    if not address.startswith(("http://", "https://")):
+        raise SetupError(
+            f"'{address}' is not an address", fix="write one such as https://grading.example.edu"
+        )
+    file = AccountFile(accounts)
+    invited = people or [id_ for id_ in staff if not file.password_of(id_)]
+    tokens = file.invite(invited, time.time(), days)
+    for id_, token in tokens.items():
+        click.echo(f"{id_}: {address.rstrip('/')}/invitation?token={token}")
+    if tokens:
+        text = f"Send each link to its person alone. They end in {counted(days, 'day')}."
+    else:
+        text = "Everybody on the staff has a password."
+    click.echo(text, err=True)
 
 
 @command.command(

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import getpass
+import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from grader.cli.options import bank_option, course_option, examples
+from grader.errors import SetupError
 
 if TYPE_CHECKING:
-    from grader.desk.access import Access
+    from grader.course.staff import StaffFile
+    from grader.desk.access import Entrance
+    from grader.desk.hub import HubService
 
 
 @click.command(
@@ -19,7 +24,8 @@ if TYPE_CHECKING:
     epilog=examples(
         "grader desk results",
         "grader desk results --anonymous",
-        "grader desk results --course course.yaml --host 0.0.0.0 --name grading.example.edu",
+        "grader desk results --course course.yaml --accounts private/accounts.json --port 8000 "
+        "--proxy 127.0.0.1 --name grading.example.edu",
     ),
 )
 @click.argument("results", type=click.Path(path_type=Path))
@@ -39,6 +45,22 @@ if TYPE_CHECKING:
 )
 @click.option("--as", "me", metavar="NAME", help="Your name. Default: your user name.")
 @click.option("--anonymous", is_flag=True, help="Show pseudonyms instead of names.")
+@click.option(
+    "--accounts",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Let the staff sign in with passwords, whose hashes are in this file.",
+)
+@click.option(
+    "--proxy",
+    "proxies",
+    multiple=True,
+    metavar="ADDRESS",
+    help="Address of a TLS proxy in front of the desk, whose headers are trusted. Repeat for more.",
+)
+@click.option(
+    "--hub", is_flag=True, help="Run as a service of a JupyterHub, which signs people in."
+)
 @course_option
 @bank_option
 def command(
@@ -48,48 +70,132 @@ def command(
     names: tuple[str, ...],
     me: str | None,
     anonymous: bool,
+    accounts: Path | None,
+    proxies: tuple[str, ...],
+    hub: bool,
     course_file: Path | None,
     banks: tuple[str, ...],
 ) -> None:
     """Grade explanations, change marks, and view students' work in a browser.
 
     Prints a link for you alone. With --course, prints a link for each staff member, with the rights
-    of that person's role.
+    of that person's role. With --accounts, people sign in with a password instead; to invite them,
+    run `grader course invite`.
     """
     from grader.bank.folders import Bank
     from grader.course import find_course, load_course
-    from grader.desk.access import one_person, staff_access
-    from grader.errors import SetupError
+    from grader.course.staff import StaffFile
 
     try:
         from grader.desk.app import DeskApp
+        from grader.web.prefix import BelowPrefix
         from grader.web.serving import LOOPBACK, free_port, serve
     except ModuleNotFoundError as error:
         raise SetupError(
             f"the desk needs the package '{error.name}'",
             fix="run `pip install starlette uvicorn`",
         ) from error
+    from grader.desk.hub import hub_service
     from grader.desk.pages import Desk
 
     path = find_course(course_file, ()) if course_file else None
+    service = hub_service(os.environ) if hub else None
+    host, port = service.listens_on if service else (host, port)
+    way = _Way(
+        results=results,
+        accounts=accounts,
+        service=service,
+        is_local=host in LOOPBACK,
+        proxies=proxies,
+        names=names,
+    )
+    way.check(path)
     course = load_course(path) if path else None
-    access = staff_access(course.staff) if course else one_person(me or getpass.getuser())
-    if host not in LOOPBACK and not names:
-        raise SetupError(
-            f"with --host {host}, the desk needs to know this machine's name",
-            fix="add --name HOST, with the name that people open in their browsers",
-        )
-    bank = Bank.open(banks)
+    entrance = way.entrance(StaffFile(path) if path else None, me or getpass.getuser())
     desk = Desk(out=results, anonymous=anonymous or bool(course and course.anonymous))
     port = port or free_port(host)
-    app = DeskApp(desk, access, bank, (*LOOPBACK, *names))
-    _print_links(access, names[0] if names else host, port)
-    serve(app.asgi, host, port)
+    app = DeskApp(
+        desk,
+        entrance,
+        Bank.open(banks),
+        (*LOOPBACK, *names),
+        secure=bool(proxies),
+    )
+    home = f"https://{names[0]}" if proxies and names else f"http://{(*names, host)[0]}:{port}"
+    _print_way_in(entrance, home)
+    asgi = BelowPrefix(app.asgi, service.prefix) if service else app.asgi
+    serve(asgi, host, port, proxies)
 
 
-def _print_links(access: Access, host: str, port: int) -> None:
-    several = len(access.people) > 1
-    for token, person in access.people.items():
-        address = f"http://{host}:{port}/enter?token={token}"
-        click.echo(f"{person.id}: {address}" if several else address)
-    click.echo("Press Ctrl-C to stop. Until then, the links are valid.", err=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Way:
+    """How people reach the desk and sign in."""
+
+    results: Path
+    accounts: Path | None
+    service: HubService | None
+    is_local: bool
+    proxies: tuple[str, ...]
+    names: tuple[str, ...]
+
+    def check(self, course: Path | None) -> None:
+        """Raises SetupError if the options don't fit each other."""
+        if not self.is_local and not self.names:
+            raise SetupError(
+                "with this --host, the desk needs to know this machine's name",
+                fix="add --name HOST, with the name that people open in their browsers",
+            )
+        if (self.accounts or self.service) and course is None:
+            option = "--hub" if self.service else "--accounts"
+            raise SetupError(
+                f"with {option}, the desk needs to know the staff",
+                fix="list the staff in a course file, and add --course FILE",
+            )
+        if self.accounts and self.service:
+            raise SetupError("--accounts and --hub exclude each other", fix="use one of them")
+        if self.accounts and self.accounts.resolve().is_relative_to(self.results.resolve()):
+            raise SetupError(
+                "the results folder is no place for the staff's accounts",
+                where=str(self.accounts),
+                fix="choose a folder that no student gets anything from",
+            )
+        if self.accounts and not self.is_local and not self.proxies:
+            raise SetupError(
+                "passwords need an encrypted connection",
+                fix="put a TLS proxy in front of the desk, and add --proxy ADDRESS",
+            )
+
+    def entrance(self, staff: StaffFile | None, me: str) -> Entrance:
+        """Returns the way to sign in."""
+        from grader.desk.access import StaffAccess, one_person
+        from grader.desk.accounts import AccountFile
+        from grader.desk.hub import Hub
+        from grader.desk.sign_in import Accounts
+
+        if staff is None:
+            return one_person(me)
+        if self.service is not None:
+            return Hub(staff, self.service)
+        if self.accounts is not None:
+            return Accounts(staff, AccountFile(self.accounts))
+        return StaffAccess(staff)
+
+
+def _print_way_in(entrance: Entrance, home: str) -> None:
+    from grader.desk.access import Access
+    from grader.desk.sign_in import Accounts
+
+    if isinstance(entrance, Access):
+        several = len(entrance.people) > 1
+        for token, person in entrance.people.items():
+            address = f"{home}/enter?token={token}"
+            click.echo(f"{person.id}: {address}" if several else address)
+        click.echo("Press Ctrl-C to stop. Until then, the links are valid.", err=True)
+        return
+    click.echo(home)
+    if isinstance(entrance, Accounts) and (waiting := entrance.without_password()):
+        people = ", ".join(waiting)
+        click.echo(
+            f"No password yet: {people}. To invite them, run `grader course invite`.", err=True
+        )
+    click.echo("Press Ctrl-C to stop.", err=True)

@@ -9,38 +9,33 @@ from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
 from typing import Any
-from urllib.parse import parse_qs, quote
+from urllib.parse import quote
 
 from anyio.to_thread import run_sync
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from grader.bank.folders import Bank
-from grader.desk.access import COOKIE, Access, Session
+from grader.desk.access import Entrance, Session
 from grader.desk.audit import AuditPages
 from grader.desk.evidence import student_view
 from grader.desk.forms import Form, choice_of, item_of
-from grader.desk.pages import Desk
+from grader.desk.pages import Desk, Names
+from grader.desk.receiving import receive_form
 from grader.desk.rendering import Renderer
 from grader.desk.requests import change_requests, requests_page
+from grader.desk.roles import Capability
 from grader.errors import GraderError, SetupError
 from grader.gradebook import Gradebook
 from grader.grading.results import write_results
-from grader.model.course import Role
 from grader.model.desk import AnswerToDecide, Choice, Decision, PartAnswer, PartId
-from grader.web.origins import is_foreign, is_own_address
-from grader.web.safety import (
-    HEADERS,
-    limited_body,
-    not_found,
-    plain,
-    redirect,
-    session_cookie,
-)
+from grader.web.cookies import SessionCookie
+from grader.web.origins import is_own_address
+from grader.web.safety import HEADERS, not_found, plain, redirect
 
 log = logging.getLogger("grader.desk")
 _LONGEST_SEARCH = 200
@@ -60,32 +55,45 @@ class _Call:
 class DeskApp:
     """The application; `asgi` is what a server runs."""
 
-    def __init__(self, desk: Desk, access: Access, bank: Bank, hosts: tuple[str, ...]):
+    def __init__(
+        self,
+        desk: Desk,
+        entrance: Entrance,
+        bank: Bank,
+        hosts: tuple[str, ...],
+        *,
+        secure: bool = False,
+    ):
+        """With *secure*, browsers send the session's cookie over https alone."""
         self._desk = desk
-        self._access = access
+        self._entrance = entrance
+        self._cookie = SessionCookie(name="desk", secure=secure)
         self._bank = bank
-        self._renderer = Renderer(bank.templates)
+        self._renderer = Renderer(bank.templates, anonymous=desk.anonymous)
         self._book = Gradebook.open(desk.out)
         self._audits = AuditPages()
         self._writing = Lock()
         get, post = partial(Route, methods=["GET"]), partial(Route, methods=["POST"])
+        shown, can = self._shown, Capability
         self.asgi = Starlette(
             routes=[
-                get("/enter", self._enter),
+                *entrance.routes(self._renderer, self._cookie),
                 get("/static/{name}", self._static),
-                get("/", self._shown(self._queue)),
-                get("/students", self._shown(self._students)),
-                get("/student/{id}", self._shown(self._student)),
-                get("/student/{id}/{view}", self._shown(self._student_view)),
-                get("/part/{problem}/{part}", self._shown(self._part)),
-                get("/requests", self._shown(self._requests)),
-                get("/audit", self._shown(self._audit, Role.INSTRUCTOR)),
-                post("/grade", self._shown(self._grade, Role.GRADER)),
-                post("/override", self._shown(self._override, Role.GRADER)),
-                post("/item", self._shown(self._item, Role.GRADER)),
-                post("/undo", self._shown(self._undo, Role.GRADER)),
-                post("/request", self._shown(self._request, Role.GRADER)),
-                post("/write", self._shown(self._write, Role.INSTRUCTOR)),
+                get("/", shown(self._queue, can.READ)),
+                get("/students", shown(self._students, can.READ)),
+                get("/student/{id}", shown(self._student, can.READ)),
+                get("/student/{id}/{view}", shown(self._student_view, can.READ)),
+                get("/part/{problem}/{part}", shown(self._part, can.READ)),
+                get("/requests", shown(self._requests, can.READ)),
+                get("/audit", shown(self._audit, can.READ_LOG)),
+                post("/grade", shown(self._grade, can.GRADE)),
+                post("/override", shown(self._override, can.CHANGE_MARK)),
+                post("/item", shown(self._item, can.CHANGE_RUBRIC)),
+                post("/undo", shown(self._undo, can.GRADE)),
+                post("/request", shown(self._request, can.ANSWER_REQUESTS)),
+                post("/write", shown(self._write, can.WRITE_RESULTS)),
+                post("/names", shown(self._show_names, can.SEE_NAMES)),
+                post("/sign-out", shown(self._sign_out, can.READ)),
             ],
             middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))],
             exception_handlers={404: not_found, 405: not_found},
@@ -97,34 +105,28 @@ class DeskApp:
 
     # Access
 
-    async def _enter(self, request: Request) -> Response:
-        id_ = self._access.enter(request.query_params.get("token", ""))
-        if id_ is None:
-            return plain("This link is not valid. Use the one that `grader desk` printed.", 403)
-        response = RedirectResponse("/", status_code=303, headers=HEADERS)
-        # Lax, as the link is often opened from a page of another site; forms have their own token.
-        response.set_cookie(
-            session_cookie(COOKIE, request), id_, httponly=True, samesite="lax", path="/"
-        )
-        return response
-
     def _shown(
-        self, page: _Page, role: Role = Role.OBSERVER
+        self, page: _Page, capability: Capability
     ) -> Callable[[Request], Awaitable[Response]]:
+        """Returns the endpoint of a page for people who are signed in and may do this."""
+
         async def answer(request: Request) -> Response:
-            session = self._access.session(request.cookies.get(session_cookie(COOKIE, request)))
+            try:
+                id_ = self._cookie.id_of(request)
+                session = await run_sync(self._entrance.sessions.get, id_)
+            except GraderError as error:
+                log.error("%s", error)
+                return plain("Nobody can use the desk now. For details, see the terminal.", 503)
             if session is None:
-                return plain("Open the link that `grader desk` printed.", 403)
-            if not session.person.may(role):
-                return plain(f"This requires the {role.value} role.", 403)
+                return self._entrance.turn_away(request)
+            if not session.person.may(capability):
+                return plain(f"The role '{session.person.role.value}' may not do this.", 403)
             form = Form()
             if request.method == "POST":
-                if is_foreign(request.headers):
-                    return plain("This form comes from another site.", 403)
-                body = await limited_body(request)
-                if body is None:
-                    return plain("This form is too large.", 413)
-                form = Form(parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True))
+                received = await receive_form(request)
+                if isinstance(received, Response):
+                    return received
+                form = received
                 if not session.accepts(form.text("form_token")):
                     return plain(
                         "This form has expired. Go back, reload the page, and try again.", 403
@@ -132,7 +134,19 @@ class DeskApp:
             call = _Call(request=request, session=session, book=self._book, form=form)
             return await run_sync(self._answer, page, call)
 
+        answer.capability = capability  # type: ignore[attr-defined] # for the test of all routes
         return answer
+
+    def _sign_out(self, call: _Call) -> Response:
+        self._entrance.sessions.close(self._cookie.id_of(call.request))
+        return self._cookie.take_back(self._entrance.leave(), call.request)
+
+    def _show_names(self, call: _Call) -> Response:
+        show = bool(call.form.text("show"))
+        if show and not call.session.person.sees_names:
+            call.book.record("names shown", by=call.session.person.id)
+        self._entrance.sessions.show_names(self._cookie.id_of(call.request), show)
+        return redirect("/")
 
     def _answer(self, page: _Page, call: _Call) -> Response:
         changes = call.request.method == "POST"
@@ -148,7 +162,11 @@ class DeskApp:
             return self._error(call, SetupError(what, fix=fix), 500)
 
     def _error(self, call: _Call, error: GraderError, status: int) -> Response:
-        text = self._renderer.page("error", call.session, error=error)
+        try:
+            names = self._desk.names(call.book, call.session.person)
+        except GraderError:  # the gradebook can't be read, and the error is about that
+            names = Names(students={})
+        text = self._renderer.page("error", call.session, error=error, hide=names.hide)
         return HTMLResponse(text, status, headers=HEADERS)
 
     async def _static(self, request: Request) -> Response:
@@ -292,7 +310,7 @@ class DeskApp:
         person, names = call.session.person, self._desk.names(call.book, call.session.person)
 
         def may(one: Decision) -> bool:
-            own = one.by == person.id or person.may(Role.INSTRUCTOR)
+            own = one.by == person.id or person.may(Capability.UNDO_OTHERS)
             return own and one.student in names.students
 
         call.book.decisions.undo(call.form.number("batch"), by=person.id, may=may)
@@ -306,7 +324,8 @@ class DeskApp:
 
     def _write(self, call: _Call) -> Response:
         written = write_results(self._desk.out, self._bank)
-        return self._page(call, "written", summary=written.summary)
+        names = self._desk.names(call.book, call.session.person)
+        return self._page(call, "written", summary=names.hide(written.summary))
 
 
 def _to_decide(answer: PartAnswer, seen: int) -> AnswerToDecide:

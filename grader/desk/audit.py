@@ -56,7 +56,9 @@ class AuditPages:
             self._masked, self._mask = [], names.mask
         last = self._masked[-1][0].number if self._masked else 0
         for line in book.audit(after=last):
-            detail = {key: names.hide(str(value)) for key, value in line.detail.items()}
-            hidden = replace(line, detail=detail, why=names.hide(line.why))
+            about = str(line.detail.get("student", ""))
+            detail = {key: names.hide(str(value), about) for key, value in line.detail.items()}
+            who, why = names.hide(line.who), names.hide(line.why, about)
+            hidden = replace(line, who=who, why=why, detail=detail)
             text = f"{hidden.what} {hidden.who} {hidden.why} {detail}".casefold()
             self._masked.append((hidden, text))

@@ -14,30 +14,47 @@ _BETWEEN = re.compile(r"[\s,._@'-]{1,3}")
 _LEAST_JOINED = 6
 """Fewest characters of a name that is also found without the space, as in file names."""
 _Words = tuple[str, ...]
+_FILE_END = re.compile(r"(?<=[\w)\]])\.ipynb\b['\"]?", re.IGNORECASE)
+_CLAUSE_ENDS = ",;:\n"
+_SHOWN_FILE = "[file name]"
 
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """The IDs, names, and email addresses of a class, by their first word."""
+    """The IDs, names, and email addresses of a class."""
 
     shown: Callable[[str], str]
     """Returns what to show for a student's ID."""
     _known: dict[str, list[tuple[_Words, str]]] = field(default_factory=dict)
+    """By the first word."""
+    _own: dict[str, frozenset[str]] = field(default_factory=dict)
+    """The words of each student's own name, as students write them."""
 
     def add(self, students: Iterable[Student]) -> None:
         """Adds what is known of *students*."""
         for student in students:
             for words in set(_names_of(student)):
                 self._known.setdefault(words[0], []).append((words, student.id))
+            own = [one for one in _WORD.findall(student.name) if len(one) > 1]
+            self._own[student.id] = frozenset([*own, *map(str.upper, own)])
         for found in self._known.values():
             found.sort(key=lambda one: -len(one[0]))
 
-    def hide(self, text: str) -> str:
-        """Returns *text* with what `shown` returns in place of what is known of students.
+    def hide(self, text: str, of: str = "") -> str:
+        """Returns *text* with what `shown` returns in place of what is known of students, and
+        without the names of notebooks.
 
-        Ignores case, and what stands between the words of a name. Takes time in proportion to the
-        text, whatever the size of the class.
+        In a text of or about the student *of*, also hides single words of that student's name, in
+        the case of the name or in capitals. Otherwise ignores case, and what stands between the
+        words of a name. Takes time in proportion to the text, whatever the size of the class.
         """
+        text = self._hide_known(_hide_files(text))
+        own = self._own.get(of)
+        if not own:
+            return text
+        return _WORD.sub(lambda word: self.shown(of) if word[0] in own else word[0], text)
+
+    def _hide_known(self, text: str) -> str:
         words, pieces, end = list(_WORD.finditer(text)), [], 0
         at = 0
         while at < len(words):
@@ -59,6 +76,21 @@ class Mask:
             if same and all(map(_BETWEEN.fullmatch, gaps)):
                 return len(known), student
         return None
+
+
+def _hide_files(text: str) -> str:
+    """Returns *text* without names of notebooks, which students choose.
+
+    They contain spaces, quotes, and nicknames, so all of the clause before the ending is hidden.
+    """
+    pieces, end = [], 0
+    for found in _FILE_END.finditer(text):
+        before = max(text.rfind(one, end, found.start()) for one in _CLAUSE_ENDS) + 1
+        clause = text[max(before, end) : found.start()]
+        start = found.start() - len(clause.lstrip())
+        pieces += [text[end:start], _SHOWN_FILE]
+        end = found.end()
+    return "".join([*pieces, text[end:]])
 
 
 def _names_of(student: Student) -> Iterator[_Words]:

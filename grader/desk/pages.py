@@ -11,10 +11,10 @@ from functools import partial
 from pathlib import Path
 
 from grader.collect import load_submission
-from grader.desk.access import Person
 from grader.desk.class_rows import ClassRows
 from grader.desk.groups import AnswerGroup, group_answers
 from grader.desk.masking import Mask
+from grader.desk.sessions import Person
 from grader.errors import GraderError, SetupError
 from grader.gradebook import Gradebook
 from grader.grading.manual import AnswerToRead, answers_to_read
@@ -55,10 +55,10 @@ class Names:
             return shown
         raise SetupError(f"there is no student '{shown}' here", fix="go back to the list")
 
-    def hide(self, text: str) -> str:
+    def hide(self, text: str, of: str = "") -> str:
         """Returns *text* with pseudonyms for the ids, names and emails of students, if they have
-        pseudonyms."""
-        return self.mask.hide(text) if self.mask else text
+        pseudonyms; *of* is the id of the student that the text is of or about."""
+        return self.mask.hide(text, of) if self.mask else text
 
     def address(self, id_: str) -> str:
         """Returns what stands for the student in addresses."""
@@ -154,7 +154,7 @@ class Desk:
         students = everyone
         if person.sections:
             students = {i: s for i, s in students.items() if s.section in person.sections}
-        if not self.anonymous:
+        if not self.anonymous or person.sees_names:
             return Names(students=students)
         secret = self._secret_of(book)
         return Names(students=students, secret=secret, mask=self._mask_of(everyone, secret))
@@ -243,8 +243,9 @@ class Desk:
         cells, missing = _cells_of(book, row)
         if names.secret:  # the texts of a notebook name its student
             code = (cell for cell in cells if cell.type == "code")
-            cells = tuple(replace(cell, source=names.hide(cell.source)) for cell in code)
-            row = replace(row, warnings=tuple(map(names.hide, row.warnings)))
+            cells = tuple(replace(cell, source=names.hide(cell.source, id_)) for cell in code)
+            row = replace(row, warnings=tuple(names.hide(one, id_) for one in row.warnings))
+            missing = names.hide(missing, id_)
         return StudentPage(
             row=row,
             shown=names.shown(id_),

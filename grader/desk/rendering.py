@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import quote
 
-from grader.desk.access import Session
+from grader.desk.roles import Capability
+from grader.desk.sessions import Session
 from grader.model import Verdict
-from grader.model.course import Role
 from grader.model.result import Standing
 from grader.report.pages import VERDICTS
 from grader.text.markdown import feedback_text
@@ -20,7 +20,7 @@ _STATIC = {"style.css": "text/css", "desk.css": "text/css", "desk.js": "text/jav
 class Renderer:
     """The compiled templates of one bank."""
 
-    def __init__(self, folders: tuple[Path, ...]):
+    def __init__(self, folders: tuple[Path, ...], *, anonymous: bool = False):
         filters = {
             "points": points,
             "feedback_text": feedback_text,
@@ -29,23 +29,19 @@ class Renderer:
         self._environment = html_environment(folders, filters)
         verdicts = {verdict.value: name for verdict, name in VERDICTS.items()}
         self._environment.globals |= {
-            "Role": Role,
+            "anonymous": anonymous,
+            "Can": Capability,
             "Standing": Standing,
             "VERDICTS": verdicts,
             "Verdict": Verdict,
         }
         self._folders = folders
 
-    def page(self, name: str, session: Session, **names: object) -> str:
-        """Returns the page *name* for the person of *session*."""
-        template = f"desk/{name}.html.j2"
-        return render_template(
-            self._environment,
-            template,
-            person=session.person,
-            form_token=session.form_token,
-            **names,
-        )
+    def page(self, name: str, session: Session | None, **names: object) -> str:
+        """Returns the page *name* for the person of *session*; None for somebody unknown."""
+        if session is not None:
+            names = {"person": session.person, "form_token": session.form_token, **names}
+        return render_template(self._environment, f"desk/{name}.html.j2", **names)
 
     def static(self, name: str) -> tuple[str, str] | None:
         """Returns the text and media type of a style sheet or script; None if there is none."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from grader.desk.access import Person
 from grader.desk.forms import Form, choice_of
 from grader.desk.pages import Names, state_of
+from grader.desk.roles import Capability
+from grader.desk.sessions import Person
 from grader.errors import SetupError
 from grader.gradebook import Gradebook
 from grader.grading.request_files import MAX_BYTES, parse_requests
 from grader.grading.requests import store_requests
 from grader.model import Mark
-from grader.model.course import Role
 from grader.model.desk import AnswerToDecide, Decision, PartId
 from grader.model.requests import RegradeRequest, RequestState
 
@@ -121,7 +121,7 @@ def _answer_request(book: Gradebook, form: Form, names: Names, person: Person) -
 
 def _require_own(request: RegradeRequest, person: Person) -> None:
     answer = request.answer
-    if answer is not None and answer.by != person.id and not person.may(Role.INSTRUCTOR):
+    if answer is not None and answer.by != person.id and not person.may(Capability.UNDO_OTHERS):
         raise SetupError(
             "this answer is not yours to undo", fix=f"ask {answer.by}, or an instructor"
         )

@@ -83,6 +83,8 @@ class Role(StrEnum):
 
     INSTRUCTOR = "instructor"
     """Everything."""
+    HEAD_GRADER = "head-grader"
+    """What a grader does, undo what others decided, and read the audit log."""
     GRADER = "grader"
     """Grade, comment, and answer regrade requests."""
     OBSERVER = "observer"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import re
 import shutil
 import urllib.parse
@@ -14,7 +13,7 @@ import pytest
 from grader.desk.access import Access, Person
 from grader.gradebook import Gradebook
 from grader.model.course import Role
-from tests.helpers.desk import Reader, a_class, a_desk, form_of, signed_in
+from tests.helpers.desk import Reader, a_class, a_desk, ask, form_of, signed_in
 
 WHY = "/part/sample/why"
 PAGES = ("/", "/students", "/student/s0", WHY, "/audit", "/audit?q=s0&page=2")
@@ -39,18 +38,6 @@ def results(made: Path, tmp_path: Path) -> Path:
 def link(results: Path) -> Iterator[str]:
     with a_desk(results) as links:
         yield links["kim"]
-
-
-def ask(
-    link: str, method: str, path: str, body: bytes = b"", **headers: str
-) -> tuple[int, dict[str, str], str]:
-    """Sends a request as it is, without following redirects or correcting the address."""
-    connection = http.client.HTTPConnection(urllib.parse.urlsplit(link).netloc, timeout=20)
-    connection.request(method, path, body, {k.replace("_", "-"): v for k, v in headers.items()})
-    answer = connection.getresponse()
-    text = answer.read().decode("utf-8", "replace")
-    connection.close()
-    return answer.status, {k.lower(): v for k, v in answer.getheaders()}, text
 
 
 def cookie_of(link: str) -> str:

@@ -23,9 +23,9 @@ def mask() -> Mask:
     [
         ("by Ada Lovelace.", "by <al123>."),
         ("LOVELACE, ADA", "<al123>"),
-        ("hw1_ada_lovelace.ipynb", "hw1_<al123>.ipynb"),
-        ("AdaLovelace-final.ipynb", "<al123>-final.ipynb"),
-        ("submissions/al123/exam.ipynb", "submissions/<al123>/exam.ipynb"),
+        ("hw1_ada_lovelace.csv", "hw1_<al123>.csv"),
+        ("AdaLovelace-final.csv", "<al123>-final.csv"),
+        ("submissions/al123/exam.csv", "submissions/<al123>/exam.csv"),
         ("write to Ada@X.edu", "write to <al123>"),
         ("José Silva and JOSÉ DA SILVA", "<7> and <7>"),
     ],
@@ -37,3 +37,26 @@ def test_names_are_masked(mask: Mask, text: str, shown: str) -> None:
 @pytest.mark.parametrize("text", ["", "adal1234", "al1234 = 77", "Ada is a language", "da, Silva"])
 def test_other_words_stay(mask: Mask, text: str) -> None:
     assert mask.hide(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("hw1_adalove.ipynb: not read", "[file name]: not read"),
+        (
+            "read 'Kitty's exam (2).ipynb', not x/My little exam.ipynb; ok",
+            "[file name], [file name]; ok",
+        ),
+        ("a: b\nx.IPYNB y.ipynb.", "a: b\n[file name] [file name]."),
+        ("a notebook (.ipynb) of 3 kB", "a notebook (.ipynb) of 3 kB"),
+    ],
+)
+def test_names_of_files_are_not_shown(mask: Mask, text: str, shown: str) -> None:
+    assert mask.hide(text) == shown
+
+
+def test_students_own_first_names_are_masked_in_their_own_texts(mask: Mask) -> None:
+    assert mask.hide("Ada here. ADA! Lovelace: adam ada", "al123") == (
+        "<al123> here. <al123>! <al123>: adam ada"
+    )
+    assert mask.hide("Ada is a language; José knows", "7") == "Ada is a language; <7> knows"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import http.cookiejar
 import json
 import re
@@ -11,14 +12,14 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import uvicorn
 
 from grader.bank.folders import Bank
-from grader.desk.access import Access, one_person
+from grader.desk.access import Access, Entrance, one_person
 from grader.desk.app import DeskApp
 from grader.desk.pages import Desk
 from tests.helpers.banks import ESSAY, a_bank
@@ -90,6 +91,18 @@ class Reader:
             return error.code, error.read().decode()
 
 
+def ask(
+    link: str, method: str, path: str, body: bytes = b"", **headers: str
+) -> tuple[int, dict[str, str], str]:
+    """Sends a request as it is, without following redirects or correcting the address."""
+    connection = http.client.HTTPConnection(urllib.parse.urlsplit(link).netloc, timeout=20)
+    connection.request(method, path, body, {k.replace("_", "-"): v for k, v in headers.items()})
+    answer = connection.getresponse()
+    text = answer.read().decode("utf-8", "replace")
+    connection.close()
+    return answer.status, {k.lower(): v for k, v in answer.getheaders()}, text
+
+
 def form_of(page: str, action: str) -> dict[str, list[str]]:
     """The hidden and checked fields of the first form of *page* for *action*."""
     form = re.search(rf'<form method="post" action="{action}"[^>]*>(.*?)</form>', page, re.DOTALL)
@@ -104,20 +117,35 @@ def form_of(page: str, action: str) -> dict[str, list[str]]:
 
 @contextmanager
 def a_desk(
-    results: Path, access: Access | None = None, *, anonymous: bool = False
+    results: Path,
+    access: Entrance | None = None,
+    *,
+    anonymous: bool = False,
+    hosts: tuple[str, ...] = ("127.0.0.1",),
+    behind_proxy: bool = False,
+    app_made: Callable[[DeskApp], object] = lambda _: None,
 ) -> Iterator[Mapping[str, str]]:
-    """Runs a desk; yields the link of each person."""
+    """Runs a desk; yields the link of each person, or with another entrance the desk's address as
+    that of nobody. Passes the application to *app_made*."""
     access = access or one_person("kim")
     app = DeskApp(
         Desk(out=results, anonymous=anonymous),
         access,
         Bank.open((str(results.parent / "bank"),)),
-        ("127.0.0.1",),
+        hosts,
+        secure=behind_proxy,
     )
+    app_made(app)
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]
-    server = uvicorn.Server(uvicorn.Config(app.asgi, port=port, log_level="warning"))
+    proxies = ["127.0.0.1"] if behind_proxy else []
+    server = uvicorn.Server(
+        uvicorn.Config(
+            app.asgi, port=port, log_level="warning", proxy_headers=behind_proxy,
+            forwarded_allow_ips=proxies,
+        )
+    )  # fmt: skip
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     end = time.monotonic() + 20
@@ -126,7 +154,10 @@ def a_desk(
         time.sleep(0.01)
     home = f"http://127.0.0.1:{port}"
     try:
-        yield {p.id: f"{home}/enter?token={token}" for token, p in access.people.items()}
+        if isinstance(access, Access):
+            yield {p.id: f"{home}/enter?token={token}" for token, p in access.people.items()}
+        else:
+            yield {"": home}
     finally:
         server.should_exit = True
         thread.join(20)
