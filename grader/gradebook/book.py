@@ -18,6 +18,7 @@ from grader.gradebook import students as students_table
 from grader.gradebook.audit_log import read_lines, read_page
 from grader.gradebook.decisions import Decisions
 from grader.gradebook.derived import Derived
+from grader.gradebook.double_marks import DoubleMarks
 from grader.gradebook.evidence_files import EvidenceFiles
 from grader.gradebook.faults import GONE
 from grader.gradebook.opening import file_identity, open_gradebook
@@ -47,6 +48,7 @@ class Gradebook:
         self._clock = clock
         self._opened = file_identity(folder / FILE)
         self.decisions = Decisions(engine, self._write_transaction, self._log_action)
+        self.double = DoubleMarks(engine, self._write_transaction, self._log_action, self.decisions)
         self.requests = Requests(engine, self._write_transaction, self._log_action, self.decisions)
 
     @classmethod
@@ -84,8 +86,7 @@ class Gradebook:
         """
         path = self.folder / FILE
         if file_identity(path) != self._opened:
-            what, fix = GONE
-            raise SetupError(what, where=str(path), fix=fix)
+            raise SetupError(GONE[0], where=str(path), fix=GONE[1])
 
     # Settings and the audit log
 
@@ -250,8 +251,7 @@ class Gradebook:
         """
         with self._write_transaction() as connection:
             self._require_run(connection, run)
-            filed = rows.file_grades(connection, [grade], run=run, at=self._clock())
-        return filed == 1
+            return rows.file_grades(connection, [grade], run=run, at=self._clock()) == 1
 
     def put_grades(self, grades: Iterable[Grade], *, why: str, by: str = "grader") -> int:
         """Stores *grades* under one run, all or none; returns how many were new."""
