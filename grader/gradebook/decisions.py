@@ -7,7 +7,7 @@ override, which totals are made of.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 
@@ -122,8 +122,9 @@ class Decisions:
                 raise SetupError("there is no such item in the rubric", fix="reload the page")
             found = [d for d in current_decisions(connection) if item.number in d.choice.items]
             marks = list(mark_rows.current_marks(connection, *mark_rows.of_part(item.part)))
-            theirs = [*found, *(m for m in marks if item.number in m.choice.items)]
-            if students is not None and any(one.student not in students for one in theirs):
+            theirs = {d.student for d in found}
+            theirs |= {m.student for m in marks if item.number in m.choice.items}
+            if students is not None and not theirs.issubset(students):
                 raise SetupError(
                     "this item was chosen for students of other sections too",
                     fix="ask an instructor to change it, or add another item",

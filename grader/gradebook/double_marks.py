@@ -121,9 +121,7 @@ class DoubleMarks:
             decided = list(current_decisions(connection, *names))
             for one in marks:
                 if not may(one.by, one.student):
-                    raise SetupError(
-                        "these marks are not yours to undo", fix="ask who gave them"
-                    )
+                    raise SetupError("these marks are not yours to undo", fix="ask who gave them")
                 self._require_newest(connection, one)
             if any((d.student, d.name) in answers and d.batch != batch for d in decided):
                 raise SetupError(_SINCE, fix="reload the page")

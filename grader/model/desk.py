@@ -106,9 +106,7 @@ class IndependentMark:
     undone: bool = False
 
 
-def visible_marks(
-    marks: Sequence[IndependentMark], person: str
-) -> tuple[IndependentMark, ...]:
+def visible_marks(marks: Sequence[IndependentMark], person: str) -> tuple[IndependentMark, ...]:
     """Returns those of an answer's *marks* that *person* may see: all once two people have graded
     it, else their own."""
     if len({one.by for one in marks}) > 1:
