@@ -80,7 +80,9 @@ def command(
             fix="add --name HOST, with the name that people open in their browsers",
         )
     bank = Bank.open(banks)
-    desk = Desk(out=results, anonymous=anonymous or bool(course and course.anonymous))
+    desk = Desk(
+        out=results, anonymous=anonymous or bool(course and course.anonymous), course=course
+    )
     port = port or free_port(host)
     app = DeskApp(desk, access, bank, (*LOOPBACK, *names))
     _print_links(access, names[0] if names else host, port)

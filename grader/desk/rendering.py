@@ -6,6 +6,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from grader.desk.access import Session
+from grader.desk.presence import EVERY
 from grader.model import Verdict
 from grader.model.course import Role
 from grader.model.result import Standing
@@ -29,6 +30,7 @@ class Renderer:
         self._environment = html_environment(folders, filters)
         verdicts = {verdict.value: name for verdict, name in VERDICTS.items()}
         self._environment.globals |= {
+            "EVERY": EVERY,
             "Role": Role,
             "Standing": Standing,
             "VERDICTS": verdicts,
@@ -44,7 +46,7 @@ class Renderer:
             template,
             person=session.person,
             form_token=session.form_token,
-            **names,
+            **({"place": None, "presence": {}} | names),
         )
 
     def static(self, name: str) -> tuple[str, str] | None:

@@ -74,6 +74,11 @@ class Decisions:
         with self._engine.begin() as connection:
             return tuple(parts.read_part(connection, part))
 
+    def waiting(self, students: Collection[str]) -> tuple[tuple[str, PartId, str, str], ...]:
+        """Returns student, part, variable, and text of the answers of *students* without points."""
+        with self._engine.begin() as connection:
+            return tuple(parts.read_waiting(connection, students))
+
     # Rubrics
 
     def items(self, part: PartId | None = None) -> tuple[RubricItem, ...]:

@@ -6,7 +6,7 @@ a decision for the mean, if the two are close enough. Otherwise, somebody else d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 
 from sqlalchemy import Connection, Engine
@@ -16,6 +16,7 @@ from grader.gradebook import mark_rows, schema
 from grader.gradebook.decision_rows import about, current_decisions, next_batch
 from grader.gradebook.decisions import Decided, Decisions, Log
 from grader.gradebook.plain import now
+from grader.gradebook.students import in_chunks
 from grader.model.desk import (
     AnswerToDecide,
     Choice,
@@ -51,11 +52,16 @@ class DoubleMarks:
         with self._engine.begin() as connection:
             return tuple(mark_rows.current_marks(connection, *where))
 
+    def by_answer(self, part: PartId) -> Mapping[tuple[str, str, str], tuple[IndependentMark, ...]]:
+        """Returns the same marks by student, name, and digest of the answer."""
+        return mark_rows.by_answer(self.current(part))
+
     def of_students(self, students: Collection[str]) -> tuple[IndependentMark, ...]:
         """Returns each person's mark of each answer of *students*, oldest first."""
         with self._engine.begin() as connection:
-            mine = _MARKS.c.student.in_(list(students))
-            return tuple(mark_rows.current_marks(connection, mine))
+            chunks = [_MARKS.c.student.in_(chunk) for chunk in in_chunks(students)]
+            found = [mark_rows.current_marks(connection, mine) for mine in chunks]
+        return tuple(one for chunk in found for one in chunk)
 
     def decide(
         self,

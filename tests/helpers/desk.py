@@ -21,6 +21,7 @@ from grader.bank.folders import Bank
 from grader.desk.access import Access, one_person
 from grader.desk.app import DeskApp
 from grader.desk.pages import Desk
+from grader.model.course import Course
 from tests.helpers.banks import ESSAY, a_bank
 from tests.helpers.commands import ok
 
@@ -104,12 +105,16 @@ def form_of(page: str, action: str) -> dict[str, list[str]]:
 
 @contextmanager
 def a_desk(
-    results: Path, access: Access | None = None, *, anonymous: bool = False
+    results: Path,
+    access: Access | None = None,
+    *,
+    anonymous: bool = False,
+    course: Course | None = None,
 ) -> Iterator[Mapping[str, str]]:
     """Runs a desk; yields the link of each person."""
     access = access or one_person("kim")
     app = DeskApp(
-        Desk(out=results, anonymous=anonymous),
+        Desk(out=results, anonymous=anonymous, course=course),
         access,
         Bank.open((str(results.parent / "bank"),)),
         ("127.0.0.1",),
