@@ -65,8 +65,8 @@ class Presence:
 
 def _sentences(same: list[str], near: list[str], here: Place) -> list[str]:
     what = "this answer" if here.part else "this student's page"
-    said = [f"{_names(same)} open {what}."] if same else []
-    return said + ([f"{_names(near)} open another answer to this part."] if near else [])
+    said = [f"{_names(same)} {what} open."] if same else []
+    return said + ([f"{_names(near)} another answer to this part open."] if near else [])
 
 
 def _names(people: list[str]) -> str:
