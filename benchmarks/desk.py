@@ -30,7 +30,7 @@ from grader.desk.access import Access, Person
 from grader.gradebook import Gradebook
 from grader.grading.score import score
 from grader.model import Grade, Override
-from grader.model.course import Role
+from grader.model.course import Course, GradingPlan, Role, StaffMember
 from grader.model.desk import AnswerToDecide, Choice, PartId
 from grader.release.papers import bind
 from grader.release.rendering import make_release
@@ -71,10 +71,21 @@ def main() -> None:
             with a_desk(results, Access(people), anonymous=anonymous) as links:
                 print("pseudonyms" if anonymous else "names")
                 measure(signed_in(links["kim"]), results, part, options.repeat)
+        staff = {id_: StaffMember() for id_ in ("gil", "hao", "ida", "kim")}
+        plan = GradingPlan(divide="evenly", double=0.2, tolerance=0.1)
+        course = Course(id="systems", staff=staff, grading=plan)
+        home = Path(folder) / "shares"
+        results, part = make_gradebook(home, options.students, waiting=10)
+        (home / "bank").symlink_to(ROOT)
+        with a_desk(results, Access(people), course=course) as links:
+            print("shares, with ten parts that wait")
+            measure(signed_in(links["kim"]), results, part, options.repeat)
 
 
-def make_gradebook(home: Path, size: int) -> tuple[Path, PartId]:
-    """Makes a gradebook; returns its folder and a part whose answers all differ."""
+def make_gradebook(home: Path, size: int, waiting: int = 0) -> tuple[Path, PartId]:
+    """Makes a gradebook; returns its folder and a part whose answers all differ. Of *waiting*
+    parts, no answer has points."""
+    home.mkdir(exist_ok=True)
     class_ = [replace(one, name=f"Student {one.id}") for one in students(size)]
     exam, folder = str(forty_parts(home)), home / "release"
     release = make_release(Bank.open(), exam, class_, folder, "benchmark").release
@@ -84,11 +95,11 @@ def make_gradebook(home: Path, size: int) -> tuple[Path, PartId]:
         book.add_students(release.students.values())
         book.add_submissions(synthetic.submission(s) for s in release.students)
         grades = [
-            _in_words(score(mine, synthetic.evidence(mine)), dice)
+            _in_words(score(mine, synthetic.evidence(mine)), dice, max(waiting, 1), bool(waiting))
             for _, mine in synthetic.papers(release)
         ]
         book.put_grades(grades, why="synthetic")
-        for count in book.decisions.counts():
+        for count in book.decisions.counts()[waiting:]:
             answers = [
                 AnswerToDecide(
                     student=one.student, name=one.name, max_points=one.max_points,
@@ -100,10 +111,14 @@ def make_gradebook(home: Path, size: int) -> tuple[Path, PartId]:
         return out, book.decisions.counts()[0].part
 
 
-def _in_words(grade: Grade, dice: random.Random) -> Grade:
-    """Returns *grade* with words of the student's own as the answer to the first part."""
-    words = " ".join(dice.choices(_WORDS, k=30))
-    return replace(grade, marks=(replace(grade.marks[0], answer=words), *grade.marks[1:]))
+def _in_words(grade: Grade, dice: random.Random, count: int, wait: bool) -> Grade:
+    """Returns *grade* with words of the student's own as the answers to the first parts."""
+    words = [" ".join(dice.choices(_WORDS, k=30)) for _ in range(count)]
+    marks = zip(grade.marks[:count], words, strict=True)
+    written = (
+        replace(mark, answer=text, **({"points": None} if wait else {})) for mark, text in marks
+    )
+    return replace(grade, marks=(*written, *grade.marks[count:]))
 
 
 def measure(reader: Reader, results: Path, part: PartId, repeat: int) -> None:

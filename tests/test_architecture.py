@@ -28,9 +28,9 @@ WHOLE = [
     "check",
     "verify",
     "integrations",
+    "analysis",
     "desk",
     "practice",
-    "analysis",
     "security",
     "testing",
     "cli",
@@ -71,7 +71,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "analysis": {"gradebook", "grading", "kinds", "release"},
     "desk": {
-        "bank", "collect", "gradebook", "grading", "notebook", "report", "text", "web",
+        "analysis", "bank", "collect", "gradebook", "grading", "notebook", "report", "text", "web",
     },
     "practice": {
         "bank", "figures", "grading", "kinds", "notebook", "release", "report", "runtime", "text",

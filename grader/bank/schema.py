@@ -18,6 +18,7 @@ from grader.model.course import (
     AttemptPolicy,
     Course,
     CourseSet,
+    GradingPlan,
     Grant,
     LatePolicy,
     StaffMember,
@@ -80,7 +81,7 @@ def course_schema() -> dict[str, Any]:
     """Returns the JSON Schema of a course file."""
     schema = adapter(Course).json_schema()
     _describe(schema, Course)
-    for record in (AttemptPolicy, CourseSet, Grant, LatePolicy, StaffMember):
+    for record in (AttemptPolicy, CourseSet, GradingPlan, Grant, LatePolicy, StaffMember):
         _describe(schema["$defs"][record.__name__], record)
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "systems-grader course"

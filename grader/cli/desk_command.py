@@ -112,7 +112,9 @@ def command(
     way.check(path)
     course = load_course(path) if path else None
     entrance = way.entrance(StaffFile(path) if path else None, me or getpass.getuser())
-    desk = Desk(out=results, anonymous=anonymous or bool(course and course.anonymous))
+    desk = Desk(
+        out=results, anonymous=anonymous or bool(course and course.anonymous), course=course
+    )
     port = port or free_port(host)
     app = DeskApp(
         desk,

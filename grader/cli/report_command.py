@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -35,12 +36,18 @@ def command(results: Path, publish: bool | None, banks: tuple[str, ...], as_json
         set_published(results, publish)
     written = write_results(results, Bank.open(banks))
     if as_json:
+        from grader.analysis.agreement import agreement_of
+        from grader.gradebook import Gradebook
+
+        with Gradebook.open(results) as book:
+            agreement = [asdict(one) | {"part": str(one.part)} for one in agreement_of(book)]
         print_json(
             {
                 "results": str(results),
                 "published": written.published,
                 "class": written.figures,
                 "grades": written.totals,
+                "agreement": agreement,
             }
         )
         return

@@ -9,11 +9,11 @@ from zoneinfo import ZoneInfo
 
 from grader.bank.shape import shape
 from grader.bank.yaml12 import Located, Path_, read_yaml
+from grader.course.people import check_grading, check_known
 from grader.course.times import DURATION_FIX, TIME_FIX, TimeError, find_zone, parse_duration
 from grader.course.times import parse_time as instant_of
 from grader.errors import SetupError, SpecError, SpecErrors
 from grader.model.course import AttemptPolicy, Course, Grant, LatePolicy
-from grader.registry import nearest
 
 FILE = "course.yaml"
 _DATES = {"opens": True, "due": False, "closes": False, "feedback": True}
@@ -64,7 +64,8 @@ def _check(course: Course, source: Located) -> Iterator[SpecError]:
     for id_, person in course.staff.items():
         for index, section in enumerate(person.sections):
             at = ("staff", id_, "sections", index)
-            yield from _check_known(section, course.sections, "section", source, at)
+            yield from check_known(section, course.sections, "section", source, at)
+    yield from check_grading(course.grading, course, source, ("grading",))
     for index, grant in enumerate(course.grants):
         yield from _check_grant(grant, course, source, ("grants", index), zone)
 
@@ -81,6 +82,8 @@ def _check_sets(course: Course, source: Located, zone: ZoneInfo) -> Iterator[Spe
             yield from _check_late(one.late, source, (*at, "late"))
         if one.attempts is not None:
             yield from _check_attempts(one.attempts, source, (*at, "attempts"))
+        if one.grading is not None:
+            yield from check_grading(one.grading, course, source, (*at, "grading"))
         if one.minutes is not None and one.minutes <= 0:
             what = f"a time limit can't be {one.minutes:g} minutes"
             yield source.error((*at, "minutes"), what, "write a number above 0, or omit 'minutes:'")
@@ -139,10 +142,10 @@ def _check_grant(
         fix = "write 'student: ID' or 'section: ID'"
         yield source.error(at, "an exception must name either a student or a section", fix)
     if grant.section is not None:
-        yield from _check_known(grant.section, course.sections, "section", source, (*at, "section"))
+        yield from check_known(grant.section, course.sections, "section", source, (*at, "section"))
     if grant.set is not None:
-        yield from _check_known(grant.set, tuple(course.sets), "set", source, (*at, "set"))
-    yield from _check_known(grant.by, tuple(course.staff), "staff member", source, (*at, "by"))
+        yield from check_known(grant.set, tuple(course.sets), "set", source, (*at, "set"))
+    yield from check_known(grant.by, tuple(course.staff), "staff member", source, (*at, "by"))
     for name in ("student", "section", "why", "by"):
         if getattr(grant, name) == "":
             yield source.error((*at, name), f"'{name}' is empty", f"fill in '{name}:'")
@@ -180,15 +183,3 @@ def _check_factor(grant: Grant, course: Course, source: Located, at: Path_) -> I
     if timed is not None and timed.minutes is None:
         fix = "use 'until:' for a later due date, or give the set 'minutes:'"
         yield source.error(at, f"the set '{grant.set}' has no time limit to extend", fix)
-
-
-def _check_known(
-    name: str, known: tuple[str, ...], noun: str, source: Located, at: Path_
-) -> Iterator[SpecError]:
-    if known and name not in known:
-        close = nearest(name, known)
-        fix = f"did you mean '{close}'?" if close else "known: " + ", ".join(known)
-        yield source.error(at, f"the course has no {noun} '{name}'", fix)
-    elif not known and noun in ("section", "set"):
-        fix = f"list it under '{noun}s:'"
-        yield source.error(at, f"the course lists no {noun}s", fix)

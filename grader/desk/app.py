@@ -16,15 +16,18 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from grader.bank.folders import Bank
-from grader.desk.access import Entrance, Session
+from grader.desk.access import Entrance, Person, Session
 from grader.desk.audit import AuditPages
+from grader.desk.changes import Changed, Graded, change_mark, grade_group
 from grader.desk.evidence import student_view
-from grader.desk.forms import Form, choice_of, item_of
+from grader.desk.forms import Form, item_of
 from grader.desk.pages import Desk, Names
+from grader.desk.part_page import part_page
+from grader.desk.presence import Place, Presence
 from grader.desk.receiving import receive_form
 from grader.desk.rendering import Renderer
 from grader.desk.requests import change_requests, requests_page
@@ -32,7 +35,7 @@ from grader.desk.roles import Capability
 from grader.errors import GraderError, SetupError
 from grader.gradebook import Gradebook
 from grader.grading.results import write_results
-from grader.model.desk import AnswerToDecide, Choice, Decision, PartAnswer, PartId
+from grader.model.desk import PartId
 from grader.web.cookies import SessionCookie
 from grader.web.origins import is_own_address
 from grader.web.safety import HEADERS, not_found, plain, redirect
@@ -72,6 +75,7 @@ class DeskApp:
         self._renderer = Renderer(bank.templates, anonymous=desk.anonymous)
         self._book = Gradebook.open(desk.out)
         self._audits = AuditPages()
+        self._presence = Presence()
         self._writing = Lock()
         get, post = partial(Route, methods=["GET"]), partial(Route, methods=["POST"])
         shown, can = self._shown, Capability
@@ -84,7 +88,9 @@ class DeskApp:
                 get("/student/{id}", shown(self._student, can.READ)),
                 get("/student/{id}/{view}", shown(self._student_view, can.READ)),
                 get("/part/{problem}/{part}", shown(self._part, can.READ)),
+                get("/here", shown(self._here, can.READ)),
                 get("/requests", shown(self._requests, can.READ)),
+                get("/agreement", shown(self._agreement, can.READ_LOG)),
                 get("/audit", shown(self._audit, can.READ_LOG)),
                 post("/grade", shown(self._grade, can.GRADE)),
                 post("/override", shown(self._override, can.CHANGE_MARK)),
@@ -176,8 +182,12 @@ class DeskApp:
         text, kind = found
         return Response(text, media_type=kind, headers=HEADERS)
 
-    def _page(self, call: _Call, name: str, **names: Any) -> Response:
-        text = self._renderer.page(name, call.session, **names)
+    def _page(
+        self, call: _Call, name: str, place: Place | None = None, **names: Any
+    ) -> HTMLResponse:
+        self._report(call.session.person, place)
+        presence = self._presence.texts(call.session.person.id, place)
+        text = self._renderer.page(name, call.session, presence=presence, place=place, **names)
         return HTMLResponse(text, headers=HEADERS)
 
     # Pages
@@ -196,9 +206,13 @@ class DeskApp:
 
     def _student(self, call: _Call) -> Response:
         names = self._desk.names(call.book, call.session.person)
-        id_ = names.find(call.request.path_params["id"])
-        page = self._desk.student(call.book, id_, names)
-        return self._page(call, "student", page=page, names=names)
+        return self._student_page(call, names.find(call.request.path_params["id"]))
+
+    def _student_page(self, call: _Call, id_: str, unsaved: Changed | None = None) -> HTMLResponse:
+        names, person = self._desk.names(call.book, call.session.person), call.session.person
+        page = self._desk.student(call.book, id_, names, person)
+        place = Place(key=names.key(id_))
+        return self._page(call, "student", place, page=page, names=names, unsaved=unsaved)
 
     def _student_view(self, call: _Call) -> Response:
         names = self._desk.names(call.book, call.session.person)
@@ -207,22 +221,48 @@ class DeskApp:
         return self._page(call, page.template, page=page, names=names)
 
     def _part(self, call: _Call) -> Response:
-        names = self._desk.names(call.book, call.session.person)
         index = call.request.query_params.get("group", "")
-        page = self._desk.part(
-            call.book, _part_of(call), names, int(index[:9]) if index.isdecimal() else None
-        )
+        everything = call.request.query_params.get("all", "")
         done = call.request.query_params.get("done", "")
-        conflicts = call.request.query_params.get("conflicts", "")
-        changed = call.request.query_params.get("changed", "")
-        return self._page(
-            call, "part", page=page, names=names, done=done, conflicts=conflicts, changed=changed
+        return self._part_page(
+            call,
+            _part_of(call),
+            done=done,
+            everything=bool(everything),
+            index=int(index[:9]) if index.isdecimal() else None,
         )
+
+    def _part_page(
+        self, call: _Call, part: PartId, *, done: str = "", graded: Graded | None = None, **how: Any
+    ) -> HTMLResponse:
+        names, person = self._desk.names(call.book, call.session.person), call.session.person
+        page = part_page(self._desk, call.book, part, names, person, **how)
+        place = Place(part, page.current.key)
+        return self._page(
+            call, "part", place, page=page, names=names, done=done, graded=graded,
+            everything=how.get("everything"),
+        )  # fmt: skip
+
+    def _here(self, call: _Call) -> Response:
+        query, person = call.request.query_params, call.session.person
+        problem, part, key = (query.get(name, "")[:200] for name in ("problem", "part", "key"))
+        place = Place(PartId(problem, part) if part else None, key) if key else None
+        self._report(person, place)
+        return JSONResponse(self._presence.texts(person.id, place), headers=HEADERS)
+
+    def _report(self, person: Person, place: Place | None) -> None:
+        if person.may(Capability.GRADE):
+            self._presence.report(person.id, place)
 
     def _requests(self, call: _Call) -> Response:
         names = self._desk.names(call.book, call.session.person)
         page = requests_page(call.book, names)
         return self._page(call, "requests", page=page, names=names)
+
+    def _agreement(self, call: _Call) -> Response:
+        from grader.analysis.agreement import agreement_of  # numpy takes a while to import
+
+        return self._page(call, "agreement", lines=agreement_of(call.book))
 
     def _audit(self, call: _Call) -> Response:
         wanted = call.request.query_params.get("q", "")[:_LONGEST_SEARCH]
@@ -236,57 +276,29 @@ class DeskApp:
 
     def _grade(self, call: _Call) -> Response:
         names = self._desk.names(call.book, call.session.person)
-        part = PartId(call.form.text("problem"), call.form.text("part"))
-        seen = call.form.seen()
-        every = [
-            (one, seen[names.address(one.student)])
-            for one in call.book.decisions.answers(part)
-            if one.student in names.students and names.address(one.student) in seen
-        ]
-        if not every:
-            raise SetupError(f"there is no answer to '{part}' here", fix="go back to the queue")
-        choice = choice_of(call.form, max(one.max_points for one, _ in every))
-        _require_items(call.book, part, choice)
-        answers = [
-            _to_decide(one, shown.decision) for one, shown in every if shown.state == one.state
-        ]
-        done = call.book.decisions.decide(answers, choice, by=call.session.person.id)
-        address = f"/part/{quote(part.problem, safe='')}/{quote(part.part, safe='')}"
-        if done.conflicts:
-            people = ", ".join(sorted({one.by for one in done.conflicts}))
-            return redirect(f"{address}?conflicts={quote(people)}")
-        if len(answers) < len(every):
-            return redirect(f"{address}?changed={len(every) - len(answers)}")
-        return redirect(f"{address}?done={done.batch}")
+        graded = grade_group(self._desk, call.book, call.form, names, call.session.person)
+        everything = bool(call.form.text("all"))
+        if graded.unsaved:
+            page = self._part_page(
+                call,
+                graded.part,
+                graded=graded,
+                everything=everything,
+                entry=graded.choice,
+                unsaved=graded.unsaved,
+            )
+            page.status_code = 409
+            return page
+        return redirect(f"{_address(graded.part)}?done={graded.batch}{'&all=1' * everything}")
 
     def _override(self, call: _Call) -> Response:
         names = self._desk.names(call.book, call.session.person)
-        id_ = names.find(call.form.text("student"))
-        part = PartId(call.form.text("problem"), call.form.text("part"))
-        answers = call.book.decisions.answers(part)
-        answer = next((one for one in answers if one.student == id_), None)
-        if answer is None:
-            raise SetupError(f"this student has no answer to '{part}'", fix="reload the page")
-        choice = choice_of(call.form, answer.max_points)
-        _require_items(call.book, part, choice)
-        if choice.points is None or not choice.comment:
-            raise SetupError(
-                "a changed mark needs points and a reason", fix="go back and fill in both"
-            )
-        if call.form.text("state") != answer.state:
-            raise SetupError(
-                "this answer was graded or handed in again meanwhile",
-                fix="go back, reload, and decide again",
-            )
-        to_decide = _to_decide(answer, call.form.number("seen"))
-        done = call.book.decisions.decide([to_decide], choice, by=call.session.person.id)
-        if done.conflicts:
-            other = done.conflicts[0]
-            raise SetupError(
-                f"meanwhile, {other.by} changed this mark to {other.points:g} points",
-                fix="go back, reload the page, and decide again",
-            )
-        return redirect(f"/student/{quote(names.address(id_))}#{answer.name}")
+        changed = change_mark(self._desk, call.book, call.form, names, call.session.person)
+        if changed.why_not:
+            page = self._student_page(call, changed.student, changed)
+            page.status_code = 409
+            return page
+        return redirect(f"/student/{quote(names.address(changed.student))}#{changed.name}")
 
     def _item(self, call: _Call) -> Response:
         part = PartId(call.form.text("problem"), call.form.text("part"))
@@ -303,17 +315,17 @@ class DeskApp:
         else:
             call.book.decisions.add_item(part, item.text, item.points, item.feedback, by=by)
         group = call.form.text("group")
-        address = f"/part/{quote(part.problem, safe='')}/{quote(part.part, safe='')}"
+        address = _address(part)
         return redirect(f"{address}?group={group}" if group.isdecimal() else address)
 
     def _undo(self, call: _Call) -> Response:
         person, names = call.session.person, self._desk.names(call.book, call.session.person)
 
-        def may(one: Decision) -> bool:
-            own = one.by == person.id or person.may(Capability.UNDO_OTHERS)
-            return own and one.student in names.students
+        def may(by: str, student: str) -> bool:
+            own = by == person.id or person.may(Capability.UNDO_OTHERS)
+            return own and student in names.students
 
-        call.book.decisions.undo(call.form.number("batch"), by=person.id, may=may)
+        call.book.double.undo(call.form.number("batch"), by=person.id, may=may)
         back = call.form.text("back")
         return redirect(back if is_own_address(back) else "/")
 
@@ -328,20 +340,8 @@ class DeskApp:
         return self._page(call, "written", summary=names.hide(written.summary))
 
 
-def _to_decide(answer: PartAnswer, seen: int) -> AnswerToDecide:
-    return AnswerToDecide(
-        student=answer.student,
-        name=answer.name,
-        max_points=answer.max_points,
-        engine_points=answer.points,
-        seen=seen,
-    )
-
-
-def _require_items(book: Gradebook, part: PartId, choice: Choice) -> None:
-    """Raises SetupError if the choice has an item of another rubric."""
-    if not {item.number for item in book.decisions.items(part)}.issuperset(choice.items):
-        raise SetupError("this item is not in the rubric of the part", fix="reload the page")
+def _address(part: PartId) -> str:
+    return f"/part/{quote(part.problem, safe='')}/{quote(part.part, safe='')}"
 
 
 def _part_of(call: _Call) -> PartId:

@@ -21,6 +21,8 @@ class Seen:
 
     decision: int
     """The number of its newest decision; 0 for none."""
+    mark: int
+    """The number of its newest independent mark; 0 for none."""
     state: str
     """The state of the answer and of the grader's own mark."""
 
@@ -46,9 +48,11 @@ class Form:
     def seen(self) -> dict[str, Seen]:
         """Returns what the page showed of each answer that the form is about, by student as in
         addresses."""
-        parts = (value.rsplit(":", 2) for value in self.every("answer"))
+        parts = (value.rsplit(":", 3) for value in self.every("answer"))
         return {
-            one[0]: Seen(decision=_whole(one[1]), state=one[2]) for one in parts if len(one) == 3
+            one[0]: Seen(decision=_whole(one[1]), mark=_whole(one[2]), state=one[3])
+            for one in parts
+            if len(one) == 4
         }
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from grader.model.desk import Decision, PartAnswer
+from grader.model.desk import Decision, IndependentMark, PartAnswer
 
 _SPACE = re.compile(r"\s+")
 _ENDS = " .,;:!?\"'`()[]"
@@ -22,15 +23,31 @@ class AnswerGroup:
 
     text: str
     """The answer as one of the students wrote it."""
+    key: str
+    """A digest of the normalized text."""
     answers: tuple[PartAnswer, ...]
     decisions: tuple[Decision | None, ...]
     """The decision about each answer, in the same order."""
+    marks: tuple[tuple[IndependentMark, ...], ...] = ()
+    """The independent marks of each answer that the reader may see, in the same order."""
 
     @property
     def decided(self) -> bool:
         """Whether every answer has points."""
         pairs = zip(self.answers, self.decisions, strict=True)
         return all(d is not None or a.points is not None for a, d in pairs)
+
+    @property
+    def people(self) -> frozenset[str]:
+        """Who gave the independent marks that the reader may see."""
+        return frozenset(one.by for one in (self.marks[0] if self.marks else ()))
+
+    def waits_for(self, person: str, *, settles: bool) -> bool:
+        """Returns whether *person* should grade it now; *settles* if they may decide whatever two
+        others gave."""
+        if self.decided:
+            return False
+        return person not in self.people or (settles and len(self.people) > 1)
 
 
 def normalized(text: str) -> str:
@@ -43,28 +60,43 @@ def normalized(text: str) -> str:
     return _SPACE.sub(" ", folded).strip(_ENDS)
 
 
+def answer_key(text: str) -> str:
+    """Returns a digest of an answer, the same for all answers of a group."""
+    known = normalized(text).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(known, digest_size=8).hexdigest()
+
+
 def group_answers(
-    answers: Iterable[PartAnswer], decisions: dict[tuple[str, str], Decision]
+    answers: Iterable[PartAnswer],
+    decisions: Mapping[tuple[str, str], Decision],
+    marks: Mapping[tuple[str, str, str], tuple[IndependentMark, ...]],
 ) -> tuple[AnswerGroup, ...]:
     """Returns *answers* in groups; near groups are neighbors, and larger groups come first.
 
-    Answers of a group have equal texts, marks of the grader and decisions, so that one decision
-    fits all of them.
+    Answers of a group have equal texts, marks of the grader, decisions, and *marks*, so that one
+    decision fits all of them.
     """
     found: dict[tuple[object, ...], list[PartAnswer]] = {}
+    seen: dict[tuple[object, ...], list[tuple[IndependentMark, ...]]] = {}
     for answer in answers:
         decision = decisions.get((answer.student, answer.name))
         state = (decision.choice, decision.points) if decision else None
         mark = (answer.points, answer.max_points, answer.verdict, answer.mistake)
-        key = normalized(answer.answer), mark, state
+        digest = answer_key(answer.answer) if marks else ""
+        mine = marks.get((answer.student, answer.name, digest), ())
+        given = tuple((one.by, one.choice, one.points) for one in mine)
+        key = normalized(answer.answer), mark, state, given
         found.setdefault(key, []).append(answer)
+        seen.setdefault(key, []).append(mine)
     groups = [
         AnswerGroup(
             text=mine[0].answer,
+            key=answer_key(mine[0].answer),
             answers=tuple(mine),
             decisions=tuple(decisions.get((one.student, one.name)) for one in mine),
+            marks=tuple(seen[key]),
         )
-        for mine in found.values()
+        for key, mine in found.items()
     ]
     return tuple(in_order_of_similarity(groups))
 

@@ -12,14 +12,22 @@ from pathlib import Path
 
 from grader.collect import load_submission
 from grader.desk.class_rows import ClassRows
-from grader.desk.groups import AnswerGroup, group_answers
 from grader.desk.masking import Mask
 from grader.desk.sessions import Person
+from grader.desk.shares import Shares
+from grader.desk.work import Left, OpenWork
 from grader.errors import GraderError, SetupError
 from grader.gradebook import Gradebook
-from grader.grading.manual import AnswerToRead, answers_to_read
 from grader.model import Mark, Student
-from grader.model.desk import Decision, PartAnswer, PartCount, PartId, RubricItem
+from grader.model.course import Course
+from grader.model.desk import (
+    Decision,
+    IndependentMark,
+    PartAnswer,
+    PartCount,
+    PartId,
+    visible_marks,
+)
 from grader.model.result import Row
 from grader.notebook import Cell
 from grader.notebook import read as read_notebook
@@ -64,6 +72,10 @@ class Names:
         """Returns what stands for the student in addresses."""
         return pseudonym(self.secret, id_) if self.secret else id_
 
+    def key(self, id_: str) -> str:
+        """Returns a digest of the student, which tells nothing about who it is."""
+        return hashlib.sha256(f"{self.address(id_)} is here".encode()).hexdigest()[:16]
+
 
 def pseudonym(secret: str, id_: str) -> str:
     """Returns the student's pseudonym, which is the same as long as the secret is.
@@ -80,36 +92,26 @@ class QueuePage:
     """All parts, with what waits for a person first."""
 
     title: str
+    mine: tuple[PartCount, ...]
+    """The parts with answers in the reader's share that wait."""
+    differ: tuple[PartCount, ...]
+    """The parts with answers that two others graded differently."""
     waiting: tuple[PartCount, ...]
     others: tuple[PartCount, ...]
+    left: Mapping[PartId, Left]
+    """What waits for the reader, by part; empty if everything waits for everybody."""
+    divided: bool
+    """Whether answers are assigned to people."""
+    unknown: tuple[str, ...]
+    """Parts in the course file that nobody was asked."""
     opinions: tuple[Decision, ...]
     """Decisions that somebody wants looked at again."""
     students: int
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartPage:
-    """The answers of the class to one part, in groups."""
-
-    part: PartId
-    kind: str
-    max_points: float
-    ask: str
-    rubric: str
-    items: tuple[RubricItem, ...]
-    groups: tuple[AnswerGroup, ...]
-    index: int
-    """The group to grade now."""
-
-    @property
-    def current(self) -> AnswerGroup | None:
-        """The group to grade now; None if there are no answers."""
-        return self.groups[self.index] if self.groups else None
-
-    @property
-    def left(self) -> int:
-        """How many answers have no points yet."""
-        return sum(len(one.answers) for one in self.groups if not one.decided)
+    def waits(self, part: PartCount) -> int:
+        """Returns how many answers to *part* the reader could grade now."""
+        left = self.left.get(part.part)
+        return part.waiting - left.away if left else part.waiting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +130,8 @@ class StudentPage:
     """The state of each answer, by its variable."""
     new_answers: frozenset[str]
     """The variables of answers that are not those that a person decided about."""
+    marks: tuple[IndependentMark, ...]
+    """The independent marks that the reader may see, oldest first."""
     attempts: int
     cells: tuple[Cell, ...] = ()
     missing_notebook: str = ""
@@ -144,6 +148,9 @@ class Desk:
 
     out: Path
     anonymous: bool = False
+    course: Course | None = None
+    """Who grades what; nothing is divided without it."""
+    _work: OpenWork = field(default_factory=OpenWork, repr=False)
     _secret: str = field(default="", repr=False)
     _class: ClassRows = field(default_factory=ClassRows, repr=False)
     _mask: tuple[Mapping[str, Student], Mask] | None = field(default=None, repr=False)
@@ -176,62 +183,43 @@ class Desk:
             self._secret = known
         return self._secret
 
+    def shares(self, book: Gradebook) -> Shares | None:
+        """Returns how the course divides the answers; None if everything waits for everybody."""
+        if self.course is None:
+            return None
+        plan = self.course.grading_of(self._class.source(book).exam)
+        shares = Shares(course=self.course, plan=plan)
+        if not (shares.are_divided or shares.have_doubles):
+            return None
+        return replace(shares, secret=self._secret_of(book))
+
     def queue(self, book: Gradebook, person: Person) -> QueuePage:
         """Returns the page of all parts."""
         graded = self._class.source(book)
         mine = self.names(book, person).students
         counts = book.decisions.counts(mine if person.sections else None)
+        shares = self.shares(book)
+        left = self._work.left(book, shares, mine, person) if shares else {}
+        parts = tuple(one.part for one in counts)
         return QueuePage(
             title=graded.title,
+            mine=tuple(one for one in counts if one.part in left and left[one.part].mine),
+            differ=tuple(one for one in counts if one.part in left and left[one.part].differ),
             waiting=tuple(one for one in counts if one.waiting),
             others=tuple(one for one in counts if not one.waiting),
+            left=left,
+            divided=shares is not None and shares.are_divided,
+            unknown=shares.unknown_parts(parts) if shares else (),
             opinions=tuple(d for d in book.decisions.opinions() if d.student in mine),
             students=len(mine),
         )
-
-    def part(
-        self, book: Gradebook, part: PartId, names: Names, index: int | None = None
-    ) -> PartPage:
-        """Returns the page of *part*, at the group *index*, or at the first that waits.
-
-        Raises SetupError if no student was asked this part.
-        """
-        every = [one for one in book.decisions.answers(part) if one.student in names.students]
-        if names.secret:  # the order of the ids would tell something
-            every.sort(key=lambda one: names.address(one.student))
-        if not every:
-            raise SetupError(
-                f"no student has an answer to '{part}' here", fix="go back to the queue"
-            )
-        decisions = book.decisions.current({one.name for one in every})
-        groups = group_answers(every, decisions)
-        if index is None:
-            waiting = (at for at, one in enumerate(groups) if not one.decided)
-            index = next(waiting, 0)
-        index = min(max(index, 0), len(groups) - 1)
-        first = groups[index].answers[0]
-        question = self._question(first)
-        return PartPage(
-            part=part,
-            kind=first.kind,
-            max_points=first.max_points,
-            ask=question.ask if question else "",
-            rubric=question.rubric if question else "",
-            items=book.decisions.items(part),
-            groups=groups,
-            index=index,
-        )
-
-    def _question(self, answer: PartAnswer) -> AnswerToRead | None:
-        found = answers_to_read(self.out, answer.student, answer.name)
-        return found[0] if found else None
 
     def rows(self, book: Gradebook, names: Names) -> list[Row]:
         """Returns a row for every student that the reader may see."""
         rows = self._class.read(book)
         return [row for row in rows.values() if row.student.id in names.students]
 
-    def student(self, book: Gradebook, id_: str, names: Names) -> StudentPage:
+    def student(self, book: Gradebook, id_: str, names: Names, person: Person) -> StudentPage:
         """Returns the page of one student. Raises SetupError for an unknown student."""
         row = self._class.read(book).get(id_)
         if row is None:
@@ -254,10 +242,18 @@ class Desk:
             engine_points={mark.name: mark.points for mark in own.marks} if own else {},
             states={mark.name: state_of(id_, mark) for mark in own.marks} if own else {},
             new_answers=_new_answers(book, id_, history),
+            marks=_marks_for(person, book.double.of_students([id_])),
             attempts=len(book.submissions(id_)),
             cells=cells,
             missing_notebook=missing,
         )
+
+
+def _marks_for(person: Person, marks: tuple[IndependentMark, ...]) -> tuple[IndependentMark, ...]:
+    answers: dict[tuple[str, str], list[IndependentMark]] = {}
+    for one in marks:
+        answers.setdefault((one.name, one.key), []).append(one)
+    return tuple(one for mine in answers.values() for one in visible_marks(mine, person.id))
 
 
 def state_of(student: str, mark: Mark) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import quote
 
+from grader.desk.presence import EVERY
 from grader.desk.roles import Capability
 from grader.desk.sessions import Session
 from grader.model import Verdict
@@ -29,6 +30,7 @@ class Renderer:
         self._environment = html_environment(folders, filters)
         verdicts = {verdict.value: name for verdict, name in VERDICTS.items()}
         self._environment.globals |= {
+            "EVERY": EVERY,
             "anonymous": anonymous,
             "Can": Capability,
             "Standing": Standing,
@@ -39,8 +41,9 @@ class Renderer:
 
     def page(self, name: str, session: Session | None, **names: object) -> str:
         """Returns the page *name* for the person of *session*; None for somebody unknown."""
+        names = {"place": None, "presence": {}} | names
         if session is not None:
-            names = {"person": session.person, "form_token": session.form_token, **names}
+            names = {"person": session.person, "form_token": session.form_token} | names
         return render_template(self._environment, f"desk/{name}.html.j2", **names)
 
     def static(self, name: str) -> tuple[str, str] | None:

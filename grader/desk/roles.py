@@ -23,6 +23,8 @@ class Capability(StrEnum):
     """Take in regrade requests, and answer them."""
     UNDO_OTHERS = auto()
     """Undo decisions and answers of other people."""
+    SETTLE = auto()
+    """Decide which points count where two people graded independently and differ."""
     READ_LOG = auto()
     """Read the audit log, which is about the whole class."""
     SEE_NAMES = auto()
@@ -41,7 +43,7 @@ _GRADING = _READING | {
 CAPABILITIES: Mapping[Role, frozenset[Capability]] = {
     Role.OBSERVER: _READING,
     Role.GRADER: _GRADING,
-    Role.HEAD_GRADER: _GRADING | {Capability.UNDO_OTHERS, Capability.READ_LOG},
+    Role.HEAD_GRADER: _GRADING | {Capability.UNDO_OTHERS, Capability.SETTLE, Capability.READ_LOG},
     Role.INSTRUCTOR: frozenset(Capability),
 }
 """What each role may do."""

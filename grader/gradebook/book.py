@@ -18,6 +18,7 @@ from grader.gradebook.address import check_choice, find_address, store_address
 from grader.gradebook.audit_log import read_lines, read_page
 from grader.gradebook.decisions import Decisions
 from grader.gradebook.derived import Derived
+from grader.gradebook.double_marks import DoubleMarks
 from grader.gradebook.engines import writer
 from grader.gradebook.evidence_files import EvidenceFiles
 from grader.gradebook.opening import DatabaseFile, open_gradebook
@@ -48,6 +49,7 @@ class Gradebook:
         self._file = DatabaseFile(engine)
         self.decisions = Decisions(engine, self._write_transaction, self._log_action)
         self.personal = PersonalData(engine, self._write_transaction, self._log_action)
+        self.double = DoubleMarks(engine, self._write_transaction, self._log_action, self.decisions)
         self.requests = Requests(engine, self._write_transaction, self._log_action, self.decisions)
 
     @classmethod
@@ -253,8 +255,7 @@ class Gradebook:
         """
         with self._write_transaction() as connection:
             self._require_run(connection, run)
-            filed = rows.file_grades(connection, [grade], run=run, at=self._clock())
-        return filed == 1
+            return rows.file_grades(connection, [grade], run=run, at=self._clock()) == 1
 
     def put_grades(self, grades: Iterable[Grade], *, why: str, by: str = "grader") -> int:
         """Stores *grades* under one run, all or none; returns how many were new."""

@@ -20,17 +20,22 @@ def about(names: Collection[str] | None) -> tuple[ColumnElement[bool], ...]:
     return () if names is None else (_DECISIONS.c.name.in_(list(names)),)
 
 
+def choice_from_json(text: str) -> Choice:
+    """Returns the choice that is stored as *text*."""
+    data = json.loads(text)
+    return Choice(**{**data, "items": tuple(data["items"])})
+
+
 def every_decision(connection: Connection, *where: ColumnElement[bool]) -> Iterator[Decision]:
     """Yields the decisions that fit, oldest first."""
     query = select(_DECISIONS).where(*where).order_by(_DECISIONS.c.number)
     for row in connection.execute(query):
-        data = json.loads(row.choice)
         yield Decision(
             number=row.number,
             batch=row.batch,
             student=row.student,
             name=row.name,
-            choice=Choice(**{**data, "items": tuple(data["items"])}),
+            choice=choice_from_json(row.choice),
             points=row.points,
             engine_points=row.engine_points,
             by=row.by,
@@ -78,4 +83,5 @@ def withdraw_decisions(connection: Connection, student: str, name: str) -> None:
 
 def next_batch(connection: Connection) -> int:
     """Returns the number of the next batch."""
-    return (connection.scalar(select(func.max(_DECISIONS.c.batch))) or 0) + 1
+    tables = (_DECISIONS, schema.independent_marks)
+    return 1 + max(connection.scalar(select(func.max(t.c.batch))) or 0 for t in tables)

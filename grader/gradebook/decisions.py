@@ -7,16 +7,17 @@ override, which totals are made of.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 
 from sqlalchemy import Connection, Engine, insert, select, update
 
 from grader.errors import SetupError
-from grader.gradebook import overrides, parts, request_rows, schema
+from grader.gradebook import mark_rows, overrides, parts, request_rows, schema
 from grader.gradebook.decision_rows import about, current_decisions, every_decision, next_batch
 from grader.gradebook.plain import now, storable
+from grader.gradebook.rubric_rows import read_items
 from grader.gradebook.signatures import Signatures, read_signatures
 from grader.model import Override
 from grader.model.desk import (
@@ -73,12 +74,17 @@ class Decisions:
         with self._engine.begin() as connection:
             return tuple(parts.read_part(connection, part))
 
+    def waiting(self, students: Collection[str]) -> tuple[tuple[str, PartId, str, str], ...]:
+        """Returns student, part, variable, and text of the answers of *students* without points."""
+        with self._engine.begin() as connection:
+            return tuple(parts.read_waiting(connection, students))
+
     # Rubrics
 
     def items(self, part: PartId | None = None) -> tuple[RubricItem, ...]:
         """Returns the items of one part's rubric, or all items, in the order of their creation."""
         with self._engine.begin() as connection:
-            return tuple(_read_items(connection, part))
+            return tuple(read_items(connection, part))
 
     def add_item(
         self, part: PartId, text: str, points: float, feedback: str = "", *, by: str
@@ -120,11 +126,18 @@ class Decisions:
             if before is None:
                 raise SetupError("there is no such item in the rubric", fix="reload the page")
             found = [d for d in current_decisions(connection) if item.number in d.choice.items]
-            if students is not None and any(d.student not in students for d in found):
+            marks = list(mark_rows.current_marks(connection, *mark_rows.of_part(item.part)))
+            theirs = {d.student for d in found}
+            theirs |= {m.student for m in marks if item.number in m.choice.items}
+            if students is not None and not theirs.issubset(students):
                 raise SetupError(
                     "this item was chosen for students of other sections too",
                     fix="ask an instructor to change it, or add another item",
                 )
+            means = mark_rows.mean_choices(marks)
+            are_means = {
+                (d.student, d.name) for d in found if means.get((d.student, d.name)) == d.choice
+            }
             connection.execute(
                 update(_ITEMS)
                 .where(mine)
@@ -155,6 +168,9 @@ class Decisions:
                 if (d.student, d.name) in max_points
             ]
             choices = {(d.student, d.name): d.choice for d in found}
+            marks = list(mark_rows.current_marks(connection, *mark_rows.of_part(item.part)))
+            again = mark_rows.mean_choices(marks)
+            choices |= {answer: again[answer] for answer in are_means}
             batch = next_batch(connection)
             for answer in answers:
                 self._store(connection, batch, answer, choices[answer.student, answer.name], by)
@@ -192,13 +208,19 @@ class Decisions:
             return self.decide_within(connection, answers, choice, by=by)
 
     def decide_within(
-        self, connection: Connection, answers: Sequence[AnswerToDecide], choice: Choice, *, by: str
+        self,
+        connection: Connection,
+        answers: Sequence[AnswerToDecide],
+        choice: Choice,
+        *,
+        by: str,
+        batch: int | None = None,
     ) -> Decided:
-        """Does the same as `decide` in the transaction of *connection*."""
+        """Does the same as `decide` in the transaction of *connection*; under *batch* if given."""
         stored, conflicts = [], []
         names = {answer.name for answer in answers}
         latest = {(d.student, d.name): d for d in current_decisions(connection, *about(names))}
-        batch = next_batch(connection)
+        batch = batch or next_batch(connection)
         for answer in answers:
             other = latest.get((answer.student, answer.name))
             if other is not None and other.number != answer.seen:
@@ -216,25 +238,31 @@ class Decisions:
         counts, or if *may* refuses one.
         """
         with self._write() as connection:
-            found = list(current_decisions(connection, _DECISIONS.c.batch == batch))
-            if not found:
-                raise SetupError(
-                    "there is nothing to undo: other decisions were made since",
-                    fix="reload the page",
-                )
-            if not all(may(one) for one in found):
-                raise SetupError(
-                    "these decisions are not yours to undo",
-                    fix="ask who made them, or an instructor",
-                )
-            again = next_batch(connection)
-            for one in found:
-                mine = _DECISIONS.c.number == one.number
-                connection.execute(update(_DECISIONS).where(mine).values(undone=True))
-                detail = {"student": one.student, "name": one.name, "points": one.points}
-                self._log(connection, "decision undone", by, "", detail)
-                self._restore(connection, again, one, by)
-            request_rows.undo_answers(connection, batch)
+            return self.undo_within(connection, batch, by=by, may=may)
+
+    def undo_within(
+        self, connection: Connection, batch: int, *, by: str, may: Callable[[Decision], bool]
+    ) -> int:
+        """Does the same as `undo` in the transaction of *connection*."""
+        found = list(current_decisions(connection, _DECISIONS.c.batch == batch))
+        if not found:
+            raise SetupError(
+                "there is nothing to undo: other decisions were made since",
+                fix="reload the page",
+            )
+        if not all(may(one) for one in found):
+            raise SetupError(
+                "these decisions are not yours to undo",
+                fix="ask who made them, or an instructor",
+            )
+        again = next_batch(connection)
+        for one in found:
+            mine = _DECISIONS.c.number == one.number
+            connection.execute(update(_DECISIONS).where(mine).values(undone=True))
+            detail = {"student": one.student, "name": one.name, "points": one.points}
+            self._log(connection, "decision undone", by, "", detail)
+            self._restore(connection, again, one, by)
+        request_rows.undo_answers(connection, batch)
         return len(found)
 
     def _restore(self, connection: Connection, batch: int, one: Decision, by: str) -> None:
@@ -244,7 +272,7 @@ class Decisions:
         if before is None:
             overrides.delete_override(connection, one.student, one.name)
             return
-        items = {item.number: item for item in _read_items(connection, None)}
+        items = {item.number: item for item in read_items(connection, None)}
         mark = parts.find_mark(connection, one.student, one.name)
         if mark and sum_points(before.choice, items, mark.max_points) != before.points:
             answer = AnswerToDecide(
@@ -258,6 +286,17 @@ class Decisions:
             return
         overrides.store_override(connection, _override_of(before, items))
 
+    def settle_within(
+        self,
+        connection: Connection,
+        batch: int,
+        answer: AnswerToDecide,
+        choice: Choice,
+        people: Sequence[str],
+    ) -> None:
+        """Stores what follows from the marks of *people*, in the transaction of *connection*."""
+        self._store(connection, batch, answer, choice, " and ".join(people))
+
     def _store(
         self,
         connection: Connection,
@@ -266,7 +305,7 @@ class Decisions:
         choice: Choice,
         by: str,
     ) -> None:
-        items = {item.number: item for item in _read_items(connection, None)}
+        items = {item.number: item for item in read_items(connection, None)}
         points = sum_points(choice, items, answer.max_points)
         line: dict[str, object] = {
             "batch": batch,
@@ -307,19 +346,3 @@ def _override_of(decision: Decision, items: dict[int, RubricItem]) -> Override:
         by=decision.by,
         at=decision.at,
     )
-
-
-def _read_items(connection: Connection, part: PartId | None) -> Iterator[RubricItem]:
-    t = _ITEMS.c
-    query = select(_ITEMS).order_by(t.number)
-    if part is not None:
-        query = query.where((t.problem == part.problem) & (t.part == part.part))
-    for row in connection.execute(query):
-        yield RubricItem(
-            number=row.number,
-            part=PartId(row.problem, row.part),
-            text=row.text,
-            points=row.points,
-            feedback=row.feedback,
-            retired=row.retired,
-        )

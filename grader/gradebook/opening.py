@@ -102,7 +102,7 @@ def _add_tables(engine: Engine) -> None:
 
 _LATER_TABLES = (
     schema.derived, schema.times, schema.rubric_items, schema.decisions, schema.requests,
-    schema.request_answers,
+    schema.request_answers, schema.independent_marks,
 )  # fmt: skip
 
 

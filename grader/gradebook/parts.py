@@ -8,6 +8,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, and_, case, func, select
 
 from grader.gradebook import schema
+from grader.gradebook.students import in_chunks
 from grader.model.desk import PartAnswer, PartCount, PartId
 
 
@@ -68,6 +69,24 @@ def count_parts(
             waiting=row.waiting,
             decided=row.decided,
         )
+
+
+def read_waiting(
+    connection: Connection, students: Collection[str]
+) -> Iterator[tuple[str, PartId, str, str]]:
+    """Yields student, part, variable and text of every answer of *students* that has no points."""
+    g, m, a, o = schema.grades.c, schema.marks.c, schema.asked.c, schema.overrides.c
+    query = (
+        select(g.student, a.problem, a.part, a.name, m.answer)
+        .select_from(schema.marks)
+        .join(schema.grades, and_(g.number == m.grade, g.current.is_(True)))
+        .join(schema.asked, a.number == m.asked)
+        .outerjoin(schema.overrides, and_(o.student == g.student, o.name == a.name))
+        .where(m.points.is_(None), o.points.is_(None))
+    )
+    for chunk in in_chunks(students):
+        for row in connection.execute(query.where(g.student.in_(chunk))):
+            yield row.student, PartId(row.problem, row.part), row.name, row.answer or ""
 
 
 def read_part(connection: Connection, part: PartId) -> Iterator[PartAnswer]:

@@ -205,6 +205,25 @@ decisions = Table(
 )
 Index("decisions_of_an_answer", decisions.c.student, decisions.c.name)
 
+# What people gave who grade the same answer independently; rows as in `decisions`.
+independent_marks = Table(
+    "independent_marks",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("batch", Integer, nullable=False, index=True),  # counted together with decisions
+    Column("problem", Text, nullable=False),
+    Column("part", Text, nullable=False),
+    Column("student", Text, ForeignKey("students.id"), nullable=False),
+    Column("name", Text, nullable=False),
+    Column("key", Text, nullable=False),  # digest of the answer that was read
+    Column("choice", Text, nullable=False),  # JSON
+    Column("max_points", Float, nullable=False),
+    Column("by", Text, nullable=False),
+    Column("at", Text, nullable=False),
+    Column("undone", Boolean, nullable=False),
+)
+Index("marks_of_an_answer", independent_marks.c.student, independent_marks.c.name)
+
 # Students' requests for a regrade, and the answers of the staff; an answer may be marked as undone.
 requests = Table(
     "requests",

@@ -37,10 +37,13 @@ def read_signatures(connection: Connection) -> Signatures:
 
 def _queries() -> tuple[tuple[str, Select[Any]], ...]:
     g, d, s = schema.grades.c, schema.decisions.c, schema.submissions.c
+    m = schema.independent_marks.c
     current = func.sum(case((g.current.is_(True), 1), else_=0))
     undone = func.sum(case((d.undone.is_(True), 1), else_=0))
+    taken_back = func.sum(case((m.undone.is_(True), 1), else_=0))
     return (
         ("grades", select(g.student, func.max(g.number), current).group_by(g.student)),
         ("decisions", select(d.student, func.max(d.number), undone).group_by(d.student)),
+        ("marks", select(m.student, func.max(m.number), taken_back).group_by(m.student)),
         ("submissions", select(s.student, func.max(s.seen), func.count()).group_by(s.student)),
     )

@@ -52,6 +52,27 @@ class AttemptPolicy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GradingPlan:
+    """How the staff divide manual grading, and what two people grade independently."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
+    divide: Literal["evenly", "sections", "parts"] | None = None
+    """`evenly`; by `sections`, as listed for the staff; or by `parts`. If omitted, answers are not
+    divided."""
+    graders: tuple[str, ...] = ()
+    """The ids of the staff who grade; if omitted, all with the role `grader`."""
+    parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """For `divide: parts`: the ids of the graders by problem or by `PROBLEM/PART`."""
+    double: Share = 0.0
+    """The share of answers that two people grade independently."""
+    double_parts: tuple[str, ...] = ()
+    """Problems, or `PROBLEM/PART`, of which two people grade every answer independently."""
+    tolerance: Share = 0.0
+    """How much their points may differ, as a share of the part's points; the mean counts then."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CourseSet:
     """The dates and policies of one set of the course."""
 
@@ -69,6 +90,8 @@ class CourseSet:
     """The late policy of this set; the course's if omitted."""
     attempts: AttemptPolicy | None = None
     """The policy for attempts of this set; the course's if omitted."""
+    grading: GradingPlan | None = None
+    """Who grades what in this set; as in the course if omitted."""
     slip_days: int | None = None
     """How many slip days this set may use; all that are left if omitted."""
     feedback: str | None = None
@@ -160,6 +183,8 @@ class Course:
     """What late submissions cost, in sets that don't say otherwise."""
     attempts: AttemptPolicy = field(default_factory=AttemptPolicy)
     """Which attempts count, in sets that don't say otherwise."""
+    grading: GradingPlan = field(default_factory=GradingPlan)
+    """Who grades what, in sets that don't say otherwise."""
     sections: tuple[str, ...] = ()
     """The ids of the sections, as in the roster."""
     staff: Mapping[str, StaffMember] = field(default_factory=dict)
@@ -168,6 +193,16 @@ class Course:
     """Dates and policies by the id of the set."""
     grants: tuple[Grant, ...] = ()
     """The exceptions."""
+
+    def grading_of(self, set_id: str) -> GradingPlan:
+        """Returns who grades what in the set *set_id*."""
+        mine = self.sets[set_id].grading if set_id in self.sets else None
+        return mine or self.grading
+
+    def graders_of(self, plan: GradingPlan) -> tuple[str, ...]:
+        """Returns the ids of the people among whom *plan* divides answers."""
+        usual = (id_ for id_, one in self.staff.items() if one.role is Role.GRADER)
+        return plan.graders or tuple(usual)
 
 
 class TimeSource(StrEnum):

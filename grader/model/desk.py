@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -77,6 +78,53 @@ class AnswerToDecide:
     engine_points: float | None
     seen: int
     """The number of the latest decision that the person saw; 0 for none."""
+    key: str = ""
+    """A digest of the answer, which two independent marks must share to be compared."""
+    double: bool = False
+    """Whether two people grade the answer independently."""
+    seen_mark: int = 0
+    """The number of the latest independent mark that the person saw; 0 for none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndependentMark:
+    """What one of two people who grade the same answer independently gave."""
+
+    number: int
+    batch: int
+    part: PartId
+    student: str
+    name: str
+    key: str
+    """A digest of the answer that the person read."""
+    choice: Choice
+    max_points: float
+    points: float
+    """The points that the choice gives by the rubric of today."""
+    by: str
+    at: str
+    undone: bool = False
+
+
+def visible_marks(marks: Sequence[IndependentMark], person: str) -> tuple[IndependentMark, ...]:
+    """Returns those of an answer's *marks* that *person* may see: all once two people have graded
+    it, else their own."""
+    if len({one.by for one in marks}) > 1:
+        return tuple(marks)
+    return tuple(one for one in marks if one.by == person)
+
+
+def mean_choice(first: IndependentMark, second: IndependentMark) -> Choice:
+    """Returns the choice that stands for two marks: their mean, with the words of both."""
+    one, other = first.choice, second.choice
+    same = (one.items, one.points) == (other.items, other.points)
+    comments = dict.fromkeys(text for c in (one, other) if (text := c.comment.strip()))
+    return Choice(
+        items=tuple(sorted({*one.items, *other.items})),
+        points=one.points if same else round((first.points + second.points) / 2, 6),
+        comment="\n\n".join(comments),
+        second_opinion=one.second_opinion or other.second_opinion,
+    )
 
 
 def sum_points(choice: Choice, items: dict[int, RubricItem], max_points: float) -> float:

@@ -50,3 +50,24 @@ for (const input of document.querySelectorAll("input[type=file][data-fills]"))
   input.addEventListener("change", async () => {
     document.getElementById(input.dataset.fills).value = (await input.files[0]?.text()) ?? "";
   });
+
+// Says every few seconds what is open here, and shows what others have open.
+const { here, every } = document.body.dataset;
+async function report() {
+  if (document.visibilityState !== "visible") return;
+  try {
+    const answer = await fetch(`/here?${here}`, { credentials: "same-origin" });
+    if (!answer.ok) return;
+    const texts = await answer.json();
+    for (const place of document.querySelectorAll("[data-presence]")) {
+      const text = texts[place.dataset.presence] ?? "";
+      if (place.textContent !== text) place.textContent = text;
+    }
+  } catch {
+    // The desk has stopped. The next form says so.
+  }
+}
+if (every && document.querySelector("[data-presence]")) {
+  setInterval(report, 1000 * Number(every));
+  document.addEventListener("visibilitychange", report);
+}

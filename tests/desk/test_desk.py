@@ -286,8 +286,10 @@ def test_an_answer_that_was_handed_in_again_meanwhile_is_not_graded_unread(
     assert "Some answers were not saved" in page
     assert "s0" not in points_of(results)
     status, page = kim.post("/override", {**mine, "points": "1", "comment": "x"})
-    assert status == 400
-    assert "meanwhile" in page
+    assert status == 409
+    assert "Meanwhile, this answer was graded or handed in again." in page
+    assert 'value="1" required' in page, "the entry is kept in the form"
+    assert "s0" not in points_of(results)
 
 
 def _put_answer(results: Path, student: str, name: str, answer: str) -> None:

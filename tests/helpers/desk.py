@@ -22,6 +22,7 @@ from grader.bank.folders import Bank
 from grader.desk.access import Access, Entrance, one_person
 from grader.desk.app import DeskApp
 from grader.desk.pages import Desk
+from grader.model.course import Course
 from tests.helpers.banks import ESSAY, a_bank
 from tests.helpers.commands import ok
 
@@ -121,6 +122,7 @@ def a_desk(
     access: Entrance | None = None,
     *,
     anonymous: bool = False,
+    course: Course | None = None,
     hosts: tuple[str, ...] = ("127.0.0.1",),
     behind_proxy: bool = False,
     app_made: Callable[[DeskApp], object] = lambda _: None,
@@ -129,7 +131,7 @@ def a_desk(
     that of nobody. Passes the application to *app_made*."""
     access = access or one_person("kim")
     app = DeskApp(
-        Desk(out=results, anonymous=anonymous),
+        Desk(out=results, anonymous=anonymous, course=course),
         access,
         Bank.open((str(results.parent / "bank"),)),
         hosts,

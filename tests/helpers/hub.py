@@ -84,7 +84,7 @@ def a_hub(home: Path, arguments: list[str]) -> Iterator[RunningHub]:
     for program in ("jupyterhub", "configurable-http-proxy"):
         if shutil.which(program) is None:
             pytest.skip(f"there is no {program} here")
-    given = {
+    given: dict[str, Any] = {
         "ports": _free_ports(4),
         "command": [sys.executable, "-m", "grader", "desk", *arguments],
         "environment": {"PYTHONPATH": str(Path.cwd())},

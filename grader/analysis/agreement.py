@@ -1,0 +1,153 @@
+"""How well two people agree who grade the same answers independently."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from grader.gradebook import Gradebook
+from grader.model.desk import IndependentMark, PartId
+
+_RESAMPLES = 2000
+_NORMAL = 1.959963984540054
+"""The 97.5% quantile of the normal distribution."""
+_SAME = 1e-9
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+    """What two people gave for the same answers to one part. Intervals are for 95%."""
+
+    part: PartId
+    people: tuple[str, str]
+    count: int
+    """How many answers both graded; equal answers that were graded at once count once."""
+    exact: float
+    """The share of answers with equal points."""
+    exact_interval: Interval
+    kappa: float | None
+    """Cohen's kappa with linear weights; None if everybody always gave the same points."""
+    kappa_interval: Interval | None
+    difference: float
+    """The mean of the first person's points minus the second person's."""
+    difference_interval: Interval | None
+    """None for fewer than two answers."""
+
+
+def agreement_of(book: Gradebook) -> tuple[Agreement, ...]:
+    """Returns the agreement on each part of each pair of people who graded it independently."""
+    return tuple(
+        agreement(part, people, found)
+        for (part, people), found in sorted(_judgments(book.double.current()).items())
+    )
+
+
+def _judgments(
+    marks: Iterable[IndependentMark],
+) -> Mapping[tuple[PartId, tuple[str, str]], list[tuple[float, float]]]:
+    """Returns the points of both people for each answer, by part and people.
+
+    Equal answers that both people graded at once are one judgment, not several.
+    """
+    answers: dict[tuple[str, str, str], list[IndependentMark]] = {}
+    for mark in marks:
+        answers.setdefault((mark.student, mark.name, mark.key), []).append(mark)
+    once: dict[tuple[int, int], tuple[IndependentMark, IndependentMark]] = {}
+    for mine in answers.values():
+        if len(mine) > 1:
+            first, second = sorted(mine[:2], key=lambda one: one.by)
+            once[first.batch, second.batch] = first, second
+    found: dict[tuple[PartId, tuple[str, str]], list[tuple[float, float]]] = {}
+    for one, other in once.values():
+        pair = one.part, (one.by, other.by)
+        found.setdefault(pair, []).append((one.points, other.points))
+    return found
+
+
+def agreement(
+    part: PartId, people: tuple[str, str], pairs: Sequence[tuple[float, float]]
+) -> Agreement:
+    """Returns the agreement in *pairs* of points, of which there is at least one."""
+    equal = sum(abs(x - y) < _SAME for x, y in pairs)
+    kappas, differences = _resampled(pairs)
+    several = len(pairs) > 1
+    return Agreement(
+        part=part,
+        people=people,
+        count=len(pairs),
+        exact=equal / len(pairs),
+        exact_interval=wilson_interval(equal, len(pairs)),
+        kappa=weighted_kappa(pairs),
+        kappa_interval=_middle(kappas) if several else None,
+        difference=sum(x - y for x, y in pairs) / len(pairs),
+        difference_interval=_middle(differences) if several else None,
+    )
+
+
+def weighted_kappa(pairs: Sequence[tuple[float, float]]) -> float | None:
+    """Returns Cohen's kappa with linear weights; None if it is not defined.
+
+    It is 1 minus the mean difference of the two marks of an answer, as a share of the mean
+    difference between any mark of one person and any mark of the other.
+
+    >>> weighted_kappa([(0, 0), (1, 1), (2, 2), (2, 1)])
+    0.7333333333333334
+    """
+    observed = math.fsum(abs(x - y) for x, y in pairs) / len(pairs)
+    ones, others = zip(*pairs, strict=True)
+    expected = _mean_distance(ones, others)
+    return 1 - observed / expected if expected > _SAME else None
+
+
+def _mean_distance(ones: Sequence[float], others: Sequence[float]) -> float:
+    """Returns the mean of |x - y| over all x of *ones* and y of *others*.
+
+    That is the area between the two distribution functions, one of each person above the other.
+    """
+    values = sorted({*ones, *others})
+    area = 0.0
+    for low, high in pairwise(values):
+        one = sum(x <= low for x in ones) / len(ones)
+        other = sum(y <= low for y in others) / len(others)
+        area += (high - low) * (one * (1 - other) + other * (1 - one))
+    return area
+
+
+def wilson_interval(hits: int, count: int) -> Interval:
+    """Returns Wilson's 95% interval for a share.
+
+    >>> [round(end, 3) for end in wilson_interval(9, 10)]
+    [0.596, 0.982]
+    """
+    share, z2 = hits / count, _NORMAL**2 / count
+    middle = share + z2 / 2
+    half = _NORMAL * math.sqrt(share * (1 - share) / count + z2 / count / 4)
+    return max(0.0, (middle - half) / (1 + z2)), min(1.0, (middle + half) / (1 + z2))
+
+
+def _resampled(pairs: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
+    """Returns kappa and the mean difference of many samples of *pairs*, drawn with replacement."""
+    cells = sorted(set(pairs))
+    shares = np.array([pairs.count(cell) / len(pairs) for cell in cells])
+    draws = np.random.default_rng(0).multinomial(len(pairs), shares, size=_RESAMPLES) / len(pairs)
+    ones = np.array([x for x, _ in cells])
+    others = np.array([y for _, y in cells])
+    observed = draws @ np.abs(ones - others)
+    between = np.abs(ones[:, None] - others[None, :])
+    expected = np.einsum("ni,ij,nj->n", draws, between, draws, optimize=True)
+    defined = expected > _SAME
+    kappas = 1 - observed[defined] / expected[defined]
+    return kappas.tolist(), (draws @ (ones - others)).tolist()
+
+
+def _middle(values: Sequence[float]) -> Interval | None:
+    """Returns what 95% of *values* are between; None if there are too few."""
+    if len(values) < _RESAMPLES / 2:
+        return None
+    low, high = np.quantile(values, [0.025, 0.975]).tolist()
+    return low, high

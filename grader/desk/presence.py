@@ -1,0 +1,74 @@
+"""Who has which page of the desk open now. Kept in memory, and gone soon after a page is closed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from threading import Lock
+
+from grader.model.desk import PartId
+
+EVERY = 15
+"""Seconds between two reports of a page that is open."""
+_GONE = 40.0
+"""Seconds after which somebody who does not report is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What somebody has open."""
+
+    part: PartId | None = None
+    """The part; None for the page of a student."""
+    key: str = ""
+    """What stands for the answer or for the student; names nobody."""
+
+
+@dataclass(slots=True)
+class Presence:
+    """The places of the people who use a running desk; the newest of each."""
+
+    clock: Callable[[], float] = time.monotonic
+    _places: dict[str, tuple[Place, float]] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def report(self, person: str, place: Place | None) -> None:
+        """Stores where *person* is now; nowhere if None."""
+        with self._lock:
+            self._places.pop(person, None)
+            if place is not None:
+                self._places[person] = place, self.clock()
+
+    def others(self, person: str) -> Mapping[str, Place]:
+        """Returns where everybody else is, by their id."""
+        with self._lock:
+            earliest = self.clock() - _GONE
+            self._places = {p: one for p, one in self._places.items() if one[1] >= earliest}
+            return {p: place for p, (place, _) in sorted(self._places.items()) if p != person}
+
+    def texts(self, person: str, here: Place | None) -> dict[str, str]:
+        """Returns what the page of *person* says about the others.
+
+        `here` is about the same answer, part, or student, and each `PROBLEM/PART` about that part.
+        """
+        others = self.others(person)
+        texts: dict[str, str] = {}
+        for part in {place.part for place in others.values() if place.part}:
+            texts[str(part)] = ", ".join(p for p, one in others.items() if one.part == part)
+        if here is not None:
+            same = [p for p, one in others.items() if one == here]
+            near = [p for p, one in others.items() if one.part == here.part and p not in same]
+            texts["here"] = " ".join(_sentences(same, near if here.part else [], here))
+        return texts
+
+
+def _sentences(same: list[str], near: list[str], here: Place) -> list[str]:
+    what = "this answer" if here.part else "this student's page"
+    said = [f"{_names(same)} {what} open."] if same else []
+    return said + ([f"{_names(near)} another answer to this part open."] if near else [])
+
+
+def _names(people: list[str]) -> str:
+    text = " and ".join(filter(None, (", ".join(people[:-1]), people[-1])))
+    return f"{text} {'has' if len(people) == 1 else 'have'}"

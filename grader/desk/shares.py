@@ -1,0 +1,80 @@
+"""Which answers are whose to grade, and which of them two people grade independently."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from grader.model.course import Course, GradingPlan, Role
+from grader.model.desk import PartId
+
+_ALL = 1 << 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shares:
+    """The division of one set's answers among the staff.
+
+    It depends only on the course file, the part, and the answer. If somebody leaves, only their
+    answers move, evenly to the others.
+    """
+
+    course: Course
+    plan: GradingPlan
+    secret: str = field(default="", repr=False)
+    """The key of all choices, so that nobody can tell from an answer who will grade it."""
+
+    @property
+    def are_divided(self) -> bool:
+        """Whether answers are assigned to people."""
+        return self.plan.divide is not None
+
+    @property
+    def have_doubles(self) -> bool:
+        """Whether two people grade some answers."""
+        return bool(self.plan.double or self.plan.double_parts)
+
+    def is_double(self, part: PartId, key: str) -> bool:
+        """Returns whether two people grade the answer with digest *key* independently."""
+        if part.problem in self.plan.double_parts or str(part) in self.plan.double_parts:
+            return True
+        return self._number("double", part, key) < self.plan.double * _ALL
+
+    def assigned(self, part: PartId, key: str, section: str = "") -> tuple[str, ...]:
+        """Returns who grades an answer of a student in *section*; nobody in particular if empty."""
+        if self.plan.divide is None:
+            return ()
+        people = self._candidates(part, section)
+        wanted = 2 if self.is_double(part, key) else 1
+        if people and len(people) < wanted:
+            people = tuple(dict.fromkeys([*people, *self._others(section)]))
+        return tuple(sorted(people, key=lambda id_: self._number(id_, part, key))[:wanted])
+
+    def unknown_parts(self, parts: Iterable[PartId]) -> tuple[str, ...]:
+        """Returns the parts that the plan names and that are not among *parts*."""
+        known = {text for one in parts for text in (str(one), one.problem)}
+        named = dict.fromkeys([*self.plan.parts, *self.plan.double_parts])
+        return tuple(one for one in named if one not in known)
+
+    def _candidates(self, part: PartId, section: str) -> tuple[str, ...]:
+        everybody = self.course.graders_of(self.plan)
+        if self.plan.divide == "parts":
+            return self.plan.parts.get(str(part), self.plan.parts.get(part.problem, ()))
+        if self.plan.divide == "sections":
+            return tuple(p for p in everybody if section in self.course.staff[p].sections)
+        return tuple(p for p in everybody if self._may_see(p, section))
+
+    def _others(self, section: str) -> tuple[str, ...]:
+        able = (id_ for id_, one in self.course.staff.items() if one.role is Role.GRADER)
+        return tuple(id_ for id_ in able if self._may_see(id_, section))
+
+    def _may_see(self, person: str, section: str) -> bool:
+        sections = self.course.staff[person].sections
+        return not sections or section in sections
+
+    def _number(self, what: str, part: PartId, key: str) -> int:
+        """Returns a number below 2^64 that is the same for the same arguments, and else random."""
+        text = "\0".join((what, str(part), key)).encode("utf-8", "surrogatepass")
+        digest = hashlib.blake2b(text, digest_size=8, key=self.secret.encode()[:64])
+        return int.from_bytes(digest.digest(), "big")

@@ -1,0 +1,208 @@
+"""Stores the marks of two people who grade the same answers independently.
+
+The first mark of an answer changes nothing: the answer stays open. The second one settles it, with
+a decision for the mean, if the two are close enough. Otherwise, somebody else decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+
+from sqlalchemy import Connection, Engine
+
+from grader.errors import SetupError
+from grader.gradebook import mark_rows, schema
+from grader.gradebook.decision_rows import about, current_decisions, next_batch
+from grader.gradebook.decisions import Decided, Decisions, Log
+from grader.gradebook.plain import now
+from grader.gradebook.students import in_chunks
+from grader.model.desk import (
+    AnswerToDecide,
+    Choice,
+    Decision,
+    IndependentMark,
+    PartId,
+    mean_choice,
+    visible_marks,
+)
+
+_MARKS = schema.independent_marks
+_ROUNDING = 1e-9
+
+
+class DoubleMarks:
+    """The independent marks of a gradebook."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        write: Callable[[], AbstractContextManager[Connection]],
+        log: Log,
+        decisions: Decisions,
+    ):
+        self._engine = engine
+        self._write = write
+        self._log = log
+        self._decisions = decisions
+
+    def current(self, part: PartId | None = None) -> tuple[IndependentMark, ...]:
+        """Returns each person's mark of each answer to *part*, or to all parts, oldest first."""
+        where = () if part is None else mark_rows.of_part(part)
+        with self._engine.begin() as connection:
+            return tuple(mark_rows.current_marks(connection, *where))
+
+    def by_answer(self, part: PartId) -> Mapping[tuple[str, str, str], tuple[IndependentMark, ...]]:
+        """Returns the same marks by student, name, and digest of the answer."""
+        return mark_rows.by_answer(self.current(part))
+
+    def of_students(self, students: Collection[str]) -> tuple[IndependentMark, ...]:
+        """Returns each person's mark of each answer of *students*, oldest first."""
+        with self._engine.begin() as connection:
+            chunks = [_MARKS.c.student.in_(chunk) for chunk in in_chunks(students)]
+            found = [mark_rows.current_marks(connection, mine) for mine in chunks]
+        return tuple(one for chunk in found for one in chunk)
+
+    def decide(
+        self,
+        part: PartId,
+        answers: Sequence[AnswerToDecide],
+        choice: Choice,
+        *,
+        by: str,
+        tolerance: float = 0.0,
+        final: bool = False,
+        settles: bool = False,
+    ) -> Decided:
+        """Stores *choice* for all *answers*, except those that somebody decided meanwhile.
+
+        For an answer that two people grade independently, the choice is the mark of *by*, unless it
+        is *final*. The second mark settles the answer if the points differ by at most the share
+        *tolerance* of the maximum. Raises SetupError if two marks of an answer differ more, and one
+        of them is by the same person, unless that person *settles* such answers.
+        """
+        with self._write() as connection:
+            batch = next_batch(connection)
+            known = mark_rows.by_answer(
+                mark_rows.current_marks(connection, *mark_rows.of_part(part))
+            )
+            names = about({answer.name for answer in answers})
+            decided = {(d.student, d.name): d for d in current_decisions(connection, *names)}
+            stored: list[str] = []
+            conflicts: list[Decision] = []
+            direct: list[AnswerToDecide] = []
+            for answer in answers:
+                marks = known.get((answer.student, answer.name, answer.key), ())
+                people, shown = {one.by for one in marks}, visible_marks(marks, by)
+                decision = decided.get((answer.student, answer.name))
+                if decision is not None and decision.number != answer.seen:
+                    conflicts.append(decision)
+                elif shown and shown[-1].number != answer.seen_mark:
+                    conflicts.append(_as_decision(shown[-1]))
+                elif decision or len(people) > 1 or final or not answer.double:
+                    _require_other(people, by, settles)
+                    direct.append(answer)
+                else:
+                    self._store(connection, batch, part, answer, choice, by)
+                    stored.append(answer.student)
+                    if people - {by}:
+                        self._settle(connection, batch, part, answer, tolerance)
+            done = self._decisions.decide_within(connection, direct, choice, by=by, batch=batch)
+        return Decided(
+            batch=batch, stored=(*stored, *done.stored), conflicts=(*conflicts, *done.conflicts)
+        )
+
+    def undo(self, batch: int, *, by: str, may: Callable[[str, str], bool]) -> int:
+        """Undoes what was stored as *batch*, as `Decisions.undo` does; also marks, with the
+        decision that follows from them.
+
+        *may* is asked with the author and the student. Returns how many answers changed. Raises
+        SetupError, and changes nothing, if somebody has graded one of the answers since.
+        """
+        with self._write() as connection:
+            mine = _MARKS.c.batch == batch
+            marks = list(mark_rows.every_mark(connection, mine, _MARKS.c.undone.is_(False)))
+            answers = {(one.student, one.name) for one in marks}
+            names = about({name for _, name in answers})
+            decided = list(current_decisions(connection, *names))
+            for one in marks:
+                if not may(one.by, one.student):
+                    raise SetupError("these marks are not yours to undo", fix="ask who gave them")
+                self._require_newest(connection, one)
+            if any((d.student, d.name) in answers and d.batch != batch for d in decided):
+                raise SetupError(_SINCE, fix="reload the page")
+            mark_rows.take_back(connection, marks)
+            for one in marks:
+                detail = {"student": one.student, "name": one.name, "points": one.points}
+                self._log(connection, "independent mark undone", by, "", detail)
+
+            def may_undo(one: Decision) -> bool:
+                return (one.student, one.name) in answers or may(one.by, one.student)
+
+            if not marks or any(d.batch == batch for d in decided):
+                return self._decisions.undo_within(connection, batch, by=by, may=may_undo)
+        return len(marks)
+
+    def _require_newest(self, connection: Connection, one: IndependentMark) -> None:
+        mine = (_MARKS.c.student == one.student) & (_MARKS.c.name == one.name)
+        found = list(mark_rows.every_mark(connection, mine, _MARKS.c.undone.is_(False)))
+        if found[-1].number != one.number:
+            raise SetupError(_SINCE, fix="reload the page")
+
+    def _store(
+        self,
+        connection: Connection,
+        batch: int,
+        part: PartId,
+        answer: AnswerToDecide,
+        choice: Choice,
+        by: str,
+    ) -> None:
+        mark_rows.store_mark(connection, batch, part, answer, choice, by=by, at=now())
+        mine = (_MARKS.c.batch == batch) & (_MARKS.c.student == answer.student)
+        points = [one.points for one in mark_rows.every_mark(connection, mine)][-1]
+        detail = {"student": answer.student, "name": answer.name, "points": points}
+        self._log(connection, "answer graded independently", by, choice.comment, detail)
+
+    def _settle(
+        self,
+        connection: Connection,
+        batch: int,
+        part: PartId,
+        answer: AnswerToDecide,
+        tolerance: float,
+    ) -> None:
+        """Stores the mean of the two marks, unless they differ by too much."""
+        mine = (_MARKS.c.student == answer.student, _MARKS.c.name == answer.name)
+        marks = mark_rows.current_marks(connection, *mark_rows.of_part(part), *mine)
+        first, second = [one for one in marks if one.key == answer.key][:2]
+        if abs(first.points - second.points) <= tolerance * answer.max_points + _ROUNDING:
+            people, choice = (first.by, second.by), mean_choice(first, second)
+            self._decisions.settle_within(connection, batch, answer, choice, people)
+
+
+_SINCE = "there is nothing to undo: these answers were graded again since"
+
+
+def _require_other(people: Collection[str], by: str, settles: bool) -> None:
+    """Raises SetupError if *by* is one of two *people* who graded an answer."""
+    if len(people) > 1 and by in people and not settles:
+        raise SetupError(
+            "two people graded this answer independently, and you are one of them",
+            fix="ask an instructor or another grader to decide",
+        )
+
+
+def _as_decision(mark: IndependentMark) -> Decision:
+    """Returns *mark* as what stands in the way of a decision."""
+    return Decision(
+        number=mark.number,
+        batch=mark.batch,
+        student=mark.student,
+        name=mark.name,
+        choice=mark.choice,
+        points=mark.points,
+        engine_points=None,
+        by=mark.by,
+        at=mark.at,
+    )

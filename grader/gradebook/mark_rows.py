@@ -1,0 +1,113 @@
+"""Converts independent marks to rows of their table and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+
+from sqlalchemy import ColumnElement, Connection, insert, select, update
+
+from grader.gradebook import schema
+from grader.gradebook.decision_rows import choice_from_json
+from grader.gradebook.rubric_rows import read_items
+from grader.model.desk import (
+    AnswerToDecide,
+    Choice,
+    IndependentMark,
+    PartId,
+    mean_choice,
+    sum_points,
+)
+
+_MARKS = schema.independent_marks
+_Answer = tuple[str, str]
+
+
+def of_part(part: PartId) -> tuple[ColumnElement[bool], ...]:
+    """Returns the condition that a mark is about an answer to *part*."""
+    return _MARKS.c.problem == part.problem, _MARKS.c.part == part.part
+
+
+def every_mark(connection: Connection, *where: ColumnElement[bool]) -> Iterator[IndependentMark]:
+    """Yields the marks that fit, oldest first, with their points by the rubric of today."""
+    items = {item.number: item for item in read_items(connection, None)}
+    query = select(_MARKS).where(*where).order_by(_MARKS.c.number)
+    for row in connection.execute(query):
+        choice = choice_from_json(row.choice)
+        yield IndependentMark(
+            number=row.number,
+            batch=row.batch,
+            part=PartId(row.problem, row.part),
+            student=row.student,
+            name=row.name,
+            key=row.key,
+            choice=choice,
+            max_points=row.max_points,
+            points=sum_points(choice, items, row.max_points),
+            by=row.by,
+            at=row.at,
+            undone=row.undone,
+        )
+
+
+def current_marks(connection: Connection, *where: ColumnElement[bool]) -> list[IndependentMark]:
+    """Returns each person's newest mark of each answer, except those taken back, oldest first."""
+    newest = {
+        (one.student, one.name, one.key, one.by): one
+        for one in every_mark(connection, _MARKS.c.undone.is_(False), *where)
+    }
+    return sorted(newest.values(), key=lambda one: one.number)
+
+
+def by_answer(
+    marks: Iterable[IndependentMark],
+) -> dict[tuple[str, str, str], tuple[IndependentMark, ...]]:
+    """Returns *marks* by student, name, and digest of the answer."""
+    found: dict[tuple[str, str, str], tuple[IndependentMark, ...]] = {}
+    for one in marks:
+        key = one.student, one.name, one.key
+        found[key] = (*found.get(key, ()), one)
+    return found
+
+
+def mean_choices(marks: Iterable[IndependentMark]) -> Mapping[_Answer, Choice]:
+    """Returns what stands for two marks of an answer, by student and name."""
+    return {
+        (student, name): mean_choice(mine[0], mine[1])
+        for (student, name, _), mine in by_answer(marks).items()
+        if len(mine) > 1
+    }
+
+
+def store_mark(
+    connection: Connection,
+    batch: int,
+    part: PartId,
+    answer: AnswerToDecide,
+    choice: Choice,
+    *,
+    by: str,
+    at: str,
+) -> None:
+    """Adds a mark."""
+    line = {
+        "batch": batch,
+        "problem": part.problem,
+        "part": part.part,
+        "student": answer.student,
+        "name": answer.name,
+        "key": answer.key,
+        "choice": json.dumps(asdict(choice)),
+        "max_points": answer.max_points,
+        "by": by,
+        "at": at,
+        "undone": False,
+    }
+    connection.execute(insert(_MARKS), line)
+
+
+def take_back(connection: Connection, marks: Sequence[IndependentMark]) -> None:
+    """Marks *marks* as undone."""
+    for one in marks:
+        connection.execute(update(_MARKS).where(_MARKS.c.number == one.number).values(undone=True))
