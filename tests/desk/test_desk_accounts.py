@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from grader.course.staff import StaffFile
+from grader.desk import passwords
 from grader.desk.accounts import AccountFile
 from grader.desk.passwords import hash_password, is_password
 from grader.desk.sign_in import Accounts
@@ -30,6 +31,12 @@ staff:
   kim: {role: instructor}
   gil: {role: grader, sections: [A]}
 """
+
+
+@pytest.fixture(autouse=True)
+def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hashes of passwords that take a millisecond; they store their parameters."""
+    monkeypatch.setattr(passwords, "_COST", 2**8)
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +152,6 @@ def test_a_wrong_account_looks_like_a_wrong_password(place: Place) -> None:
     assert len(answers) == 1, answers
 
 
-@pytest.mark.thorough
 def test_guessing_is_slowed_down_for_accounts_that_exist_or_not(place: Place) -> None:
     place.join("kim")
     for id_ in ("kim", "nobody"):
@@ -162,14 +168,12 @@ def test_guessing_is_slowed_down_for_accounts_that_exist_or_not(place: Place) ->
     assert place.sign_in("kim", "wrong")[1] == 403, "the count starts again"
 
 
-@pytest.mark.thorough
 def test_one_address_cannot_try_many_accounts(place: Place) -> None:
     seen = [place.sign_in(f"person{n}", "wrong")[1] for n in range(22)]
     assert seen == [403] * 20 + [429] * 2
     assert Reader(place.address).get("/invitation?token=x")[0] == 429, "tokens count, too"
 
 
-@pytest.mark.thorough
 def test_attempts_at_the_same_time_do_not_get_around_the_limit(place: Place) -> None:
     place.join("kim")
     seen: list[int] = []
@@ -264,15 +268,21 @@ def test_a_file_that_is_something_else_is_said_plainly(tmp_path: Path, text: str
 
 
 def test_passwords_are_compared_however_the_keyboard_composes_them() -> None:
-    stored = hash_password("Caf\u00e9 au lait, bitte", cost=2**10)
-    assert stored != hash_password("Caf\u00e9 au lait, bitte", cost=2**10), "each has its salt"
+    stored = hash_password("Caf\u00e9 au lait, bitte")
+    assert stored != hash_password("Caf\u00e9 au lait, bitte"), "each has its salt"
     assert is_password("Cafe\u0301 au lait, bitte", stored)
     for wrong in ("", "Cafe au lait, bitte", "\udc80"):
         assert not is_password(wrong, stored)
     assert not is_password("", "")
 
 
-@pytest.mark.thorough
+def test_hashes_are_as_expensive_as_recommended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    stored = hash_password(PASSWORD)
+    assert stored.startswith("scrypt$32768$8$3$")
+    assert is_password(PASSWORD, stored)
+
+
 def test_behind_a_proxy_cookies_are_for_https_alone(place: Place, made: Path) -> None:
     entrance = Accounts(StaffFile(place.course), AccountFile(place.file), lambda: place.time[0])
     place.join("kim")
@@ -296,7 +306,6 @@ def test_behind_a_proxy_cookies_are_for_https_alone(place: Place, made: Path) ->
         assert ask(links[""], "POST", "/sign-in", body, **https)[0] == 303, "another address"
 
 
-@pytest.mark.thorough
 def test_without_a_proxy_nobody_believes_forwarded_headers(place: Place) -> None:
     for n in range(20):
         forged = {"X-Forwarded-For": f"203.0.113.{n}", "X-Forwarded-Proto": "https"}

@@ -84,15 +84,16 @@ def a_hub(home: Path, arguments: list[str]) -> Iterator[RunningHub]:
     for program in ("jupyterhub", "configurable-http-proxy"):
         if shutil.which(program) is None:
             pytest.skip(f"there is no {program} here")
-    given: dict[str, Any] = {
-        "ports": _free_ports(4),
+    ports = _free_ports(4)
+    given = {
+        "ports": ports,
         "command": [sys.executable, "-m", "grader", "desk", *arguments],
         "environment": {"PYTHONPATH": str(Path.cwd())},
     }
     home.mkdir()
     (home / "jupyterhub_config.py").write_text(_CONFIG.format(given=json.dumps(given)))
     log = home / "log.txt"
-    address = f"http://127.0.0.1:{given['ports'][0]}"
+    address = f"http://127.0.0.1:{ports[0]}"
     with log.open("wb") as file:
         process = subprocess.Popen(
             [str(shutil.which("jupyterhub"))], cwd=home, stdout=file, stderr=subprocess.STDOUT
