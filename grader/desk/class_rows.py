@@ -18,6 +18,8 @@ class ClassRows:
 
     _known: Signatures | None = None
     _source: ResultSource | None = None
+    _general: int = 0
+    """The general signature at the time when *_source* was read."""
     _rows: dict[str, Row] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
@@ -29,15 +31,15 @@ class ClassRows:
     def source(self, book: Gradebook) -> ResultSource:
         """Returns the origin of the results in *book*."""
         with self._lock:
-            known, now = self._known, book.decisions.signatures()
-            if self._source is None or known is None or known.general != now.general:
-                return source_of(book)
+            now = book.decisions.general_signature()
+            if self._source is None or self._general != now:
+                self._source, self._general = source_of(book), now
             return self._source
 
     def _update(self, book: Gradebook) -> Mapping[str, Row]:
         before, now = self._known, book.decisions.signatures()
         if before is None or self._source is None or before.general != now.general:
-            self._source = source_of(book)
+            self._source, self._general = source_of(book), now.general
             self._rows = {row.student.id: row for row in rows_of(book, self._source)}
         elif before.students != now.students:
             both = before.students.keys() | now.students.keys()

@@ -18,7 +18,7 @@ from grader.gradebook import mark_rows, overrides, parts, request_rows, schema
 from grader.gradebook.decision_rows import about, current_decisions, every_decision, next_batch
 from grader.gradebook.plain import now, storable
 from grader.gradebook.rubric_rows import read_items
-from grader.gradebook.signatures import Signatures, read_signatures
+from grader.gradebook.signatures import Signatures, read_general, read_signatures
 from grader.model import Override
 from grader.model.desk import (
     AnswerToDecide,
@@ -188,6 +188,11 @@ class Decisions:
         """Returns what tells whether results have changed, much faster than the results."""
         with self._engine.begin() as connection:
             return read_signatures(connection)
+
+    def general_signature(self) -> int:
+        """Returns the part of the signatures that all students share."""
+        with self._engine.begin() as connection:
+            return read_general(connection)
 
     def opinions(self) -> tuple[Decision, ...]:
         """Returns the decisions that count and ask for a second opinion, oldest first."""

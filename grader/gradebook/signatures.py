@@ -22,17 +22,22 @@ class Signatures:
 
 def read_signatures(connection: Connection) -> Signatures:
     """Returns the signatures of the current state."""
-    tables = (schema.settings, schema.students, schema.times)
-    general = [
-        tuple(row)
-        for table in tables
-        for row in connection.execute(select(table).order_by(*table.primary_key.columns))
-    ]
     found: dict[str, tuple[object, ...]] = {}
     for name, query in _queries():
         for row in connection.execute(query):
             found[row[0]] = (*found.get(row[0], ()), name, row[1], row[2])
-    return Signatures(general=hash(tuple(general)), students=found)
+    return Signatures(general=read_general(connection), students=found)
+
+
+def read_general(connection: Connection) -> int:
+    """Returns the signature of what all results depend on."""
+    tables = (schema.settings, schema.students, schema.times)
+    rows = (
+        tuple(row)
+        for table in tables
+        for row in connection.execute(select(table).order_by(*table.primary_key.columns))
+    )
+    return hash(tuple(rows))
 
 
 def _queries() -> tuple[tuple[str, Select[Any]], ...]:
