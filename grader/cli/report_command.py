@@ -40,6 +40,7 @@ def command(results: Path, publish: bool | None, banks: tuple[str, ...], as_json
                 "results": str(results),
                 "published": written.published,
                 "class": written.figures,
+                "statistics": written.statistics,
                 "grades": written.totals,
             }
         )

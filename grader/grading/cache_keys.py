@@ -57,11 +57,13 @@ class ClassFigures:
     mean: float | None
     median: float | None
     open_totals: int
+    statistics: dict[str, object]
+    """The statistics of the whole paper and of each part."""
     totals: list[dict[str, object]]
     """One entry per student: ID, standing, score, maximum, complete."""
 
     def figures(self) -> dict[str, object]:
-        """Returns everything except the lines of the students, as JSON data for `--json`."""
+        """Returns everything except the lines of students and parts, as JSON data for `--json`."""
         return {
             "students": len(self.totals),
             "standings": dict(self.standings),
@@ -72,7 +74,9 @@ class ClassFigures:
         }
 
 
-_NOTHING = ClassFigures(standings={}, counted=0, mean=None, median=None, open_totals=0, totals=[])
+_NOTHING = ClassFigures(
+    standings={}, counted=0, mean=None, median=None, open_totals=0, statistics={}, totals=[]
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
