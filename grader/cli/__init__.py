@@ -33,6 +33,7 @@ _COMMANDS = {
     "grade": "Execute and score submissions.",
     "enter": "Score answers that were given on paper.",
     "score": "Score stored answers again, without executing anything.",
+    "what-if": "Show what other rules would do to the totals of a class.",
     "mark": "Grade manually: list answers that need manual grading, and enter points.",
     "desk": "Grade in a browser: answers that wait, rubrics, changed marks.",
     "requests": "Take in students' requests for a regrade, and list them.",
@@ -52,6 +53,7 @@ _MODULES = {
     **dict.fromkeys(("list", "show", "coverage", "new", "schema"), "bank_commands"),
     **dict.fromkeys(("render", "key", "solve"), "release_commands"),
     "course": "course_commands",
+    "what-if": "what_if_command",
     **dict.fromkeys(("mark", "enter", "audit"), "results_commands"),
 }
 
@@ -62,6 +64,7 @@ _GROUPS = {
         "grade",
         "enter",
         "score",
+        "what-if",
         "mark",
         "desk",
         "requests",

@@ -14,6 +14,7 @@ from grader import __version__
 from grader.bank.folders import Bank
 from grader.files import write_atomic
 from grader.gradebook import Gradebook
+from grader.grading.adjustments import ADJUSTMENTS
 from grader.grading.course_policy import CoursePolicy, policy_of
 from grader.grading.requests import form_secret
 from grader.grading.sources import (
@@ -94,6 +95,8 @@ def result_digests(
 ) -> ResultDigests:
     """Returns the stamps of the current content of *book*."""
     look = _common_digest(graded, bank, published)
+    adjusted = book.setting(ADJUSTMENTS)
+    look += f"/{adjusted}" if adjusted else ""
     seats = book.setting(SEATS)
     seats = seats if isinstance(seats, dict) else {}
     gone = absent(book)

@@ -169,11 +169,11 @@ class PartFigures:
         elif wrong:
             self.counts[wrong] += 1
             self.unnamed.add(wrong)
-        if earned is None:
+        if earned is None or not most:  # open, or a part that doesn't count
             return
         left = max_points - most
-        rest = (points - earned) / left if left > 0 and most else math.nan
-        self.shares.append(earned / most if most else 0.0)
+        rest = (points - earned) / left if left > 0 else math.nan
+        self.shares.append(earned / most)
         self.rests.append(rest)
         self.right.append(mark.verdict is Verdict.CORRECT)
         if wrong:
