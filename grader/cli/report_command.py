@@ -82,8 +82,11 @@ def command(
         return
     click.echo(written.summary)
     if gathered:
-        click.echo(f"Statistics are in {counted(len(gathered.files), 'file')}:")
+        if gathered.files:
+            click.echo(f"statistics, in {counted(len(gathered.files), 'file')}:")
         for path in gathered.files:
             click.echo(f"  {path}")
         if gathered.too_few:
-            click.echo(f"fewer than 5 students, not written: {', '.join(gathered.too_few)}")
+            click.echo(
+                "no statistics, because fewer than 5 marks count: " + ", ".join(gathered.too_few)
+            )

@@ -42,6 +42,8 @@ class MistakeLine:
     """Whether the problem declares it; False for wrong options without feedback or credit."""
     rest: float | None = None
     """The mean share of these students on the rest of the paper."""
+    is_better: bool = False
+    """Whether they did clearly better on it than the students with the right answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,10 +128,8 @@ def _questions(part: PartLine) -> Iterator[str]:
         )
     if part.blank >= _MANY_BLANK:
         yield f"{part.blank:.0%} of the students left it blank. Was there enough time?"
-    if part.rest is None or part.mix.get(Verdict.CORRECT, 0) < _FEW:
-        return
     for one in part.mistakes:
-        if one.students >= _FEW and one.rest is not None and one.rest > part.rest:
+        if one.is_better:
             yield (
                 f"The {counted(one.students, 'student')} with the wrong answer '{one.id}' did "
                 "better on the rest of the paper than those with the right answer. Is that "
@@ -222,13 +222,17 @@ class PartFigures:
             thirds=thirds(right, rests),
             rest=_mean([rest for rest, one in zip(rests, right, strict=True) if one]),
             blank=self.mix[Verdict.ABSENT] / students,
-            mistakes=tuple(self._mistakes(students)),
+            mistakes=tuple(self._mistakes(students, rests, right)),
         )
 
-    def _mistakes(self, students: int) -> Iterator[MistakeLine]:
+    def _mistakes(
+        self, students: int, rests: Sequence[float], right: Sequence[float]
+    ) -> Iterator[MistakeLine]:
+        solved = [rest for rest, one in zip(rests, right, strict=True) if one]
         common = sorted(self.counts, key=lambda id_: (-self.counts[id_], id_))[:_MISTAKES]
         for id_ in common:
             named = id_ not in self.unnamed
+            mine = [rest for rest in self.wrong_rests.get(id_, ()) if not math.isnan(rest)]
             yield MistakeLine(
                 id=id_,
                 students=self.counts[id_],
@@ -236,13 +240,23 @@ class PartFigures:
                 feedback=self.feedback.get(id_, ""),
                 varies=named and (id_ in self.varies or self.counts[id_] == 1),
                 named=named,
-                rest=_mean(self.wrong_rests.get(id_, ())),
+                rest=_mean(mine),
+                is_better=_is_clearly_more(mine, solved),
             )
 
 
 def _mean(rests: Sequence[float]) -> float | None:
-    known = [rest for rest in rests if not math.isnan(rest)]
-    return statistics.fmean(known) if known else None
+    return statistics.fmean(rests) if rests else None
+
+
+def _is_clearly_more(ones: Sequence[float], others: Sequence[float]) -> bool:
+    """Returns whether the mean of *ones* exceeds that of *others* by two standard errors."""
+    if min(len(ones), len(others)) < _FEW:
+        return False
+    error = math.hypot(
+        *(statistics.stdev(group) / math.sqrt(len(group)) for group in (ones, others))
+    )
+    return statistics.fmean(ones) - statistics.fmean(others) > 2 * error
 
 
 def _wrong_option(mark: Mark) -> str | None:
