@@ -19,7 +19,7 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "grader"
 
 GROUND = ["words", "errors", "registry", "files", "units", "model", "wire"]
-LANGUAGE = ["text", "expressions", "figures", "kinds"]
+LANGUAGE = ["text", "statistics", "expressions", "figures", "kinds"]
 STAGES = [
     "notebook", "bank", "course", "draw", "gradebook", "release", "collect", "runtime", "report",
     "grading", "web",
@@ -40,6 +40,7 @@ FLOORS = {"ground": GROUND, "language": LANGUAGE, "stages": STAGES, "whole": WHO
 # What each room imports besides the ground. A room imports only rooms to the left of it above.
 MAY_IMPORT: dict[str, set[str]] = {
     "text": set(),
+    "statistics": set(),
     "expressions": set(),
     "figures": {"expressions"},
     "kinds": {"expressions"},
@@ -51,7 +52,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "release": {"bank", "draw", "figures", "gradebook", "kinds", "notebook", "text"},
     "collect": {"notebook"},
     "runtime": {"kinds", "notebook"},
-    "report": {"figures", "text"},
+    "report": {"figures", "statistics", "text"},
     "grading": {
         "bank", "collect", "course", "expressions", "figures", "gradebook", "kinds", "notebook",
         "release", "report", "runtime", "text",

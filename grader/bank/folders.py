@@ -14,6 +14,7 @@ from grader.bank.heads import Head, heads_of
 from grader.bank.index import BankIndex
 from grader.bank.part_pools import check_draw
 from grader.bank.problem import digest_of, load_problem
+from grader.bank.statistics import PartStatistics, combine_terms, find_terms
 from grader.bank.yaml12 import Located
 from grader.errors import Location, SpecError, SpecErrors
 from grader.kinds import kinds
@@ -125,8 +126,21 @@ class Bank(BankIndex):
         heads, errors = heads_of(self, [n for n in names if n not in self._heads], self.problem)
         if errors:
             raise SpecErrors(errors)
-        self._heads.update({head.id: head for head in heads})
+        self._heads.update({head.id: self._with_means(head) for head in heads})
         return {name: self._heads[name] for name in names}
+
+    def statistics(self, problem: Head | Problem) -> Mapping[str, PartStatistics]:
+        """Returns the statistics of each part over all terms in which students answered the
+        current spec; raises SpecError."""
+        terms = find_terms(self, problem.id, problem.family) if problem.id in self.paths else ()
+        return combine_terms(terms, self.digest(problem.id)) if terms else {}
+
+    def _with_means(self, head: Head) -> Head:
+        known = self.statistics(head)
+        if not known:
+            return head
+        parts = (replace(p, mean=known[p.id].mean if p.id in known else None) for p in head.parts)
+        return replace(head, parts=tuple(parts))
 
     def _check_parts(self, slot: Slot, path: Path) -> None:
         """Raises SpecError for parts that do not exist, or that use a part that is not asked, and

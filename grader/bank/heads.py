@@ -36,6 +36,8 @@ class HeadPart:
     """The pool of the problem's parts that it belongs to."""
     uses: tuple[str, ...] = ()
     """The earlier parts whose answers it uses."""
+    mean: float | None = None
+    """The mean share of the points in earlier terms; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

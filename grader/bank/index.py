@@ -17,6 +17,8 @@ from grader.registry import nearest
 
 _OF_SETS = {"problems", "blueprint"}
 """Keys that sets have, and problems don't."""
+STATISTICS = ".stats.yaml"
+"""The end of the names of files with statistics, which are beside the specs."""
 _OWN = "the bank that comes with the package"
 
 
@@ -238,7 +240,7 @@ def _listing(
 
 
 def _is_yaml(entry: os.DirEntry[str]) -> bool:
-    return entry.name.endswith(".yaml")
+    return entry.name.endswith(".yaml") and not entry.name.endswith(STATISTICS)
 
 
 def _check_bank(folder: Path) -> None:

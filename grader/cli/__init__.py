@@ -34,6 +34,7 @@ _COMMANDS = {
     "watch": "Grade submissions as they arrive in a folder.",
     "enter": "Score answers that were given on paper.",
     "score": "Score stored answers again, without executing anything.",
+    "what-if": "Show what other rules would do to the totals of a class.",
     "mark": "Grade manually: list answers that need manual grading, and enter points.",
     "desk": "Grade in a browser: answers that wait, rubrics, changed marks.",
     "requests": "Take in students' requests for a regrade, and list them.",
@@ -55,6 +56,7 @@ _MODULES = {
     **dict.fromkeys(("render", "key", "solve"), "release_commands"),
     "course": "course_commands",
     "gradebook": "gradebook_commands",
+    "what-if": "what_if_command",
     **dict.fromkeys(("mark", "enter", "audit"), "results_commands"),
 }
 
@@ -66,6 +68,7 @@ _GROUPS = {
         "watch",
         "enter",
         "score",
+        "what-if",
         "mark",
         "desk",
         "requests",

@@ -12,11 +12,12 @@ from grader.cli.options import bank_option, examples, json_option, print_errors,
 from grader.words import counted, points
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from grader.bank.coverage import Coverage
     from grader.bank.folders import Bank
     from grader.bank.heads import Head
+    from grader.bank.statistics import PartStatistics
     from grader.errors import SpecError
 
 
@@ -128,6 +129,8 @@ def _print_errors(errors: Sequence[SpecError]) -> int:
 def show_command(wanted: str, seed: int, key: bool, banks: tuple[str, ...], as_json: bool) -> None:
     """Show one variant of a problem as a student sees it, or the table of a set.
 
+    If `grader report --collect` gathered statistics of the problem, they are shown below it.
+
     ID is the id of a problem or a set, or a path to its YAML file. The table of a set has its
     problems, minutes, points, families, levels, and concepts, and compares 200 papers.
     """
@@ -141,10 +144,12 @@ def show_command(wanted: str, seed: int, key: bool, banks: tuple[str, ...], as_j
         _show_set(bank, wanted, as_json=as_json)
         return
     shown = preview(bank, wanted, seed)
+    known = bank.statistics(shown.paper.questions[0].variant.problem)
     if as_json:
-        print_json(shown.as_data(key=key))
+        data = shown.as_data(key=key)
+        print_json(data | ({"statistics": _statistics_data(known)} if known else {}))
         return
-    text = shown.as_markdown(key=key)
+    text = shown.as_markdown(key=key) + (_statistics_text(known, key=key) if known else "")
     if sys.stdout.isatty():
         from rich.console import Console
         from rich.markdown import Markdown
@@ -152,6 +157,27 @@ def show_command(wanted: str, seed: int, key: bool, banks: tuple[str, ...], as_j
         Console().print(Markdown(text))
     else:
         click.echo(text)
+
+
+def _statistics_data(known: Mapping[str, PartStatistics]) -> dict[str, object]:
+    from dataclasses import asdict
+
+    return {name: asdict(part) for name, part in known.items()}
+
+
+def _statistics_text(known: Mapping[str, PartStatistics], *, key: bool) -> str:
+    """Returns a list in Markdown: a line for each part."""
+    lines = []
+    for name, part in known.items():
+        said = f"{part.mean:.0%} of the points, {part.solved:.0%} solved it"
+        said += f", {part.blank:.0%} left it blank"
+        if part.discrimination is not None:
+            said += f"; discrimination {part.discrimination:.2f}"
+        if key and part.mistakes:
+            listed = (f"`{one}` {share:.0%}" for one, share in part.mistakes.items())
+            said += f"; mistakes: {', '.join(listed)}"
+        lines.append(f"- `{name}`: {counted(part.students, 'student')}, {said}")
+    return "\n\n---\n\n## Earlier terms\n\n" + "\n".join(lines)
 
 
 def _show_set(bank: Bank, wanted: str, *, as_json: bool) -> None:

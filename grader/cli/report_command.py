@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from grader.cli.options import bank_option, examples, json_option, print_json
+from grader.words import counted
 
 
 @click.command(
@@ -16,6 +17,7 @@ from grader.cli.options import bank_option, examples, json_option, print_json
         "grader report results",
         "grader report results --publish     # feedback now shows keys and worked solutions",
         "grader report results --unpublish",
+        "grader report results --collect --term 'fall 2026' --bank mybank",
     ),
 )
 @click.argument("results", type=click.Path(path_type=Path))
@@ -25,16 +27,48 @@ from grader.cli.options import bank_option, examples, json_option, print_json
     help="Show or hide accepted answers and worked solutions on the feedback pages. Default: "
     "unchanged.",
 )
+@click.option(
+    "--collect",
+    is_flag=True,
+    help="Also add the statistics of each part to a file beside the spec of its problem, without "
+    "data of single students.",
+)
+@click.option(
+    "--term",
+    default="",
+    metavar="TEXT",
+    help="With --collect, the name of the term in these files. Default: the title of the set.",
+)
 @bank_option
 @json_option
-def command(results: Path, publish: bool | None, banks: tuple[str, ...], as_json: bool) -> None:
-    """Write the class report, every student's feedback page, grades.csv and grades/*.json."""
+def command(
+    results: Path,
+    publish: bool | None,
+    collect: bool,
+    term: str,
+    banks: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Write the class report, every student's feedback page, grades.csv and grades/*.json.
+
+    With --collect, writes problems/FAMILY/ID.stats.yaml. `grader show` and `grader catalogue` show
+    these statistics, and blueprints balance papers by them. If the same results are collected
+    again, they replace their earlier statistics.
+    """
     from grader.bank.folders import Bank
     from grader.grading.results import set_published, write_results
 
+    if term and not collect:
+        raise click.UsageError("--term is only for --collect")
     if publish is not None:
         set_published(results, publish)
-    written = write_results(results, Bank.open(banks))
+    bank = Bank.open(banks)
+    written = write_results(results, bank)
+    gathered = None
+    if collect:
+        from grader.grading.term_statistics import gather_statistics
+
+        gathered = gather_statistics(results, bank, term=term)
     if as_json:
         from grader.analysis.agreement import agreement_of
         from grader.gradebook import Gradebook
@@ -46,9 +80,20 @@ def command(results: Path, publish: bool | None, banks: tuple[str, ...], as_json
                 "results": str(results),
                 "published": written.published,
                 "class": written.figures,
+                "statistics": written.statistics,
                 "grades": written.totals,
                 "agreement": agreement,
+                **({"collected": [str(path) for path in gathered.files]} if gathered else {}),
             }
         )
         return
     click.echo(written.summary)
+    if gathered:
+        if gathered.files:
+            click.echo(f"statistics, in {counted(len(gathered.files), 'file')}:")
+        for path in gathered.files:
+            click.echo(f"  {path}")
+        if gathered.too_few:
+            click.echo(
+                "no statistics, because fewer than 5 marks count: " + ", ".join(gathered.too_few)
+            )

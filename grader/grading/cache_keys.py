@@ -14,6 +14,7 @@ from grader import __version__
 from grader.bank.folders import Bank
 from grader.files import write_atomic
 from grader.gradebook import Gradebook
+from grader.grading.adjustments import ADJUSTMENTS
 from grader.grading.course_policy import CoursePolicy, policy_of
 from grader.grading.requests import form_secret
 from grader.grading.sources import (
@@ -57,11 +58,13 @@ class ClassFigures:
     mean: float | None
     median: float | None
     open_totals: int
+    statistics: dict[str, object]
+    """The statistics of the whole paper and of each part."""
     totals: list[dict[str, object]]
     """One entry per student: ID, standing, score, maximum, complete."""
 
     def figures(self) -> dict[str, object]:
-        """Returns everything except the lines of the students, as JSON data for `--json`."""
+        """Returns everything except the lines of students and parts, as JSON data for `--json`."""
         return {
             "students": len(self.totals),
             "standings": dict(self.standings),
@@ -72,7 +75,9 @@ class ClassFigures:
         }
 
 
-_NOTHING = ClassFigures(standings={}, counted=0, mean=None, median=None, open_totals=0, totals=[])
+_NOTHING = ClassFigures(
+    standings={}, counted=0, mean=None, median=None, open_totals=0, statistics={}, totals=[]
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +95,8 @@ def result_digests(
 ) -> ResultDigests:
     """Returns the stamps of the current content of *book*."""
     look = _common_digest(graded, bank, published)
+    adjusted = book.setting(ADJUSTMENTS)
+    look += f"/{adjusted}" if adjusted else ""
     seats = book.setting(SEATS)
     seats = seats if isinstance(seats, dict) else {}
     gone = absent(book)

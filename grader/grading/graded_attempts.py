@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from grader.gradebook import Gradebook
+from grader.grading.adjustments import Adjustments, adjustments_of, drop_parts
 from grader.grading.course_policy import CoursePolicy
 from grader.grading.tally import with_overrides
 from grader.model import Grade, Override, Student, Submission
@@ -24,17 +25,32 @@ class GradedAttempts:
     """The points with manual changes, before deductions."""
 
 
-def read_attempts(book: Gradebook) -> GradedAttempts:
-    """Returns the graded attempts in *book*."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """Grades and adjustments that would count after a change."""
+
+    grades: Mapping[tuple[str, str], Grade] = field(default_factory=dict)
+    """Grades that replace those in the gradebook, by student and SHA-256 of the file."""
+    adjustments: Adjustments
+
+    def grade(self, stored: Grade) -> Grade:
+        """Returns the grade that would replace *stored*."""
+        return self.grades.get((stored.student, stored.submission_sha256 or ""), stored)
+
+
+def read_attempts(book: Gradebook, preview: Preview | None = None) -> GradedAttempts:
+    """Returns the graded attempts in *book*, as *preview* changes them."""
+    preview = preview or Preview(adjustments=adjustments_of(book))
+    dropped = preview.adjustments.dropped
     grades = {
-        (grade.student, grade.submission_sha256 or ""): grade
+        (grade.student, grade.submission_sha256 or ""): preview.grade(grade)
         for grade in book.attempt_grades(of_several=True)
     }
     by_hand: dict[str, dict[str, Override]] = {}
     for override in book.overrides():
         by_hand.setdefault(override.student, {})[override.name] = override
     scores = {
-        key: with_overrides(grade, by_hand.get(grade.student, {})).score
+        key: drop_parts(with_overrides(grade, by_hand.get(grade.student, {})), dropped).score
         for key, grade in grades.items()
     }
     return GradedAttempts(grades=grades, scores=scores)

@@ -19,7 +19,7 @@ from grader.errors import SetupError
 from grader.files import PACKAGE
 from grader.gradebook import Gradebook
 from grader.grading.batch import refused_evidence
-from grader.grading.score import score
+from grader.grading.score import score, score_refused
 from grader.model import Evidence, Grade, Mark, Paper, Verdict
 from grader.release.papers import Papers
 
@@ -57,6 +57,16 @@ def regrade(
             else:
                 yield student, _judge_missing(book, papers, student, sha256, digest, known)
         book.derived.flush()
+
+
+def rescore_grades(book: Gradebook, papers: Papers, grades: Iterable[Grade]) -> list[Grade]:
+    """Returns the new grade of the file of each of *grades*, without those whose evidence is
+    missing or damaged."""
+    refused = {(s.student, s.sha256): s for s in book.submissions() if s.refusal is not None}
+    work = [(g.student, g.submission_sha256 or "") for g in grades]
+    found = [score_refused(papers.of(one[0]), refused[one]) for one in work if one in refused]
+    scored = regrade(book, papers, (one for one in work if one not in refused))
+    return [*found, *(grade for _, grade in scored if grade is not None)]
 
 
 def _judge_missing(

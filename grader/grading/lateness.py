@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from grader.course.times import duration_text, local_text
@@ -12,6 +13,7 @@ from grader.gradebook import Gradebook
 from grader.grading.course_policy import CoursePolicy, policy_of
 from grader.grading.sources import rows_of, source_of
 from grader.model import Submission
+from grader.model.course import HandedIn
 from grader.model.result import Row
 
 
@@ -76,3 +78,19 @@ def _line(policy: CoursePolicy, row: Row, files: dict[tuple[str, str], Submissio
         total=row.total,
         why=taken.why if taken else "",
     )
+
+
+def minutes_with_paper(times: Iterable[HandedIn]) -> list[float]:
+    """Returns the minutes from when a student got the paper until the last file came, for each
+    student of whom both are known."""
+    started: dict[str, datetime] = {}
+    received: dict[str, datetime] = {}
+    for one in times:
+        if one.started is not None:
+            begins = datetime.fromisoformat(one.started)
+            started[one.student] = min(begins, started.get(one.student, begins))
+        if one.received is not None:
+            ends = datetime.fromisoformat(one.received)
+            received[one.student] = max(ends, received.get(one.student, ends))
+    spans = ((received[who] - begins) for who, begins in started.items() if who in received)
+    return [span.total_seconds() / 60 for span in spans if span > timedelta(0)]

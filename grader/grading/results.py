@@ -22,6 +22,7 @@ from grader.grading.cache_keys import (
     result_digests,
     write_record,
 )
+from grader.grading.lateness import minutes_with_paper
 from grader.grading.requests import form_of, form_secret
 from grader.grading.sources import (
     PUBLISHED,
@@ -59,6 +60,8 @@ class WrittenResults:
     """One entry per student: ID, standing, score, maximum, complete."""
     figures: dict[str, object]
     """The class in a few numbers, as in the report."""
+    statistics: dict[str, object]
+    """The statistics of the whole paper and of each part, as in the report."""
     summary: str
 
 
@@ -172,6 +175,7 @@ def _summarize(
         published=published,
         evidence=None if book.setting(SEATS) else book.evidence_summaries(),
         notices=[f"{one['path']}: {one['text']}" for one in notices_of(book)],
+        minutes=minutes_with_paper(book.times()),
     )
 
 
@@ -183,6 +187,7 @@ def _class_figures(summary: ClassSummary, rows: Iterable[Row]) -> ClassFigures:
         mean=totals.mean,
         median=totals.quartiles[1] if totals.quartiles else None,
         open_totals=totals.open_totals,
+        statistics=summary.statistics(),
         totals=[
             {
                 "student": r.student.id,
@@ -209,5 +214,6 @@ def _describe_written(out: Path, short: ClassFigures, published: bool) -> Writte
         published=published,
         totals=short.totals,
         figures=short.figures(),
+        statistics=short.statistics,
         summary=f"{head}\n{out / 'report' / 'index.html'}: the class report",
     )

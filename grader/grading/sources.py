@@ -9,6 +9,7 @@ from typing import Protocol
 
 from grader.errors import SetupError
 from grader.gradebook import Gradebook
+from grader.grading.adjustments import adjustments_of, apply_curve
 from grader.grading.course_policy import (
     CoursePolicy,
     apply_policy,
@@ -16,6 +17,7 @@ from grader.grading.course_policy import (
 )
 from grader.grading.graded_attempts import (
     GradedAttempts,
+    Preview,
     counting_grades,
     in_counting_order,
     read_attempts,
@@ -172,12 +174,15 @@ def rows_of(
     policy: CoursePolicy | None = None,
     *,
     only: Collection[str] | None = None,
+    preview: Preview | None = None,
 ) -> Iterator[Row]:
     """Returns a row for every student, with manual changes and the course's deductions.
 
     *policy* replaces the policies that *book* keeps, such as to preview a change. If *only* is
-    given, returns the rows of these students.
+    given, returns the rows of these students. *preview* replaces grades and adjustments.
     """
+    preview = preview or Preview(adjustments=adjustments_of(book))
+    adjustments = preview.adjustments
     # The former content of a cleared line of a sheet is not an attempt to grade.
     gone, students = absent(book), graded.students
     submissions = [one for one in book.submissions() if one.student not in gone]
@@ -185,21 +190,23 @@ def rows_of(
         students = {id_: one for id_, one in students.items() if id_ in only}
         submissions = [one for one in submissions if one.student in only]
     policy = policy or policy_of(book, graded.exam)
-    grades: Iterable[Grade] = book.grades(only)
+    grades: Iterable[Grade] = map(preview.grade, book.grades(only))
     attempts = GradedAttempts()
     if policy is not None and policy.chooses:
-        attempts = read_attempts(book)
+        attempts = read_attempts(book, preview)
         submissions = in_counting_order(policy, graded.students, submissions, attempts)
-        grades = counting_grades(book.grades(only), submissions, attempts)
+        grades = counting_grades(grades, submissions, attempts)
     rows = tally(
         students,
         grades,
         overrides=book.overrides(only),
         submissions=submissions,
-        max_points=graded.max_points,
+        max_points=_max_points(graded, adjustments.dropped),
+        dropped=adjustments.dropped,
     )
     if policy is not None:
         rows = apply_policy(policy, rows, submissions, attempts.scores)
+    rows = apply_curve(adjustments.curve, rows)
     warned = collect_warnings(book, submissions)
     asked = requests_by_student(book)
     for row in rows:
@@ -207,6 +214,24 @@ def rows_of(
         found = warned.get((row.student.id, sha256 or ""), ())
         mine = asked.get(row.student.id, ())
         yield replace(row, warnings=found, requests=mine) if found or mine else row
+
+
+def _max_points(graded: ResultSource, dropped: Mapping[str, str]) -> Callable[[str], float]:
+    """Returns the function for the maximum points of a student without a grade."""
+    if not dropped or not isinstance(graded, ReleaseSource):
+        return graded.max_points
+    papers = graded.papers
+
+    def most(student: str) -> float:
+        counts = (
+            points
+            for question in papers.of(student).questions
+            for part, points in question.points.items()
+            if f"{question.variant.problem.id}/{part}" not in dropped
+        )
+        return round(sum(counts), 6)
+
+    return most
 
 
 def requests_by_student(book: Gradebook) -> Mapping[str, tuple[RegradeRequest, ...]]:

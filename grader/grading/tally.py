@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from grader.grading.adjustments import drop_parts
 from grader.model import ExamSet, Grade, Mark, Override, Student, Submission, Verdict
 from grader.model.result import Row, Standing
 
@@ -16,12 +17,13 @@ def tally(
     max_points: Callable[[str], float],
     overrides: Iterable[Override] = (),
     submissions: Iterable[Submission] = (),
+    dropped: Mapping[str, str] | None = None,
 ) -> Iterator[Row]:
     """Yields a row for every student: first those with a grade, in the order of *grades*; then
     others.
 
     *max_points* returns the maximum points of a student without a grade. *submissions* has each
-    student's latest attempt last.
+    student's latest attempt last. *dropped* maps parts that don't count to the reason.
     """
     by_hand: dict[str, dict[str, Override]] = {}
     for override in overrides:
@@ -34,7 +36,9 @@ def tally(
         id_ = grade.student
         seen.add(id_)
         student = students.get(id_, Student(id=id_))
-        yield _graded_row(student, grade, by_hand.get(id_, {}), attempts.get(id_, ()))
+        yield _graded_row(
+            student, grade, by_hand.get(id_, {}), attempts.get(id_, ()), dropped or {}
+        )
     for id_, student in students.items():
         if id_ not in seen:
             latest = attempts[id_][-1] if id_ in attempts else None
@@ -58,6 +62,7 @@ def _graded_row(
     grade: Grade,
     overrides: Mapping[str, Override],
     attempts: Sequence[Submission],
+    dropped: Mapping[str, str],
 ) -> Row:
     """Returns the row of a grade; it is pending while a newer attempt is not graded."""
     mine = [one for one in attempts if one.sha256 == grade.submission_sha256]
@@ -68,7 +73,7 @@ def _graded_row(
     if refusal is not None:
         # Gradebooks of earlier versions have zeros for a file that can't be read.
         grade = replace(grade, marks=tuple(replace(mark, points=None) for mark in grade.marks))
-    grade = with_overrides(grade, overrides)
+    grade = drop_parts(with_overrides(grade, overrides), dropped)
     if waits:
         standing = Standing.WAITING
     elif refusal is not None and names.isdisjoint(overrides):

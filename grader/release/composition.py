@@ -84,6 +84,7 @@ def _group_data(group: Group) -> dict[str, object]:
         **({"drawn": group.drawn} if group.drawn else {}),
         "minutes": round(group.minutes, 2),
         "points": group.points,
+        **({"mean": round(group.mean, 4)} if group.mean is not None else {}),
         "family": group.family,
         "level": group.level,
         "concepts": sorted(group.concepts),

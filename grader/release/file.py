@@ -42,6 +42,20 @@ def new_release(
     )
 
 
+def edit_specs(release: Release, sources: Mapping[str, Any]) -> Release:
+    """Returns *release* with the specs in *sources* in place of those with the same ids."""
+    solutions = {name: one.solution for name, one in release.problems.items() if one.solution}
+    return _release(
+        release.exam,
+        {**release.sources, **sources},
+        solutions,
+        facts_data(release.facts),
+        release.students,
+        release.private_key,
+        release.engine,
+    )
+
+
 def _asks_for_facts(sources: Mapping[str, Any]) -> bool:
     """Returns whether any spec may use facts. Which ones it uses may depend on the drawn
     numbers."""

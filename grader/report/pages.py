@@ -87,6 +87,15 @@ def format_coefficient(number: float | None) -> str:
     return "n/a" if number is None else f"{number:.2f}".replace("-", "\N{MINUS SIGN}")
 
 
+def format_interval(ends: tuple[float, float]) -> str:
+    """Returns the ends of an interval of a coefficient.
+
+    >>> format_interval((0.1, 0.456))
+    '0.10 to 0.46'
+    """
+    return f"{format_coefficient(ends[0])} to {format_coefficient(ends[1])}"
+
+
 def format_seconds(number: float) -> str:
     """Returns a time with a unit.
 
@@ -113,6 +122,7 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
         "feedback_text": feedback_text,
         "figure_svg": lambda figure: Markup(figure_svg(figure)),  # noqa: S704 - texts are paths
         "file_name": file_name,
+        "interval": format_interval,
         "letter": lambda place: part_letter(place - 1),
         "percent": format_percent,
         "points": points,

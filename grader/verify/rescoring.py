@@ -11,9 +11,9 @@ from grader.files import exclusive_lock
 from grader.gradebook import Difference, Gradebook, differences
 from grader.grading.course_policy import policy_of
 from grader.grading.graded_attempts import file_counting_grades
-from grader.grading.kept_marks import regrade
-from grader.grading.score import score_refused
+from grader.grading.kept_marks import rescore_grades
 from grader.grading.sources import require_release
+from grader.model import Release
 from grader.release.papers import current_specs, keep_correction, papers_of
 from grader.verify import Verified, verify_problem
 from grader.verify.one_problem import OF_VARIANTS
@@ -54,6 +54,7 @@ def rescore(
     out: Path,
     *,
     current: Bank | None = None,
+    edited: Release | None = None,
     released: bool = False,
     dry_run: bool = False,
     why: str = "",
@@ -62,7 +63,8 @@ def rescore(
 
     With *current*, uses the specs in that bank instead of those pinned by the release, with the
     numbers shown in the students' notebooks; later runs of `grader grade` then use them too. With
-    *released*, uses the specs as released. Otherwise uses the specs in effect.
+    *edited*, uses its specs in the same way. With *released*, uses the specs as released. Otherwise
+    uses the specs in effect.
     """
     with Gradebook.open(out) as book, nullcontext() if dry_run else exclusive_lock(out):
         require_release(book)
@@ -70,17 +72,15 @@ def rescore(
         if current is not None:
             corrected = current_specs(papers.release, current)
             papers = replace(papers, corrected=corrected)
+        elif edited is not None:
+            papers = replace(papers, corrected=edited)
         elif released:
             papers = replace(papers, corrected=None)
         before = list(book.grades())
         policy = policy_of(book, papers.counts.exam.id)
         chooses = policy is not None and policy.chooses
         every = book.attempt_grades() if chooses else before
-        refused = {(s.student, s.sha256): s for s in book.submissions() if s.refusal is not None}
-        work = [(g.student, g.submission_sha256 or "") for g in every]
-        scored = [score_refused(papers.of(one[0]), refused[one]) for one in work if one in refused]
-        found = regrade(book, papers, (one for one in work if one not in refused))
-        scored += [grade for _, grade in found if grade is not None]
+        scored = rescore_grades(book, papers, every)
         counting = {(g.student, g.submission_sha256) for g in before}
         after = {g.student: g for g in scored if (g.student, g.submission_sha256) in counting}
         changes = tuple(differences((g for g in before if g.student in after), after.values()))

@@ -12,6 +12,9 @@ from grader.model import Slot
 _LEAST = 0.5
 """The least share of a problem's points that stands for the problem."""
 
+_MOST_KNOWN = 0.5
+"""The least share of a group's points whose mean must be known."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
@@ -27,6 +30,8 @@ class Group:
     concepts: frozenset[str]
     asked: int = 0
     """The number of parts that a paper asks."""
+    mean: float | None = None
+    """The mean share of the points in earlier terms; None if it is unknown for most of them."""
     drawn: str = ""
     """What is drawn from pools of parts, such as "2 of 8 claims"; empty for nothing."""
 
@@ -57,7 +62,17 @@ def _group(head: Head, count: int) -> Group:
         minutes=sum(part.minutes for part in first),
         points=round(sum(part.points for part in first), 6),
         concepts=frozenset(head.concepts),
+        mean=_mean([(part.points, part.mean) for part in first]),
     )
+
+
+def _mean(parts: Sequence[tuple[float, float | None]]) -> float | None:
+    """Returns the mean of the known means, weighted by points, if most points have one."""
+    known = [(points, mean) for points, mean in parts if mean is not None]
+    points = sum(points for points, _ in known)
+    if not points or points < _MOST_KNOWN * sum(points for points, _ in parts):
+        return None
+    return sum(points * mean for points, mean in known) / points
 
 
 def group_in_slot(head: Head, slot: Slot) -> Group:
@@ -76,6 +91,7 @@ def group_in_slot(head: Head, slot: Slot) -> Group:
         points=round(points, 6),
         concepts=frozenset(head.concepts),
         asked=round(sum(weights.values())),
+        mean=_mean([(weights.get(p.id, 0.0) * p.points, p.mean) for p in asked]),
         drawn=drawn,
     )
 

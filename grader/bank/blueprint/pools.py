@@ -15,11 +15,14 @@ from grader.model import Slot, dice
 _LONGER = 1.1
 """How many times as long as the shortest group of a pool the longest may take."""
 
+_HARDER = 0.15
+"""How much the means of a pool's groups in earlier terms may differ."""
+
 
 @dataclass(frozen=True)
 class Pool:
-    """Groups that stand for one another: the same family, level and points, and about the same
-    minutes."""
+    """Groups that stand for one another: the same family, level and points, about the same
+    minutes, and, as far as known from earlier terms, about the same mean."""
 
     groups: tuple[Group, ...]
 
@@ -38,6 +41,9 @@ class Pool:
         """Returns whether *group* can stand for the groups of this pool."""
         one = self.groups[0]
         low, high = self.minutes
+        means = [one.mean for one in (*self.groups, group) if one.mean is not None]
+        if means and max(means) - min(means) > _HARDER:
+            return False
         return (
             (group.family, group.level) == (one.family, one.level)
             and math.isclose(group.points, one.points)

@@ -90,6 +90,7 @@ def _entry(
         code=any(needs_computer(part.kind) for part in head.parts),
         concepts=tuple(concepts[name] for name in head.concepts if name in concepts),
         sets=sets,
+        statistics=bank.statistics(head),
         variants=tuple(variants),
         solved=tuple(solved),
     )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from grader.bank.heads import Head
+from grader.bank.statistics import PartStatistics
 from grader.model.figure import DrawnFigure
 from grader.model.printed import PrintedProblem
 from grader.model.result import GivenValue
@@ -104,6 +105,8 @@ class Entry:
     concepts: tuple[Concept, ...]
     sets: Mapping[str, str]
     """The titles of the sets that may ask it, by id."""
+    statistics: Mapping[str, PartStatistics]
+    """How students did in earlier terms, by part; empty if unknown."""
     variants: tuple[ShownVariant, ...]
     solved: tuple[SolvedVariant, ...]
 

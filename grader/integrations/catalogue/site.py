@@ -18,6 +18,7 @@ from grader.integrations.catalogue.records import KINDS, Entry
 from grader.integrations.catalogue.search import related, text_words, title_words, topic_words
 from grader.integrations.paper.pages import figure_markup, inline_markup
 from grader.model import Level
+from grader.report.pages import format_coefficient, format_percent
 from grader.text.templates import html_environment, render_template
 from grader.words import counted, points
 
@@ -112,10 +113,12 @@ def _kind(name: str) -> str:
 @lru_cache(maxsize=8)
 def _environment(folders: tuple[Path, ...]) -> Environment:
     filters = {
+        "coefficient": format_coefficient,
         "counted": counted,
         "figure_svg": figure_markup,
         "inline": inline_markup,
         "kind": _kind,
+        "percent": format_percent,
         "plain": units.format_number,
         "points": points,
         "text_words": text_words,

@@ -1,0 +1,246 @@
+"""`grader what-if`: show what a change would do to a graded class, and apply it with a reason."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from grader.cli.options import bank_option, course_option, examples, json_option, print_json, table
+from grader.words import counted, points
+
+if TYPE_CHECKING:
+    from grader.bank.folders import Bank
+    from grader.grading.what_if import Changes, Distribution, StudentChange, WhatIf
+    from grader.model.course import Course
+
+_CURVE = re.compile(r"(?P<factor>\d+(?:\.\d+)?)(?P<added>[+-]\d+(?:\.\d+)?)?\Z")
+_WIDTH = 40
+_MOST = 40
+
+
+@click.command(
+    "what-if",
+    epilog=examples(
+        "grader what-if results --tolerance kv-cache-size/total=2%",
+        "grader what-if results --drop kv-cache-size/total --apply --why 'the unit was ambiguous'",
+        "grader what-if results --credit kv-cache-size/total=keys-only:50% --curve 1+2",
+        "grader what-if results --withdraw --why 'the part counts after all'",
+    ),
+)
+@click.argument("results", type=click.Path(path_type=Path))
+@click.option(
+    "--tolerance",
+    multiple=True,
+    metavar="PART=WIDTH",
+    help="Another tolerance of PROBLEM/PART: 2% of the key, a factor such as 2x, or a distance in "
+    "the part's unit.",
+)
+@click.option(
+    "--key", multiple=True, metavar="PART=EXPRESSION", help="Another answer of PROBLEM/PART."
+)
+@click.option(
+    "--credit",
+    multiple=True,
+    metavar="PART=MISTAKE:SHARE",
+    help="Another credit for a declared mistake or option of PROBLEM/PART.",
+)
+@click.option(
+    "--drop", multiple=True, metavar="PART", help="PROBLEM/PART doesn't count for anybody."
+)
+@click.option(
+    "--specs",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="The specs of the edited bank DIR count.",
+)
+@course_option
+@click.option(
+    "--curve",
+    metavar="FACTOR[+POINTS]",
+    help="Multiply every total, after deductions, by FACTOR and add POINTS, up to the maximum.",
+)
+@click.option("--apply", "is_applied", is_flag=True, help="Apply the changes; needs --why.")
+@click.option(
+    "--withdraw",
+    is_flag=True,
+    help="Withdraw the curve, and count all dropped parts again; needs --why.",
+)
+@click.option("--why", default="", metavar="TEXT", help="Reason, which students read.")
+@bank_option
+@json_option
+def command(
+    results: Path,
+    tolerance: tuple[str, ...],
+    key: tuple[str, ...],
+    credit: tuple[str, ...],
+    drop: tuple[str, ...],
+    specs: Path | None,
+    course_file: Path | None,
+    curve: str | None,
+    is_applied: bool,
+    withdraw: bool,
+    why: str,
+    banks: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Show what other rules would do to the totals of a class, by the stored evidence.
+
+    Runs no notebook and changes nothing, unless --apply is given with a reason. Options that name
+    a part can be repeated. To return to the released tolerances, keys, and credits, use `grader
+    score RESULTS --specs released`.
+    """
+    from grader.bank.folders import Bank
+    from grader.grading.results import write_results
+    from grader.grading.spec_edits import parse_edit
+    from grader.grading.what_if import Changes, what_if, withdraw_adjustments
+
+    why = why.strip()
+    if (is_applied or withdraw) and not why:
+        raise click.UsageError("a change needs a reason: add --why TEXT")
+    bank = Bank.open(banks)
+    course, used = _course(results, course_file)
+    changes = Changes(
+        edits=(
+            *(parse_edit("tolerance", text) for text in tolerance),
+            *(parse_edit("key", text) for text in key),
+            *(parse_edit("credit", text) for text in credit),
+        ),
+        drop=drop,
+        specs=None if specs is None else Bank.open([specs]),
+        course=course,
+        slip_days_used=used,
+        curve=None if curve is None else _parse_curve(curve),
+    )
+    given = changes != Changes()
+    if withdraw:
+        if given or is_applied:
+            raise click.UsageError("--withdraw goes with no other change")
+        done = withdraw_adjustments(results, why=why)
+        write_results(results, bank)
+        click.echo("All parts count again, without a curve." if done else "Nothing to withdraw.")
+        return
+    if not given:
+        raise click.UsageError("name a change, such as --drop PROBLEM/PART")
+    if is_applied and specs is not None:
+        raise click.UsageError(
+            "--specs can't be applied here: use `grader score RESULTS --specs current --bank DIR`, "
+            "which verifies the specs first"
+        )
+    found = what_if(results, changes, why=why)
+    if is_applied:
+        _apply(results, changes, found, bank, why)
+    if as_json:
+        print_json(_data(found) | {"applied": is_applied})
+        return
+    _print(found, is_applied=is_applied)
+
+
+def _course(results: Path, file: Path | None) -> tuple[Course | None, dict[str, int]]:
+    if file is None:
+        return None, {}
+    from grader.course import find_course, load_course
+    from grader.grading.course_change import slip_days_of
+
+    path = find_course(file, ())
+    assert path is not None  # noqa: S101 - it was named
+    course = load_course(path)
+    return course, slip_days_of(results, course, path)
+
+
+def _parse_curve(text: str) -> tuple[float, float]:
+    found = _CURVE.match(text.replace(" ", ""))
+    if not found:
+        raise click.BadParameter(
+            f"'{text}' is not a factor with points: write 1.05 or 1+2", param_hint="--curve"
+        )
+    return float(found["factor"]), float(found["added"] or 0)
+
+
+def _apply(results: Path, changes: Changes, found: WhatIf, bank: Bank, why: str) -> None:
+    from grader.grading.course_change import change_course
+    from grader.grading.results import write_results
+    from grader.grading.what_if import apply_adjustments
+    from grader.verify.rescoring import rescore
+
+    if found.edited is not None:
+        made = "; ".join(str(edit) for edit in changes.edits)
+        rescore(results, edited=found.edited, why=f"{why} ({made})")
+    if changes.course is not None:
+        used = dict(changes.slip_days_used)
+        change_course(results, changes.course, used, dry_run=False, why=why)
+    if changes.adjusts:
+        apply_adjustments(results, changes, why=why)
+    write_results(results, bank)
+
+
+def _data(found: WhatIf) -> dict[str, object]:
+    return {
+        "before": asdict(found.before),
+        "after": asdict(found.after),
+        "changes": [
+            {**asdict(one), "difference": round(one.difference, 6)} for one in found.changes
+        ],
+    }
+
+
+def _print(found: WhatIf, *, is_applied: bool) -> None:
+    click.echo(_distributions(found.before, found.after))
+    if found.changes:
+        rows = [
+            (
+                one.student,
+                _total(one.before, one.max_before),
+                _total(one.after, one.max_after),
+                f"{100 * one.difference:+.1f}%",
+                _parts(one),
+            )
+            for one in found.changes[:_MOST]
+        ]
+        header = ("student", "before", "after", "change", "parts")
+        click.echo(f"\n{table(header, rows, right=(1, 2, 3))}")
+        if len(found.changes) > _MOST:
+            click.echo(f"… and {len(found.changes) - _MOST} more: see --json")
+    up = sum(one.difference > 0 for one in found.changes)
+    down = sum(one.difference < 0 for one in found.changes)
+    verb = "changed" if is_applied else "would change"
+    click.echo(f"\n{counted(len(found.changes), 'total')} {verb}: {up} up, {down} down.")
+
+
+def _total(total: float | None, most: float) -> str:
+    return "-" if total is None else f"{points(total)}/{points(most)}"
+
+
+def _parts(one: StudentChange) -> str:
+    more = f" and {len(one.parts) - 3} more" if len(one.parts) > 3 else ""
+    return ", ".join(one.parts[:3]) + more
+
+
+def _distributions(before: Distribution, after: Distribution) -> str:
+    """Returns both distributions side by side, as text."""
+    most = max((*before.bins, *after.bins, 1))
+
+    def bar(count: int) -> str:
+        return f"{'#' * round(_WIDTH / 2 * count / most):<{_WIDTH // 2}} {count}"
+
+    rows = [
+        (f"{10 * place}-{10 * place + 10}%", bar(was), bar(now))
+        for place, (was, now) in enumerate(zip(before.bins, after.bins, strict=True))
+    ]
+    rows += [
+        ("mean", _percent(before.mean), _percent(after.mean)),
+        ("median", _median(before), _median(after)),
+        ("students", str(before.students), str(after.students)),
+    ]
+    return table(("share of points", "before", "after"), rows)
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.1f}%"
+
+
+def _median(found: Distribution) -> str:
+    return _percent(found.quartiles[1] if found.quartiles else None)

@@ -1,0 +1,130 @@
+"""Small changes of specs for the question "what if": a tolerance, a key, or a credit."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from grader.bank.problem import problem_from
+from grader.bank.yaml12 import Located, scalar
+from grader.errors import SetupError, SpecError, SpecErrors
+from grader.model import Release
+from grader.registry import nearest
+from grader.release.file import edit_specs
+
+_PLACE = re.compile(r"([^/=\s]+)/([^/=\s]+)\Z")
+_FACTOR = re.compile(r"([0-9.]+)x\Z")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpecEdit:
+    """A change of one part."""
+
+    what: str
+    """`tolerance`, `key`, or `credit`."""
+    problem: str
+    part: str
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.problem}/{self.part}={self.value}"
+
+
+def parse_place(text: str) -> tuple[str, str]:
+    """Returns the problem and the part in "PROBLEM/PART"; raises SetupError."""
+    found = _PLACE.match(text)
+    if not found:
+        raise SetupError(f"'{text}' is not a part", fix="write PROBLEM/PART, such as kv-cache/size")
+    return found[1], found[2]
+
+
+def parse_edit(what: str, text: str) -> SpecEdit:
+    """Returns the edit in "PROBLEM/PART=VALUE"; raises SetupError."""
+    place, equals, value = text.partition("=")
+    if not equals or not value.strip():
+        raise SetupError(f"'{text}' has no value", fix=f"write --{what} PROBLEM/PART=VALUE")
+    problem, part = parse_place(place.strip())
+    return SpecEdit(what=what, problem=problem, part=part, value=value.strip())
+
+
+def require_part(release: Release, problem: str, part: str) -> None:
+    """Raises SetupError unless the release has the part."""
+    parts = (
+        [one.id for one in release.problems[problem].parts] if problem in release.problems else []
+    )
+    if part in parts:
+        return
+    if problem not in release.problems:
+        what, known = f"these results have no problem '{problem}'", list(release.problems)
+    else:
+        what, known = f"the problem '{problem}' has no part '{part}'", parts
+    close = nearest(part if parts else problem, known)
+    fix = f"did you mean '{close}'?" if close else "it has: " + ", ".join(known)
+    raise SetupError(what, fix=fix)
+
+
+def apply_edits(release: Release, edits: Sequence[SpecEdit]) -> Release:
+    """Returns *release* with the specs that *edits* change; raises SetupError if one can't be
+    made."""
+    changed: dict[str, Any] = {}
+    for edit in edits:
+        require_part(release, edit.problem, edit.part)
+        source = changed.get(edit.problem, release.sources[edit.problem])
+        parts = tuple(
+            _edited_part(part, edit) if part.get("id") == edit.part else part
+            for part in source["parts"]
+        )
+        source = {**source, "parts": parts}
+        _check(release, edit, source)
+        changed[edit.problem] = source
+    return edit_specs(release, changed) if changed else release
+
+
+def _check(release: Release, edit: SpecEdit, source: Mapping[str, Any]) -> None:
+    solution = release.problems[edit.problem].solution
+    try:
+        problem_from(Located(edit.problem, source, {(): (1, 1)}, {}), solution)
+    except SpecError as error:
+        first = error.errors[0] if isinstance(error, SpecErrors) and error.errors else error
+        raise SetupError(f"can't change '{edit}': {first.what}", fix=first.fix) from None
+
+
+def _edited_part(part: Mapping[str, Any], edit: SpecEdit) -> Mapping[str, Any]:
+    if edit.what == "tolerance":
+        return {**part, "tolerance": _tolerance(edit.value)}
+    if edit.what == "key":
+        return {**part, "answer": scalar(edit.value)}
+    mistake, colon, credit = edit.value.rpartition(":")
+    if not colon:
+        fix = f"write --credit {edit.problem}/{edit.part}=MISTAKE:SHARE, such as not-sharded:50%"
+        raise SetupError(f"'{edit.value}' has no credit", fix=fix)
+    for key in ("mistakes", "options"):
+        listed = part.get(key, ())
+        if any(one.get("id") == mistake for one in listed):
+            share = scalar(credit)
+            one_more = tuple(
+                {**one, "credit": share} if one.get("id") == mistake else one for one in listed
+            )
+            return {**part, key: one_more}
+    known = [
+        str(o["id"]) for key in ("mistakes", "options") for o in part.get(key, ()) if "id" in o
+    ]
+    close = nearest(mistake, known)
+    fix = f"did you mean '{close}'?" if close else f"it has: {', '.join(known) or 'none'}"
+    raise SetupError(f"'{edit.problem}/{edit.part}' has no mistake '{mistake}'", fix=fix)
+
+
+def _tolerance(text: str) -> dict[str, object]:
+    """Returns the tolerance that *text* means: 2% of the key, a factor such as 2x, or a distance.
+
+    >>> _tolerance("2%"), _tolerance("2x"), _tolerance("0.5")
+    ({'relative': '2%'}, {'factor': 2.0}, {'absolute': 0.5})
+    """
+    if text.endswith("%"):
+        return {"relative": text}
+    if factor := _FACTOR.match(text):
+        return {"factor": json.loads(factor[1]) * 1.0}
+    return {"absolute": scalar(text)}

@@ -1,0 +1,224 @@
+"""Computes what a change would do to a graded class, and writes nothing."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from grader.bank.folders import Bank
+from grader.gradebook import Gradebook
+from grader.grading.adjustments import (
+    Adjustments,
+    Curve,
+    adjustments_of,
+    part_place,
+    store_adjustments,
+)
+from grader.grading.course_policy import CoursePolicy, policy_of
+from grader.grading.graded_attempts import Preview, file_counting_grades
+from grader.grading.kept_marks import rescore_grades
+from grader.grading.sources import require_release, rows_of, source_of
+from grader.grading.spec_edits import SpecEdit, apply_edits, parse_place, require_part
+from grader.model import Release
+from grader.model.course import Course
+from grader.model.result import Row
+from grader.release.papers import Papers, current_specs, papers_of
+from grader.report.summary import histogram, quartiles
+
+_BINS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """The changes to look at, all at once."""
+
+    edits: tuple[SpecEdit, ...] = ()
+    drop: tuple[str, ...] = ()
+    """Parts, such as "kv-cache/bytes"."""
+    specs: Bank | None = None
+    """The bank whose specs count; those in effect if None."""
+    course: Course | None = None
+    slip_days_used: Mapping[str, int] = field(default_factory=dict)
+    curve: tuple[float, float] | None = None
+    """Factor and points."""
+
+    @property
+    def edits_specs(self) -> bool:
+        """Whether answers must be scored again."""
+        return bool(self.edits) or self.specs is not None
+
+    @property
+    def adjusts(self) -> bool:
+        """Whether parts are dropped or totals curved."""
+        return bool(self.drop) or self.curve is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Distribution:
+    """The totals of a class as shares of the maximum, after deductions and the curve."""
+
+    students: int
+    mean: float | None
+    quartiles: tuple[float, float, float] | None
+    bins: tuple[int, ...]
+    """Number of students in each tenth."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudentChange:
+    """A student whose total or maximum would change."""
+
+    student: str
+    before: float | None
+    after: float | None
+    max_before: float
+    max_after: float
+    parts: tuple[str, ...]
+    """The names of the marks whose points would change."""
+
+    @property
+    def difference(self) -> float:
+        """The change of the share of the maximum points."""
+        return _share(self.after, self.max_after) - _share(self.before, self.max_before)
+
+
+def _share(total: float | None, most: float) -> float:
+    return (total or 0.0) / most if most else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIf:
+    """The class before and after the changes."""
+
+    before: Distribution
+    after: Distribution
+    changes: tuple[StudentChange, ...]
+    """The largest changes first."""
+    edited: Release | None
+    """The release with the changed specs; None if they don't change."""
+
+
+def what_if(out: Path, changes: Changes, *, why: str = "") -> WhatIf:
+    """Returns what *changes* would do to the results in *out*.
+
+    Raises SetupError if a part doesn't exist or a change can't be made.
+    """
+    with Gradebook.open(out) as book:
+        graded = source_of(book)
+        if changes.edits_specs or changes.drop:
+            require_release(book)
+        policy = _policy(book, graded.exam, changes)
+        edited, grades = None, {}
+        if changes.edits_specs:
+            papers = papers_of(book)
+            edited = _edited(papers, changes)
+            papers = replace(papers, corrected=edited)
+            chooses = policy is not None and policy.chooses
+            every = book.attempt_grades() if chooses else list(book.grades())
+            grades = {
+                (grade.student, grade.submission_sha256 or ""): grade
+                for grade in rescore_grades(book, papers, every)
+            }
+        adjustments = _adjusted(book, changes, why)
+        before = {row.student.id: row for row in rows_of(book, graded)}
+        preview = Preview(grades=grades, adjustments=adjustments)
+        after = {row.student.id: row for row in rows_of(book, graded, policy, preview=preview)}
+    found = (_change(row, after[id_]) for id_, row in before.items())
+    return WhatIf(
+        before=_distribution(before.values()),
+        after=_distribution(after.values()),
+        changes=tuple(
+            sorted(
+                (one for one in found if one is not None),
+                key=lambda one: (-abs(one.difference), one.student),
+            )
+        ),
+        edited=edited,
+    )
+
+
+def _policy(book: Gradebook, set_id: str, changes: Changes) -> CoursePolicy | None:
+    course = changes.course
+    if course is None:
+        return policy_of(book, set_id)
+    # A set that the course doesn't list has no policies.
+    counts = course if set_id in course.sets else Course(id=course.id)
+    return CoursePolicy(
+        course=counts, set_id=set_id, slip_days_used=changes.slip_days_used, times=book.times()
+    )
+
+
+def _edited(papers: Papers, changes: Changes) -> Release:
+    base = papers.counts
+    if changes.specs is not None:
+        base = current_specs(papers.release, changes.specs)
+    return apply_edits(base, changes.edits)
+
+
+def _adjusted(book: Gradebook, changes: Changes, why: str) -> Adjustments:
+    """Returns the adjustments in effect, with those of *changes*."""
+    known = adjustments_of(book)
+    dropped = dict(known.dropped)
+    for place in changes.drop:
+        require_part(papers_of(book).counts, *parse_place(place))
+        dropped[place] = why
+    curve = known.curve
+    if changes.curve is not None:
+        curve = Curve(factor=changes.curve[0], points=changes.curve[1], why=why)
+    return Adjustments(dropped=dropped, curve=curve)
+
+
+def apply_adjustments(out: Path, changes: Changes, *, why: str) -> None:
+    """Drops parts and sets the curve of *changes*, with the reason *why*."""
+    with Gradebook.open(out) as book:
+        store_adjustments(book, _adjusted(book, changes, why), why=why)
+        _choose_again(book)
+
+
+def withdraw_adjustments(out: Path, *, why: str) -> bool:
+    """Withdraws the curve and counts all parts again; returns whether there was any adjustment."""
+    with Gradebook.open(out) as book:
+        had = adjustments_of(book) != Adjustments()
+        if had:
+            store_adjustments(book, Adjustments(), why=why)
+            _choose_again(book)
+    return had
+
+
+def _choose_again(book: Gradebook) -> None:
+    """Files the grades of the attempts that count, which may be others without a dropped part."""
+    graded = source_of(book)
+    file_counting_grades(book, policy_of(book, graded.exam), graded.students)
+
+
+def _change(before: Row, after: Row) -> StudentChange | None:
+    if (before.total, before.max_score) == (after.total, after.max_score):
+        return None
+    was = {part_place(mark): (mark.points, mark.max_points) for mark in before.marks}
+    parts = (
+        mark.name
+        for mark in after.marks
+        if was.get(part_place(mark)) != (mark.points, mark.max_points)
+    )
+    return StudentChange(
+        student=after.student.id,
+        before=before.total,
+        after=after.total,
+        max_before=before.max_score,
+        max_after=after.max_score,
+        parts=tuple(parts),
+    )
+
+
+def _distribution(rows: Iterable[Row]) -> Distribution:
+    shares = sorted(
+        row.total / row.max_score for row in rows if row.total is not None and row.max_score
+    )
+    return Distribution(
+        students=len(shares),
+        mean=statistics.fmean(shares) if shares else None,
+        quartiles=quartiles(shares),
+        bins=histogram(shares, _BINS),
+    )

@@ -1,0 +1,108 @@
+"""Computes the reliability of the totals, if the papers of the class allow it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from grader.model import Mark
+from grader.model.result import Row, Standing
+from grader.report.names import question_number
+from grader.statistics.reliability import Reliability, reliability
+
+Shape = tuple[tuple[str, float], ...]
+"""The items of a paper, each with its maximum points."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholePaper:
+    """The reliability of the totals, or why it can't be computed."""
+
+    found: Reliability | None
+    items: str
+    """What the items are: "questions" or "parts"."""
+    left_out: int
+    """Students with open marks, who don't count."""
+    why_not: str = ""
+    """Why the reliability can't be computed; a sentence."""
+
+    def as_data(self) -> dict[str, object]:
+        """Returns the reliability as plain data for `--json`."""
+        one = self.found
+        return {
+            "alpha": one.alpha if one else None,
+            "alpha_interval": list(one.interval) if one else None,
+            "standard_error": one.error if one else None,
+            "students": one.students if one else 0,
+            "items": one.items if one else 0,
+            "items_are": self.items,
+            "left_out": self.left_out,
+            "why_not": self.why_not,
+        }
+
+
+@dataclass(slots=True)
+class PaperPoints:
+    """The points of each student by question and by part, collected while reading the class."""
+
+    questions: list[tuple[Shape, tuple[float, ...]]] = field(default_factory=list)
+    parts: list[tuple[Shape, tuple[float, ...]]] = field(default_factory=list)
+    """Only of papers with a single question."""
+    left_out: int = 0
+
+    def add(self, row: Row) -> None:
+        """Adds one student's marks."""
+        if row.standing not in (Standing.GRADED, Standing.WAITING, Standing.OPEN):
+            return
+        if row.unsettled or not row.marks:
+            self.left_out += 1
+            return
+        by_question: dict[str, list[Mark]] = {}
+        for mark in row.marks:
+            by_question.setdefault(f"q{question_number(mark.name)}", []).append(mark)
+        self.questions.append(_sums(by_question.items()))
+        if len(by_question) == 1:
+            self.parts.append(_sums((f"{mark.problem}/{mark.name}", [mark]) for mark in row.marks))
+
+    def whole(self) -> WholePaper:
+        """Returns the reliability, with whole questions as the items.
+
+        The parts of one question share its numbers and may build on one another, so that parts as
+        items would make the totals look more reliable than they are. They are the items only if
+        papers have a single question.
+        """
+        single = len(self.parts) == len(self.questions) and bool(self.parts)
+        items, papers = ("parts", self.parts) if single else ("questions", self.questions)
+        why = _obstacle(items, [shape for shape, _ in papers])
+        found = None if why else reliability([points for _, points in papers])
+        if not why and found is None:
+            why = "All students have the same total." if len(papers) > 2 else _TOO_FEW
+        return WholePaper(found=found, items=items, left_out=self.left_out, why_not=why)
+
+
+_TOO_FEW = "Fewer than three students have a complete grade."
+
+
+def _sums(groups: Iterable[tuple[str, list[Mark]]]) -> tuple[Shape, tuple[float, ...]]:
+    """Returns each item with its maximum points, and the points that the student earned."""
+    found = {
+        name: (sum(m.max_points for m in marks), sum(m.points or 0.0 for m in marks))
+        for name, marks in groups
+    }
+    counts = {name: both for name, both in found.items() if both[0] > 0}
+    shape = tuple((name, round(most, 6)) for name, (most, _) in counts.items())
+    return shape, tuple(earned for _, earned in counts.values())
+
+
+def _obstacle(items: str, shapes: list[Shape]) -> str:
+    """Returns why alpha can't be computed for papers of these shapes; empty if it can."""
+    if len(shapes) < 3:
+        return _TOO_FEW
+    if len(Counter(shapes)) > 1:
+        if items == "parts":
+            return "Students answered different parts of a single question."
+        return "The papers differ in the number of their questions, or in the points of a question."
+    if len(shapes[0]) < 2:
+        return "A paper with a single part has no reliability of this kind."
+    return ""
