@@ -40,6 +40,8 @@ _COMMANDS = {
     "audit": "Print the audit log: who changed what, when and why.",
     "report": "Write the class report and the feedback pages.",
     "mine": "Find expressions that explain a class's wrong answers.",
+    "fairness": "Test whether some students' numbers were harder than others'.",
+    "shared-answers": "List students who have an answer to another's numbers.",
     "export": "Write results or an exam for another system.",
     "classroom": "Set up and run a class on GitHub, Classroom 50 or Gradescope.",
     "doctor": "Show what this machine can run, and test the sandbox.",
@@ -52,6 +54,7 @@ _MODULES = {
     **dict.fromkeys(("list", "show", "coverage", "new", "schema"), "bank_commands"),
     **dict.fromkeys(("render", "key", "solve"), "release_commands"),
     "course": "course_commands",
+    "shared-answers": "shared_answers_command",
     **dict.fromkeys(("mark", "enter", "audit"), "results_commands"),
 }
 
@@ -69,6 +72,8 @@ _GROUPS = {
         "audit",
         "report",
         "mine",
+        "fairness",
+        "shared-answers",
     ),
     "Exchange": ("export", "classroom"),
     "Machine": ("doctor", "calibrate", "demo"),
