@@ -27,6 +27,9 @@ MOST_SHARED = 0.1
 """The largest share of the variants that an answer may fit; above it, a match means nothing."""
 MOST_FOR_SAME_WRONG = 3.0
 """The most that an equal wrong answer counts, because two students may share an idea."""
+UNMATCHED = 0.36
+"""How much a problem with a wrong answer that matches nothing counts against a pair: as if three of
+ten wrong answers of a copy were copied."""
 FEWEST_DIGITS = 3
 """The fewest digits that two equal wrong answers must have."""
 _SAME = 1e-9
@@ -93,6 +96,8 @@ class ProblemMatches:
     """The matches of one problem, by student with a wrong answer and student with the variant."""
 
     students: Indexes
+    has_wrong: Truths
+    """Whether each student has a wrong number that could match."""
     weights: Numbers
     """How much the match with an answer that the owner of the variant gave counts; 0 for none."""
     chances: Numbers
@@ -110,6 +115,7 @@ class _Found:
     observed: Counts
     """The same for answers that the owner gave."""
     same_wrong: Truths
+    has_wrong: Truths
     answers: dict[tuple[int, int], list[tuple[str, Meaning]]] = field(default_factory=dict)
 
 
@@ -150,6 +156,7 @@ def find_matches(sheets: ProblemSheets) -> ProblemMatches:
         possible=np.zeros(shape, np.int16),
         observed=np.zeros(shape, np.int16),
         same_wrong=np.zeros(shape, np.bool_),
+        has_wrong=np.zeros(count, np.bool_),
     )
     for name, entries in sheets.entries.items():
         _add_entry_matches(sheets, name, [*entries, *sheets.unused.get(name, ())], found)
@@ -164,6 +171,7 @@ def find_matches(sheets: ProblemSheets) -> ProblemMatches:
     )
     return ProblemMatches(
         students=np.array(sheets.students),
+        has_wrong=found.has_wrong,
         weights=weights,
         chances=np.where(observed > 0, chances, chances_of_wrong),
         answers={at: tuple(every) for at, every in found.answers.items()},
@@ -203,6 +211,7 @@ def _add_entry_matches(
         if is_round(mine):
             continue
         width = rounding(mine)
+        found.has_wrong[at[row]] = True
         accepted = (low <= mine) & (mine <= high)
         rounded = accepted & (np.abs(mine - key) <= width)
         best = np.where(rounded, Closeness.ROUNDED, np.where(accepted, Closeness.ACCEPTED, 0))
@@ -256,13 +265,30 @@ def pair_scores(matches: Sequence[ProblemMatches], count: int) -> dict[tuple[int
     found = np.zeros(count * count)
     for one in matches:
         rows, columns = np.nonzero(one.weights)
-        _add(found, one.students[rows], one.students[columns], one.weights[rows, columns], count)
-    return {(code // count, code % count): found[code] for code in np.flatnonzero(found).tolist()}
+        codes = one.students[rows] * count + one.students[columns]
+        found += np.bincount(codes, one.weights[rows, columns] + UNMATCHED, minlength=len(found))
+    scores = _joint_scores(found, _wrong_problems(matches, count))
+    return {
+        (one, other): float(scores[one, other])
+        for one, other in zip(*(i.tolist() for i in np.nonzero(np.triu(scores))), strict=True)
+    }
 
 
-def _add(found: Numbers, ones: Indexes, others: Indexes, weights: Numbers, count: int) -> None:
-    codes = np.minimum(ones, others) * count + np.maximum(ones, others)
-    found += np.bincount(codes, weights, minlength=count * count)
+def _wrong_problems(matches: Sequence[ProblemMatches], count: int) -> Numbers:
+    """Returns in how many problems each student has a wrong number to compare."""
+    found = np.zeros(count)
+    for one in matches:
+        found[one.students] += one.has_wrong
+    return found
+
+
+def _joint_scores(found: Numbers, wrong: Numbers) -> Numbers:
+    """Returns the scores of pairs, as a symmetric matrix, from the sums of the weights in each
+    direction."""
+    directed = found.reshape(len(wrong), len(wrong))
+    directed = np.maximum(directed - UNMATCHED * wrong[:, None], 0.0)
+    joint: Numbers = directed + directed.T
+    return joint
 
 
 def largest_by_chance(
@@ -281,19 +307,21 @@ def largest_by_chance(
     random, count = np.random.default_rng(_SEED), len(seats)
     _, seat_of = np.unique(list(seats), return_inverse=True)
     seat_of = seat_of.reshape(-1)
-    strata = _strata(np.array(right))
+    strata, wrong = _strata(np.array(right)), _wrong_problems(matches, count)
     sparse = []
     for one in matches:
         rows, columns = np.nonzero(one.weights)
-        sparse.append((one.students, one.students[rows], columns, one.weights[rows, columns]))
+        weights = one.weights[rows, columns] + UNMATCHED
+        sparse.append((one.students, one.students[rows], columns, weights))
     largest = np.zeros(times)
     for time in range(times):
         found = np.zeros(count * count)
         for students, holders, columns, weights in sparse:
             owners = _reassigned(students, strata[students], random)[columns]
             apart = seat_of[holders] != seat_of[owners]
-            _add(found, holders[apart], owners[apart], weights[apart], count)
-        largest[time] = found.max(initial=0.0)
+            codes = holders[apart] * count + owners[apart]
+            found += np.bincount(codes, weights[apart], minlength=len(found))
+        largest[time] = _joint_scores(found, wrong).max(initial=0.0)
     return largest
 
 
