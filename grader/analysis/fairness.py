@@ -38,7 +38,7 @@ MOST_VALUES = 6
 """The most different numbers that are compared one by one; more are compared in thirds."""
 ERROR_RATE = 0.05
 """The largest probability of any false finding in an exam."""
-FALSE_SHARE = 0.1
+FALSE_SHARE = 0.2
 """The largest expected share of false findings among those that are worth a look."""
 COARSE = 0.5
 """If a difference of this share of the points could be missed, a test says nothing."""

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from grader import units
 from grader.analysis.answer_matches import (
     Meaning,
     ProblemMatches,
@@ -40,6 +41,12 @@ VARIANTS = 1000
 """How many variants of each problem show what an answer fits by chance."""
 MOST_CHANCE = 0.01
 """The largest probability, for the whole class, at which a pair is listed."""
+REASONS = (
+    "There are innocent reasons: students who looked at an example together, a sheet that a study "
+    "group shared, or a notebook that was opened or handed in by mistake. Look at the answers and "
+    "the notebooks, and ask the students, before you conclude anything."
+)
+"""What to read with every list."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +68,11 @@ class MatchedAnswer:
     meaning: Meaning
     """What it is for the other."""
     chance: float
-    """The share of the class's variants that this student's answers to the problem fit as well."""
+    """The share of variants that this student's answers to the problem fit as well."""
+
+    def shown(self, number: float) -> str:
+        """Returns *number* with the unit of the answers."""
+        return units.format_with_unit(number, self.unit, 10)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +116,7 @@ class _Class:
     ids: list[str] = field(default_factory=list)
     seats: list[str] = field(default_factory=list)
     sheets: dict[str, ProblemSheets] = field(default_factory=dict)
-    units: dict[tuple[str, str], str] = field(default_factory=dict)
+    unit_of: dict[tuple[str, str], str] = field(default_factory=dict)
     """The unit of each number, by problem and name of the number."""
 
     def add(self, graded: GradedPaper, evidence: Evidence) -> None:
@@ -125,7 +136,7 @@ class _Class:
                 if name not in sheets.entries:
                     sheets.entries[name] = [None] * (len(sheets.students) - 1)
                     sheets.matters[name] = names_that_matter(problem, question.keys[part_id].part)
-                    self.units[problem.id, name] = key.unit
+                    self.unit_of[problem.id, name] = key.unit
                 mark = marks.get(question.name(part_id))
                 sheets.entries[name].append(_entry(key, answer, mark))
             for entries in sheets.entries.values():
@@ -311,7 +322,7 @@ def _answers(
                     other=found.ids[owner],
                     answer=mine.answer,
                     right=mine.key,
-                    unit=found.units[problem, name],
+                    unit=found.unit_of[problem, name],
                     answer_of_other=theirs.answer,
                     meaning=meaning,
                     chance=float(of_problem.chances[row, column]),

@@ -20,6 +20,7 @@ from grader.model.course import Course
 from grader.release.file import new_release, release_bytes
 from grader.release.papers import Papers, bind
 from grader.wire.encoding import encode_answer
+from tests.helpers.banks import a_bank
 
 Numbers = Mapping[str, Any]
 Idea = Callable[[float, Numbers], float]
@@ -108,7 +109,7 @@ def a_class(
 ) -> SimulatedClass:
     """A class with individual numbers, or with shared *versions*.
 
-    *harder* returns by how much fewer students get a part right than its difficulty would have it.
+    *harder* returns the share of right answers to a part that its numbers turn into wrong ones.
     """
     draw = random.Random(seed)
     bank = Bank.open(banks)
@@ -123,7 +124,7 @@ def a_class(
         mine = SimulatedStudent(one.id, draw.gauss(0.8, 1.2), papers.of(one.id))
         for name, key in mine.paper.named_keys():
             hard = difficulty.setdefault(name, draw.gauss(0, 0.8))
-            chance = 1 / (1 + math.exp(hard - mine.ability)) - harder(name, key)
+            chance = (1 - harder(name, key)) / (1 + math.exp(hard - mine.ability))
             answer = right_answer(key) if draw.random() < chance else wrong_answer(key, draw)
             if answer is not None:
                 mine.answers[name] = rounded(answer, draw) if is_number(key) else answer
@@ -179,3 +180,49 @@ def _wrong_letter(key: Key, draw: random.Random) -> Any:
         return not right
     choices = [one.letter for one in getattr(key, "choices", ())]
     return draw.choice([c for c in choices if c != right]) if isinstance(right, str) else None
+
+
+SPEC = """\
+id: {id}
+title: Time of a transfer
+family: memory-math
+parameters:
+  size: {{real: [2, 90], step: 0.1, label: Size in MB}}
+  rate: {{real: [1.1, 9.7], step: 0.1, label: Rate in MB per second}}
+  link: {{choice: [bus, cable, disk, radio, wire]}}
+values:
+  seconds: size / rate
+prompt: A file of {{{{ size }}}} MB is sent over a {{{{ link }}}} with {{{{ rate }}}} MB per second.
+parts:
+  - id: time
+    kind: numeric
+    ask: How many seconds does the {{{{ link }}}} take?
+    points: 4
+    unit: s
+    answer: seconds * s
+    mistakes:
+      - {{id: inverse, value: s / seconds, feedback: That is the inverse.}}
+  - id: way
+    kind: choice
+    ask: What limits it?
+    options:
+      - {{id: rate, text: the rate, correct: true}}
+      - {{id: delay, text: the delay}}
+explanation: It takes {{{{ time | unit("s") }}}}.
+"""
+SOLUTION = '''\
+"""Sends the file in pieces."""
+
+
+def solve(given):
+    return {"time": sum(given["size"] / 100 / given["rate"] for _ in range(100)), "way": "rate"}
+'''
+
+
+def a_bank_of_transfers(folder: Path, problems: int = 8) -> Path:
+    """A bank whose set `quiz` has problems with many different variants."""
+    ids = [f"transfer-{number}" for number in range(1, problems + 1)]
+    exam = "id: quiz\ntitle: A quiz\nproblems:\n" + "".join(f"  - {id_}\n" for id_ in ids)
+    for id_ in ids:
+        a_bank(folder, SPEC.format(id=id_), SOLUTION, exam)
+    return folder
