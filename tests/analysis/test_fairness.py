@@ -159,11 +159,11 @@ def test_a_row_that_costs_30_percent_of_a_part_is_found_in_a_class_of_200(tmp_pa
 def test_fewer_than_one_fair_exam_in_twenty_has_a_finding(tmp_path: Path) -> None:
     """Over 100 comparisons in each exam."""
     false = 0
-    for seed in range(40):
+    for seed in range(20):
         results = compare_variants(a_class("midterm", 200, seed).write(tmp_path / f"class-{seed}"))
         assert len(results.compared) > 80
         false += any(one.finding is Finding.DIFFERS for one in results.compared)
-    assert false <= 4, false  # 95% of the time, if the rate is 5%
+    assert false <= 3, false  # 98% of the time, if the rate is 5%
 
 
 def test_the_command_lists_what_differs(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from grader.analysis import shared_answers
 from grader.analysis.answer_matches import (
     Meaning,
     ProblemSheets,
@@ -204,8 +205,9 @@ def test_groups_are_listed_with_the_answers_to_look_at(tmp_path: Path) -> None:
 
 
 def test_it_is_off_unless_the_course_turns_it_on(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(shared_answers, "VARIANTS", 20)
     a_bank_of_transfers(tmp_path / "bank", 1)
     some = a_class("quiz", 3, 1, banks=(str(tmp_path / "bank"),))
     results = some.write(tmp_path / "class")
@@ -217,3 +219,41 @@ def test_it_is_off_unless_the_course_turns_it_on(
     course.write_text("id: c\nshared_answers: true\nsets: {quiz: {shared_answers: false}}\n")
     ok("score", results, "--course", course)
     assert "shared_answers: true" in fails(capsys, "shared-answers", results)
+
+
+@pytest.mark.thorough
+def test_a_class_goes_through_the_commands(tmp_path: Path) -> None:
+    """Sixteen notebooks are rendered, solved, changed, and graded with a course."""
+    bank = a_bank_of_transfers(tmp_path / "bank")
+    ids = [f"s{number:02}" for number in range(16)]
+    (tmp_path / "roster.csv").write_text("id\n" + "".join(f"{one}\n" for one in ids))
+    (tmp_path / "course.yaml").write_text("id: c\nsets: {quiz: {shared_answers: true}}\n")
+    release = tmp_path / "release"
+    ok("render", "quiz", "--roster", tmp_path / "roster.csv", "--out", release, "--bank", bank)
+    source = json.loads(ok("key", release, "--student", "s03", "--json").stdout)
+    for id_ in ids:
+        path = tmp_path / "in" / f"{id_}.ipynb"
+        ok("solve", release, "--student", id_, "--out", path, "--bank", bank)
+        if id_ != "s09":
+            continue
+        names = [f"q{number}_time" for number in range(1, 6)]
+        lines = [f"{name} = {source[name]['value']:.6g}" for name in names]
+        data = json.loads(path.read_text())
+        cell = next(c for c in reversed(data["cells"]) if c["cell_type"] == "code")
+        data["cells"].append({**cell, "id": "added", "source": "\n".join(lines), "metadata": {}})
+        path.write_text(json.dumps(data))
+    results = tmp_path / "results"
+    ok("grade", tmp_path / "in", "--release", release, "--out", results, "--bank", bank,
+       "--course", tmp_path / "course.yaml")  # fmt: skip
+    data = json.loads(ok("shared-answers", results, "--json").stdout)
+    [group] = data["groups"]
+    assert group["students"] == ["s03", "s09"]
+    [pair] = group["pairs"]
+    assert {one["student"] for one in pair["answers"]} == {"s09"}
+    assert {one["problem"] for one in pair["answers"]} <= {f"transfer-{n}" for n in range(1, 6)}
+    assert len(pair["answers"]) >= 4
+    assert (data["students"], data["pairs"]) == (16, 120)
+    fair = json.loads(ok("fairness", results, "--json").stdout)
+    assert fair["students"] == 16
+    assert {one["finding"] for one in fair["comparisons"]} <= {"no sign", "too few students"}
+    assert {"asked": "transfer-1/time", "what": "link"} in fair["too_few"]
