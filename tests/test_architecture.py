@@ -70,7 +70,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "security": {
         "bank", "draw", "gradebook", "kinds", "notebook", "release", "runtime",
     },
-    "analysis": {"gradebook", "grading", "kinds", "release"},
+    "analysis": {"draw", "gradebook", "grading", "kinds", "release"},
     "desk": {
         "analysis", "bank", "collect", "gradebook", "grading", "notebook", "report", "text", "web",
     },

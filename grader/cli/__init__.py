@@ -43,6 +43,8 @@ _COMMANDS = {
     "gradebook": "Back up a gradebook, or move it to a database.",
     "report": "Write the class report and the feedback pages.",
     "mine": "Find expressions that explain a class's wrong answers.",
+    "fairness": "Test whether some students' numbers were harder than others'.",
+    "shared-answers": "List students who have an answer to another's numbers.",
     "export": "Write results or an exam for another system.",
     "classroom": "Set up and run a class on GitHub, Classroom 50 or Gradescope.",
     "doctor": "Show what this machine can run, and test the sandbox.",
@@ -57,6 +59,7 @@ _MODULES = {
     "course": "course_commands",
     "gradebook": "gradebook_commands",
     "what-if": "what_if_command",
+    "shared-answers": "shared_answers_command",
     **dict.fromkeys(("mark", "enter", "audit"), "results_commands"),
 }
 
@@ -77,6 +80,8 @@ _GROUPS = {
         "gradebook",
         "report",
         "mine",
+        "fairness",
+        "shared-answers",
     ),
     "Exchange": ("export", "classroom"),
     "Machine": ("doctor", "calibrate", "demo"),

@@ -206,6 +206,16 @@ def policy_of(book: Gradebook, set_id: str) -> CoursePolicy | None:
     )
 
 
+def compares_answers(book: Gradebook, set_id: str) -> bool:
+    """Returns whether the course in *book* turns on the comparison of answers between students."""
+    kept = book.setting(COURSE)
+    if not isinstance(kept, dict):
+        return False
+    course = course_from_plain(kept["course"])
+    own = course.sets[set_id].shared_answers if set_id in course.sets else None
+    return course.shared_answers if own is None else own
+
+
 def store_course(
     book: Gradebook, course: Course, slip_days_used: Mapping[str, int], *, why: str = ""
 ) -> None:

@@ -99,6 +99,9 @@ class CourseSet:
     releases them."""
     results: str | None = None
     """The results folder, relative to the course file; needed for slip days."""
+    shared_answers: bool | None = None
+    """Whether instructors may list answers to another student's numbers; as for the course if
+    omitted."""
 
 
 class Role(StrEnum):
@@ -177,6 +180,8 @@ class Course:
     file_dates: bool = False
     """Whether the dates of files and commits, which students can set, count as times of
     submission."""
+    shared_answers: bool = False
+    """Whether instructors may list answers to another student's numbers."""
     slip_days: int = 0
     """How many days in the whole course a student may be late without a deduction."""
     late: LatePolicy = field(default_factory=LatePolicy)

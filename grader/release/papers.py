@@ -90,6 +90,13 @@ class Papers:
     def _facts(self) -> str:
         return digest(facts_data(self.counts.facts))
 
+    def seat(self, student: str) -> str:
+        """Returns the seed text of the student's numbers; students with the same share them.
+
+        Raises SetupError as `of` does.
+        """
+        return self._seat(student).seat
+
     def _seat(self, student: str) -> Student:
         """Returns the student, or the version on paper, whose numbers *student* was given."""
         if student not in self.release.students:

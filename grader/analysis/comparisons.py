@@ -1,0 +1,244 @@
+"""Collects what students' numbers and questions differ in, with their scores."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import NamedTuple
+
+from grader import units
+from grader.analysis.graded_class import GradedPaper
+from grader.kinds.choice import ChoiceKey
+from grader.kinds.lettered import choice_by_letter, one_line
+from grader.kinds.true_false import TrueFalseKey
+from grader.model import Key, Mark, Parameter, Part, Problem, Question, Slot
+from grader.model.desk import PartId
+from grader.units.quantity import Quantity, Value
+
+RIGHT_ANSWER = "the right answer"
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_PLACEHOLDER = re.compile(r"\{[{%](.*?)[%}]\}", re.DOTALL)
+
+
+class Level(NamedTuple):
+    """A value that some students were given."""
+
+    label: str
+    order: float | None = None
+    """Its place among numbers; None for words."""
+
+
+class Score(NamedTuple):
+    """Points that a student earned, and could earn."""
+
+    earned: float
+    maximum: float
+
+
+@dataclass(slots=True)
+class Comparison:
+    """Something in which the papers differ, with the scores that may depend on it."""
+
+    asked: str
+    """The part, or the questions that were drawn, for people."""
+    problem: str
+    """Empty for a pool of problems."""
+    part: str
+    """Empty for a pool."""
+    names: tuple[str, ...]
+    """What differs: a parameter, or several that always differ together."""
+    leave_out: frozenset[str]
+    """The problems whose points say nothing about a student's ability here."""
+    scores: dict[str, Score] = field(default_factory=dict)
+    """By student, without open marks."""
+    levels: dict[str, tuple[Level, ...]] = field(default_factory=dict)
+    """By student; several if a student gets several of a pool."""
+
+
+class Collected:
+    """The comparisons of a class, and the points of each student by problem."""
+
+    def __init__(self) -> None:
+        self.comparisons: dict[tuple[str, str], Comparison] = {}
+        self.totals: dict[str, dict[str, Score]] = {}
+        self.seats: dict[str, str] = {}
+        self._names: dict[PartId, tuple[str, ...]] = {}
+
+    def add(self, graded: GradedPaper) -> None:
+        """Adds a student."""
+        id_ = graded.row.student.id
+        self.seats[id_] = graded.seat
+        marks = {mark.name: mark for mark in graded.row.marks}
+        self.totals[id_] = dict(_points_by_problem(marks.values()))
+        for question in graded.paper.questions:
+            self._add_question(id_, question, marks)
+        for slot, questions in _questions_by_slot(graded):
+            self._add_slot(id_, slot, questions, marks)
+
+    def _add_question(self, id_: str, question: Question, marks: Mapping[str, Mark]) -> None:
+        problem, levels = question.variant.problem, dict(parameter_levels(question))
+        for part_id, key in question.keys.items():
+            mark = marks.get(question.name(part_id))
+            if mark is None or mark.points is None or not mark.max_points:
+                continue
+            place = PartId(problem.id, part_id)
+            if place not in self._names:
+                self._names[place] = names_that_matter(problem, key.part)
+            found = {name: levels[name] for name in self._names[place] if name in levels}
+            for name, level in (*found.items(), *_right_answer_levels(key)):
+                one = self._comparison(str(place), name, problem.id, part_id)
+                one.scores[id_] = Score(mark.points, mark.max_points)
+                one.levels[id_] = (level,)
+
+    def _add_slot(
+        self, id_: str, slot: Slot, questions: list[Question], marks: Mapping[str, Mark]
+    ) -> None:
+        if slot.asked < len(slot.problem_ids):
+            one = self._comparison(_question_numbers(questions), "the problem")
+            one.leave_out = frozenset(slot.problem_ids)
+            names = [q.name(part) for q in questions for part in q.points]
+            problems = (q.variant.problem.id for q in questions)
+            _add_points(one, id_, [marks.get(name) for name in names], problems)
+        for question in questions:
+            problem = question.variant.problem
+            for pool in slot.draw:
+                parts = [p.id for p in problem.parts if p.pool == pool and p.id in question.points]
+                one = self._comparison(f"{problem.id}, {pool}", "the part", problem.id)
+                _add_points(one, id_, [marks.get(question.name(part)) for part in parts], parts)
+
+    def _comparison(self, asked: str, name: str, problem: str = "", part: str = "") -> Comparison:
+        found = self.comparisons.get((asked, name))
+        if found is None:
+            found = Comparison(asked, problem, part, (name,), frozenset({problem}))
+            self.comparisons[asked, name] = found
+        return found
+
+    def merged(self) -> list[Comparison]:
+        """Returns the comparisons, those that divide a part's students alike as one."""
+        found: dict[tuple[object, ...], Comparison] = {}
+        for one in self.comparisons.values():
+            codes: dict[tuple[Level, ...], int] = {}
+            division = tuple(
+                (id_, codes.setdefault(levels, len(codes))) for id_, levels in one.levels.items()
+            )
+            if len(codes) < 2:
+                continue
+            known = found.setdefault((one.asked, division), one)
+            if known is not one:
+                known.names += one.names
+                known.levels = {
+                    id_: (_joint_level(levels[0], one.levels[id_][0]),)
+                    for id_, levels in known.levels.items()
+                }
+        return list(found.values())
+
+
+def _joint_level(one: Level, other: Level) -> Level:
+    return Level(f"{one.label}, {other.label}")
+
+
+def _add_points(one: Comparison, id_: str, marks: list[Mark | None], labels: Iterable[str]) -> None:
+    """Adds a student with the points of several parts, unless one of them is open."""
+    settled = [m for m in marks if m is not None and m.points is not None]
+    maximum = sum(mark.max_points for mark in settled)
+    if len(settled) == len(marks) and maximum:
+        one.scores[id_] = Score(sum(mark.points or 0.0 for mark in settled), maximum)
+        one.levels[id_] = tuple(Level(label) for label in labels)
+
+
+def _question_numbers(questions: list[Question]) -> str:
+    first, last = questions[0].number, questions[-1].number
+    return f"question {first}" if first == last else f"questions {first} to {last}"
+
+
+def _questions_by_slot(graded: GradedPaper) -> Iterator[tuple[Slot, list[Question]]]:
+    questions = list(graded.paper.questions)
+    for slot in graded.paper.exam.slots:
+        yield slot, questions[: slot.asked]
+        del questions[: slot.asked]
+
+
+def _points_by_problem(marks: Iterable[Mark]) -> Iterator[tuple[str, Score]]:
+    found: dict[str, Score] = {}
+    for mark in marks:
+        if mark.points is not None:
+            earned, maximum = found.get(mark.problem, Score(0.0, 0.0))
+            found[mark.problem] = Score(earned + mark.points, maximum + mark.max_points)
+    yield from found.items()
+
+
+def parameter_levels(question: Question) -> Iterator[tuple[str, Level]]:
+    """Yields each parameter that the student was given, with its value."""
+    given = question.variant.draw.parameters
+    for name, parameter in question.variant.problem.parameters.items():
+        columns = _columns(name, parameter)
+        if all(column in given for column in columns):
+            if len(columns) == 1:
+                yield name, _level(given[columns[0]])
+            else:
+                texts = (f"{column} {_level(given[column]).label}" for column in columns)
+                yield name, Level(", ".join(texts))
+
+
+def _columns(name: str, parameter: Parameter) -> tuple[str, ...]:
+    return tuple(parameter.rows[0]) if parameter.rows else (name,)
+
+
+def _level(value: Value) -> Level:
+    label = one_line(units.format_quantity(value))
+    if isinstance(value, (bool, str)):
+        return Level(label)
+    return Level(label, float(value.magnitude if isinstance(value, Quantity) else value))
+
+
+def _right_answer_levels(key: Key) -> Iterator[tuple[str, Level]]:
+    if isinstance(key, ChoiceKey):
+        yield RIGHT_ANSWER, Level(choice_by_letter(key.choices, key.right).id)
+    elif isinstance(key, TrueFalseKey):
+        yield RIGHT_ANSWER, Level(str(key.right))
+
+
+def _iter_strings(written: object) -> Iterator[str]:
+    if isinstance(written, str):
+        yield written
+    elif isinstance(written, Mapping):
+        for one in written.values():
+            yield from _iter_strings(one)
+    elif isinstance(written, (tuple, list)):
+        for one in written:
+            yield from _iter_strings(one)
+    elif is_dataclass(written):
+        for one in fields(written):
+            yield from _iter_strings(getattr(written, one.name))
+
+
+def names_that_matter(problem: Problem, part: Part) -> tuple[str, ...]:
+    """Returns the parameters that the part names, directly or through values and earlier parts.
+
+    If it names none, returns those that the prompt shows.
+    """
+    columns = {name: _columns(name, one) for name, one in problem.parameters.items()}
+    prompt = " ".join(_PLACEHOLDER.findall(problem.prompt))
+    for start in (part, prompt):
+        reached = _names_reached(problem, part, start)
+        if found := tuple(name for name, ones in columns.items() if reached.intersection(ones)):
+            return found
+    return ()
+
+
+def _names_reached(problem: Problem, part: Part, start: object) -> set[str]:
+    """Returns all names in *start*, and in the values and earlier parts that it names."""
+    earlier = {one.id: one for one in problem.parts if one.id in part.uses}
+    reached: set[str] = set()
+    new = _names_in(_iter_strings(start))
+    while new:
+        reached |= new
+        named: list[object] = [problem.values[name] for name in new if name in problem.values]
+        named += [earlier[name] for name in new if name in earlier]
+        new = _names_in(_iter_strings(named)) - reached
+    return reached
+
+
+def _names_in(texts: Iterable[str]) -> set[str]:
+    return {name for text in texts for name in _NAME.findall(text)}

@@ -1,0 +1,274 @@
+"""Tests whether students with some numbers or questions earned less than others.
+
+Numbers are drawn at random for each student, so a class is a randomized experiment. If a value
+makes a part neither harder nor easier, any assignment of the students' scores to the values was
+equally likely. See `docs/explanation/statistics.md`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grader.analysis.comparisons import Collected, Comparison, Level, Score
+from grader.analysis.graded_class import iter_graded, read_papers
+from grader.analysis.permutation import (
+    benjamini_hochberg,
+    find_largest_deviation,
+    holm,
+    interval_of_difference,
+    noticeable_difference,
+)
+from grader.gradebook import Gradebook
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Numbers = NDArray[np.float64]
+
+FEWEST = 5
+"""The fewest students for whom a value is compared."""
+MOST_VALUES = 6
+"""The most different numbers that are compared one by one; more are compared in thirds."""
+ERROR_RATE = 0.05
+"""The largest probability of any false finding in an exam."""
+FALSE_SHARE = 0.2
+"""The largest expected share of false findings among those that are worth a look."""
+COARSE = 0.5
+"""If a difference of this share of the points could be missed, a test says nothing."""
+
+
+class Finding(StrEnum):
+    """What a comparison says."""
+
+    DIFFERS = "differs"
+    """With all comparisons of the exam considered, chance is an unlikely explanation."""
+    PERHAPS = "perhaps"
+    """Worth a look; several of these may be due to chance."""
+    NO_SIGN = "no sign"
+    """A considerable difference would probably have been noticed."""
+    TOO_FEW = "too few students"
+    """Neither fair nor unfair: a large difference could go unnoticed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """The scores of students with one value, compared with those of the others."""
+
+    asked: str
+    """The part, or the questions that were drawn."""
+    problem: str
+    part: str
+    what: str
+    """What differs between students."""
+    value: str
+    """The value whose students' scores differ most."""
+    students: tuple[str, ...]
+    """Those with this value."""
+    others: int
+    mean: float
+    """The mean share of the points that the students with this value earned."""
+    mean_of_others: float
+    max_points: float
+    difference: float
+    """Points that the value adds to a student's score, other things being equal; below 0, it
+    costs."""
+    low: float
+    """The lower end of the 95% interval of the difference."""
+    high: float
+    eta_squared: float
+    """The share of the scores' variance that the values explain."""
+    p: float
+    p_any: float
+    """The probability of any such finding in the exam by chance (Holm)."""
+    q: float
+    """The expected share of false findings among those at least as clear (Benjamini-Hochberg)."""
+    noticeable: float
+    """Points that a value must cost to be noticed four times out of five."""
+    finding: Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Fairness:
+    """All comparisons of an exam, the clearest first."""
+
+    students: int
+    compared: tuple[Compared, ...]
+    too_few: tuple[tuple[str, str], ...]
+    """What could not be compared: the part, and what differs."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A comparison as arrays."""
+
+    comparison: Comparison
+    students: tuple[str, ...]
+    shares: Numbers
+    """The share of the points that each student earned."""
+    adjusted: Numbers
+    """The same, other things being equal."""
+    labels: tuple[str, ...]
+    members: NDArray[np.bool_]
+    """By student and label."""
+
+
+def compare_variants(out: Path) -> Fairness:
+    """Returns the comparisons for the results in *out*; raises SetupError without a release."""
+    collected = Collected()
+    with Gradebook.open(out) as book:
+        papers = read_papers(book)
+        for graded in iter_graded(book, papers):
+            collected.add(graded)
+    return compare(collected)
+
+
+def compare(collected: Collected) -> Fairness:
+    """Returns the comparisons of a class."""
+    # With shared versions, the rest of the paper depends on the version as well.
+    individual = 2 * len(set(collected.seats.values())) > len(collected.seats)
+    prepared, too_few = [], []
+    for one in collected.merged():
+        found = _prepare(one, collected.totals if individual else {})
+        if found is None:
+            too_few.append((one.asked, " and ".join(one.names)))
+        else:
+            prepared.append(found)
+    chance = ERROR_RATE / max(1, sum(len(one.labels) for one in prepared))
+    tests = [find_largest_deviation(one.adjusted, one.members) for one in prepared]
+    p_values = [test.p for test in tests]
+    rows = zip(prepared, tests, holm(p_values), benjamini_hochberg(p_values), strict=True)
+    compared = [_compared(one, test.group, test.p, p, q, chance) for one, test, p, q in rows]
+    compared.sort(key=lambda one: (one.p, one.difference))
+    return Fairness(len(collected.seats), tuple(compared), tuple(too_few))
+
+
+def _prepare(one: Comparison, totals: Mapping[str, Mapping[str, Score]]) -> _Prepared | None:
+    """Returns the comparison as arrays; None if it has too few students, or equal scores."""
+    students = tuple(one.scores)
+    levels = _in_thirds([one.levels[id_] for id_ in students])
+    labels = _ordered(level for mine in levels for level in mine)
+    members = np.array([[label in mine for label in labels] for mine in levels])
+    sizes = members.sum(axis=0) if students else np.zeros(0)
+    kept = (sizes >= FEWEST) & (sizes <= len(students) - FEWEST)
+    shares = np.array([one.scores[id_].earned / one.scores[id_].maximum for id_ in students])
+    if not kept.any():
+        return None
+    rest = [_ability(totals.get(id_, {}), one.leave_out) for id_ in students]
+    return _Prepared(
+        comparison=one,
+        students=students,
+        shares=shares,
+        adjusted=_adjusted(shares, rest),
+        labels=tuple(level.label for level, keep in zip(labels, kept, strict=True) if keep),
+        members=members[:, kept],
+    )
+
+
+def _ordered(levels: Iterable[Level]) -> list[Level]:
+    return sorted(set(levels), key=lambda level: (level.order is None, _order(level), level.label))
+
+
+def _in_thirds(levels: Sequence[tuple[Level, ...]]) -> list[tuple[Level, ...]]:
+    """Returns the levels; many different numbers, or rare ones, as a third of the class each."""
+    counts = Counter(levels)
+    numbers = [mine[0].order for mine in levels if len(mine) == 1 and mine[0].order is not None]
+    rare = min(counts.values(), default=0) < FEWEST
+    if len(numbers) < len(levels) or not (len(counts) > MOST_VALUES or rare):
+        return list(levels)
+    numbers.sort()
+    cuts = [numbers[len(numbers) * third // 3] for third in (1, 2)]
+    groups: dict[int, list[Level]] = {}
+    placed = [sum(_order(mine[0]) >= cut for cut in cuts) for mine in levels]
+    for third, mine in zip(placed, levels, strict=True):
+        groups.setdefault(third, []).append(mine[0])
+    ranges = {third: _range_of(group) for third, group in groups.items()}
+    return [(ranges[third],) for third in placed]
+
+
+def _range_of(levels: Sequence[Level]) -> Level:
+    low, high = min(levels, key=_order), max(levels, key=_order)
+    label = low.label if low.label == high.label else f"{low.label} to {high.label}"
+    return Level(label, low.order)
+
+
+def _order(level: Level) -> float:
+    return level.order or 0.0
+
+
+def _ability(points: Mapping[str, Score], leave_out: frozenset[str]) -> float | None:
+    """Returns the share of the points of the other problems; None if there are none."""
+    others = [score for problem, score in points.items() if problem not in leave_out]
+    maximum = sum(score.maximum for score in others)
+    return sum(score.earned for score in others) / maximum if maximum else None
+
+
+def _adjusted(shares: Numbers, rest: Sequence[float | None]) -> Numbers:
+    """Returns *shares* without what the other problems predict, by linear regression."""
+    known = [one for one in rest if one is not None]
+    if len(known) < len(rest) or len(set(known)) < 2:
+        return shares
+    centered = np.array(known) - np.mean(known)
+    adjusted: Numbers = shares - centered * (centered @ shares / (centered @ centered))
+    return adjusted
+
+
+def _compared(
+    one: _Prepared, group: int, p: float, p_any: float, q: float, chance: float
+) -> Compared:
+    mine = one.members[:, group]
+    comparison = one.comparison
+    points = float(np.mean([comparison.scores[id_].maximum for id_ in one.students]))
+    low, high = interval_of_difference(one.adjusted[mine], one.adjusted[~mine])
+    smallest = int(np.abs(one.members.mean(axis=0) - 0.5).argmax())
+    size = int(one.members[:, smallest].sum())
+    noticeable = noticeable_difference(one.adjusted, size, chance=chance)
+    return Compared(
+        asked=comparison.asked,
+        problem=comparison.problem,
+        part=comparison.part,
+        what=" and ".join(comparison.names),
+        value=one.labels[group],
+        students=tuple(id_ for id_, has in zip(one.students, mine, strict=True) if has),
+        others=int((~mine).sum()),
+        mean=float(one.shares[mine].mean()),
+        mean_of_others=float(one.shares[~mine].mean()),
+        max_points=points,
+        difference=points * (low + high) / 2,
+        low=points * low,
+        high=points * high,
+        eta_squared=_eta_squared(one),
+        p=p,
+        p_any=p_any,
+        q=q,
+        noticeable=points * min(noticeable, 1.0),
+        finding=_finding(p_any, q, noticeable),
+    )
+
+
+def _eta_squared(one: _Prepared) -> float:
+    """Returns the share of the variance that is between students with different values."""
+    centered = one.adjusted - one.adjusted.mean()
+    total = float(centered @ centered)
+    if not total:
+        return 0.0
+    patterns, index = np.unique(one.members, axis=0, return_inverse=True)
+    between = 0.0
+    for pattern in range(len(patterns)):
+        group = centered[index.reshape(-1) == pattern]
+        between += len(group) * float(group.mean()) ** 2
+    return between / total
+
+
+def _finding(p_any: float, q: float, noticeable: float) -> Finding:
+    if p_any <= ERROR_RATE:
+        return Finding.DIFFERS
+    if q <= FALSE_SHARE:
+        return Finding.PERHAPS
+    return Finding.NO_SIGN if noticeable <= COARSE else Finding.TOO_FEW

@@ -1,0 +1,98 @@
+"""`grader fairness`: tests whether some students' numbers or questions were harder."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from grader.cli.options import examples, json_option, print_json, table
+from grader.words import counted, points
+
+if TYPE_CHECKING:
+    from grader.analysis.fairness import Compared, Fairness
+
+
+@click.command(
+    "fairness", epilog=examples("grader fairness results", "grader fairness results --all")
+)
+@click.argument("results", type=click.Path(path_type=Path))
+@click.option("--all", "everything", is_flag=True, help="List every comparison.")
+@json_option
+def command(results: Path, everything: bool, as_json: bool) -> None:
+    """Test whether some students' numbers or questions were harder than others'.
+
+    For each part, compares the scores of students with different values of a parameter, with
+    different right answers, and with different questions from a pool, by permutation tests that are
+    corrected for their number.
+    """
+    from grader.analysis.fairness import Finding, compare_variants
+
+    found = compare_variants(results)
+    if as_json:
+        print_json(_data(found))
+        return
+    clear = (Finding.DIFFERS, Finding.PERHAPS)
+    shown = [one for one in found.compared if everything or one.finding in clear]
+    if shown:
+        header = ("part", "what differs", "value", "students", "mean", "others", "points")
+        right = (3, 4, 5, 6, 7)
+        click.echo(table((*header, "p", "finding"), map(_row, shown), right=right) + "\n")
+    click.echo("\n".join(_summary(found)))
+
+
+def _row(one: Compared) -> tuple[str, ...]:
+    interval = f"{_signed(one.difference)} ({_signed(one.low)} to {_signed(one.high)})"
+    return (
+        one.asked,
+        one.what,
+        one.value,
+        str(len(one.students)),
+        f"{one.mean:.0%}",
+        f"{one.mean_of_others:.0%}",
+        interval,
+        f"{one.p_any:.2g}",
+        one.finding.value,
+    )
+
+
+def _signed(number: float) -> str:
+    text = points(number)
+    return text if text == "0" or number < 0 else f"+{text}"
+
+
+def _summary(found: Fairness) -> list[str]:
+    """Returns sentences about all comparisons, and what to do."""
+    from grader.analysis.fairness import ERROR_RATE, Finding
+
+    counts = Counter(one.finding for one in found.compared)
+    compared = (
+        f"{counted(len(found.compared), 'comparison')} of {counted(found.students, 'student')}"
+    )
+    same = f"{counts[Finding.NO_SIGN]} without a sign of a difference"
+    clear = f"{counts[Finding.DIFFERS]} clear, {counts[Finding.PERHAPS]} perhaps"
+    lines = [f"{compared}: {clear}, {same}."]
+    untold = counts[Finding.TOO_FEW] + len(found.too_few)
+    if untold:
+        few = counted(untold, "comparison has", "comparisons have")
+        lines.append(
+            f"{few} too few students to tell: a difference of half the points could go unnoticed."
+        )
+    if counts[Finding.DIFFERS]:
+        lines.append(
+            f"Chance alone leads to any clear finding in at most {ERROR_RATE:.0%} of exams. Read "
+            "the variants first. To make up for a harder one, award points with `grader mark "
+            "--from` (`--json` lists the students), and change the problem before its next use."
+        )
+    return lines
+
+
+def _data(found: Fairness) -> dict[str, object]:
+    return {
+        "students": found.students,
+        "comparisons": [{**asdict(one), "finding": one.finding.value} for one in found.compared],
+        "too_few": [{"asked": asked, "what": what} for asked, what in found.too_few],
+    }

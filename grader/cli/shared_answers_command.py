@@ -1,0 +1,104 @@
+"""`grader shared-answers`: lists students with answers to another student's numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from grader.cli.options import examples, json_option, print_json, table
+from grader.words import counted
+
+if TYPE_CHECKING:
+    from grader.analysis.shared_answers import MatchedAnswer, SharedAnswers, SharedPair
+
+
+@click.command("shared-answers", epilog=examples("grader shared-answers results"))
+@click.argument("results", type=click.Path(path_type=Path))
+@json_option
+def command(results: Path, as_json: bool) -> None:
+    """List students whose wrong numbers answer another student's variant.
+
+    Lists only pairs that chance is unlikely to explain, with the answers to look at. This is a
+    question to look into, not a finding about a student. It is off unless the course file says
+    'shared_answers: true'.
+    """
+    from grader.analysis.shared_answers import MOST_CHANCE, REASONS, find_shared_answers
+
+    found = find_shared_answers(results)
+    if as_json:
+        print_json(_data(found))
+        return
+    for number, group in enumerate(found.groups, start=1):
+        click.echo(f"Group {number}: {', '.join(group.students)}\n")
+        for pair in group.pairs:
+            click.echo(_title(pair))
+            header = ("part", "student", "answer", "right for the student", "for the other", "fits")
+            click.echo(table(header, map(_row, pair.answers)) + "\n")
+    pairs = sum(len(group.pairs) for group in found.groups)
+    click.echo(
+        f"{counted(pairs, 'pair')} of {found.pairs} to look into, among "
+        f"{counted(found.wrong, 'wrong number')} of {counted(found.students, 'student')}."
+    )
+    if pairs:
+        click.echo(f"Chance alone leads to any of them in {MOST_CHANCE:.0%} of classes. {REASONS}")
+
+
+def _title(pair: SharedPair) -> str:
+    one, other = pair.students
+    return (
+        f"{one} and {other}: by chance, a class has such a pair with probability {pair.chance:.2g}"
+    )
+
+
+def _row(one: MatchedAnswer) -> tuple[str, ...]:
+    place = f"{one.part} ({one.cell})" if one.cell else str(one.part)
+    return (
+        place,
+        one.student,
+        one.shown(one.answer),
+        one.shown(one.right),
+        f"{one.meaning.value} for {one.other}",
+        f"{one.chance:.1%} of variants",
+    )
+
+
+def _data(found: SharedAnswers) -> dict[str, object]:
+    return {
+        "students": found.students,
+        "wrong": found.wrong,
+        "pairs": found.pairs,
+        "groups": [
+            {
+                "students": list(group.students),
+                "chance": group.chance,
+                "pairs": [_pair_data(pair) for pair in group.pairs],
+            }
+            for group in found.groups
+        ],
+    }
+
+
+def _pair_data(pair: SharedPair) -> dict[str, object]:
+    return {
+        "students": list(pair.students),
+        "score": round(pair.score, 3),
+        "chance": pair.chance,
+        "answers": [
+            {
+                "problem": one.part.problem,
+                "part": one.part.part,
+                "cell": one.cell,
+                "student": one.student,
+                "other": one.other,
+                "answer": one.answer,
+                "right": one.right,
+                "answer_of_other": one.answer_of_other,
+                "unit": one.unit,
+                "meaning": one.meaning.value,
+                "chance": one.chance,
+            }
+            for one in pair.answers
+        ],
+    }
