@@ -45,7 +45,7 @@ def solve(given):
         "norm_parameters": sum(p.numel() for module in kept for p in module.parameters()),
         "flop_share": 100 * norms / (norms + products),
         "time_share": 100 * share(),
-        "halve": min(changed, key=changed.__getitem__),
+        "halve": (min if given["smaller"] else max)(changed, key=changed.__getitem__),
     }
 
 
