@@ -6,13 +6,7 @@ import numpy as np
 
 WIDTHS = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 
-ROWS = {
-    "across": "x0x00x0x",
-    "middle": "00xxxx00",
-    "fewer": "000x0000",
-    "left-heavy": "xx0x000x",
-    "one-full": "xxxx0000",
-}
+ROWS = ("across", "middle", "fewer", "left-heavy", "one-full")
 
 
 def two_of_four(row):
@@ -67,7 +61,8 @@ def solve(given):
         "break_even": 100 * nonzeros / 180,
         "patterns": {
             name
-            for name, text in ROWS.items()
-            if max(text[:4].count("x"), text[4:].count("x")) <= 2
+            for name in ROWS
+            for marks in [given[name.replace("-", "_")].split()]
+            if max(marks[:4].count("x"), marks[4:].count("x")) <= 2
         },
     }

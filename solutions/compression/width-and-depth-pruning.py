@@ -43,11 +43,11 @@ def read(shape, tokens):
     return weights + tokens * cache_of_a_token(shape)
 
 
-def reduced(shape):
-    """Return the elements that a token all-reduces: what attention and MLP add to its stream."""
-    return sum(
-        len(stream) for _ in range(shape["layers"]) for stream in [range(shape["hidden"])] * 2
-    )
+def reduced(shape, by_bytes):
+    """Return the elements that a token all-reduces, what attention and MLP add to its stream, or
+    how many all-reduces there are."""
+    streams = [range(shape["hidden"]) for _ in range(shape["layers"]) for _ in ("attention", "MLP")]
+    return sum(map(len, streams)) if by_bytes else len(streams)
 
 
 def solve(given):
@@ -63,11 +63,12 @@ def solve(given):
     while read({**shape, "layers": depth + 1}, tokens) <= goal:
         depth += 1
     short = {"mlp": "MLP width", "heads": "heads", "hidden": "hidden width", "layers": "layers"}
-    before = reduced(shape)
+    by_bytes = given["by_bytes"]
+    before = reduced(shape, by_bytes)
     bandwidth = given.fact(given["gpu"], "memory_bandwidth", "B/s")
     return {
         "sizes": [[parameters(v) / 1e9, cache_of_a_token(v) / 1e3] for v in versions.values()],
         "step_time": 1e3 * goal / bandwidth,
         "as_fast": depth,
-        "messages": {key for key, name in short.items() if reduced(versions[name]) < before},
+        "messages": {k for k, name in short.items() if reduced(versions[name], by_bytes) < before},
     }

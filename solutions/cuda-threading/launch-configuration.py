@@ -36,5 +36,7 @@ def solve(given):
         "warps": blocks * len(set(warp_of)),
         "place": place,
         "guard": {0: "no-warp", 1: "one-warp"}[split],
-        "unguarded": "beyond" if index.max() >= n else None,
+        "unguarded": "beyond"
+        if index.max() >= (index.size if given["exact"] else n)
+        else "nothing",
     }

@@ -368,24 +368,39 @@ class tracked_wrong_numbers_on_the_left(_Plain):
             node.grad += found[node]
 
 
-def _gradient_of_matrices():
+def _gradient_of_matrices(of_first):
     """The expression that agrees with autograd."""
     torch.manual_seed(0)
-    x, w3, w2 = torch.randn(5, 1), torch.randn(4, 4), torch.randn(4, 4)
-    w1 = torch.randn(4, 5, requires_grad=True)
-    h3 = w3 @ w2 @ w1 @ x
+    x, w3 = torch.randn(4, 1), torch.randn(4, 4)
+    w1, w2 = (torch.randn(4, 4, requires_grad=True) for _ in range(2))
+    h1 = w1 @ x
+    h3 = w3 @ w2 @ h1
     (h3**2).sum().backward()
-    g = 2 * h3.detach()
-    candidates = {
-        "right": w2.T @ w3.T @ g @ x.T,
-        "order": w3.T @ w2.T @ g @ x.T,
-        "not-transposed": w3 @ w2 @ g @ x.T,
-        "input-first": x @ g.T @ w3 @ w2,
-    }
+    g, a, b, h = 2 * h3.detach(), w3.detach(), w2.detach(), h1.detach()
+    if of_first:
+        gradient, candidates = (
+            w1.grad,
+            {
+                "right": b.T @ a.T @ g @ x.T,
+                "order": a.T @ b.T @ g @ x.T,
+                "not-transposed": a @ b @ g @ x.T,
+                "input-first": x @ g.T @ a @ b,
+            },
+        )
+    else:
+        gradient, candidates = (
+            w2.grad,
+            {
+                "right": a.T @ g @ h.T,
+                "order": g @ h.T @ a.T,
+                "not-transposed": a @ g @ h.T,
+                "input-first": h @ g.T @ a,
+            },
+        )
     (found,) = (
         name
         for name, value in candidates.items()
-        if value.shape == w1.shape and torch.allclose(value, w1.grad, rtol=1e-4, atol=1e-4)
+        if torch.allclose(value, gradient, rtol=1e-4, atol=1e-4)
     )
     return found
 
@@ -431,7 +446,7 @@ def solve(given):
     return {
         "first": slope,
         "update": weights["one"].item() - before,
-        "matrices": _gradient_of_matrices(),
+        "matrices": _gradient_of_matrices(given["of_first"]),
         "passes": "right",
         "kept": {name for name, f in operations.items() if _depends_on_values(f)},
     }

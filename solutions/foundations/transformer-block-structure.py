@@ -4,6 +4,8 @@ import functools
 
 import torch
 from torch import nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 
@@ -40,12 +42,12 @@ def solve(given):
     }
     return {
         "block": recorded(),
-        "heads": ["project", "scores", "mask", "softmax", "values", "concatenate", "output"],
+        "heads": dispatched(),
         "trainable": trainable(),
         "norm_parameters": sum(p.numel() for module in kept for p in module.parameters()),
         "flop_share": 100 * norms / (norms + products),
         "time_share": 100 * share(),
-        "halve": min(changed, key=changed.__getitem__),
+        "halve": (min if given["smaller"] else max)(changed, key=changed.__getitem__),
     }
 
 
@@ -76,12 +78,52 @@ def recorded():
     return order
 
 
+class Dispatched(TorchDispatchMode):
+    """Records the names of the operators that PyTorch dispatches."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
+        self.names.append(operator.overloadpacket.__name__)
+        return operator(*args, **(kwargs or {}))
+
+
+@functools.cache
+def dispatched():
+    """The steps of causal attention in the order of PyTorch's operators, without fused kernels."""
+    layer = nn.MultiheadAttention(8, 2, bias=False, batch_first=True)
+    x, mask = torch.randn(1, 3, 8), torch.full((3, 3), -torch.inf).triu(1)
+    with sdpa_kernel(SDPBackend.MATH), Dispatched() as mode:
+        layer(x, x, x, attn_mask=mask, need_weights=False)
+    products = [i for i, name in enumerate(mode.names) if name in ("mm", "addmm", "bmm")]
+    project, scores, values, output = products
+    found = {"project": project, "scores": scores, "values": values, "output": output}
+    found["mask"] = next(i for i, name in enumerate(mode.names) if i > scores and name == "add")
+    found["softmax"] = next(i for i, name in enumerate(mode.names) if "softmax" in name)
+    # The heads are joined by the first copy after the values.
+    found["concatenate"] = next(i for i, n in enumerate(mode.names) if i > values and n == "clone")
+    return sorted(found, key=found.__getitem__)
+
+
 @functools.cache
 def trainable():
+    attention = nn.MultiheadAttention(8, 2)
     modules = {
-        "output": nn.MultiheadAttention(8, 2).out_proj,
+        "output": attention.out_proj,
         "rms": nn.RMSNorm(8),
         "positions": nn.Embedding(16, 8),
         "gelu": nn.GELU(),
     }
-    return [name for name, module in modules.items() if list(module.parameters())]
+    found = {name for name, module in modules.items() if list(module.parameters())}
+    # What is left of attention and of a whole layer besides projections, MLP, and normalizations.
+    layer = nn.TransformerEncoderLayer(8, 2, 16)
+    projections = {"in_proj_weight", "in_proj_bias", "out_proj.weight", "out_proj.bias"}
+    if {name for name, _ in attention.named_parameters()} - projections:
+        found.add("core")
+    named = {name.split(".")[0] for name, _ in layer.named_parameters()}
+    if named - {"self_attn", "linear1", "linear2", "norm1", "norm2"}:
+        found.add("residual")
+    # Rotary embeddings rotate by fixed angles (Su et al., RoFormer, section 3.2.2).
+    return sorted(found)

@@ -35,7 +35,8 @@ def solve(given):
     step = given["sequences"] * (forward + 2 * forward) / rate
 
     before = {**measures(shape, context, 2), "tokens": 2 * context}
-    after = {**measures(shape, 2 * context, 1), "tokens": 2 * context}
+    count = 2 if given["same_batch"] else 1
+    after = {**measures(shape, 2 * context, count), "tokens": count * 2 * context}
     return {
         "forward_pass": forward / 1e12,
         "shares": [

@@ -74,13 +74,15 @@ def solve(given):
     if given["tiny_name"] in FORMATS and sorted(numbers) != sorted(by_torch(given["tiny_name"])):
         raise ValueError("torch decodes this format differently")
 
-    # A gradient that the first format loses: which lever of the second one saves it?
-    lost = smallest(narrow) / 4
-    saved = [torch.tensor(lost).to(dtype).float().item() > 0 for dtype in (narrow, broad)]
+    # A gradient that the first format loses, and that a scale above or below 1 would save.
+    lost = smallest(narrow) / 4 if given["above"] else 4 * torch.finfo(narrow).max
+    seen = [torch.tensor(lost).to(dtype).float().item() for dtype in (narrow, broad)]
+    saved = [0 < value < float("inf") for value in seen]
+    reason = "reaches-down" if given["above"] else "reaches-up"
     return {
         "limits": [[float(v) for v in row] for row in limits],
         "overflow": overflow(narrow),
-        "loss_scale_reason": "reaches-down" if saved == [False, True] else "finer",
+        "loss_scale_reason": reason if saved == [False, True] else "finer",
         "tiny_max": max(numbers),
         "tiny_count": len(set(numbers)),
     }

@@ -40,8 +40,8 @@ def solve(given):
             "gradient-overflow": not np.isfinite(fp16(1000.0 * factor)),
         }
 
-    small, large = faults(100), faults(10_000)
-    (cured,) = (name for name in small if not large[name] and faults(1)[name])
+    before, after = (faults(1), faults(10_000)) if given["larger"] else (faults(100), faults(1))
+    (cured,) = (name for name in before if before[name] and not after[name])
     return {
         "lost_below": exponent,
         "smallest_scale": least,

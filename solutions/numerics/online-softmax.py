@@ -93,9 +93,13 @@ def solve(given):
     weights = np.exp(row - row.max())
 
     masked = np.array([-np.inf, -np.inf, 0.5, 1.0])
+    if given["masked_block"] == "last":
+        masked = masked[::-1]
     with np.errstate(invalid="ignore"):
         _, total = row_stats(masked, 2)
     return {
         "merged_output": float((weights * value).sum() / weights.sum()),
-        "masked": "nan" if np.isnan(total) else "right",
+        "masked": "nan"
+        if np.isnan(total)
+        else {"0": "zero", "inf": "infinity"}.get(f"{total:.0f}", "right"),
     }

@@ -249,7 +249,7 @@ def solve(given):
 
     weight = 0.0
     for _ in range(given["updates"]):
-        weight = float(np.round(weight + share))
+        weight = float(np.round(weight + given["percent"] / 100))
 
     # The first two moments, update by update, until the relative spread is small enough.
     count, first, second = 0, 0.0, 0.0
@@ -258,6 +258,6 @@ def solve(given):
     return {
         "expected_steps": mean,
         "updates_needed": count,
-        "to_nearest": "stays" if weight == 0 else "same",
+        "to_nearest": {0: "stays", given["updates"]: "every"}.get(weight, "same"),
         "spread_of_steps": float(np.sqrt((steps * (moved - mean) ** 2).sum())),
     }

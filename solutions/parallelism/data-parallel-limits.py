@@ -24,7 +24,7 @@ def solve(given):
         plan = "hidden" if hidden(given["planned"]) else "waits"
     return {
         "largest": room / sum(state),
-        "smaller": smaller(),
+        "smaller": smaller(given["decrease"]),
         "most_gpus": most,
         "efficiency": rows,
         "plan": plan,
@@ -51,8 +51,8 @@ def step(forward, backward, exchange):
     return max(forward + backward, forward + exchange)
 
 
-def smaller():
-    """What a GPU has with 8 and with 16 GPUs, for a model of 100 parameters and a batch of 64."""
+def smaller(decrease):
+    """Which decrease or stay of what a GPU has with 8 and with 16 GPUs, for a model of 100 parameters and a batch of 64."""
 
     def has(gpus):
         batch = 64 // gpus
@@ -66,4 +66,8 @@ def smaller():
         }
 
     before, after = has(8), has(16)
-    return [name for name in before if after[name] < before[name]]
+    return [
+        name
+        for name in before
+        if (after[name] < before[name] if decrease else after[name] == before[name])
+    ]

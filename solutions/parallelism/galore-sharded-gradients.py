@@ -23,10 +23,12 @@ def received(sizes, me, gpus):
     return sum(size / gpus for size in sizes for other in range(gpus) if other != me)
 
 
-def local_projection(split):
+def local_projection(split, from_left):
     """Return whether the shards of a gradient suffice to compute those of the projection."""
     rng = np.random.default_rng(0)
     p, g = rng.normal(size=(8, 2)), rng.normal(size=(8, 12))
+    if not from_left:  # GQ is the transpose of the product of the transposes
+        split = {"columns": "rows", "rows": "columns"}[split]
     whole = p.T @ g
     if split == "columns":
         made = np.concatenate([p.T @ part for part in np.split(g, 4, axis=1)], axis=1)
@@ -81,7 +83,7 @@ def solve(given):
     projectors = [2 * rows * rank for rows, _ in shapes]
     exchange = received(projectors, 0, gpus) / (given["bandwidth"] * 1e9)
 
-    fits = {"by-columns": local_projection("columns"), "by-rows": local_projection("rows")}
+    fits = {f"by-{way}": local_projection(way, given["from_left"]) for way in ("columns", "rows")}
     return {
         "state": [
             [state_of((given["hidden"], n), rank, count) / 1e6 for count in (1, gpus)]

@@ -24,7 +24,7 @@ def solve(given):
     def limit(weights=weights, bandwidth=bandwidth, rate=rate, flops=4 * width * inner, gpus=gpus):
         return sum(weights / gpus / bandwidth for _ in range(gpus - 1)) * rate / flops
 
-    now = 0.98 * limit()  # a change of a few per cent, as with more GPUs, is no gain
+    goal = limit() * (0.5 if given["halved"] else 2)
     lower = {
         "bandwidth": limit(bandwidth=2 * bandwidth),
         "eight-bits": limit(weights=weights / 2),
@@ -38,7 +38,7 @@ def solve(given):
         "tokens_needed": high,
         "is_hidden": "compute" if forward(given["tokens"]) > gather else "network",
         "largest_degree": degree,
-        "lower": {name for name, found in lower.items() if found < now},
+        "lower": {name for name, found in lower.items() if abs(found / goal - 1) < 1e-6},
     }
 
 

@@ -116,17 +116,23 @@ def interleaved(gpus, micro_batches, chunks):
     return 1 - 3 * chunks * micro_batches / max(free)
 
 
-def shrinking(p=4, m=8):
-    """Return the changes that shrink the bubble of a small pipeline."""
-    before = share(p, m)
+def shrinking(of_bubble, p=4, m=8):
+    """Return the changes that reduce the bubble, or the step, of a small pipeline."""
+
+    def measure(stages, count, forward=1.0, backward=2.0, schedule=gpipe):
+        if of_bubble:
+            return share(stages, count, forward, backward, schedule)
+        return run(schedule, stages, count, forward, backward)[0]
+
+    before = measure(p, m)
     after = {
-        "finer": share(p, 2 * m, 0.5, 1.0),
-        "shorter": share(p // 2, m, 2.0, 4.0),
-        "one_f_one_b": share(p, m, schedule=one_f_one_b),
-        "faster_backward": share(p, m, 1.0, 1.5),
-        "faster_gpus": share(p, m, 0.5, 1.0),
+        "finer": measure(p, 2 * m, 0.5, 1.0),
+        "shorter": measure(p // 2, m, 2.0, 4.0),
+        "one_f_one_b": measure(p, m, schedule=one_f_one_b),
+        "faster_backward": measure(p, m, 1.0, 1.5),
+        "faster_gpus": measure(p, m, 0.5, 1.0),
     }
-    return {name for name, bubble in after.items() if bubble < before - 1e-9}
+    return {name for name, value in after.items() if value < before - 1e-9}
 
 
 def solve(given):
@@ -140,5 +146,5 @@ def solve(given):
         "needed": fewest(p, given["target_percent"]),
         "held": [[held[i] * stash, held_1f1b[i] * stash] for i in (0, p // 2)],
         "interleaved": 100 * interleaved(p, m, given["chunks"]),
-        "shrink": shrinking(),
+        "shrink": shrinking(given["of_bubble"]),
     }

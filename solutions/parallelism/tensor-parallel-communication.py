@@ -93,7 +93,8 @@ def solve(given):
         "deeper": percent(hidden, 2 * layers, tokens, tensor, *machine),
         "recomputed": percent(hidden, layers, tokens, tensor, *machine, forwards=2),
     }
-    (lower,) = (name for name, value in changed.items() if value < 0.99 * now)
+    sign = 1 if given["lowered"] else -1
+    lower = {name for name, value in changed.items() if sign * (value - now) < -0.01 * now}
     roles = {name: split for name, _, _, split in layer(hidden)}
     return {
         "split": {**roles, "norm": "whole"},

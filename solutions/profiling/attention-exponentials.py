@@ -25,6 +25,28 @@ def overlapped(product, exponential, tiles=400):
     return (units - half) / (tiles - tiles // 2)
 
 
+def changing(given):
+    """The changes that move the share of the exponentials in the wanted direction."""
+
+    def share(width=given["width"], heads=given["heads"], rate=4096, length=1, batch=1, speed=1):
+        product, exponential = (
+            heads * batch * length**2 * clocks / speed for clocks in tile_clocks(width, rate, 1)
+        )
+        return exponential / (product + exponential)
+
+    width, heads = given["width"], given["heads"]
+    changed = {
+        "narrow": share(width / 2, 2 * heads) if given["more"] else share(2 * width, heads / 2),
+        "fp8": share(rate=8192),
+        "long": share(length=2),
+        "batch": share(batch=2),
+        "sms": share(speed=1.2),
+        "clock": share(speed=1.1),
+    }
+    sign = 1 if given["more"] else -1
+    return {name for name, value in changed.items() if sign * (value - share()) > 1e-9}
+
+
 def solve(given):
     tiles = given["heads"] * given["batch"] * (given["length"] // TILE) ** 2
     sms = given.fact(given["gpu"], "sms")
@@ -54,7 +76,7 @@ def solve(given):
     return {
         "times": times,
         "overlap": overlap,
-        "more_overlap": {"narrow", "fp8"},
+        "more_overlap": changing(given),
         "rescaling": [[100 * rest / (product + rest)], [(product + rest) / later]],
         "utilization": measured,
         "versions": {

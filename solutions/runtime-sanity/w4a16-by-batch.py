@@ -33,6 +33,8 @@ def solve(given):
         "gain": [[sixteen(b) / four(b)] for b in (1, given["middle"], given["large"])],
         "slower": batch,
         "prefill": 1e3 * min(expanded, four(tokens)),
+        # Advice, which can't be computed: scales and zero points are stored (the GPTQ and AWQ
+        # papers), products run in bf16, and model cards name the base model and its license.
         "check": {"kernels", "accuracy", "base"}
         if given["asks"] == 1
         else {"calibration", "integer-units", "optimizer"},
