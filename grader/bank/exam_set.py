@@ -23,6 +23,9 @@ def load_exam(path: Path, known: Collection[str], searched: str = "") -> tuple[E
     *known* are the ids of problems that exist, and *searched* names the banks they come from.
     """
     source = read_yaml(path)
+    if isinstance(source.data, dict) and {"family", "parts"} <= source.data.keys():
+        what, fix = "this file is a problem, and a set is needed", "list its id in a set file"
+        raise SpecErrors((source.error((), what, fix),))
     exam = exam_from(source, known, searched)
     if exam.id != path.stem:
         what = f"the id '{exam.id}' is not the file name '{path.stem}'"

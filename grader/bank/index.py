@@ -172,6 +172,11 @@ class BankIndex:
         if wanted.endswith((".yaml", ".yml")):
             return Path(wanted)
         if wanted not in self.set_paths:
+            if wanted in self._files:
+                raise SetupError(
+                    f"'{wanted}' is a problem, and a set is needed",
+                    fix=f"list it in a set file, or see it with `grader show {wanted}`",
+                )
             self._missing("set", wanted, self.set_paths)
         return self.set_paths[wanted]
 

@@ -29,6 +29,8 @@ class Requirement(Strict):
     """Holds for a feasible plan; may use the chosen values and the part's `values`."""
     feedback: Text
     """Shown for a plan that does not meet it; may print the plan's values."""
+    stated: Text = ""
+    """The words of the prompt, the assumptions, the given values, or the ask that state it."""
     credit: Share = 0.0
     """The share of the points that such a plan keeps."""
 

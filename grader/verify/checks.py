@@ -26,6 +26,7 @@ from grader.verify.numbers import (
     readable_numbers,
     trivial_guesses,
 )
+from grader.verify.plans import stated_rules
 
 Check = Callable[[Case], Iterator[Finding]]
 
@@ -73,5 +74,6 @@ CHECKS: tuple[Check, ...] = (
     readable_numbers,
     printed_rounding,
     texts,
+    stated_rules,
     figures,
 )

@@ -1,13 +1,18 @@
-"""Checks over all variants of a part of kind `plan`: no recipe and no guess may earn much."""
+"""Checks of parts of kind `plan`: students know every rule, and no recipe or guess earns much."""
 
 from __future__ import annotations
 
+import ast
 import math
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
 
+from grader.expressions import TextError
 from grader.kinds.plan import PlanKey, as_text
-from grader.model import Variant
+from grader.kinds.plan_outcomes import Requirement
+from grader.kinds.texts import fill
+from grader.model import Draw, Variant
+from grader.notebook.render import given_values
 from grader.verify.case import Case, Finding
 
 MOST_BY_RECIPE = 0.5
@@ -16,6 +21,49 @@ MOST_BY_CHANCE = 0.2
 """The largest mean credit of a plan chosen at random."""
 FEWEST_VARIANTS = 40
 """The number of variants from which means and frequencies say something."""
+
+
+def stated_rules(case: Case) -> Iterator[Finding]:
+    """Every requirement is one rule, and quotes the words of the question that state it.
+
+    A student can only search among the plans that they know to be feasible.
+    """
+    problem, dice = case.problem, case.variant.draw
+    for part_id, key in case.variant.keys.items():
+        if not isinstance(key, PlanKey):
+            continue
+        labels = (label for label, _ in given_values(case.variant))
+        shown = (problem.prompt, *problem.assumptions, key.part.ask)
+        read = [*(fill(text, dice) for text in shown), *labels]
+        for index, rule in enumerate(key.part.require):
+            wrong = _unstated(rule, dice, [_plain(text) for text in read])
+            if wrong:
+                at = (*case.part_path(part_id), "require", index)
+                yield case.finding(
+                    "stated-rules", at, f"requirement '{rule.id}' {wrong[0]}", wrong[1]
+                )
+
+
+def _unstated(rule: Requirement, dice: Draw, read: Sequence[str]) -> tuple[str, str] | None:
+    """Returns what is wrong with how the question states *rule*, and what to do."""
+    if any(isinstance(node, ast.And) for node in ast.walk(ast.parse(str(rule.that), mode="eval"))):
+        return "joins rules with 'and'", "split it, so that each rule quotes its own words"
+    if not rule.stated:
+        return "has no 'stated'", "quote the words of the prompt or the assumptions that state it"
+    try:
+        quoted = _plain(fill(rule.stated, dice))
+    except TextError as error:
+        return (
+            f"quotes words that can't be filled in: {error.what}",
+            "check the names in the braces",
+        )
+    if not any(quoted in text for text in read):
+        return f'quotes "{quoted}", which the question does not say', "state the rule there"
+    return None
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
 
 
 def check_plans(case: Case, variants: Sequence[Variant]) -> Iterator[Finding]:

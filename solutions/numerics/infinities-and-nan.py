@@ -16,7 +16,7 @@ def solve(given):
         "gap": gap(given["mean"]),
         "masked": masked(given["mask"]),
         "clipped": clipped(given["value"]),
-        "remedy": remedy(given["fault"], given["head"]),
+        "remedy": remedy(given["fault"]),
     }
 
 
@@ -91,10 +91,11 @@ def clipped(text):
     return "one" if after[1].isnan() and (after[[0, 2]] == 0).all() else "unchanged"
 
 
-def remedy(fault, head):
-    zero = half(0.0)
+def remedy(fault):
+    zero, branch = half(0.0), torch.tensor(300.0)
+    assert (branch.half() * branch.half()).isinf()
     repaired = {
-        "logits": ("prescale", half(head * (30.0 / head**0.5) * 30.0)),
+        "gate": ("bf16_mlp", branch.bfloat16() * branch.bfloat16()),
         "scale": ("lower", half(2.0**-3 * 2.0**18)),
         "epsilon": ("larger", zero / (zero + half(1e-5)).sqrt()),
     }

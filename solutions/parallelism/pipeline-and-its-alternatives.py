@@ -21,11 +21,12 @@ def solve(given):
     nodes = 1
     while not fits(tp=1, pp=1, dp=8 * nodes, sharding="fsdp"):
         nodes += 1
-    alone = {name: fits(tp=8, pp=1, dp=gpus // 8, sharding=name) for name in ("zero2", "fsdp")}
+    narrow = given["degree_zero"]
+    alone = {"zero2": fits(tp=narrow, pp=1, dp=gpus // narrow, sharding="zero2")}
     wide = given["degree"]
     alone["domain"] = fits(tp=wide, pp=1, dp=gpus // wide, sharding="plain")
     alone["hybrid"] = fits(tp=1, pp=1, dp=given["group"], sharding="fsdp")
-    alone["offload"] = fits(tp=8, pp=1, dp=gpus // 8, sharding="plain", offloaded=("optimizer",))
+    alone["nodes"] = fits(tp=8, pp=1, dp=given["some"], sharding="fsdp")
     return {
         "plain": 8 * plain,
         "with_zero": 8 * zero,
@@ -39,13 +40,12 @@ def first(layers, works):
     return next(pp for pp in range(1, layers + 1) if layers % pp == 0 and works(pp))
 
 
-def state(billions, tp, pp, dp, sharding, offloaded=()):
+def state(billions, tp, pp, dp, sharding):
     """The GB of model state on a GPU."""
     total = 0.0
     for kind, width in KINDS.items():
-        if kind not in offloaded:
-            owners = tp * pp * (dp if kind in SHARDED[sharding] else 1)
-            total += width * billions / owners
+        owners = tp * pp * (dp if kind in SHARDED[sharding] else 1)
+        total += width * billions / owners
     return total
 
 

@@ -7,7 +7,7 @@ def solve(given):
     zig_zag = {rank: (rank, 2 * ranks - 1 - rank) for rank in range(ranks)}
     even = steps(contiguous), steps(zig_zag)
     rows = [[sum(step[rank] for step in split) for split in even] for rank in (0, ranks // 2, last)]
-    slowest = [sum(max(step) for step in split) for split in even]
+    times = [sum(durations(split, given["exchange"])) for split in even]
     # Of the steps in which something is sent, the one with the fewest tiles decides.
     least_tiles = min(min(step) for step in even[1][:-1])
     grouped = given["kv_heads"] < given["heads"]
@@ -28,7 +28,7 @@ def solve(given):
         "volume": sum(sent(given, given["block"]) for _ in range(last)) / 1e6,
         "least_block": length(given, 4) / ranks,
         "tiles": rows,
-        "gain": slowest[0] / slowest[1],
+        "gain": times[0] / times[1],
         "least_length": now,
         "shorter": {
             name
@@ -49,6 +49,13 @@ def steps(split):
             tiles.append(sum(key <= query for query in split[rank] for key in keys))
         found.append(tiles)
     return found
+
+
+def durations(split, exchange):
+    """How long each ring step takes in tiles: until the last rank has computed and sent."""
+    for number, tiles in enumerate(split):
+        sending = exchange if number + 1 < len(split) else 0
+        yield max(max(computed, sending) for computed in tiles)
 
 
 def sent(given, tokens):

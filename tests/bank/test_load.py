@@ -256,6 +256,15 @@ def test_an_unknown_problem_gets_a_near_miss(tmp_path: Path) -> None:
     assert caught.value.fix == "did you mean 'sample'?"
 
 
+def test_a_problem_in_place_of_a_set_is_one_error(tmp_path: Path) -> None:
+    folder = a_bank(tmp_path)
+    file = next(folder.glob("problems/*/sample.yaml"))
+    with pytest.raises(SpecErrors) as caught:
+        Bank.open([folder]).exam(str(file))
+    (error,) = caught.value.errors
+    assert error.what == "this file is a problem, and a set is needed"
+
+
 def test_a_private_bank_hides_a_problem_of_the_same_name(tmp_path: Path) -> None:
     first = a_bank(tmp_path / "one", SPEC.replace("Weights of", "My weights of"))
     second = a_bank(tmp_path / "two")

@@ -271,6 +271,11 @@ def test_a_new_problem_passes_the_gate(tmp_path: Path) -> None:
         (["rendr"], "did you mean 'grader render'?"),
         (["show", "kv-cache-siz"], "did you mean 'kv-cache-size'?"),
         (["render", "midtrm", "--student", "a", "--out", "x"], "did you mean 'midterm'?"),
+        (
+            ["render", "kv-cache-size", "--student", "a", "--out", "x"],
+            "'kv-cache-size' is a problem, and a set is needed\n"
+            "  fix: list it in a set file, or see it with `grader show kv-cache-size`",
+        ),
         (["render", "midterm", "--out", "x"], "there are no students to render for"),
         (["render", "midterm", "--roster", "no.csv", "--out", "x"], "no.csv"),
         (["grade", "nothing", "--release", "no.json", "--out", "x"], "no.json"),
