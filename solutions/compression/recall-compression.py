@@ -96,12 +96,12 @@ def solve(given):
     remains = share_of_weights(kept)
     return {
         **claims_as_worded(given),
-        "mostly_zero": "rarely-active",
-        "penalized_scales": "scales",
+        "apoz": "rarely-active",
+        "network_slimming": "scales",
         "kept_channels": min(shares, key=lambda name: abs(shares[name] - remains)),
-        "smaller_moments": "moments",
+        "galore_memory": "moments",
         "without_training": "post-training quantization",
         "codes_of_qlora": "NF4",
         "trained_with_rounding": "quantization-aware training",
-        "targets_from_teacher": "soft labels",
+        "taught_by_a_model": "soft labels",
     }

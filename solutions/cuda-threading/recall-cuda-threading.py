@@ -74,6 +74,6 @@ def solve(given):
         "stride_in_shared_memory": next(n for n, c in counts.items() if c == passes(stride)),
         "combined_access": "coalescing",
         "resident_warps": "occupancy",
-        "spilled_values": "local memory",
+        "private_space": "local memory",
         "unit_of_the_gpu": "streaming multiprocessor",
     }

@@ -77,7 +77,7 @@ def claims(given, first):
     share = share_of_time(waiting=first, threads=threads)
     best = "small" if layer_gain(1) > layer_gain(4096) else "large"
     return {
-        "below_the_ridge": [faster_below_ridge(more_bandwidth=first), "bytes-longer"],
+        "few_flops_per_byte": [faster_below_ridge(more_bandwidth=first), "bytes-longer"],
         "one_token": [decode_limit() == ("memory" if first else "compute"), "used-once"],
         "two_backward_passes": [accumulated() is first, "accumulates"],
         "threads_that_wait": [share < 1.1 / threads, "lock-released"],
@@ -106,7 +106,7 @@ def solve(given):
         "starting_a_process": "fork",
         "smallest_batch": min(sizes, key=lambda name: abs(sizes[name] - batch)),
         "two_bounds": "roofline",
-        "where_roofs_meet": "ridge point",
+        "equal_bounds": "ridge point",
         "one_thread_at_a_time": "global interpreter lock",
         "whole_prompt": "prefill",
     }
