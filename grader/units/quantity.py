@@ -59,6 +59,7 @@ def base_unit(dimension: Dimension) -> str:
 RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
+@lru_cache(maxsize=512)
 def printed_unit(text: str) -> str:
     """Returns a unit as it is printed; `us` and `bit^2/s` are how it is typed.
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import os
 import re
-import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from grader.bank.folders import Bank
 from grader.errors import GraderError, SetupError, SpecError, SpecErrors
 from grader.runtime import executors
 from grader.verify.cache import Cache
 from grader.verify.one_problem import Verified, error_result, verify_problem
-from grader.verify.whole import TORCH, needs_own_kernel, run_references
+from grader.verify.whole import TORCH, run_references
 
 _LOOK_SECONDS = 0.5
 _MANY = 40
@@ -56,9 +56,9 @@ def verify(
     left = tuple(sorted((n for n in names if n not in results), key=partial(_rank, bank)))
     jobs = min(jobs or os.cpu_count() or 1, len(left) or 1)
     preload = TORCH if len(left) >= _MANY else ()
-    job = _Job(tuple(str(f) for f in folders), seeds, kernel, preload)
+    job = _Job(tuple(str(f) for f in folders), seeds, preload)
     try:
-        for name, result in _results(job, left, jobs):
+        for name, result in _results(job, left, jobs, kernel=kernel):
             results[name] = result
             if cache and result.holds and not result.kernel:
                 cache.add(name, result)
@@ -103,43 +103,30 @@ class _Job:
 
     folders: tuple[str, ...]
     seeds: int
-    kernel: bool
     preload: tuple[str, ...]
     """Modules that one fork server imports for all problems."""
 
-    def check(self, name: str, bank: Bank | None = None) -> tuple[Verified, bool]:
-        """Returns the gate's result for a problem, and whether it still has to run in a kernel."""
-        bank = bank or _bank(self.folders)
-        result = verify_problem(bank, name, self.seeds)
-        if not self.kernel or not result.holds:
-            return result, False
-        if not needs_own_kernel(bank.problem(name)):
-            return result, True
-        started = time.perf_counter()
-        wrong = run_references(bank, [name], self.preload)
-        seconds = result.seconds + time.perf_counter() - started
-        return replace(result, kernel=wrong, seconds=seconds), False
+    def check(self, name: str) -> Verified:
+        """Returns the gate's result for a problem, without a kernel."""
+        return verify_problem(_bank(self.folders), name, self.seeds)
 
-    def run_together(
-        self, names: Sequence[str], bank: Bank | None = None
-    ) -> Mapping[str, tuple[str, ...]]:
+    def run_together(self, names: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
         """Returns what goes wrong when one kernel runs the right answers to all problems, by id."""
-        bank = bank or _bank(self.folders)
-        if not run_references(bank, names):
+        bank = _bank(self.folders)
+        if not run_references(bank, names, self.preload):
             return dict.fromkeys(names, ())
-        return {name: run_references(bank, [name]) for name in names}
+        return {name: run_references(bank, [name], self.preload) for name in names}
 
 
-def _results(job: _Job, names: Sequence[str], jobs: int) -> Iterator[tuple[str, Verified]]:
+def _results(
+    job: _Job, names: Sequence[str], jobs: int, *, kernel: bool
+) -> Iterator[tuple[str, Verified]]:
     """Yields each result as soon as it is available."""
-    if jobs == 1:
-        bank = Bank.open(job.folders)
-        yield from _in_two_steps(job, names, 1, lambda do, all_: ((x, do(x, bank)) for x in all_))
-        return
+    _bank.cache_clear()  # files may have changed since an earlier call
     try:
-        with executors.open(f"processes:{jobs}") as pool:
+        with executors.open(f"processes:{jobs}" if jobs > 1 else "inline") as pool:
             try:
-                yield from _in_two_steps(job, names, jobs, partial(_run_in_pool, pool))
+                yield from _run_in_pool(pool, job, names, jobs, kernel=kernel)
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
@@ -150,35 +137,33 @@ def _results(job: _Job, names: Sequence[str], jobs: int) -> Iterator[tuple[str, 
         ) from None
 
 
-def _in_two_steps(
-    job: _Job, names: Sequence[str], jobs: int, run: Callable[..., Iterator[tuple[Any, Any]]]
-) -> Iterator[tuple[str, Verified]]:
-    """Yields each result; problems without code share kernels, which are run at the end.
-
-    *run* calls a function with each of some arguments, and yields the argument and the result.
-    """
-    waiting: dict[str, Verified] = {}
-    for name, (result, waits) in run(job.check, names):
-        if waits:
-            waiting[name] = result
-        else:
-            yield name, result
-    size = min(_MOST_TOGETHER, -(-len(waiting) // jobs)) or 1
-    ids = tuple(waiting)
-    chunks = [ids[start : start + size] for start in range(0, len(ids), size)]
-    for chunk, wrong in run(job.run_together, chunks):
-        for name in chunk:
-            yield name, replace(waiting[name], kernel=wrong[name])
-
-
 def _run_in_pool(
-    pool: Executor, function: Callable[[Any], Any], arguments: Sequence[Any]
-) -> Iterator[tuple[Any, Any]]:
-    waiting = {pool.submit(function, argument): argument for argument in arguments}
-    while waiting:
-        finished, _ = wait(waiting, _LOOK_SECONDS, return_when=FIRST_COMPLETED)
-        for future in finished:
-            yield waiting.pop(future), future.result()
+    pool: Executor, job: _Job, names: Sequence[str], jobs: int, *, kernel: bool
+) -> Iterator[tuple[str, Verified]]:
+    """Yields each result; several problems share a kernel, which is run when they are checked."""
+    left = deque(names)
+    checks: dict[Future[Verified], str] = {}
+    runs: dict[Future[Mapping[str, tuple[str, ...]]], dict[str, Verified]] = {}
+    waiting: dict[str, Verified] = {}
+    while left or checks or runs or waiting:
+        while left and len(checks) < 2 * jobs:
+            name = left.popleft()
+            checks[pool.submit(job.check, name)] = name
+        size = _MOST_TOGETHER if left or checks else min(_MOST_TOGETHER, -(-len(waiting) // jobs))
+        while waiting and len(waiting) >= size:
+            chunk = dict(islice(waiting.items(), size))
+            waiting = {name: one for name, one in waiting.items() if name not in chunk}
+            runs[pool.submit(job.run_together, tuple(chunk))] = chunk
+        wait((*checks, *runs), _LOOK_SECONDS, return_when=FIRST_COMPLETED)
+        for check in [one for one in checks if one.done()]:
+            name, result = checks.pop(check), check.result()
+            if kernel and result.holds:
+                waiting[name] = result
+            else:
+                yield name, result
+        for run in [one for one in runs if one.done()]:
+            chunk, wrong = runs.pop(run), run.result()
+            yield from ((name, replace(one, kernel=wrong[name])) for name, one in chunk.items())
 
 
 @lru_cache(maxsize=1)

@@ -220,11 +220,19 @@ class _Pickler(pickle.Pickler):
             return importlib.import_module, (one.__name__,)
         if not isinstance(one, types.FunctionType) or not one.__code__.co_filename.startswith("<"):
             return NotImplemented
-        file = None if one.__globals__ is self._space else one.__code__.co_filename
+        file = None if self._uses_driver(one) else one.__code__.co_filename
         text = "".join(linecache.cache[file][2]) if file else ""  # type: ignore[misc]
         cells = tuple(cell.cell_contents for cell in one.__closure__ or ())
         code = marshal.dumps(one.__code__)
         return _function, (code, file, text, one.__defaults__, one.__kwdefaults__, cells)
+
+    def _uses_driver(self, one: types.FunctionType) -> bool:
+        """Returns whether a function uses the driver's names only, as in a visible example."""
+        space, mine = self._space, one.__globals__
+        return mine is space or (
+            one.__code__.co_filename == "<string>"
+            and all(mine.get(name) is space.get(name) for name in one.__code__.co_names)
+        )
 
 
 _spaces: dict[str | None, Space] = {}

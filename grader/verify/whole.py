@@ -8,17 +8,11 @@ from grader.bank.folders import Bank
 from grader.draw import draw, sample_seed, standalone_paper
 from grader.grading.score import score
 from grader.kinds import kinds
-from grader.model import Job, Limits, Mark, Problem, Submission
+from grader.model import Job, Limits, Mark, Submission
 from grader.notebook import write
 from grader.notebook.render import metadata, render, solution
 from grader.runtime.execute import execute
 from grader.verify.answers import is_deferred
-
-
-def needs_own_kernel(problem: Problem) -> bool:
-    """Returns whether a problem has parts whose code is called after the notebook has run."""
-    return any(kinds.find(part.kind).needs_solution for part in problem.parts)
-
 
 TORCH = ("numpy", "torch", "torch._dynamo")
 """Modules that the kernels of many problems import."""

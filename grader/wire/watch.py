@@ -51,6 +51,8 @@ class Watch:
         self._libraries = _libraries()
         self._origins: dict[str, tuple[bool, bool]] = {}
         """By file name, whether its code is the student's, and whether a library generated it."""
+        self._noted: set[str] = set()
+        """The full names that are compared with the rules."""
         self._left = MOST_EVENTS
 
     def __enter__(self) -> Self:
@@ -95,6 +97,9 @@ class Watch:
         return found
 
     def _note_call(self, full: str) -> None:
+        if full in self._noted:
+            return
+        self._noted.add(full)
         for end in _MAKING:
             full = full.removesuffix(end)
         self.used += [r for r in broken_by(full, self._rules) if r not in self.used]

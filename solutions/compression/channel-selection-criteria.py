@@ -32,12 +32,12 @@ def slimmed(scales, removed):
 
 @cache
 def quantiles(count):
-    return [NormalDist().inv_cdf((i + 0.5) / count) for i in range(count)]
+    return torch.tensor([NormalDist().inv_cdf((i + 0.5) / count) for i in range(count)])
 
 
 def zeros(gamma, beta, count=50_000):
     """Return the percentage of zeros after batch norm and ReLU of normal quantiles."""
-    x = torch.tensor(quantiles(count))
+    x = quantiles(count)
     norm = torch.nn.BatchNorm1d(1, eps=1e-12)
     with torch.no_grad():
         norm.weight.fill_(gamma)

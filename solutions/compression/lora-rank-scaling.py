@@ -40,7 +40,7 @@ def power(optimizer, divisor):
 
 def bisect(function, target):
     low, high = 0.0, 1e4
-    for _ in range(100):
+    for _ in range(50):
         middle = (low + high) / 2
         low, high = (middle, high) if function(middle) < target else (low, middle)
     return high

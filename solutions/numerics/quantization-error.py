@@ -19,8 +19,8 @@ def solve(given):
 
     code = nearest(weight, codes, scale)
     values = [code * scale for code in codes]
-    midpoints = [(low + high) / 2 for low, high in pairwise(values)]
-    worst = max(min(abs(v - middle) for v in values) for middle in midpoints[-3:])
+    midpoints = [(low + high) / 2 for low, high in pairwise(values[-4:])]
+    worst = max(min(abs(v - middle) for v in values) for middle in midpoints)
 
     limit = absmax / Fraction(str(given["ratio"]))
     samples = [limit * part / 60 for part in range(-60, 61)]
