@@ -242,6 +242,8 @@ def test_the_sections_of_a_person_hold_on_every_route(place: Place) -> None:
     for method, path in WHO:
         if method == "GET":
             status, _, text = place.ask("pat", method, path)
-            assert status == (400 if "{id}" in path else 403 if path in ("/audit", "/agreement") else 200), path
+            assert status == (
+                400 if "{id}" in path else 403 if path in ("/audit", "/agreement") else 200
+            ), path
             if status == 200:
                 assert not hidden.search(text), (path, hidden.search(text))
