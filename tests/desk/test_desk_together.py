@@ -309,10 +309,12 @@ def test_nobody_sees_the_first_mark_but_its_author_and_the_audit_log(results: Pa
         for id_ in ("hao", "kim"):
             for path in (WHY, f"{WHY}?group=0", "/student/s0", "/", "/requests", "/agreement"):
                 _, page = at[id_].get(path)
-                assert "3.25" not in page, (id_, path)
+                assert "gave 3.25" not in page, (id_, path)
                 assert "names it" not in page, (id_, path)
-        assert "3.25" in at["gil"].get("/student/s0")[1]
-        assert "3.25" in at["kim"].get("/audit")[1]
+        assert "gil gave 3.25" in at["gil"].get("/student/s0")[1]
+        log = at["kim"].get("/audit")[1]
+        assert "answer graded independently" in log
+        assert "names it" in log
 
 
 def test_a_third_person_who_was_slower_sees_both_marks_first(results: Path) -> None:

@@ -178,6 +178,6 @@ def test_nothing_is_lost_if_grading_is_killed_while_two_browsers_grade(
         with Gradebook.open(results) as book:
             assert {one.student: one.points for one in book.overrides()} == expected
             assert len(list(book.grades())) == 5
-    for student, points in expected.items():
+    for student, given in expected.items():
         marks = json.loads((results / "grades" / f"{student}.json").read_text())["marks"]
-        assert next(one["points"] for one in marks if one["name"] == "q1_why") == points
+        assert next(one["points"] for one in marks if one["name"] == "q1_why") == given
