@@ -69,7 +69,12 @@ _MOST = 40
     is_flag=True,
     help="Withdraw the curve, and count all dropped parts again; needs --why.",
 )
-@click.option("--why", default="", metavar="TEXT", help="Reason, which students read.")
+@click.option(
+    "--why",
+    default="",
+    metavar="TEXT",
+    help="Reason, for the audit log; for --drop and --curve, students read it too.",
+)
 @bank_option
 @json_option
 def command(

@@ -85,6 +85,8 @@ def apply_curve(curve: Curve | None, rows: Iterable[Row]) -> Iterator[Row]:
 
 def _curved(curve: Curve, row: Row) -> Row:
     total = round(min(max(row.score * curve.factor + curve.points, 0.0), row.max_score), 6)
+    if total == row.score:
+        return row
     before = row.score if row.raw_score is None else row.raw_score
     taken = row.deduction or Deduction(points=0.0, why="")
     why = f"Curve: {curve}. {curve.why}"
@@ -96,5 +98,6 @@ def _curved(curve: Curve, row: Row) -> Row:
             taken,
             points=round(before - total, 6),
             why=f"{taken.why} {why}".strip(),
+            curve=round(total - row.score, 6),
         ),
     )

@@ -283,9 +283,10 @@ class Rules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deduction:
-    """What a policy takes from the total of an attempt."""
+    """What policies take from the total of an attempt."""
 
     points: float
+    """Negative if they add more than they take."""
     why: str
     """The reason, one or more sentences."""
     late_seconds: float = 0.0
@@ -294,3 +295,5 @@ class Deduction:
     """How many slip days it uses."""
     counts: bool = True
     """Whether the attempt counts at all."""
+    curve: float = 0.0
+    """The points that a curve adds, which `points` takes into account."""

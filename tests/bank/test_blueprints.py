@@ -12,6 +12,13 @@ import yaml
 
 from grader.bank.folders import Bank
 from grader.bank.heads import split_minutes
+from grader.bank.statistics import (
+    PartStatistics,
+    TermStatistics,
+    add_term,
+    spec_name,
+    statistics_path,
+)
 from grader.draw import iter_chosen
 from grader.errors import SpecError
 from grader.integrations.paper.printing import answerable_on_paper
@@ -85,6 +92,27 @@ def test_problems_of_the_same_weight_stand_for_one_another(tmp_path: Path) -> No
     exam = Bank.open([a_course(tmp_path)]).exam("quiz")
     # apply-long takes longer, apply-same has a concept of other-c, other-easy is of another level.
     assert slots_of(exam) == [{"apply-a": (), "apply-b": ()}, {"other-c": (), "other-d": ()}]
+
+
+def test_problems_that_were_harder_do_not_stand_for_easier_ones(tmp_path: Path) -> None:
+    """The same statistics give the same entries, and a release keeps those that it was made of."""
+    bank = a_course(tmp_path)
+    release = (tmp_path / "release", "--bank", bank)
+    ok("render", "quiz", "--roster", a_roster(tmp_path), "--out", *release)
+    before = (tmp_path / "release/release.json").read_bytes()
+    for name, mean in (("apply-a", 0.9), ("apply-b", 0.4)):
+        part = PartStatistics(students=30, mean=mean, solved=mean)
+        spec = spec_name(Bank.open([bank]).digest(name))
+        term = TermStatistics(
+            spec=spec, term="fall", results="a1", parts={"share": part, "bound": part}
+        )
+        add_term(statistics_path(bank / "problems/memory-math", name), term)
+    found = slots_of(Bank.open([bank]).exam("quiz"))
+    assert found == slots_of(Bank.open([bank]).exam("quiz"))
+    assert len(found[0]) == 1
+    assert found[1] == {"other-c": (), "other-d": ()}
+    ok("render", "quiz", "--roster", a_roster(tmp_path), "--out", *release)
+    assert (tmp_path / "release/release.json").read_bytes() == before
 
 
 def test_leading_parts_are_asked_where_whole_problems_have_too_many_points(tmp_path: Path) -> None:

@@ -62,13 +62,14 @@ def test_the_same_results_replace_their_entry_and_others_are_added(tmp_path: Pat
 
 
 def test_correlations_are_combined_by_weight_and_mistakes_by_students() -> None:
+    cases: dict[str, dict[str, object]] = {
+        "one": {"students": 23, "discrimination": 0.2, "mistakes": {"m": 0.4}},
+        "two": {"students": 23, "discrimination": 0.6},
+        "three": {"students": 5},
+    }
     terms = [
         TermStatistics(spec="0" * 16, term=name, results=name, parts={"a": part(**changes)})
-        for name, changes in {
-            "one": {"students": 23, "discrimination": 0.2, "mistakes": {"m": 0.4}},
-            "two": {"students": 23, "discrimination": 0.6},
-            "three": {"students": 5},
-        }.items()
+        for name, changes in cases.items()
     ]
     found = combine_terms(terms, "0" * 64)["a"]
     assert found.students == 51

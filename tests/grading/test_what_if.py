@@ -183,6 +183,9 @@ def test_a_curve_lasts_is_visible_and_can_return(home: Path) -> None:
     assert (bo["total"], bo["raw"], bo["deduction"]) == ("2.3", "1.5", "-0.8")
     assert "Curve: total times 1.2 plus 0.5, at most the maximum. The exam was long." in bo["why"]
     assert "The exam was long." in (home / "results/feedback/bo.html").read_text()
+    report = (home / "results/report/index.html").read_text()
+    assert "deducted in all" not in report
+    assert grade_of(home, "bo")["deduction"]["curve"] == pytest.approx(0.8)
     # A second curve replaces the first.
     assert who(what_if(home, "--curve", "1")) == {"bo": (2.3, 1.5), "cy": (1.7, 1)}
     ok("what-if", home / "results", "--withdraw", "--why", "no", "--bank", home / "bank")

@@ -97,10 +97,10 @@ def test_a_negative_alpha_makes_all_of_the_variance_error() -> None:
 
 
 def test_intervals_stay_within_what_is_possible() -> None:
-    low, high = mean_interval(0.0, 12)  # type: ignore[misc]
+    low, high = mean_interval(0.0, 12)
     assert low == 0
     assert 0.1 < high < 0.4
-    low, high = mean_interval(1.0, 12)  # type: ignore[misc]
+    low, high = mean_interval(1.0, 12)
     assert 0.6 < low < 0.9
     assert high == 1
     assert mean_interval(0.5, 0) is None
