@@ -314,13 +314,15 @@ def largest_by_chance(
         weights = one.weights[rows, columns] + UNMATCHED
         sparse.append((one.students, one.students[rows], columns, weights))
     largest = np.zeros(times)
-    for time in range(times):
-        found = np.zeros(count * count)
+    for time in range(times if sparse else 0):
+        codes, counted = [], []
         for students, holders, columns, weights in sparse:
             owners = _reassigned(students, strata[students], random)[columns]
             apart = seat_of[holders] != seat_of[owners]
-            codes = holders[apart] * count + owners[apart]
-            found += np.bincount(codes, weights[apart], minlength=len(found))
+            codes.append(holders[apart] * count + owners[apart])
+            counted.append(weights[apart])
+        every = np.bincount(np.concatenate(codes), np.concatenate(counted), minlength=count * count)
+        found = np.asarray(every, dtype=float)
         largest[time] = _joint_scores(found, wrong).max(initial=0.0)
     return largest
 

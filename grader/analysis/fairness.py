@@ -19,6 +19,7 @@ import numpy as np
 from grader.analysis.comparisons import Collected, Comparison, Level, Score
 from grader.analysis.graded_class import iter_graded, read_papers
 from grader.analysis.permutation import (
+    SECOND,
     benjamini_hochberg,
     find_largest_deviation,
     holm,
@@ -141,7 +142,9 @@ def compare(collected: Collected) -> Fairness:
         else:
             prepared.append(found)
     chance = ERROR_RATE / max(1, sum(len(one.labels) for one in prepared))
-    tests = [find_largest_deviation(one.adjusted, one.members) for one in prepared]
+    # So many that a p-value can be small enough for this number of tests.
+    second = max(SECOND, round(2 * len(prepared) / ERROR_RATE) - 1)
+    tests = [find_largest_deviation(one.adjusted, one.members, second=second) for one in prepared]
     p_values = [test.p for test in tests]
     rows = zip(prepared, tests, holm(p_values), benjamini_hochberg(p_values), strict=True)
     compared = [_compared(one, test.group, test.p, p, q, chance) for one, test, p, q in rows]

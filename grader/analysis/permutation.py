@@ -35,11 +35,12 @@ class Deviation:
     p: float
 
 
-def find_largest_deviation(values: Numbers, members: Members) -> Deviation:
+def find_largest_deviation(values: Numbers, members: Members, *, second: int = SECOND) -> Deviation:
     """Tests whether the mean of any group differs from that of the others.
 
     *members* has a row for each value and a column for each group; groups may overlap. The
-    statistic is the largest standardized deviation of a group's mean.
+    statistic is the largest standardized deviation of a group's mean. A promising test draws
+    *second* other permutations.
     """
     centered = values - values.mean()
     if np.abs(centered).max() < 1e-9:
@@ -51,7 +52,7 @@ def find_largest_deviation(values: Numbers, members: Members) -> Deviation:
     p = _share_of(_first_permutations(len(values)), centered, weights, least)
     if p <= PROMISING:
         # Replaces the first p-value: only drawing anew, and not adding, keeps it valid.
-        p = _share_of(_permutations(len(values), SECOND, _SEED + 1), centered, weights, least)
+        p = _share_of(_permutations(len(values), second, _SEED + 1), centered, weights, least)
     return Deviation(group, p)
 
 

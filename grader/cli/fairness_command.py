@@ -15,6 +15,9 @@ from grader.words import counted, points
 if TYPE_CHECKING:
     from grader.analysis.fairness import Compared, Fairness
 
+_LONGEST = 40
+"""Maximum characters of a value in the table."""
+
 
 @click.command(
     "fairness", epilog=examples("grader fairness results", "grader fairness results --all")
@@ -45,11 +48,13 @@ def command(results: Path, everything: bool, as_json: bool) -> None:
 
 
 def _row(one: Compared) -> tuple[str, ...]:
+    from grader.kinds.lettered import one_line
+
     interval = f"{_signed(one.difference)} ({_signed(one.low)} to {_signed(one.high)})"
     return (
         one.asked,
-        one.what,
-        one.value,
+        one_line(one.what, _LONGEST),
+        one_line(one.value, _LONGEST),
         str(len(one.students)),
         f"{one.mean:.0%}",
         f"{one.mean_of_others:.0%}",

@@ -11,7 +11,7 @@ import pytest
 from grader.analysis.comparisons import Collected, Comparison, Level, Score, names_that_matter
 from grader.analysis.fairness import Compared, Fairness, Finding, compare, compare_variants
 from grader.bank.folders import Bank
-from grader.model import Key
+from grader.model import Key, Part
 from tests.helpers.commands import ok
 from tests.helpers.simulated_class import a_bank_of_transfers, a_class
 
@@ -130,7 +130,7 @@ def test_only_what_a_part_names_matters_to_it(tmp_path: Path) -> None:
     assert names_that_matter(problem, time) == ("size", "rate", "link")
     assert names_that_matter(problem, way) == ("rate",)  # an option says so
     other = replace(problem, prompt="Sent over a {{ link }}.")
-    assert names_that_matter(other, replace(way, options=())) == ("link",)
+    assert names_that_matter(other, Part(id="why", kind="explanation", ask="Why?")) == ("link",)
 
 
 def harder_disk(name: str, key: Key) -> float:

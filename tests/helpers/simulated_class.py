@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from grader.bank.folders import Bank
 from grader.gradebook import Gradebook
@@ -132,8 +132,13 @@ def a_class(
     return SimulatedClass(papers, students)
 
 
-def is_number(key: Key) -> bool:
+def is_number(key: Key) -> TypeGuard[NumericKey]:
     return isinstance(key, NumericKey)
+
+
+def number_keys(paper: Paper) -> dict[str, NumericKey]:
+    """The keys of a paper's numbers, by name."""
+    return {name: key for name, key in paper.named_keys() if is_number(key)}
 
 
 def right_answer(key: Key) -> Any:
