@@ -53,7 +53,9 @@ def test_flops_and_parameters_of_gpt_2_xl() -> None:
     shape = {"layers": 48, "hidden": 1600, "heads": 25, "ffn": 6400, "vocabulary": 50257}
     run = {"gpus": 1, "mfu": 50, "sequences": 1024, "steps": 400_000}
     chip = {"chip": "any", "rate": "fp32", "fp32": 19.5e12, "memory": 80e9}
-    found = solve("memory-math/decoder-training-budget", context=1024, **shape, **run, **chip)
+    found = solve(
+        "memory-math/decoder-training-budget", context=1024, same_batch=True, **shape, **run, **chip
+    )
     assert found["forward_pass"] == pytest.approx(4.513, rel=0.001)
     norms = (2 * 48 + 1) * 1600
     assert found["model_state"] == pytest.approx(16 * (2_127_057_600 - norms) / 1e9)
