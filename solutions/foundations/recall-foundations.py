@@ -96,7 +96,7 @@ def claims(first):
     printed = prints_of_traced_graph()
     return {
         "two_linear_layers": [one_matrix() is first, "product"],
-        "gradient_of_weight": [depends_on_input("weight" if first else "input"), "bilinear"],
+        "linear_backward": [depends_on_input("weight" if first else "input"), "bilinear"],
         "linear_pooling": [is_linear(nn.AvgPool2d(2) if first else nn.MaxPool2d(2)), "sums"],
         "softmax_of_heads": [sums["keys" if first else "heads"], "per-head"],
         "traced_print": [printed == (100 if first else 1), "only-operations"],
