@@ -55,7 +55,7 @@ def regrade(
                 marks = tuple(mark for found in known.values() for mark in found)
                 yield student, _make_grade(papers, student, sha256, marks, json.loads(environment))
             else:
-                yield student, _judge_missing(book, papers, student, sha256, digest, known)
+                yield student, _judge_missing(book, papers, student, sha256, digest, names, known)
         book.derived.flush()
 
 
@@ -75,17 +75,20 @@ def _judge_missing(
     student: str,
     sha256: str,
     digest: str,
+    names: Mapping[int, str],
     known: Mapping[int, list[Mark]],
 ) -> Grade | None:
-    """Returns the grade with the marks *known* by number, and judges the other questions."""
+    """Returns the grade with the marks *known* by number, and judges the other questions.
+
+    *names* are those under which the marks of each question are kept.
+    """
     evidence = book.find_evidence(sha256)
     if evidence is None:
         return None
-    numbers = [number for number, _ in papers.questions(student)]
-    grade = score_safely(papers.some(student, [n for n in numbers if n not in known]), evidence)
-    keep_marks(book, papers, grade, digest)
+    grade = score_safely(papers.some(student, [n for n in names if n not in known]), evidence)
+    _keep_by_name(book, grade, digest, names)
     found = {**known, **_marks_by_number(grade)}
-    marks = tuple(mark for number in numbers for mark in found[number])
+    marks = tuple(mark for number in names for mark in found[number])
     return _make_grade(papers, student, sha256, marks, grade.environment)
 
 
@@ -112,7 +115,11 @@ def keep_marks(book: Gradebook, papers: Papers, grade: Grade, evidence: str) -> 
 
     *evidence* is the digest of the evidence that *grade* was made from.
     """
-    names = _mark_digests(papers, grade.student, evidence)
+    _keep_by_name(book, grade, evidence, _mark_digests(papers, grade.student, evidence))
+
+
+def _keep_by_name(book: Gradebook, grade: Grade, evidence: str, names: Mapping[int, str]) -> None:
+    """Keeps the settled marks of *grade* under the names of their questions, by number."""
     entries = {
         names[number]: json.dumps([asdict(mark) for mark in found]).encode()
         for number, found in _marks_by_number(grade).items()

@@ -19,6 +19,12 @@ from grader.kinds.hidden.solutions import Given, line_of_error
 SOLVE_SECONDS = 10.0
 """Time limit for one call, far above what a call should take when fifty variants are checked."""
 
+_LIBRARIES = {
+    "numpy": r"^\s*(?:import|from)\s+numpy\b",
+    "torch": r"^\s*(?:import|from)\s+torch\b",
+    "torch._dynamo": r"\btorch\.(?:optim|compile)\b",  # a first optimizer imports it, too
+}
+"""Libraries that take long to import, and a pattern of the files that need them."""
 
 Solve = Callable[[Given], Mapping[str, object]]
 
@@ -63,8 +69,8 @@ def _import_what_takes_long(path: Path) -> None:
     Each gets one thread, as in the sandbox: sums keep their order, and processes do not compete.
     """
     text = path.read_text(encoding="utf-8", errors="replace")
-    for library in ("numpy", "torch"):
-        if re.search(rf"^\s*(?:import|from)\s+{library}\b", text, re.M):
+    for library, use in _LIBRARIES.items():
+        if re.search(use, text, re.M):
             with contextlib.suppress(ImportError):
                 importlib.import_module(library)
     if "torch" in sys.modules:

@@ -18,11 +18,9 @@ def soft_threshold(value, step):
 
 def l2_steps(start, rate, strength, steps):
     gamma = torch.tensor(start, dtype=torch.float64, requires_grad=True)
-    optimizer = torch.optim.SGD([gamma], lr=rate)
     for _ in range(steps):
-        optimizer.zero_grad()
-        (strength / 2 * gamma.square()).backward()
-        optimizer.step()
+        (slope,) = torch.autograd.grad(strength / 2 * gamma.square(), gamma)
+        gamma.data -= rate * slope
     return gamma.item()
 
 

@@ -103,8 +103,6 @@ class Array:
 
     def _find(self, index: Any) -> tuple[int, tuple[int, ...]]:
         """Where an element lies; or where a row begins, and its shape."""
-        if type(index) is int and self.ndim == 1 and 0 <= index < self.size:
-            return self._start + index, ()
         steps = index if isinstance(index, tuple) else (index,)
         if len(steps) > self.ndim or not all(isinstance(i, (int, np.integer)) for i in steps):
             raise TypeError(f"an index of {self._store.name} is {self.ndim} whole numbers")
@@ -222,9 +220,7 @@ class _Machine:
         if store.shared and kind != "store" and not any(at in uses for uses in writes):
             raise UnwrittenError(f"not written before: {store.name} at {at}, read by {self.who()}")
         for other in _CLASHES[kind]:
-            if at not in store.uses[other]:
-                continue
-            for block, (when, threads, what) in store.uses[other][at].items():
+            for block, (when, threads, what) in store.uses[other].get(at, {}).items():
                 ordered = block == self.number and (when < epoch or threads == {me})
                 if not ordered and not (kind == other == "store" and what == value):
                     them = self.who(min(threads - {me} or threads), block)
