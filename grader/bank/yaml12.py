@@ -112,10 +112,13 @@ def parse_yaml(raw: bytes, file: str) -> Located:
         return _Builder(text, file).build()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
+        problem = error.problem or error.context or ""
+        # Some versions of the parser refuse deep nesting before they return its first event.
+        deep = "nesting depth" in problem
         raise SpecError(
-            f"not YAML: {error.problem or error.context}",
+            f"nested more than {MAX_DEPTH} deep" if deep else f"not YAML: {problem}",
             where=Location(file, mark.line + 1, mark.column + 1) if mark else Location(file),
-            fix=_advice(error.problem or ""),
+            fix="flatten it" if deep else _advice(error.problem or ""),
         ) from None
     except yaml.reader.ReaderError as error:
         line = text[: error.position].count("\n") + 1
