@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from grader.bank.folders import Bank
 from grader.errors import GraderError, SetupError, SpecError, SpecErrors
@@ -154,7 +155,8 @@ def _run_in_pool(
             chunk = dict(islice(waiting.items(), size))
             waiting = {name: one for name, one in waiting.items() if name not in chunk}
             runs[pool.submit(job.run_together, tuple(chunk))] = chunk
-        wait((*checks, *runs), _LOOK_SECONDS, return_when=FIRST_COMPLETED)
+        going: list[Future[Any]] = [*checks, *runs]
+        wait(going, _LOOK_SECONDS, return_when=FIRST_COMPLETED)
         for check in [one for one in checks if one.done()]:
             name, result = checks.pop(check), check.result()
             if kernel and result.holds:
