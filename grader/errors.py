@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass
 
-from grader.words import counted
+from grader.words import count_of
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -21,11 +21,11 @@ class Location:
         return ":".join(parts)
 
 
-def shown(text: str, most: int = 1_000) -> str:
+def one_line(text: str, most: int = 1_000) -> str:
     """Returns *text* as one safe line for a terminal: control characters escaped, cut in the middle
     if it is longer than *most* characters.
 
-    >>> shown("a\\x1b[2Jb")
+    >>> one_line("a\\x1b[2Jb")
     'a\\\\x1b[2Jb'
     """
     if len(text) > most:
@@ -73,7 +73,7 @@ class GraderError(Exception):
 
     def __str__(self) -> str:
         head = f"{self.where}: {self.what}" if self.where is not None else self.what
-        return f"{shown(head)}\n  fix: {shown(self.fix)}" if self.fix else shown(head)
+        return f"{one_line(head)}\n  fix: {one_line(self.fix)}" if self.fix else one_line(head)
 
 
 def _rebuild(
@@ -105,7 +105,7 @@ class SpecErrors(SpecError):  # noqa: N818 - plural
 
     def __init__(self, errors: tuple[SpecError, ...]):
         self.errors = errors
-        super().__init__(counted(len(errors), "error"))
+        super().__init__(count_of(len(errors), "error"))
 
     def __reduce__(self) -> tuple[object, ...]:
         return SpecErrors, (self.errors,)

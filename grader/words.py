@@ -8,10 +8,10 @@ from functools import lru_cache
 _HUNDREDTH = Decimal("0.01")
 
 
-def counted(number: int, one: str, several: str | None = None) -> str:
+def count_of(number: int, one: str, several: str | None = None) -> str:
     """Returns *number* with its noun: *one* for 1, else *several* (default: *one* plus "s").
 
-    >>> counted(1, "student"), counted(0, "student"), counted(2, "part is", "parts are")
+    >>> count_of(1, "student"), count_of(0, "student"), count_of(2, "part is", "parts are")
     ('1 student', '0 students', '2 parts are')
     """
     return f"{number} {one if number == 1 else several or f'{one}s'}"

@@ -6,19 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.words import counted, points
+from grader.words import count_of, points
 
 
 @pytest.mark.parametrize(
     ("number", "text"), [(0, "0 students"), (1, "1 student"), (2, "2 students")]
 )
 def test_a_count_agrees_with_its_noun(number, text):
-    assert counted(number, "student") == text
+    assert count_of(number, "student") == text
 
 
 def test_a_count_takes_a_verb_and_an_odd_plural():
-    assert counted(1, "part is", "parts are") == "1 part is"
-    assert counted(0, "part is", "parts are") == "0 parts are"
+    assert count_of(1, "part is", "parts are") == "1 part is"
+    assert count_of(0, "part is", "parts are") == "0 parts are"
 
 
 @pytest.mark.parametrize(

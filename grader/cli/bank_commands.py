@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.cli.options import bank_option, examples, json_option, print_errors, print_json, table
-from grader.words import counted, points
+from grader.words import count_of, points
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -71,7 +71,7 @@ def _problem_table(heads: Sequence[Head]) -> str:
     header = ("id", "family", "level", "min", "points", "title")
     return (
         f"{table(header, rows, right=(3, 4))}\n\n"
-        f"{counted(len(heads), 'problem')}. See one: grader show {heads[0].id}"
+        f"{count_of(len(heads), 'problem')}. See one: grader show {heads[0].id}"
     )
 
 
@@ -101,7 +101,7 @@ def _print_errors(errors: Sequence[SpecError]) -> int:
     """Prints *errors*, and returns the exit status."""
     if not errors:
         return 0
-    print_errors(f"{counted(len(errors), 'error')}; not listed:", errors)
+    print_errors(f"{count_of(len(errors), 'error')}; not listed:", errors)
     return 1
 
 
@@ -176,7 +176,7 @@ def _statistics_text(known: Mapping[str, PartStatistics], *, key: bool) -> str:
         if key and part.mistakes:
             listed = (f"`{one}` {share:.0%}" for one, share in part.mistakes.items())
             said += f"; mistakes: {', '.join(listed)}"
-        lines.append(f"- `{name}`: {counted(part.students, 'student')}, {said}")
+        lines.append(f"- `{name}`: {count_of(part.students, 'student')}, {said}")
     return "\n\n---\n\n## Earlier terms\n\n" + "\n".join(lines)
 
 
@@ -212,7 +212,7 @@ def coverage_command(missing: bool, banks: tuple[str, ...], as_json: bool) -> in
     else:
         _print_coverage(found, missing=missing)
     if found.errors:
-        print_errors(f"{counted(len(found.errors), 'error')}; not counted:", found.errors)
+        print_errors(f"{count_of(len(found.errors), 'error')}; not counted:", found.errors)
     return 1 if found.unknown or found.errors else 0
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from grader.cli.options import bank_option, examples, print_errors
-from grader.words import counted
+from grader.words import count_of
 
 
 @click.command(
@@ -42,8 +42,8 @@ def command(out: Path, keys: bool, banks: tuple[str, ...]) -> int:
     from grader.integrations.catalogue.site import write_catalogue
 
     written = write_catalogue(Bank.open(banks), out, keys=keys)
-    pages = counted(written.pages, "page")
-    click.echo(f"{counted(written.problems, 'problem')}, {pages}. Open {written.index}")
+    pages = count_of(written.pages, "page")
+    click.echo(f"{count_of(written.problems, 'problem')}, {pages}. Open {written.index}")
     if written.errors:
-        print_errors(f"{counted(len(written.errors), 'error')}; left out:", written.errors)
+        print_errors(f"{count_of(len(written.errors), 'error')}; left out:", written.errors)
     return 1 if written.errors else 0

@@ -121,9 +121,9 @@ def _verify_receipt(receipt: Path, notebook: Path, *, as_json: bool) -> int:
             }
         )
         return 0 if found.holds else 1
-    from grader.errors import shown
+    from grader.errors import one_line
 
-    named = shown(f"Receipt {found.code} of {found.time}")
+    named = one_line(f"Receipt {found.code} of {found.time}")
     if not found.intact:
         answer = f"NO: {named} was changed after it was written, so it proves nothing."
     elif found.same_file:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import click
 
 from grader.check.run import AnswerLine, AnswerStatus, CheckResult, StoppedCell
-from grader.errors import shown
+from grader.errors import one_line
 from grader.model import SAMPLE
 
 WIDTH = 80
@@ -90,7 +90,7 @@ def _head_lines(checked: CheckResult) -> Iterator[str]:
 
 
 def _answer_lines(line: AnswerLine, width: int) -> Iterator[str]:
-    mark, name = status_word(line), shown(line.name, 80)
+    mark, name = status_word(line), one_line(line.name, 80)
     text = answer_sentence(line)
     indent = " " * (_GUTTER + width + 2)
     first = f"{mark.ljust(_GUTTER)}{name.ljust(width)}  "
@@ -134,7 +134,7 @@ def _color(row: str, mark: str) -> str:
 
 def _wrap_lines(text: str, first: str, indent: str | None = None) -> list[str]:
     return textwrap.wrap(
-        shown(text, 2_000),
+        one_line(text, 2_000),
         WIDTH,
         initial_indent=first,
         subsequent_indent=first if indent is None else indent,

@@ -10,7 +10,7 @@ import click
 from grader.cli.completion import complete_ids
 from grader.cli.options import bank_option, course_option, examples, json_option, print_json, table
 from grader.errors import SetupError
-from grader.words import counted, points
+from grader.words import count_of, points
 
 if TYPE_CHECKING:
     from grader.grading.attempts import CourseToApply
@@ -49,8 +49,8 @@ def check_command(course_file: Path | None, banks: tuple[str, ...], as_json: boo
     ]
     click.echo(f"{course.title or course.id}: times in {course.time_zone}\n")
     click.echo(table(("set", "opens", "due", "closes", "feedback"), rows))
-    people = counted(len(course.staff), "person", "people")
-    click.echo(f"\n{people} on the staff, {counted(len(course.grants), 'exception')}.")
+    people = count_of(len(course.staff), "person", "people")
+    click.echo(f"\n{people} on the staff, {count_of(len(course.grants), 'exception')}.")
 
 
 @command.command(
@@ -116,7 +116,7 @@ def invite_command(
     for id_, token in tokens.items():
         click.echo(f"{id_}: {address.rstrip('/')}/invitation?token={token}")
     if tokens:
-        text = f"Send each link to its person alone. They end in {counted(days, 'day')}."
+        text = f"Send each link to its person alone. They end in {count_of(days, 'day')}."
     else:
         text = "Everybody on the staff has a password."
     click.echo(text, err=True)
@@ -206,11 +206,11 @@ def late_command(results: Path, everyone: bool, as_json: bool) -> None:
         header = ("student", "received", "source", "late by", "raw", "deduction", "total")
         click.echo(table(header, rows, right=(4, 5, 6)))
     late, unknown = sum(one.late for one in lines), sum(one.received is None for one in lines)
-    click.echo(f"{late} of {counted(len(lines), 'submission')} late.")
+    click.echo(f"{late} of {count_of(len(lines), 'submission')} late.")
     if unknown:
         click.echo(
-            f"{counted(unknown, 'submission has', 'submissions have')} no trusted time, so nothing "
-            "is deducted. Use `grader grade --times` or `grader course grant --received`.",
+            f"{count_of(unknown, 'submission has', 'submissions have')} no trusted time, so "
+            "nothing is deducted. Use `grader grade --times` or `grader course grant --received`.",
             err=True,
         )
 

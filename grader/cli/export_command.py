@@ -17,7 +17,7 @@ from grader.cli.completion import complete_ids
 from grader.cli.lazy import LazyGroup
 from grader.cli.options import bank_option, examples, json_option, print_json
 from grader.errors import GraderError, SetupError
-from grader.words import counted
+from grader.words import count_of
 
 if TYPE_CHECKING:
     from grader.integrations.base import Exporter
@@ -254,5 +254,5 @@ def _print_exported(exported: Exported, written: list[Path], out: Path, *, as_js
         return
     for note in exported.notes:
         click.echo(f"note: {note}", err=True)
-    several = f"{counted(len(written), 'file')} in {out}"
+    several = f"{count_of(len(written), 'file')} in {out}"
     click.echo(f"{written[0]}" if len(written) == 1 else several)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.cli.options import examples, json_option, print_json, table
-from grader.words import counted, points
+from grader.words import count_of, points
 
 if TYPE_CHECKING:
     from grader.analysis.fairness import Compared, Fairness
@@ -75,14 +75,14 @@ def _summary(found: Fairness) -> list[str]:
 
     counts = Counter(one.finding for one in found.compared)
     compared = (
-        f"{counted(len(found.compared), 'comparison')} of {counted(found.students, 'student')}"
+        f"{count_of(len(found.compared), 'comparison')} of {count_of(found.students, 'student')}"
     )
     same = f"{counts[Finding.NO_SIGN]} without a sign of a difference"
     clear = f"{counts[Finding.DIFFERS]} clear, {counts[Finding.PERHAPS]} perhaps"
     lines = [f"{compared}: {clear}, {same}."]
     untold = counts[Finding.TOO_FEW] + len(found.too_few)
     if untold:
-        few = counted(untold, "comparison has", "comparisons have")
+        few = count_of(untold, "comparison has", "comparisons have")
         lines.append(
             f"{few} too few students to tell: a difference of half the points could go unnoticed."
         )

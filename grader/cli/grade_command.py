@@ -25,7 +25,7 @@ from grader.cli.options import (
     sandbox_option,
 )
 from grader.cli.progress import progress
-from grader.words import counted
+from grader.words import count_of
 
 if TYPE_CHECKING:
     from grader.collect import Notice
@@ -312,7 +312,7 @@ def _print_outcome(
     click.echo(written.summary)
     if done.unsettled:
         click.echo(
-            f"{counted(done.unsettled, 'notebook')} could not be graded completely because of a "
+            f"{count_of(done.unsettled, 'notebook')} could not be graded completely because of a "
             "problem on this machine. No points are deducted. Run the same command again.",
             err=True,
         )

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from grader.cli.options import bank_option, examples, json_option, print_json
-from grader.words import counted
+from grader.words import count_of
 
 
 @click.group("gradebook")
@@ -51,8 +51,8 @@ def copy_command(source: str, target: str, switch: bool, as_json: bool) -> None:
         return
     evidence = ""
     if from_.folder and to.folder:
-        evidence = f" and {counted(done.evidence, 'file')} of evidence"
-    click.echo(f"Copied {counted(done.rows, 'row')}{evidence} to {where}; both are equal.")
+        evidence = f" and {count_of(done.evidence, 'file')} of evidence"
+    click.echo(f"Copied {count_of(done.rows, 'row')}{evidence} to {where}; both are equal.")
     if old is not None:
         click.echo(f"{source} uses the copy from now on. The old gradebook is in {old}.")
 
@@ -80,7 +80,7 @@ def archive_command(results: Path, student: str, out: Path, as_json: bool) -> No
     if as_json:
         print_json({"student": student, "file": str(out), "files": count})
         return
-    click.echo(f"Wrote {counted(count, 'file')} to {out}. The file contains personal data.")
+    click.echo(f"Wrote {count_of(count, 'file')} to {out}. The file contains personal data.")
 
 
 @command.command(
@@ -107,7 +107,7 @@ def forget_command(
     if as_json:
         print_json({"pseudonym": done.pseudonym, "rows": done.rows, "files": done.files})
         return
-    rows, files = counted(done.rows, "row"), counted(done.files, "file")
+    rows, files = count_of(done.rows, "row"), count_of(done.files, "file")
     click.echo(f"Removed {rows} and {files}. The audit log calls the student {done.pseudonym}.")
     click.echo(
         "The release, the roster, the folder of submissions, and backups may still contain data of "

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.cli.options import examples, json_option, print_json, table
-from grader.words import counted
+from grader.words import count_of
 
 if TYPE_CHECKING:
     from grader.analysis.wrong_answers import MinedPart
@@ -57,8 +57,8 @@ def command(results: Path, fewest: int, as_yaml: bool, as_json: bool) -> None:
     wrong = sum(one.wrong for one in parts)
     explained = sum(len(idea.students) for one in parts for idea in one.ideas)
     click.echo(
-        f"{counted(len(rows), 'idea explains', 'ideas explain')} {explained} of "
-        f"{counted(wrong, 'wrong answer')}."
+        f"{count_of(len(rows), 'idea explains', 'ideas explain')} {explained} of "
+        f"{count_of(wrong, 'wrong answer')}."
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from grader.errors import shown
+from grader.errors import one_line
 
 _LONGEST = 20_000
 """Maximum characters of a table cell."""
@@ -132,7 +132,7 @@ def table(
 ) -> str:
     """Returns a plain-text table; the columns with indexes in *right* are right-aligned."""
     # A student's text may contain terminal escape sequences.
-    listed = [tuple(shown(cell, _LONGEST) for cell in row) for row in (header, *rows)]
+    listed = [tuple(one_line(cell, _LONGEST) for cell in row) for row in (header, *rows)]
     widths = [max(len(row[i]) for row in listed) for i in range(len(header))]
     right = set(right)
     lines = [

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from grader.errors import shown
+from grader.errors import one_line
 from grader.runtime.machine.records import format_bytes
 
 if TYPE_CHECKING:
@@ -45,19 +45,19 @@ def format_quantity(value: float, unit: str) -> str:
 def lines_of(profile: MachineProfile) -> Iterator[str]:
     """Yields the machine in a few lines: processor, caches, memory, software, device."""
     hardware, software = profile.hardware, profile.software
-    yield shown(f"{hardware.cpu}, {hardware.architecture}")
+    yield one_line(f"{hardware.cpu}, {hardware.architecture}")
     yield f"{hardware.usable_cpus} of {hardware.logical_cpus} CPUs usable"
     if hardware.caches:
         words = (f"L{c.level} {c.instances} x {format_bytes(c.size)}" for c in hardware.caches)
         yield f"data caches: {', '.join(words)}"
     if hardware.memory_bytes:
         yield f"memory: {format_bytes(hardware.memory_bytes)}"
-    yield shown(f"{software.system} {software.kernel}, {software.python}")
+    yield one_line(f"{software.system} {software.kernel}, {software.python}")
     versions = (("numpy", software.numpy), ("torch", software.torch))
-    yield shown(", ".join(f"{name} {version}" for name, version in versions if version))
+    yield one_line(", ".join(f"{name} {version}" for name, version in versions if version))
     if profile.gpu:
         gpu = profile.gpu
-        yield shown(
+        yield one_line(
             f"{gpu.name}, compute capability {gpu.capability}, {format_bytes(gpu.memory_bytes)}"
         )
 
@@ -94,9 +94,9 @@ def notes_of(profile: MachineProfile) -> Iterator[str]:
             "Measure again when it is idle."
         )
     for left in profile.left_out:
-        yield shown(f"not measured: {left.what}: {left.why}")
+        yield one_line(f"not measured: {left.what}: {left.why}")
         if left.fix:
-            yield shown(f"  fix: {left.fix}")
+            yield one_line(f"  fix: {left.fix}")
 
 
 def _section(figure: Figure) -> str:

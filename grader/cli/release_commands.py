@@ -16,7 +16,7 @@ from grader.cli.options import (
     table,
 )
 from grader.cli.progress import progress
-from grader.words import counted, points
+from grader.words import count_of, points
 
 if TYPE_CHECKING:
     from grader.integrations.paper.printing import PrintResult
@@ -162,7 +162,7 @@ def render_command(
         return
     for note in made.notes:
         click.echo(f"note: {note}", err=True)
-    click.echo(f"{counted(len(written), 'notebook')} in {out / 'notebooks'}: hand these out.")
+    click.echo(f"{count_of(len(written), 'notebook')} in {out / 'notebooks'}: hand these out.")
     if shares := _students_by_version(made.release):
         sizes = ", ".join(f"{name} for {len(students)}" for name, students in shares.items())
         click.echo(f"Versions in {out / 'versions'}, without names: {sizes}.")
@@ -211,7 +211,7 @@ def _print_paper(done: PrintResult, out: Path, *, as_json: bool) -> None:
         return
     for note in done.notes:
         click.echo(f"note: {note}", err=True)
-    versions = counted(len(done.files) // 2, "version")
+    versions = count_of(len(done.files) // 2, "version")
     click.echo(f"{versions} in {out}: print the files exam-*.html.")
     click.echo(f"key-*.html and release.json in {out} contain the answers: keep them private.")
 

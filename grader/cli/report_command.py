@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from grader.cli.options import bank_option, examples, json_option, print_json
-from grader.words import counted
+from grader.words import count_of
 
 
 @click.command(
@@ -90,7 +90,7 @@ def command(
     click.echo(written.summary)
     if gathered:
         if gathered.files:
-            click.echo(f"statistics, in {counted(len(gathered.files), 'file')}:")
+            click.echo(f"statistics, in {count_of(len(gathered.files), 'file')}:")
         for path in gathered.files:
             click.echo(f"  {path}")
         if gathered.too_few:

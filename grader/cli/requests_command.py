@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from grader.cli.options import bank_option, examples, json_option, print_json, table
-from grader.words import counted
+from grader.words import count_of
 from grader.words import points as worth
 
 _SHOWN = 60
@@ -59,7 +59,7 @@ def command(
 
         taken = take_requests(results, files)
         click.echo(
-            f"{counted(taken.files, 'file')}: {counted(taken.new, 'new request')}.", err=as_json
+            f"{count_of(taken.files, 'file')}: {count_of(taken.new, 'new request')}.", err=as_json
         )
     if as_json or (opens is None and not files):
         _print_requests(results, as_json)
@@ -79,7 +79,7 @@ def _change_form(results: Path, opens: bool, by: str, banks: tuple[str, ...]) ->
 
 
 def _print_requests(results: Path, as_json: bool) -> None:
-    from grader.errors import shown
+    from grader.errors import one_line
     from grader.gradebook import Gradebook
 
     with Gradebook.open(results) as book:
@@ -96,7 +96,7 @@ def _print_requests(results: Path, as_json: bool) -> None:
             one.name,
             "open" if one.points is None else worth(one.points),
             one.state.value,
-            shown(one.text, _SHOWN),
+            one_line(one.text, _SHOWN),
         )
         for one in found
     ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.cli.options import bank_option, examples, json_option, print_json, table
-from grader.words import counted
+from grader.words import count_of
 from grader.words import points as worth
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _exchange_tables(
             print_json({"table": str(table_file), "rows": count})
         else:
             click.echo(
-                f"Wrote {counted(count, 'answer')} to {table_file}. Fill in `points` and `why`, "
+                f"Wrote {count_of(count, 'answer')} to {table_file}. Fill in `points` and `why`, "
                 "then run"
             )
             click.echo(f"grader mark {results} --from {table_file}")
@@ -119,7 +119,7 @@ def _exchange_tables(
     if as_json:
         print_json({"table": str(from_file), "entered": count})
     else:
-        click.echo(f"{counted(count, 'mark')} entered or changed.")
+        click.echo(f"{count_of(count, 'mark')} entered or changed.")
 
 
 def _print_waiting(results: Path, as_json: bool) -> None:
@@ -173,16 +173,16 @@ def _print_answers(results: Path, student: str, answer: str | None, as_json: boo
 
 
 def _answer_lines(one: AnswerToRead) -> list[str]:
-    from grader.errors import shown
+    from grader.errors import one_line
 
     lines = [f"{one.student}, {one.answer}: {worth(one.max_points)} points"]
     if one.given:
         given = one.given
-        lines[0] += shown(f"; {given.by} gave {worth(given.points)}: {given.reason}")
+        lines[0] += one_line(f"; {given.by} gave {worth(given.points)}: {given.reason}")
     for head, text in (("Question", one.ask), ("Rubric or key", one.rubric), ("Answer", one.text)):
         if text:
             # A student's text may contain terminal escape sequences.
-            lines += ["", head, *(f"  {shown(row)}" for row in text.splitlines())]
+            lines += ["", head, *(f"  {one_line(row)}" for row in text.splitlines())]
     return lines
 
 

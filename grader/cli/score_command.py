@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.cli.options import bank_option, course_option, examples, json_option, print_json, table
-from grader.words import counted, points
+from grader.words import count_of, points
 
 if TYPE_CHECKING:
     from grader.bank.folders import Bank
@@ -115,7 +115,7 @@ def command(
     verb = "would change" if dry_run else "changed"
     up = sum(d.points > 0 for d in done.changes)
     down = sum(d.points < 0 for d in done.changes)
-    click.echo(f"{len(rows)} of {counted(done.scored, 'grade')} {verb}: {up} up, {down} down.")
+    click.echo(f"{len(rows)} of {count_of(done.scored, 'grade')} {verb}: {up} up, {down} down.")
     if done.skipped:
         click.echo(
             f"not scored, because there is no usable evidence: {', '.join(done.skipped)}", err=True
@@ -153,7 +153,7 @@ def _change_course(
         ]
         click.echo(table(("student", "before", "after", "why"), rows, right=(1, 2)))
     verb = "would change" if dry_run else "changed"
-    click.echo(f"{counted(len(changes), 'total')} {verb}.")
+    click.echo(f"{count_of(len(changes), 'total')} {verb}.")
     return 0
 
 

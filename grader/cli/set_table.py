@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from grader.cli.options import table
-from grader.words import counted, points
+from grader.words import count_of, points
 
 if TYPE_CHECKING:
     from grader.bank.blueprint import Group
@@ -123,7 +123,7 @@ def _concept_lines(found: Composition, topics: Mapping[str, str]) -> Iterator[st
     for concept in found.concepts:
         by_topic.setdefault(topics.get(concept, "unknown"), []).append(concept)
     listed = ", ".join(f"{topic} ({', '.join(ids)})" for topic, ids in sorted(by_topic.items()))
-    yield f"{counted(len(found.concepts), 'concept')}:"
+    yield f"{count_of(len(found.concepts), 'concept')}:"
     yield from textwrap.wrap(
         listed, _WIDTH, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False
     )

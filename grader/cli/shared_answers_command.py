@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.cli.options import examples, json_option, print_json, table
-from grader.words import counted
+from grader.words import count_of
 
 if TYPE_CHECKING:
     from grader.analysis.shared_answers import MatchedAnswer, SharedAnswers, SharedPair
@@ -38,8 +38,8 @@ def command(results: Path, as_json: bool) -> None:
             click.echo(table(header, map(_row, pair.answers)) + "\n")
     pairs = sum(len(group.pairs) for group in found.groups)
     click.echo(
-        f"{counted(pairs, 'pair')} of {found.pairs} to look into, among "
-        f"{counted(found.wrong, 'wrong number')} of {counted(found.students, 'student')}."
+        f"{count_of(pairs, 'pair')} of {found.pairs} to look into, among "
+        f"{count_of(found.wrong, 'wrong number')} of {count_of(found.students, 'student')}."
     )
     if pairs:
         click.echo(f"Chance alone leads to any of them in {MOST_CHANCE:.0%} of classes. {REASONS}")

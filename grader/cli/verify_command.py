@@ -10,7 +10,7 @@ import click
 from grader.cli.options import bank_option, examples, jobs_option, json_option, print_json
 from grader.cli.progress import progress
 from grader.model.packages import install_command
-from grader.words import counted
+from grader.words import count_of
 
 if TYPE_CHECKING:
     from grader.verify import Finding, Verified
@@ -148,12 +148,12 @@ def _result_lines(result: Verified) -> Iterator[str]:
 def _summary(result: Verified) -> str:
     if result.errors:
         return ""
-    seeds = counted(result.seeds, "seed")
+    seeds = count_of(result.seeds, "seed")
     if not result.distinct:
         return f"({seeds}, no variant could be drawn, {result.seconds:.1f} s)"
     when = "unchanged since it passed" if result.cached else f"{result.seconds:.1f} s"
     return (
-        f"({seeds}, {counted(result.distinct, 'different variant')}, "
+        f"({seeds}, {count_of(result.distinct, 'different variant')}, "
         f"hit rate {result.hit_rate:.0%}, {when})"
     )
 
@@ -167,7 +167,7 @@ def _success_line(problems: int, seeds: int) -> str:
     if not problems:
         return "No problem was verified."
     who = "The problem holds" if problems == 1 else f"All {problems} problems hold"
-    return f"{who} over {counted(seeds, 'seed')}."
+    return f"{who} over {count_of(seeds, 'seed')}."
 
 
 def _skipped_line(results: Sequence[Verified]) -> str:
@@ -176,7 +176,7 @@ def _skipped_line(results: Sequence[Verified]) -> str:
     skipped = [r for r in results if r.skipped]
     lacking = dict.fromkeys(name for r in skipped for name in r.skipped)
     were = "was" if len(skipped) == 1 else "were"
-    number = counted(len(skipped), "problem")
+    number = count_of(len(skipped), "problem")
     return f"{number} {were} skipped. To verify all: {install_command(lacking)}"
 
 

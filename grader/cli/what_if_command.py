@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.cli.options import bank_option, course_option, examples, json_option, print_json, table
-from grader.words import counted, points
+from grader.words import count_of, points
 
 if TYPE_CHECKING:
     from grader.bank.folders import Bank
@@ -212,7 +212,7 @@ def _print(found: WhatIf, *, is_applied: bool) -> None:
     up = sum(one.difference > 0 for one in found.changes)
     down = sum(one.difference < 0 for one in found.changes)
     verb = "changed" if is_applied else "would change"
-    click.echo(f"\n{counted(len(found.changes), 'total')} {verb}: {up} up, {down} down.")
+    click.echo(f"\n{count_of(len(found.changes), 'total')} {verb}: {up} up, {down} down.")
 
 
 def _total(total: float | None, most: float) -> str:

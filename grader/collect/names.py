@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Literal
 
-from grader.errors import shown
+from grader.errors import one_line
 
 MAX_LENGTH = 1_000
 """Maximum characters of a path within a folder or zip."""
@@ -46,12 +46,12 @@ def make_remark(level: Literal["info", "warning"], name: PurePosixPath, text: st
 
 def make_notice(level: Literal["info", "warning"], name: PurePosixPath, text: str) -> Notice:
     """Returns a notice that is safe to print, whatever *name* and *text* contain."""
-    return Notice(level=level, path=display_name(name), text=shown(text, _SAID))
+    return Notice(level=level, path=display_name(name), text=one_line(text, _SAID))
 
 
 def display_name(name: PurePosixPath | str) -> str:
     """Returns *name* shortened and escaped for display."""
-    return shown(str(name), _SHOWN)
+    return one_line(str(name), _SHOWN)
 
 
 def storable(text: str) -> str:

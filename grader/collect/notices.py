@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 
 from grader.collect.names import Notice, display_name
-from grader.words import counted
+from grader.words import count_of
 
 EACH = 20
 """Maximum notices about the files of one student, warnings first."""
@@ -53,7 +53,7 @@ class Notices:
         """Returns the notice that counts those that are not *shown*."""
         left = Counter(one.student for one in self._notices)
         left -= Counter(one.student for one in shown)
-        text = f"and {counted(left.total(), 'more notice')}"
+        text = f"and {count_of(left.total(), 'more notice')}"
         named = [
             f"{n} about '{display_name(owner)}'" for owner, n in left.most_common(_NAMED) if owner
         ]

@@ -26,13 +26,13 @@ def add_grant(path: Path, grant: Grant) -> Course:
         source = read_yaml(path)
         course_from(source)  # the errors that are there already
         text = path.read_text(encoding="utf-8-sig")
-        changed = _inserted(text, source, grant)
+        changed = _insert_grant(text, source, grant)
         course = course_from(parse_yaml(changed.encode(), str(path)))
         write_atomic(path, changed.encode())
     return course
 
 
-def _inserted(text: str, source: Located, grant: Grant) -> str:
+def _insert_grant(text: str, source: Located, grant: Grant) -> str:
     lines = text.splitlines()
     if "grants" not in source.data:
         return "\n".join([*lines, "", "grants:", *_block(grant, 2)]) + "\n"
@@ -57,10 +57,10 @@ def _end_of(source: Located, lines: list[str]) -> int:
     """Returns the number of lines up to the end of the exceptions."""
     start = source.keys[("grants",)][0]
     later = [line for path, (line, _) in source.keys.items() if len(path) == 1 and line > start]
-    return len(_stripped(lines[: min(later) - 1 if later else len(lines)]))
+    return len(_without_end(lines[: min(later) - 1 if later else len(lines)]))
 
 
-def _stripped(lines: list[str]) -> list[str]:
+def _without_end(lines: list[str]) -> list[str]:
     """Returns *lines* without the blank lines and unindented comments at the end."""
     while lines and (not lines[-1].strip() or lines[-1].startswith("#")):
         lines = lines[:-1]

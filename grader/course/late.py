@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from grader.course.times import duration_text, local_text, parse_duration
 from grader.model.course import Deduction, LatePolicy, Rules, TimeSource
-from grader.words import counted, points
+from grader.words import count_of, points
 
 _NO_DEDUCTION = Deduction(points=0.0, why="")
 
@@ -130,10 +130,10 @@ def _charge(rules: Rules, late: _Lateness, score: float, max_score: float) -> De
     needed = replace(late, received=late.received - grace).started_days()
     slip = min(rules.slip_days, needed)
     if slip == needed:
-        return late.deduction(f"{late}; {counted(slip, 'slip day')} used.", slip_days=slip)
+        return late.deduction(f"{late}; {count_of(slip, 'slip day')} used.", slip_days=slip)
     if not policy.accept:
         return late.not_counted("late submissions are not accepted")
-    said = f"{late}; {counted(slip, 'slip day')} used." if slip else f"{late}."
+    said = f"{late}; {count_of(slip, 'slip day')} used." if slip else f"{late}."
     rest = late.with_slip_days(slip) if slip else late
     periods = rest.started_days() if policy.per == "day" else rest.started_hours()
     lost = _lost_points(policy, periods, score, max_score)

@@ -78,7 +78,7 @@ class DeskApp:
         self._presence = Presence()
         self._writing = Lock()
         get, post = partial(Route, methods=["GET"]), partial(Route, methods=["POST"])
-        shown, can = self._shown, Capability
+        shown, can = self._page_route, Capability
         self.asgi = Starlette(
             routes=[
                 *entrance.routes(self._renderer, self._cookie),
@@ -111,7 +111,7 @@ class DeskApp:
 
     # Access
 
-    def _shown(
+    def _page_route(
         self, page: _Page, capability: Capability
     ) -> Callable[[Request], Awaitable[Response]]:
         """Returns the endpoint of a page for people who are signed in and may do this."""

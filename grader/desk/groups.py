@@ -50,10 +50,10 @@ class AnswerGroup:
         return person not in self.people or (settles and len(self.people) > 1)
 
 
-def normalized(text: str) -> str:
+def normalize(text: str) -> str:
     """Returns *text* without differences that don't change what it says.
 
-    >>> normalized("The  GIL,\\nof course.") == normalized("the GIL, of course")
+    >>> normalize("The  GIL,\\nof course.") == normalize("the GIL, of course")
     True
     """
     folded = unicodedata.normalize("NFKC", text).casefold()
@@ -62,7 +62,7 @@ def normalized(text: str) -> str:
 
 def answer_key(text: str) -> str:
     """Returns a digest of an answer, the same for all answers of a group."""
-    known = normalized(text).encode("utf-8", "surrogatepass")
+    known = normalize(text).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(known, digest_size=8).hexdigest()
 
 
@@ -85,7 +85,7 @@ def group_answers(
         digest = answer_key(answer.answer) if marks else ""
         mine = marks.get((answer.student, answer.name, digest), ())
         given = tuple((one.by, one.choice, one.points) for one in mine)
-        key = normalized(answer.answer), mark, state, given
+        key = normalize(answer.answer), mark, state, given
         found.setdefault(key, []).append(answer)
         seen.setdefault(key, []).append(mine)
     groups = [
@@ -106,10 +106,10 @@ def in_order_of_similarity(groups: Sequence[AnswerGroup]) -> list[AnswerGroup]:
 
     Starts with the largest group. The similarity is the Jaccard index of the sets of words.
     """
-    left = sorted(groups, key=lambda one: (-len(one.answers), normalized(one.text)))
+    left = sorted(groups, key=lambda one: (-len(one.answers), normalize(one.text)))
     if len(left) > _MOST_COMPARED:
-        return sorted(left, key=lambda one: normalized(one.text))
-    order = _by_similarity(tuple(normalized(one.text) for one in left))
+        return sorted(left, key=lambda one: normalize(one.text))
+    order = _by_similarity(tuple(normalize(one.text) for one in left))
     return [left[at] for at in order]
 
 

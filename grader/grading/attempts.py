@@ -18,7 +18,7 @@ from grader.grading.course_policy import (
 from grader.model import Release, Student, Submission
 from grader.model.course import Course, HandedIn, TimeLine
 from grader.release.people import students_by_text
-from grader.words import counted
+from grader.words import count_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +131,7 @@ def untimed_note(
     if not unknown:
         return None
     who = "nobody" if unknown == len(todo) else "only the others"
-    which = counted(unknown, "submission has", "submissions have")
+    which = count_of(unknown, "submission has", "submissions have")
     return (
         f"{which} no trusted time, so {who} can be late: give the times with --times, or "
         "with `grader course grant STUDENT --received`"

@@ -28,7 +28,7 @@ from grader.gradebook import Gradebook
 from grader.model import Student, Submission
 from grader.model.course import UNTRUSTED, Course, Deduction, HandedIn, Rules, TimeSource
 from grader.model.result import Row, Standing
-from grader.words import counted, points
+from grader.words import count_of, points
 
 COURSE = "course"
 """The gradebook's key for the course whose policies count."""
@@ -286,7 +286,7 @@ def _with_mean(row: Row, every: Sequence[CountedAttempt]) -> Row:
     finals = [one.final or 0.0 for one in valid]
     said = [one.deduction.why for one in valid if one.deduction.why]
     listed = ", ".join(points(final) for final in finals)
-    why = " ".join([f"Mean of {counted(len(valid), 'attempt')}: {listed}.", *said])
+    why = " ".join([f"Mean of {count_of(len(valid), 'attempt')}: {listed}.", *said])
     mean = round(fmean(finals), 6)
     lost = Deduction(points=round(row.score - mean, 6), why=why)
     return replace(row, score=mean, raw_score=row.score, deduction=lost)

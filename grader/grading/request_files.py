@@ -111,10 +111,10 @@ def _locate(text: str, file: str, skipped: int) -> Located:
     except (GraderError, UnicodeError):
         places = Located(file, None, {}, {})
 
-    def moved(found: Iterable[tuple[Any, tuple[int, int]]]) -> dict[Any, tuple[int, int]]:
+    def shift_lines(found: Iterable[tuple[Any, tuple[int, int]]]) -> dict[Any, tuple[int, int]]:
         return {path: (line + skipped, column) for path, (line, column) in found}
 
-    values, keys = moved(places.values.items()), moved(places.keys.items())
+    values, keys = shift_lines(places.values.items()), shift_lines(places.keys.items())
     return Located(file, _with_tuples(data), values, keys)
 
 

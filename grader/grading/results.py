@@ -44,7 +44,7 @@ from grader.report import (
     write_feedback,
     write_grade_json,
 )
-from grader.words import counted
+from grader.words import count_of
 
 _WAIT_SECONDS = 600.0
 """Seconds to wait for another command that writes the same files, which is slow for a large
@@ -203,12 +203,12 @@ def _class_figures(summary: ClassSummary, rows: Iterable[Row]) -> ClassFigures:
 
 def _describe_written(out: Path, short: ClassFigures, published: bool) -> WrittenResults:
     standings = [f"{n} {standing}" for standing, n in short.standings.items()]
-    head = ", ".join([counted(len(short.totals), "student"), *standings]) + "."
+    head = ", ".join([count_of(len(short.totals), "student"), *standings]) + "."
     if short.mean is not None and short.median is not None:
-        of = f"the settled points of {counted(short.counted, 'student')}"
+        of = f"the settled points of {count_of(short.counted, 'student')}"
         head += f" Mean {short.mean:.0%}, median {short.median:.0%} of {of}."
     if short.open_totals:
-        still = counted(short.open_totals, "total is", "totals are")
+        still = count_of(short.open_totals, "total is", "totals are")
         head += f" {still} open: see `grader mark {out}`."
     return WrittenResults(
         published=published,

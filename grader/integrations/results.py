@@ -9,7 +9,7 @@ from grader.errors import SetupError
 from grader.model.exported import Result
 from grader.model.grade import Verdict
 from grader.model.result import Feedback, ShownPart, ShownProblem, Standing
-from grader.words import counted, points
+from grader.words import count_of, points
 
 VERDICT_TEXTS: Mapping[Verdict, str] = {
     Verdict.CORRECT: "correct",
@@ -55,7 +55,7 @@ def graded_problems(result: Result, *, leave_out: bool) -> tuple[ShownProblem, .
         )
     if feedback.unsettled and not leave_out:
         raise SetupError(
-            f"{counted(feedback.unsettled, 'part is', 'parts are')} still open for "
+            f"{count_of(feedback.unsettled, 'part is', 'parts are')} still open for "
             f"'{feedback.student.id}', which this format can't represent",
             fix="settle them with `grader mark`, or leave them out with --leave-out",
         )

@@ -82,7 +82,7 @@ def _read_truth(name: str, key: Key, fields: Fields) -> object:
 
 def _read_matching(name: str, key: Key, fields: Fields) -> object:
     count = len(getattr(key, "items", ()))
-    return _filled({n: fields.text(f"{name}.{n}") or ... for n in range(1, count + 1)})
+    return _none_if_blank({n: fields.text(f"{name}.{n}") or ... for n in range(1, count + 1)})
 
 
 def _read_order(name: str, key: Key, fields: Fields) -> object:
@@ -111,14 +111,14 @@ def _read_plan(name: str, key: Key, fields: Fields) -> object:
         index = fields.text(f"{name}.{number}")
         known = index.isdecimal() and len(index) < 4 and int(index) < len(offered)
         found[choice] = offered[int(index)] if known else ...
-    return _filled(found)
+    return _none_if_blank(found)
 
 
 def _read_code(_name: str, _key: Key, _fields: Fields) -> object:
     return None  # its source runs in a kernel
 
 
-def _filled(values: Mapping[Any, object]) -> object:
+def _none_if_blank(values: Mapping[Any, object]) -> object:
     return None if all(value is ... for value in values.values()) else dict(values)
 
 

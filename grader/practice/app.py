@@ -61,13 +61,13 @@ class PracticeApp:
             routes=[
                 get("/enter", self._enter),
                 get("/static/{name}", self._static),
-                get("/", self._shown(self._choose)),
-                get("/question", self._shown(self._question)),
-                post("/start", self._shown(self._start)),
-                post("/answer", self._shown(self._answer)),
-                post("/tick", self._shown(self._tick)),
-                post("/next", self._shown(self._next)),
-                post("/save", self._shown(self._save)),
+                get("/", self._page_route(self._choose)),
+                get("/question", self._page_route(self._question)),
+                post("/start", self._page_route(self._start)),
+                post("/answer", self._page_route(self._answer)),
+                post("/tick", self._page_route(self._tick)),
+                post("/next", self._page_route(self._next)),
+                post("/save", self._page_route(self._save)),
             ],
             middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=list(LOOPBACK))],
             exception_handlers={404: not_found, 405: not_found},
@@ -84,7 +84,7 @@ class PracticeApp:
         response.set_cookie(name, id_, httponly=True, samesite="lax", path="/")
         return response
 
-    def _shown(self, page: _Page) -> Callable[[Request], Awaitable[Response]]:
+    def _page_route(self, page: _Page) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
             cookie = request.cookies.get(session_cookie("practice", request))
             token = self._access.form_token(cookie)

@@ -27,7 +27,7 @@ from grader.notebook.render.figure_cells import describe_figures
 from grader.release.file import add_students_to, load_release, new_release, release_bytes
 from grader.release.papers import Papers
 from grader.release.versions import assign_versions, of_version, versions_of
-from grader.words import counted
+from grader.words import count_of
 
 _UNGUESSABLE = 22
 """Number of random letters and digits for 128 bits."""
@@ -108,7 +108,7 @@ def _extend_release(
     new = [s for s in students if s.id not in old.students]
     if new:
         notes.append(
-            f"{counted(len(new), 'student')} added to release {old.id}{_versions_note(old, new)}"
+            f"{count_of(len(new), 'student')} added to release {old.id}{_versions_note(old, new)}"
         )
     current = {name: bank.digest(name) for name in exam.problem_ids}
     moved = [n for n in current if current[n] != old.digests.get(n)]

@@ -16,7 +16,7 @@ from grader.report.names import file_name
 from grader.report.summary import ClassSummary
 from grader.text.markdown import feedback_text
 from grader.text.templates import html_environment, render_template
-from grader.words import counted, part_letter, points
+from grader.words import count_of, part_letter, points
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -73,8 +73,8 @@ def _open_parts_text(feedback: Feedback) -> str:
     if not parts:
         return ""
     if all(part.kind == "explanation" for part in parts):
-        return counted(len(parts), "part waits", "parts wait") + " for manual grading"
-    return counted(len(parts), "part is", "parts are") + " not graded yet"
+        return count_of(len(parts), "part waits", "parts wait") + " for manual grading"
+    return count_of(len(parts), "part is", "parts are") + " not graded yet"
 
 
 def format_percent(share: float | None) -> str:

@@ -15,7 +15,7 @@ from grader.model.result import Row
 from grader.report.names import question_number
 from grader.statistics.intervals import Interval, correlation_interval, mean_interval
 from grader.statistics.items import Thirds, correlation, thirds
-from grader.words import counted
+from grader.words import count_of
 
 _MISTAKES = 12
 _FEW = 5
@@ -131,7 +131,7 @@ def _questions(part: PartLine) -> Iterator[str]:
     for one in part.mistakes:
         if one.is_better:
             yield (
-                f"The {counted(one.students, 'student')} with the wrong answer '{one.id}' did "
+                f"The {count_of(one.students, 'student')} with the wrong answer '{one.id}' did "
                 "better on the rest of the paper than those with the right answer. Is that "
                 "answer right as well?"
             )

@@ -9,7 +9,7 @@ import click
 from grader.cli.classrooms import choose_students, git_access, print_outcomes, repository_options
 from grader.cli.options import examples, json_option
 from grader.cli.progress import progress
-from grader.words import counted
+from grader.words import count_of
 
 
 @click.command(
@@ -140,7 +140,7 @@ def command(
     print_outcomes(
         "came",
         [(o.student, o.came.value, o.text, o.commit) for o in outcomes],
-        f"{there} of {counted(len(outcomes), 'notebook')} in {out}.",
+        f"{there} of {count_of(len(outcomes), 'notebook')} in {out}.",
         {"submissions": str(out)} if as_json else None,
     )
     return 1 if any(o.came is CollectStatus.FAILED for o in outcomes) else 0

@@ -16,7 +16,7 @@ from grader.integrations.github.options import (
     load_previous,
     merge_options,
 )
-from grader.words import counted
+from grader.words import count_of
 
 
 @click.command(
@@ -78,7 +78,7 @@ def command(
     for note in notes:
         click.echo(f"note: {note}", err=True)
     click.echo(f"{folder / 'student-template'}: starting point of the assignment; nothing secret")
-    who = counted(count, "student")
+    who = count_of(count, "student")
     click.echo(f"{folder / 'students'}: the same with each student's notebook, for {who}")
     if options.host is Host.CLASSROOM50:
         click.echo(f"{folder / 'classroom50'}: the bundle with autograder.py; nothing secret")

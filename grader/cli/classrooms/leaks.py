@@ -10,7 +10,7 @@ import click
 from grader.cli.classrooms import students_option
 from grader.cli.options import bank_option, examples, json_option, print_json
 from grader.cli.progress import progress
-from grader.words import counted
+from grader.words import count_of
 
 if TYPE_CHECKING:
     from grader.security.leaks import SearchResult
@@ -91,23 +91,23 @@ def _result_data(found: SearchResult) -> dict[str, object]:
 
 
 def _print_result(found: SearchResult, seconds: float) -> None:
-    from grader.errors import shown
+    from grader.errors import one_line
 
     for one in found.findings:
         how = f" [{', '.join(one.how)}]" if one.how else ""
-        click.echo(shown(f"{one.place}: {one.kind}: {one.detail}{how}"))
+        click.echo(one_line(f"{one.place}: {one.kind}: {one.detail}{how}"))
     if found.more:
         click.echo(f"… and {found.more} more")
     for path, why in found.unread:
-        click.echo(shown(f"{path}: not searched: {why}"))
-    read = f"{counted(found.files, 'file')} and {counted(found.objects, 'git object')}, "
+        click.echo(one_line(f"{path}: not searched: {why}"))
+    read = f"{count_of(found.files, 'file')} and {count_of(found.objects, 'git object')}, "
     read += f"{found.bytes / 1e6:.1f} MB"
     if found.is_clean:
         click.echo(f"Found no secrets of release {found.release} in {read}.")
         return
     count = len(found.findings) + found.more
     left = f", {len(found.unread)} not searched" if found.unread else ""
-    click.echo(f"{counted(count, 'leak')} of release {found.release} in {read}{left}.", err=True)
+    click.echo(f"{count_of(count, 'leak')} of release {found.release} in {read}{left}.", err=True)
     if count:
         click.echo(
             "  fix: remove them. Secrets in the git history stay there until you rewrite it. "

@@ -74,7 +74,7 @@ def text_words(entry: Entry) -> str:
     return " ".join(sorted(word for word in words - known if len(word) > 1))
 
 
-def related(entry: Entry, entries: Sequence[Entry]) -> tuple[Entry, ...]:
+def related_problems(entry: Entry, entries: Sequence[Entry]) -> tuple[Entry, ...]:
     """Returns the problems that share the most concepts and topics with *entry*."""
     scored = [(_similarity(entry, other), other) for other in entries if other is not entry]
     scored.sort(key=lambda pair: -pair[0])

@@ -15,12 +15,17 @@ from grader.figures import draw_once
 from grader.files import write_atomic
 from grader.integrations.catalogue.entries import collect_entries
 from grader.integrations.catalogue.records import KINDS, Entry
-from grader.integrations.catalogue.search import related, text_words, title_words, topic_words
+from grader.integrations.catalogue.search import (
+    related_problems,
+    text_words,
+    title_words,
+    topic_words,
+)
 from grader.integrations.paper.pages import figure_markup, inline_markup
 from grader.model import Level
 from grader.report.pages import format_coefficient, format_percent
 from grader.text.templates import html_environment, render_template
-from grader.words import counted, points
+from grader.words import count_of, points
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -78,7 +83,7 @@ def _pages(
             "before": entries[place - 1] if place else None,
             "after": entries[place + 1] if place + 1 < len(entries) else None,
         }
-        like = related(entry, entries)
+        like = related_problems(entry, entries)
         yield f"problems/{entry.head.id}.html", page("problem", entry=entry, like=like, **around)
         if keys:
             yield f"solutions/{entry.head.id}.html", page("solution", entry=entry)

@@ -199,10 +199,10 @@ def _settle(future: Future[Any], task: Any) -> None:
         except (CancelledError, OSError):
             future.set_exception(_lost_scheduler())
         except Exception as error:  # noqa: BLE001  # raised by the task
-            future.set_exception(_killed(error) or error)
+            future.set_exception(_error_of_death(error) or error)
 
 
-def _killed(error: Exception) -> GraderError | None:
+def _error_of_death(error: Exception) -> GraderError | None:
     if type(error).__name__ == "KilledWorker":
         return GraderError("every worker that ran this notebook died")
     return None

@@ -40,7 +40,7 @@ from grader.release.papers import call_plans_of
 from grader.release.rendering import Notebooks
 from grader.release.roster import load_roster
 from grader.release.versions import of_version, sample_student, shared_version, versions_of
-from grader.words import counted
+from grader.words import count_of
 
 TEMPLATE, STUDENTS, INSTRUCTOR, BUNDLE = "student-template", "students", "instructor", "classroom50"
 ROSTER = "roster.csv"
@@ -142,7 +142,7 @@ def _unlisted_notes(roster: Path, release: Release) -> Iterator[str]:
     new = [name for name in release.students if name not in listed]
     if new:
         names = ", ".join(new[:5]) + (", …" if len(new) > 5 else "")
-        who = counted(len(new), "student has", "students have")
+        who = count_of(len(new), "student has", "students have")
         yield f"{who} no line in instructor/{ROSTER}: {names}"
 
 

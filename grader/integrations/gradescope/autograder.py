@@ -21,7 +21,7 @@ from grader.integrations.templates import render_folder
 from grader.model import Release
 from grader.release.file import load_release, release_bytes
 from grader.runtime.sandbox.linux import FIRST_UID
-from grader.words import counted
+from grader.words import count_of
 
 RELEASE, SETTINGS, EARLY, WHEELS = "release.json", "settings.json", "not-finished.json", "wheels"
 EXECUTABLE = ("setup.sh", "run_autograder")
@@ -175,7 +175,7 @@ def _notes(release: Release, how: RunSettings, source: Source) -> Iterator[str]:
     if bare:
         some = ", ".join(bare[:3]) + (", …" if len(bare) > 3 else "")
         yield (
-            f"{len(bare)} of {counted(len(release.students), 'student')} have no e-mail on the "
+            f"{len(bare)} of {count_of(len(release.students), 'student')} have no e-mail on the "
             f"roster ({some}): Gradescope must know them by their id, as user number, as e-mail, "
             "or as the part of the e-mail before the @"
         )

@@ -32,7 +32,7 @@ from grader.model import Limits, Student
 from grader.notebook.self_description import read_owner
 from grader.release.file import load_release
 from grader.text.escape import to_one_line
-from grader.words import counted, points
+from grader.words import count_of, points
 
 OURS_MB, OURS_WITH_TORCH_MB = 300, 550
 """Megabytes of the container's memory that are reserved for the grader, the parent process of
@@ -156,7 +156,7 @@ def _total_sentence(best: GradedSubmission) -> str:
     parts = [part for problem in shown.problems for part in problem.parts if part.points is None]
     if not parts:
         return total
-    count = counted(len(parts), "part is", "parts are")
+    count = count_of(len(parts), "part is", "parts are")
     return f"{total}; {count} open. {parts[0].name}: {to_one_line(parts[0].why, 200)}"
 
 

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
-from grader.errors import GraderError, SetupError, shown
+from grader.errors import GraderError, SetupError, one_line
 from grader.files import exclusive_lock, write_atomic
 from grader.grading.ownership import exam_fit
 from grader.integrations.repositories.git import GitError, git_address
@@ -219,7 +219,7 @@ def _collect_one(
 
 
 def _describe(found: FetchedNotebook, entry: CollectedEntry) -> str:
-    text = f"{shown(found.path, 80)} of {entry.committed}"
+    text = f"{one_line(found.path, 80)} of {entry.committed}"
     if entry.pushed:
         text += f", pushed {entry.pushed}"
     if found.newer:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from grader.errors import GraderError, SetupError, shown
+from grader.errors import GraderError, SetupError, one_line
 
 PROTOCOLS = ("https", "http", "ssh", "file")
 """Other protocols may start a program that an address names."""
@@ -71,7 +71,7 @@ class GitError(GraderError):
     def reason(self) -> str:
         """What failed, followed by git's own message unless it is the same."""
         more = self.said and self.said not in self.what
-        return f"{self.what} ({shown(self.said, 200)})" if more else self.what
+        return f"{self.what} ({one_line(self.said, 200)})" if more else self.what
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import PurePosixPath
 
 from grader import notebook
-from grader.errors import SubmissionError, shown
+from grader.errors import SubmissionError, one_line
 from grader.integrations.repositories.git import (
     ANYONE,
     USUAL,
@@ -168,7 +168,7 @@ def _find_notebook(git: Git, commit: str, student: str, how: CollectOptions) -> 
         which = "more than one belongs" if found else "none belongs"
         raise SubmissionError(
             f"its top folder contains {len(several)} notebooks "
-            f"({join_names((shown(name, 60) for name in several), most=5)}), and "
+            f"({join_names((one_line(name, 60) for name in several), most=5)}), and "
             + (f"{which} to the release" if how.fit else "it is unclear which one counts"),
             fix="name the notebook with --notebook"
             + ("" if how.fit else ", or the release with --release"),
@@ -209,7 +209,7 @@ def _blob_of_file(path: str, mode: str, blob: str) -> str:
     if mode in _FILES:
         return blob
     what = {_LINK: "a symbolic link", _SUBMODULE: "a submodule"}.get(mode, "a folder")
-    raise SubmissionError(f"'{shown(path, 60)}' is {what}; commit the file itself")
+    raise SubmissionError(f"'{one_line(path, 60)}' is {what}; commit the file itself")
 
 
 def _read_blob(git: Git, blob: str, path: str) -> bytes:
@@ -219,7 +219,7 @@ def _read_blob(git: Git, blob: str, path: str) -> bytes:
     data = git.run("cat-file", "blob", blob, most=notebook.MAX_BYTES)
     if data.startswith(_LFS):
         raise SubmissionError(
-            f"'{shown(path, 60)}' is stored in Git LFS, which is not supported",
+            f"'{one_line(path, 60)}' is stored in Git LFS, which is not supported",
             fix="commit the notebook itself",
         )
     return data

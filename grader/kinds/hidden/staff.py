@@ -51,13 +51,13 @@ def _shown_case(run: CaseRun) -> ShownCase:
     return ShownCase(
         group=run.case.group + again,
         inputs=", ".join(f"{name}={format_result(value)}" for name, value in inputs.items()),
-        expected=_expected(run.want),
+        expected=_expectation(run.want),
         result=_result(run.call),
         fault=run.fault,
     )
 
 
-def _expected(want: Mapping[str, object]) -> str:
+def _expectation(want: Mapping[str, object]) -> str:
     if "raises" in want:
         return f"raises {want['raises']}"
     return format_result(decode_result(want["value"])) if "value" in want else "has the properties"

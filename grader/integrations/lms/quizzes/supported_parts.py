@@ -10,7 +10,7 @@ from grader.errors import SetupError
 from grader.integrations.results import join_names
 from grader.model.item import Item
 from grader.model.quiz import Pool, Quiz, QuizPart, QuizQuestion
-from grader.words import counted, points
+from grader.words import count_of, points
 
 # Maps an item and its points to the reason why it can't be asked; None if it can.
 Unfit = Callable[[Item, float], str | None]
@@ -46,7 +46,7 @@ def fit_quiz(quiz: Quiz, system: str, unfit: Unfit, *, leave_out: bool) -> Quiz:
         shown = [f"{join_names(labels)}: {why}" for why, labels in reasons.items()][:_REASONS]
         more = [f"and {len(reasons) - _REASONS} more reasons"] if len(reasons) > _REASONS else []
         raise SetupError(
-            f"{system} can't ask {counted(count, 'part')} of '{quiz.id}' (points in parentheses): "
+            f"{system} can't ask {count_of(count, 'part')} of '{quiz.id}' (points in parentheses): "
             + "; ".join([*shown, *more]),
             fix="change the set (other parts, or other 'points:'), or pass --leave-out to drop "
             "these parts and their points",
