@@ -119,7 +119,7 @@ def _kind(name: str) -> str:
 def _environment(folders: tuple[Path, ...]) -> Environment:
     filters = {
         "coefficient": format_coefficient,
-        "counted": counted,
+        "counted": count_of,
         "figure_svg": figure_markup,
         "inline": inline_markup,
         "kind": _kind,
