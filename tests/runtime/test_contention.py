@@ -130,7 +130,7 @@ def test_the_usage_of_a_process_has_its_children_in_it() -> None:
 
 
 @pytest.fixture
-def crowd() -> Iterator[None]:
+def crowd(own_nursery: object) -> Iterator[None]:
     """One processor for all that is started from here on, and processes that spin on it."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(before)})
