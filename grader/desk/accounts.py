@@ -85,7 +85,7 @@ class AccountFile:
         return id_ or ""
 
     def accepts(self, id_: str, password: str) -> bool:
-        """Returns whether this is the person's password. Takes a moment, whoever asks."""
+        """Returns whether *password* is right; takes the same time for an unknown *id_*."""
         return is_password(password, self._read().get(id_, Account()).password)
 
     def password_of(self, id_: str) -> str:

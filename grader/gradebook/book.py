@@ -26,6 +26,7 @@ from grader.gradebook.personal import PersonalData
 from grader.gradebook.plain import now, to_json
 from grader.gradebook.records import AuditLine, FiledGrade
 from grader.gradebook.requests import Requests
+from grader.gradebook.store import Store
 from grader.model import Evidence, Grade, Mark, Override, Student, Submission
 from grader.model.course import HandedIn
 from grader.model.result import EvidenceSummary
@@ -47,10 +48,11 @@ class Gradebook:
         self._writer = writer(engine)
         self._clock = clock
         self._file = DatabaseFile(engine)
-        self.decisions = Decisions(engine, self._write_transaction, self._log_action)
-        self.personal = PersonalData(engine, self._write_transaction, self._log_action)
-        self.double = DoubleMarks(engine, self._write_transaction, self._log_action, self.decisions)
-        self.requests = Requests(engine, self._write_transaction, self._log_action, self.decisions)
+        store = Store(engine=engine, write=self._write_transaction, log=self._log_action)
+        self.decisions = Decisions(store)
+        self.personal = PersonalData(store)
+        self.double = DoubleMarks(store, self.decisions)
+        self.requests = Requests(store, self.decisions)
 
     @classmethod
     def open(
@@ -290,8 +292,7 @@ class Gradebook:
             return {who: (digest, file) for who, digest, file in rows.read_heads(connection)}
 
     def open_marks(self) -> list[tuple[str, Mark]]:
-        """Yields the student and the mark for each unsettled mark in the current grades, by student
-        ID."""
+        """Returns the student and the mark for each open mark in the current grades, by student."""
         with self._engine.begin() as connection:
             return list(rows.read_open_marks(connection))
 
@@ -323,7 +324,7 @@ class Gradebook:
             return frozenset(rows.read_settled(connection, student, submission_sha256))
 
     def history(self, student: str) -> tuple[FiledGrade, ...]:
-        """Yields every grade that the student ever had, oldest first."""
+        """Returns every grade that the student ever had, oldest first."""
         with self._engine.begin() as connection:
             found = rows.read_grades(connection, schema.grades.c.student == student)
             return tuple(FiledGrade(run=run, at=at, grade=grade) for run, at, grade in found)

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 
-from sqlalchemy import Connection, Engine, insert, select, update
+from sqlalchemy import Connection, insert, select, update
 
 from grader.errors import SetupError
 from grader.gradebook import mark_rows, overrides, parts, request_rows, schema
@@ -19,6 +18,7 @@ from grader.gradebook.decision_rows import about, current_decisions, every_decis
 from grader.gradebook.plain import now, storable
 from grader.gradebook.rubric_rows import read_items
 from grader.gradebook.signatures import Signatures, read_general, read_signatures
+from grader.gradebook.store import Store
 from grader.model import Override
 from grader.model.desk import (
     AnswerToDecide,
@@ -33,8 +33,6 @@ from grader.model.desk import (
 )
 
 _ITEMS, _DECISIONS = schema.rubric_items, schema.decisions
-
-Log = Callable[[Connection, str, str, str, Mapping[str, object]], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,15 +49,8 @@ class Decided:
 class Decisions:
     """The decisions and rubrics of a gradebook."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        write: Callable[[], AbstractContextManager[Connection]],
-        log: Log,
-    ):
-        self._engine = engine
-        self._write = write
-        self._log = log
+    def __init__(self, store: Store):
+        self._engine, self._write, self._log = store.engine, store.write, store.log
 
     # Answers
 

@@ -7,15 +7,15 @@ a decision for the mean, if the two are close enough. Otherwise, somebody else d
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection
 
 from grader.errors import SetupError
 from grader.gradebook import mark_rows, schema
 from grader.gradebook.decision_rows import about, current_decisions, next_batch
-from grader.gradebook.decisions import Decided, Decisions, Log
+from grader.gradebook.decisions import Decided, Decisions
 from grader.gradebook.plain import now
+from grader.gradebook.store import Store
 from grader.gradebook.students import in_chunks
 from grader.model.desk import (
     AnswerToDecide,
@@ -34,16 +34,8 @@ _ROUNDING = 1e-9
 class DoubleMarks:
     """The independent marks of a gradebook."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        write: Callable[[], AbstractContextManager[Connection]],
-        log: Log,
-        decisions: Decisions,
-    ):
-        self._engine = engine
-        self._write = write
-        self._log = log
+    def __init__(self, store: Store, decisions: Decisions):
+        self._engine, self._write, self._log = store.engine, store.write, store.log
         self._decisions = decisions
 
     def current(self, part: PartId | None = None) -> tuple[IndependentMark, ...]:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    Engine,
     Select,
     Table,
     delete,
@@ -24,11 +22,11 @@ from sqlalchemy import (
 
 from grader.gradebook import schema
 from grader.gradebook.plain import to_json
+from grader.gradebook.store import Store
 from grader.model import Student
 
 _AUDIT = schema.audit
 _FORGOTTEN = "forgotten"
-Log = Callable[[Connection, str, str, str, Mapping[str, object]], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,12 +53,8 @@ class PersonalRecord:
 class PersonalData:
     """The data of single students in a gradebook."""
 
-    def __init__(
-        self, engine: Engine, write: Callable[[], AbstractContextManager[Connection]], log: Log
-    ):
-        self._engine = engine
-        self._write = write
-        self._log = log
+    def __init__(self, store: Store):
+        self._engine, self._write, self._log = store.engine, store.write, store.log
 
     def read(self, student: str) -> PersonalRecord:
         """Returns everything about *student*."""

@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterable
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection
 
 from grader.errors import SetupError
 from grader.gradebook import request_rows, schema
 from grader.gradebook.decisions import Decisions
+from grader.gradebook.store import Store
 from grader.model.desk import AnswerToDecide, Choice
 from grader.model.requests import NewRequest, RegradeRequest, RequestState
 
-Log = Callable[[Connection, str, str, str, Mapping[str, object]], None]
 _CHANGED = "somebody has answered this request in the meantime"
 
 
 class Requests:
     """The regrade requests of a gradebook."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        write: Callable[[], AbstractContextManager[Connection]],
-        log: Log,
-        decisions: Decisions,
-    ):
-        self._engine = engine
-        self._write = write
-        self._log = log
+    def __init__(self, store: Store, decisions: Decisions):
+        self._engine, self._write, self._log = store.engine, store.write, store.log
         self._decisions = decisions
 
     def every(self, student: str | None = None) -> tuple[RegradeRequest, ...]:

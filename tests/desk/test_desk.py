@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,23 +16,10 @@ from grader.gradebook import Gradebook
 from grader.model.course import Role
 from grader.model.desk import PartId
 from tests.helpers.commands import ok
-from tests.helpers.desk import Reader, a_class, a_desk, form_of, signed_in
+from tests.helpers.desk import Reader, a_desk, form_of, signed_in
 
 WHY = "/part/sample/why"
 PART = PartId("sample", "why")
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    home = tmp_path_factory.mktemp("desk")
-    a_class(home)
-    return home
-
-
-@pytest.fixture
-def results(made: Path, tmp_path: Path) -> Path:
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
-    return tmp_path / "results"
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import urllib.parse
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,25 +12,12 @@ import pytest
 from grader.desk.access import Access, Person
 from grader.gradebook import Gradebook
 from grader.model.course import Role
-from tests.helpers.desk import Reader, a_class, a_desk, ask, form_of, signed_in
+from tests.helpers.desk import Reader, a_desk, ask, form_of, signed_in
 
 WHY = "/part/sample/why"
 PAGES = ("/", "/students", "/student/s0", WHY, "/audit", "/audit?q=s0&page=2")
 FORMS = ("/grade", "/override", "/item", "/undo", "/write")
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND")
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    home = tmp_path_factory.mktemp("desk")
-    a_class(home)
-    return home
-
-
-@pytest.fixture
-def results(made: Path, tmp_path: Path) -> Path:
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
-    return tmp_path / "results"
 
 
 @pytest.fixture

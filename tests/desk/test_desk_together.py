@@ -5,13 +5,10 @@ from __future__ import annotations
 import html
 import json
 import re
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-
-import pytest
 
 from grader.desk.access import Access, Person
 from grader.desk.presence import Place, Presence
@@ -20,7 +17,7 @@ from grader.gradebook import Gradebook
 from grader.model.course import Course, GradingPlan, Role, StaffMember
 from grader.model.desk import PartId
 from tests.helpers.commands import ok
-from tests.helpers.desk import Reader, a_class, a_desk, form_of, signed_in
+from tests.helpers.desk import Reader, a_desk, form_of, signed_in
 
 WHY = "/part/sample/why"
 PART = PartId("sample", "why")
@@ -31,19 +28,6 @@ STAFF = {
     "ida": StaffMember(),
 }
 DOUBLE = GradingPlan(double_parts=("sample/why",), tolerance=0.25)
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    home = tmp_path_factory.mktemp("together")
-    a_class(home)
-    return home
-
-
-@pytest.fixture
-def results(made: Path, tmp_path: Path) -> Path:
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
-    return tmp_path / "results"
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -18,7 +17,7 @@ from grader.gradebook import Gradebook
 from grader.model.course import Course, GradingPlan, Role, StaffMember
 from tests.helpers.browser import CHROMIUM, Browser, a_browser
 from tests.helpers.commands import ok
-from tests.helpers.desk import a_class, a_desk
+from tests.helpers.desk import a_desk
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 WHY = "/part/sample/why"
@@ -29,19 +28,6 @@ PEOPLE = {
 }
 STAFF = {one.id: StaffMember(role=one.role) for one in PEOPLE.values()}
 LOADED = "document.readyState === 'complete'"
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    home = tmp_path_factory.mktemp("browsers")
-    a_class(home)
-    return home
-
-
-@pytest.fixture
-def results(made: Path, tmp_path: Path) -> Path:
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
-    return tmp_path / "results"
 
 
 def save(browser: Browser, points: str, comment: str = "") -> None:

@@ -1,7 +1,8 @@
 """Parts with options whose right answer is the same for every student.
 
-Whoever knows one student's answer to such a part has the points. So the numbers, the wording, or
-the options vary wherever the question depends on them. The rest is listed here with its reason.
+A student who hears the answer to such a part from another student gets its points. Where the
+question allows it, the numbers, the wording, or the options therefore vary. The other parts are
+listed here, each with a reason.
 """
 
 from __future__ import annotations
