@@ -185,7 +185,9 @@ def test_a_limit_that_is_hit_in_a_crowd_is_no_evidence(
     crowd: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(contention, "MOST_TIMES", 1.1)
-    evidence = run(COMPUTES, asks="q1_x q2_f", limits=BRIEF, seed=4711)
+    # Almost the limit, since the kernel may get most of a processor from an unfair scheduler.
+    nearly = COMPUTES.replace("computed(0.5)", "computed(0.58)")
+    evidence = run(nearly, asks="q1_x q2_f", limits=BRIEF, seed=4711)
     why = "code cell 1 hit a time limit while the machine was busy with other work"
     assert dict(evidence.disturbed) == {"q1_x": why, "q2_f": why}
     assert evidence.outcome is Outcome.TIMEOUT
