@@ -74,7 +74,7 @@ def agreement(
 ) -> Agreement:
     """Returns the agreement in *pairs* of points, of which there is at least one."""
     equal = sum(abs(x - y) < _SAME for x, y in pairs)
-    kappas, differences = _resampled(pairs)
+    kappas, differences = _resample(pairs)
     several = len(pairs) > 1
     return Agreement(
         part=part,
@@ -130,7 +130,7 @@ def wilson_interval(hits: int, count: int) -> Interval:
     return max(0.0, (middle - half) / (1 + z2)), min(1.0, (middle + half) / (1 + z2))
 
 
-def _resampled(pairs: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
+def _resample(pairs: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
     """Returns kappa and the mean difference of many samples of *pairs*, drawn with replacement."""
     cells = sorted(set(pairs))
     shares = np.array([pairs.count(cell) / len(pairs) for cell in cells])

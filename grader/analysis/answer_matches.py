@@ -317,7 +317,7 @@ def largest_by_chance(
     for time in range(times if sparse else 0):
         codes, counted = [], []
         for students, holders, columns, weights in sparse:
-            owners = _reassigned(students, strata[students], random)[columns]
+            owners = _shuffle_in_strata(students, strata[students], random)[columns]
             apart = seat_of[holders] != seat_of[owners]
             codes.append(holders[apart] * count + owners[apart])
             counted.append(weights[apart])
@@ -334,7 +334,7 @@ def _strata(right: Numbers) -> Indexes:
     return ranks * count // max(1, len(right))
 
 
-def _reassigned(students: Indexes, strata: Indexes, random: np.random.Generator) -> Indexes:
+def _shuffle_in_strata(students: Indexes, strata: Indexes, random: np.random.Generator) -> Indexes:
     """Returns *students* with those of each stratum in a random order."""
     found = students.copy()
     shuffled = np.lexsort((random.random(len(students)), strata))

@@ -114,7 +114,7 @@ class Collected:
             self.comparisons[asked, name] = found
         return found
 
-    def merged(self) -> list[Comparison]:
+    def merge(self) -> list[Comparison]:
         """Returns the comparisons, those that divide a part's students alike as one."""
         found: dict[tuple[object, ...], Comparison] = {}
         for one in self.comparisons.values():

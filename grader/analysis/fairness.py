@@ -135,7 +135,7 @@ def compare(collected: Collected) -> Fairness:
     # With shared versions, the rest of the paper depends on the version as well.
     individual = 2 * len(set(collected.seats.values())) > len(collected.seats)
     prepared, too_few = [], []
-    for one in collected.merged():
+    for one in collected.merge():
         found = _prepare(one, collected.totals if individual else {})
         if found is None:
             too_few.append((one.asked, " and ".join(one.names)))
@@ -147,7 +147,7 @@ def compare(collected: Collected) -> Fairness:
     tests = [find_largest_deviation(one.adjusted, one.members, second=second) for one in prepared]
     p_values = [test.p for test in tests]
     rows = zip(prepared, tests, holm(p_values), benjamini_hochberg(p_values), strict=True)
-    compared = [_compared(one, test.group, test.p, p, q, chance) for one, test, p, q in rows]
+    compared = [_compare_level(one, test.group, test.p, p, q, chance) for one, test, p, q in rows]
     compared.sort(key=lambda one: (one.p, one.difference))
     return Fairness(len(collected.seats), tuple(compared), tuple(too_few))
 
@@ -156,7 +156,7 @@ def _prepare(one: Comparison, totals: Mapping[str, Mapping[str, Score]]) -> _Pre
     """Returns the comparison as arrays; None if it has too few students, or equal scores."""
     students = tuple(one.scores)
     levels = _in_thirds([one.levels[id_] for id_ in students])
-    labels = _ordered(level for mine in levels for level in mine)
+    labels = _sort_levels(level for mine in levels for level in mine)
     members = np.array([[label in mine for label in labels] for mine in levels])
     sizes = members.sum(axis=0) if students else np.zeros(0)
     kept = (sizes >= FEWEST) & (sizes <= len(students) - FEWEST)
@@ -168,13 +168,13 @@ def _prepare(one: Comparison, totals: Mapping[str, Mapping[str, Score]]) -> _Pre
         comparison=one,
         students=students,
         shares=shares,
-        adjusted=_adjusted(shares, rest),
+        adjusted=_residuals(shares, rest),
         labels=tuple(level.label for level, keep in zip(labels, kept, strict=True) if keep),
         members=members[:, kept],
     )
 
 
-def _ordered(levels: Iterable[Level]) -> list[Level]:
+def _sort_levels(levels: Iterable[Level]) -> list[Level]:
     return sorted(set(levels), key=lambda level: (level.order is None, _order(level), level.label))
 
 
@@ -212,7 +212,7 @@ def _ability(points: Mapping[str, Score], leave_out: frozenset[str]) -> float | 
     return sum(score.earned for score in others) / maximum if maximum else None
 
 
-def _adjusted(shares: Numbers, rest: Sequence[float | None]) -> Numbers:
+def _residuals(shares: Numbers, rest: Sequence[float | None]) -> Numbers:
     """Returns *shares* without what the other problems predict, by linear regression."""
     known = [one for one in rest if one is not None]
     if len(known) < len(rest) or len(set(known)) < 2:
@@ -222,7 +222,7 @@ def _adjusted(shares: Numbers, rest: Sequence[float | None]) -> Numbers:
     return adjusted
 
 
-def _compared(
+def _compare_level(
     one: _Prepared, group: int, p: float, p_any: float, q: float, chance: float
 ) -> Compared:
     mine = one.members[:, group]

@@ -67,7 +67,7 @@ def _check(
     for index, slot in enumerate(exam.slots):
         yield from _check_edition(slot.edition, source, ("problems", index, "edition"))
         yield from _check_slot(slot, source, ("problems", index), seen)
-        yield from _unknown(slot, source, ("problems", index), known, searched)
+        yield from _unknown_problem_errors(slot, source, ("problems", index), known, searched)
 
 
 def _check_whole(exam: ExamSet, source: Located) -> Iterator[SpecError]:
@@ -81,7 +81,7 @@ def _check_whole(exam: ExamSet, source: Located) -> Iterator[SpecError]:
         yield source.error(("problems",), "the set has no problems", fix)
 
 
-def _unknown(
+def _unknown_problem_errors(
     slot: Slot, source: Located, at: Path_, known: Collection[str], searched: str
 ) -> Iterator[SpecError]:
     for name in slot.problem_ids:

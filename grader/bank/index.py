@@ -157,7 +157,7 @@ class BankIndex:
                 fix="rename one of the files, and its id",
             )
         if not files:
-            self._missing("problem", wanted, self._files)
+            self._raise_not_found("problem", wanted, self._files)
         return files[0]
 
     def is_set(self, wanted: str) -> bool:
@@ -177,10 +177,10 @@ class BankIndex:
                     f"'{wanted}' is a problem, and a set is needed",
                     fix=f"list it in a set file, or see it with `grader show {wanted}`",
                 )
-            self._missing("set", wanted, self.set_paths)
+            self._raise_not_found("set", wanted, self.set_paths)
         return self.set_paths[wanted]
 
-    def _missing(self, noun: str, wanted: str, known: Mapping[str, object]) -> NoReturn:
+    def _raise_not_found(self, noun: str, wanted: str, known: Mapping[str, object]) -> NoReturn:
         close = nearest(wanted, known)
         listing = "grader list --sets" if noun == "set" else "grader list"
         error = SetupError(

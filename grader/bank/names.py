@@ -154,7 +154,9 @@ def check_expression(
         yield source.error(at, what, fix)
         return
     for name in sorted(names - known - set(units.named_units())):
-        yield _unknown(name, known | set(units.named_units()), f"'{_short(written)}'", source, at)
+        yield _unknown_name_error(
+            name, known | set(units.named_units()), f"'{_short(written)}'", source, at
+        )
 
 
 def check_text(text: str, known: set[str], source: Located, at: Path_) -> Iterator[SpecError]:
@@ -171,10 +173,12 @@ def check_text(text: str, known: set[str], source: Located, at: Path_) -> Iterat
         )
         return
     for name in sorted(names - known - set(units.named_units())):
-        yield _unknown(name, known, f"the text of {describe_path(at)}", source, at)
+        yield _unknown_name_error(name, known, f"the text of {describe_path(at)}", source, at)
 
 
-def _unknown(name: str, known: set[str], inside: str, source: Located, at: Path_) -> SpecError:
+def _unknown_name_error(
+    name: str, known: set[str], inside: str, source: Located, at: Path_
+) -> SpecError:
     close = nearest(name, known)
     return source.error(
         at,

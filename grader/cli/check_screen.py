@@ -25,7 +25,7 @@ _GUTTER = 9
 """Columns of a status word, including the space after it."""
 _WIDEST = 24
 """Columns of a name; after a longer one, the text begins on a new line."""
-_COLOURS = {"ok": "green", "PARTLY": "yellow", "EMPTY": "yellow"}
+_COLORS = {"ok": "green", "PARTLY": "yellow", "EMPTY": "yellow"}
 
 
 def report(checked: CheckResult) -> str:
@@ -129,7 +129,7 @@ def _end_lines(checked: CheckResult) -> Iterator[str]:
 
 def _color(row: str, mark: str) -> str:
     """Returns *row* with its status word in color, which adds no information."""
-    return row.replace(mark, click.style(mark, fg=_COLOURS.get(mark, "red")), 1)
+    return row.replace(mark, click.style(mark, fg=_COLORS.get(mark, "red")), 1)
 
 
 def _wrap_lines(text: str, first: str, indent: str | None = None) -> list[str]:

@@ -41,14 +41,14 @@ def watch_threads(arguments: Sequence[str]) -> None:
         if isinstance(one.exc_value, Exception) and not isinstance(one.exc_value, OSError):
             report_crash(one.exc_value, arguments)
 
-    def uncaught(
+    def in_main_thread(
         _type: type[BaseException], error: BaseException, _trace: TracebackType | None
     ) -> None:
         report_crash(error, arguments)
 
     threading.excepthook = in_thread
     sys.unraisablehook = unraisable
-    sys.excepthook = uncaught
+    sys.excepthook = in_main_thread
 
 
 def print_message(text: str) -> None:

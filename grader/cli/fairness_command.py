@@ -50,7 +50,8 @@ def command(results: Path, everything: bool, as_json: bool) -> None:
 def _row(one: Compared) -> tuple[str, ...]:
     from grader.kinds.lettered import one_line
 
-    interval = f"{_signed(one.difference)} ({_signed(one.low)} to {_signed(one.high)})"
+    low, high = _format_signed(one.low), _format_signed(one.high)
+    interval = f"{_format_signed(one.difference)} ({low} to {high})"
     return (
         one.asked,
         one_line(one.what, _LONGEST),
@@ -64,7 +65,7 @@ def _row(one: Compared) -> tuple[str, ...]:
     )
 
 
-def _signed(number: float) -> str:
+def _format_signed(number: float) -> str:
     text = points(number)
     return text if text == "0" or number < 0 else f"+{text}"
 

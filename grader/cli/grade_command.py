@@ -231,7 +231,7 @@ def command(
     )
     with ExitStack() as stack:
 
-        def started(total: int) -> Callable[[str], None]:
+        def start_progress(total: int) -> Callable[[str], None]:
             gc.freeze()
             gc.enable()
             Thread(target=_prepare_pages, args=(banks,), daemon=True).start()
@@ -241,7 +241,13 @@ def command(
             course = course_to_apply(course_file, times, exam, banks)
             first, *others = settings.passes(is_local=spec.is_local)
             grade_all = partial(
-                grade, submissions, exam, out, only=students, started=started, warn=_print_note
+                grade,
+                submissions,
+                exam,
+                out,
+                only=students,
+                started=start_progress,
+                warn=_print_note,
             )
             run = grade_all(settings=first, course=course)
             done = _RunCounts(run.executed, run.kept, run.unsettled, run.notices)
@@ -257,7 +263,7 @@ def command(
                 settings,
                 cell_seconds=cell_seconds,
                 only=students,
-                started=started,
+                started=start_progress,
             )
             more = {"assignment": theirs.assignment.name}
             done = _RunCounts(theirs.executed, theirs.kept, theirs.unsettled, theirs.notices)

@@ -80,7 +80,7 @@ def painted_texts(figure: DrawnFigure) -> frozenset[str]:
     """Returns the labels of the figure, apart from those of ticks."""
     from matplotlib.text import Text
 
-    with _drawing(figure.type, figure.picture) as canvas:
+    with _canvas(figure.type, figure.picture) as canvas:
         texts = frozenset(one.get_text() for one in canvas.findobj(Text))
     return texts - {""}
 
@@ -90,7 +90,7 @@ def _svg(name: str, picture: Hashable) -> tuple[str, str]:
     """Returns the attributes and the contents of the SVG element."""
     kind = figure_types.find(name)
     width, height = kind.sides[0], kind.height(picture)
-    with _drawing(name, picture) as canvas:
+    with _canvas(name, picture) as canvas:
         text = io.StringIO()
         nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
         canvas.savefig(text, format="svg", metadata=nothing)
@@ -114,14 +114,14 @@ def _svg(name: str, picture: Hashable) -> tuple[str, str]:
 
 @lru_cache(maxsize=64)
 def _png(name: str, picture: Hashable) -> bytes:
-    with _drawing(name, picture) as canvas:
+    with _canvas(name, picture) as canvas:
         data = io.BytesIO()
         canvas.savefig(data, format="png", dpi=_CSS_DPI * PNG_SCALE, metadata={"Software": None})
     return data.getvalue()
 
 
 @contextmanager
-def _drawing(name: str, picture: Hashable) -> Iterator[Canvas]:
+def _canvas(name: str, picture: Hashable) -> Iterator[Canvas]:
     """Yields a canvas with the picture, while the style is in force."""
     import matplotlib as mpl
     from matplotlib.figure import Figure as Canvas

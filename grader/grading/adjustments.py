@@ -80,10 +80,10 @@ def _dropped_mark(mark: Mark, why: str) -> Mark:
 def apply_curve(curve: Curve | None, rows: Iterable[Row]) -> Iterator[Row]:
     """Yields *rows* with totals changed by *curve*, after the course's deductions."""
     for row in rows:
-        yield row if curve is None or row.total is None else _curved(curve, row)
+        yield row if curve is None or row.total is None else _apply_curve(curve, row)
 
 
-def _curved(curve: Curve, row: Row) -> Row:
+def _apply_curve(curve: Curve, row: Row) -> Row:
     total = round(min(max(row.score * curve.factor + curve.points, 0.0), row.max_score), 6)
     if total == row.score:
         return row

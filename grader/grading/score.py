@@ -16,7 +16,7 @@ from grader.model import (
     Answer,
     Evidence,
     Grade,
-    Judgement,
+    Judgment,
     Key,
     Mark,
     Outcome,
@@ -177,14 +177,14 @@ def _read_and_judge(question: Question, key: Key, raw: Raw, own: dict[str, _OwnA
     except Unreadable as reason:
         verdict = Verdict.ABSENT if reason.blank else Verdict.UNREADABLE
         return _make_mark(question, key, verdict=verdict, feedback=reason.sentence)
-    judgement = kind.judge(value, key)
+    judgment = kind.judge(value, key)
     shown = kind.format_value(value, key)
     mark = _judged_mark(
-        question, key, shown, _best_judgement(question, kind, value, key, judgement, own)
+        question, key, shown, _best_judgement(question, kind, value, key, judgment, own)
     )
     carried = kind.carry_value(value, key)
     if carried is not None:
-        own[key.part.id] = _OwnAnswer(carried, shown, judgement.share == 1)
+        own[key.part.id] = _OwnAnswer(carried, shown, judgment.share == 1)
     return mark
 
 
@@ -192,20 +192,20 @@ def _open_mark(question: Question, key: Key, why: str) -> Mark:
     return _make_mark(question, key, points=None, verdict=Verdict.UNSETTLED, feedback=why)
 
 
-def _judged_mark(question: Question, key: Key, shown: str, judgement: Judgement) -> Mark:
+def _judged_mark(question: Question, key: Key, shown: str, judgment: Judgment) -> Mark:
     points = None
-    if judgement.share is not None:
-        points = round(judgement.share * question.points[key.part.id], 6)
+    if judgment.share is not None:
+        points = round(judgment.share * question.points[key.part.id], 6)
     return _make_mark(
         question,
         key,
         points=points,
-        verdict=judgement.verdict,
-        mistake=judgement.mistake,
+        verdict=judgment.verdict,
+        mistake=judgment.mistake,
         answer=shown,
-        feedback=f"{judgement.note} {_cells_sentence(judgement.cells)}".strip()
-        if judgement.cells
-        else judgement.note,
+        feedback=f"{judgment.note} {_cells_sentence(judgment.cells)}".strip()
+        if judgment.cells
+        else judgment.note,
     )
 
 
@@ -247,25 +247,25 @@ def _best_judgement(
     kind: Kind,
     value: object,
     key: Key,
-    judgement: Judgement,
+    judgment: Judgment,
     own: Mapping[str, _OwnAnswer],
-) -> Judgement:
+) -> Judgment:
     """Returns the judgment by the true key, or by the student's own earlier answers if better."""
-    if judgement.share is None or judgement.share >= 1 or not key.part.uses:
-        return judgement
+    if judgment.share is None or judgment.share >= 1 or not key.part.uses:
+        return judgment
     # Also for right ones: a student may have continued with a rounded value.
     earlier = {p: own[p] for p in key.part.uses if p in own}
     if not earlier or not all(_is_plausible(a.value, key, p) for p, a in earlier.items()):
-        return judgement
+        return judgment
     carried = _carried_key(kind, key, {p: a.value for p, a in earlier.items()})
     if carried is None:
-        return judgement
+        return judgment
     again = kind.judge(value, carried)
     rounded = all(a.right for a in earlier.values())
     discount = 0.0 if rounded else key.part.carry.discount
     kept = (again.share or 0.0) * (1 - discount)
-    if again.share is None or kept <= judgement.share:
-        return judgement
+    if again.share is None or kept <= judgment.share:
+        return judgment
     names = " and ".join(f"{question.name(p)} = {a.shown}" for p, a in earlier.items())
     return replace(
         again,
@@ -277,7 +277,7 @@ def _best_judgement(
     )
 
 
-def _carried_note(names: str, followed: str, again: Judgement, kept: float) -> str:
+def _carried_note(names: str, followed: str, again: Judgment, kept: float) -> str:
     note = f"Carried forward: judged by your own {names}, from which {followed} follows."
     if again.share == 1 and kept < 1:
         note += f" A carried answer earns {kept:.0%} of the points here."

@@ -46,7 +46,7 @@ class ResultSource(Protocol):
 
     @property
     def title(self) -> str:
-        """The title."""
+        """The title of the set or assignment."""
 
     @property
     def release(self) -> str:

@@ -113,7 +113,7 @@ def what_if(out: Path, changes: Changes, *, why: str = "") -> WhatIf:
         edited, grades = None, {}
         if changes.edits_specs:
             papers = papers_of(book)
-            edited = _edited(papers, changes)
+            edited = _edit_release(papers, changes)
             papers = replace(papers, corrected=edited)
             chooses = policy is not None and policy.chooses
             every = book.attempt_grades() if chooses else list(book.grades())
@@ -121,7 +121,7 @@ def what_if(out: Path, changes: Changes, *, why: str = "") -> WhatIf:
                 (grade.student, grade.submission_sha256 or ""): grade
                 for grade in rescore_grades(book, papers, every)
             }
-        adjustments = _adjusted(book, changes, why)
+        adjustments = _new_adjustments(book, changes, why)
         before = {row.student.id: row for row in rows_of(book, graded)}
         preview = Preview(grades=grades, adjustments=adjustments)
         after = {row.student.id: row for row in rows_of(book, graded, policy, preview=preview)}
@@ -150,14 +150,14 @@ def _policy(book: Gradebook, set_id: str, changes: Changes) -> CoursePolicy | No
     )
 
 
-def _edited(papers: Papers, changes: Changes) -> Release:
+def _edit_release(papers: Papers, changes: Changes) -> Release:
     base = papers.counts
     if changes.specs is not None:
         base = current_specs(papers.release, changes.specs)
     return apply_edits(base, changes.edits)
 
 
-def _adjusted(book: Gradebook, changes: Changes, why: str) -> Adjustments:
+def _new_adjustments(book: Gradebook, changes: Changes, why: str) -> Adjustments:
     """Returns the adjustments in effect, with those of *changes*."""
     known = adjustments_of(book)
     dropped = dict(known.dropped)
@@ -173,7 +173,7 @@ def _adjusted(book: Gradebook, changes: Changes, why: str) -> Adjustments:
 def apply_adjustments(out: Path, changes: Changes, *, why: str) -> None:
     """Drops parts and sets the curve of *changes*, with the reason *why*."""
     with Gradebook.open(out) as book:
-        store_adjustments(book, _adjusted(book, changes, why), why=why)
+        store_adjustments(book, _new_adjustments(book, changes, why), why=why)
         _choose_again(book)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from grader.model import CallPlan, Draw, Judgement, Key, Part, Raw, Verdict
+from grader.model import CallPlan, Draw, Judgment, Key, Part, Raw, Verdict
 from grader.registry import Registry
 from grader.units.quantity import Value
 from grader.wire import encoding
@@ -46,7 +46,7 @@ class Example:
 K = TypeVar("K", bound=Key)
 V = TypeVar("V")
 
-CORRECT = Judgement(share=1.0, verdict=Verdict.CORRECT)
+CORRECT = Judgment(share=1.0, verdict=Verdict.CORRECT)
 
 UNDRAWN = Draw(seed=b"", scope={}, facts={})
 """The draw of a key that was made from a sheet."""
@@ -79,7 +79,7 @@ class KindOf(ABC, Generic[K, V]):
         """Returns the value that the student meant. Raises Unreadable; never trusts *raw*."""
 
     @abstractmethod
-    def judge(self, value: V, key: K) -> Judgement:
+    def judge(self, value: V, key: K) -> Judgment:
         """Returns the judgment of a value that was read. Pure."""
 
     @abstractmethod

@@ -15,7 +15,7 @@ from grader.kinds.base import CORRECT, Example, kinds
 from grader.kinds.cells import as_raw
 from grader.kinds.lettered import LabeledChoice, LetteredKey, LetteredKind, choice_by_letter
 from grader.kinds.texts import fill, try_fill
-from grader.model import Draw, Expr, Judgement, Part, Raw, Share, Text, Verdict
+from grader.model import Draw, Expr, Judgment, Part, Raw, Share, Text, Verdict
 from grader.model.spec import Strict
 from grader.units.quantity import Value
 
@@ -150,13 +150,13 @@ class ChoiceKind(LetteredKind[ChoiceKey, str]):
     def read(self, raw: Raw, key: ChoiceKey) -> str:
         return lettered.read_letter(raw, key.choices, _one_letter(key))
 
-    def judge(self, value: str, key: ChoiceKey) -> Judgement:
+    def judge(self, value: str, key: ChoiceKey) -> Judgment:
         if value == key.right:
             return CORRECT
         option = _option_by_letter(key, value)
         if not (option.feedback or option.credit):
-            return Judgement(share=0.0, verdict=Verdict.INCORRECT, note="Another option is right.")
-        return Judgement(
+            return Judgment(share=0.0, verdict=Verdict.INCORRECT, note="Another option is right.")
+        return Judgment(
             share=option.credit,
             verdict=Verdict.MISTAKE,
             note=try_fill(option.feedback, key.draw),
@@ -262,7 +262,7 @@ class MultiChoiceKind(LetteredKind[MultiChoiceKey, frozenset[str]]):
             return frozenset()
         return frozenset(lettered.read_letters(raw, key.choices, _several_letters(key)))
 
-    def judge(self, value: frozenset[str], key: MultiChoiceKey) -> Judgement:
+    def judge(self, value: frozenset[str], key: MultiChoiceKey) -> Judgment:
         earned = _earned_share(value, key)
         if earned == 1:
             return CORRECT
@@ -271,7 +271,7 @@ class MultiChoiceKind(LetteredKind[MultiChoiceKey, frozenset[str]]):
         note = " ".join(try_fill(o.feedback, key.draw) for o in explained)
         wrong = Verdict.MISTAKE if mistake else Verdict.INCORRECT
         some, none = "Some of the options are wrong or missing.", "These are not the right options."
-        return Judgement(
+        return Judgment(
             share=earned,
             verdict=Verdict.PARTIAL if earned else wrong,
             note=note or (some if earned else none),

@@ -18,7 +18,7 @@ from grader.kinds.hidden.solutions import run_here
 from grader.kinds.hidden.source import definitions
 from grader.kinds.scalars import refusal
 from grader.kinds.texts import fill
-from grader.model import CallPlan, Draw, Judgement, Raw, Verdict, packages
+from grader.model import CallPlan, Draw, Judgment, Raw, Verdict, packages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,23 +77,23 @@ class CodeKind(KindOf[CodeKey, CodeAnswer]):
             deferred=next((one for one in _WAITS if one == raw.get("deferred")), ""),
         )
 
-    def judge(self, value: CodeAnswer, key: CodeKey) -> Judgement:
+    def judge(self, value: CodeAnswer, key: CodeKey) -> Judgment:
         rule = broken_rule(value, key.part)
         if rule is not None:
             note = f"This part must be solved without {rule}."
-            return Judgement(share=0.0, verdict=Verdict.INCORRECT, note=note)
+            return Judgment(share=0.0, verdict=Verdict.INCORRECT, note=note)
         if value.deferred:
-            return Judgement(share=None, verdict=Verdict.UNSETTLED, note=_WAITS[value.deferred])
+            return Judgment(share=None, verdict=Verdict.UNSETTLED, note=_WAITS[value.deferred])
         try:
-            judgement = CaseResults(value, key).judgement()
+            judgment = CaseResults(value, key).judgment()
         except LookupError:
             note = "The code was run on inputs that no longer count; it will be run again."
-            return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
-        doubt = rule_doubt(value, key.part, earns=judgement.share != 0)
+            return Judgment(share=None, verdict=Verdict.UNSETTLED, note=note)
+        doubt = rule_doubt(value, key.part, earns=judgment.share != 0)
         if doubt is None:
-            return judgement
+            return judgment
         note = f"This part forbids some functions, and {doubt}; a person will review it."
-        return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
+        return Judgment(share=None, verdict=Verdict.UNSETTLED, note=note)
 
     def call_plan(self, name: str, key: CodeKey) -> CallPlan:
         return key.call_plan(name)

@@ -11,7 +11,7 @@ from grader.kinds.base import Example, KindOf, Unreadable, kinds
 from grader.kinds.lettered import one_line
 from grader.kinds.scalars import quote, refusal
 from grader.kinds.texts import fill
-from grader.model import Draw, Judgement, Key, Part, Raw, Text, Verdict
+from grader.model import Draw, Judgment, Key, Part, Raw, Text, Verdict
 
 FEWEST_WORDS = 3
 LONGEST = 2000
@@ -58,8 +58,8 @@ class ExplanationKind(KindOf[ExplanationKey, str]):
         # The person who grades it can read the rest in the notebook.
         return f"{text} […]" if raw.get("cut") else text
 
-    def judge(self, value: str, key: ExplanationKey) -> Judgement:
-        return Judgement(
+    def judge(self, value: str, key: ExplanationKey) -> Judgment:
+        return Judgment(
             share=None, verdict=Verdict.UNSETTLED, note="This is waiting for manual grading."
         )
 

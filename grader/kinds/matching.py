@@ -13,7 +13,7 @@ from grader.kinds.cells import UnreadableCell, raw_items, raw_pairs, read_cell, 
 from grader.kinds.lettered import Item, LetteredKey, LetteredKind
 from grader.kinds.scalars import quote, read_text, refusal
 from grader.kinds.texts import fill
-from grader.model import Draw, Judgement, Part, Raw, Text, Verdict
+from grader.model import Draw, Judgment, Part, Raw, Text, Verdict
 from grader.model.spec import Strict
 
 Matched = tuple[str | UnreadableCell | None, ...]
@@ -76,7 +76,7 @@ class MatchingKind(LetteredKind[MatchingKey, Matched]):
         require_some(found)
         return tuple(found)
 
-    def judge(self, value: Matched, key: MatchingKey) -> Judgement:
+    def judge(self, value: Matched, key: MatchingKey) -> Judgment:
         cells = {str(n): _verdict_of(v, r) for n, (v, r) in enumerate(zip(value, key.right), 1)}  # noqa: B905
         count = sum(v is Verdict.CORRECT for v in cells.values())
         share = count / len(key.right)
@@ -88,7 +88,7 @@ class MatchingKind(LetteredKind[MatchingKey, Matched]):
         ]
         if share < 1:
             notes.insert(0, f"{count} of {len(key.right)} items are matched correctly.")
-        return Judgement(share=share, verdict=verdict, note=" ".join(notes), cells=cells)
+        return Judgment(share=share, verdict=verdict, note=" ".join(notes), cells=cells)
 
     def format_value(self, value: Matched, key: MatchingKey) -> str:
         return ", ".join(f"{n}: {_format_cell(v)}" for n, v in enumerate(value, 1))

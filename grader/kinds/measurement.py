@@ -13,7 +13,7 @@ from grader.kinds.attempts import Code, CodeAnswer, CodeKey
 from grader.kinds.base import kinds
 from grader.kinds.code import CodeKind
 from grader.kinds.texts import fill
-from grader.model import Benchmark, CallPlan, Draw, Expr, Judgement, Raw, Verdict
+from grader.model import Benchmark, CallPlan, Draw, Expr, Judgment, Raw, Verdict
 from grader.model.spec import STRICT, Share
 from grader.units.quantity import Quantity
 
@@ -130,7 +130,7 @@ class MeasurementKind(CodeKind):
         known = super().key(part, draw)
         return MeasurementKey(part=part, draw=draw, starter=known.starter, examples=known.examples)
 
-    def judge(self, value: CodeAnswer, key: CodeKey) -> Judgement:
+    def judge(self, value: CodeAnswer, key: CodeKey) -> Judgment:
         right, part = super().judge(value, key), key.part
         if right.share is None or not isinstance(part, Measurement):
             return right
@@ -152,7 +152,7 @@ class MeasurementKind(CodeKind):
         return {**raw, "race": measured}
 
 
-def _judge_speed(part: Measurement, measured: Mapping[str, object]) -> Judgement:
+def _judge_speed(part: Measurement, measured: Mapping[str, object]) -> Judgment:
     """Returns the judgment of correct code; an inconclusive measurement never costs points."""
     what = _COUNTED.get(part.by)
     try:
@@ -175,7 +175,7 @@ def _judge_speed(part: Measurement, measured: Mapping[str, object]) -> Judgement
 
 def _judge_ratio(
     part: Measurement, ratio: ratios.Estimate, measured: Mapping[str, object]
-) -> Judgement:
+) -> Judgment:
     """Judges by the highest threshold that *ratio* reaches; open if it is too close to one."""
     right, between = "All hidden cases pass.", f"{ratio.low:.3g} and {ratio.high:.3g}"
     if part.by != "time":
@@ -196,7 +196,7 @@ def _judge_ratio(
     reached = [step for step in steps if ratio.is_at_least(step.ratio)]
     total = round(part.correct + (1 - part.correct) * (reached[-1].share if reached else 0.0), 6)
     if total >= 1:
-        return Judgement(share=1.0, verdict=Verdict.CORRECT, note=f"{told}.")
+        return Judgment(share=1.0, verdict=Verdict.CORRECT, note=f"{told}.")
     nearest = next(step for step in steps if step not in reached)
     return _judgement(total, f"{right} {told}. A ratio of {nearest.ratio:g} earns more.")
 
@@ -208,11 +208,11 @@ _COUNTED = {
 }
 
 
-def _judgement(share: float | None, note: str) -> Judgement:
+def _judgement(share: float | None, note: str) -> Judgment:
     """Returns the judgment of correct code that does not earn all points; None if it is open."""
     verdict = Verdict.PARTIAL if share else Verdict.INCORRECT
     verdict = Verdict.UNSETTLED if share is None else verdict
-    return Judgement(share=share and round(share, 6), verdict=verdict, note=note)
+    return Judgment(share=share and round(share, 6), verdict=verdict, note=note)
 
 
 kinds.add("measurement")(MeasurementKind())

@@ -16,7 +16,7 @@ from grader.kinds.base import CORRECT, UNDRAWN, Example, KindOf, kinds
 from grader.kinds.scalars import number_in_words, quote, read_number
 from grader.kinds.slips import Slips
 from grader.kinds.texts import fill, try_fill
-from grader.model import Draw, Expr, Judgement, Key, Mistake, Part, Raw, Tolerance, Verdict
+from grader.model import Draw, Expr, Judgment, Key, Mistake, Part, Raw, Tolerance, Verdict
 from grader.units.quantity import Quantity, Value
 
 
@@ -83,7 +83,7 @@ LARGEST = 1e299
 FARTHEST = 1e300
 """The largest end of an accepted interval, so that no sum or difference overflows a float."""
 
-INCORRECT = Judgement(share=0.0, verdict=Verdict.INCORRECT, note="Not within the accepted range.")
+INCORRECT = Judgment(share=0.0, verdict=Verdict.INCORRECT, note="Not within the accepted range.")
 
 
 def evaluate_answer(answer: Expr, unit: str, draw: Draw, scope: Mapping[str, Value]) -> int | float:
@@ -122,7 +122,7 @@ def make_key(part: NumberPart, draw: Draw, *, whole: bool = False) -> NumericKey
     return NumericKey(part=part, draw=draw, value=value, low=low, high=high, reason=reason)
 
 
-def judge(value: float, key: NumericKey) -> Judgement:
+def judge(value: float, key: NumericKey) -> Judgment:
     """Returns the judgment of a number: correct, a mistake, a unit slip, or incorrect.
 
     Mistakes are not evaluated for a right answer, because most answers are right.
@@ -132,30 +132,30 @@ def judge(value: float, key: NumericKey) -> Judgement:
     return _find_mistake(value, key) or _find_slip(value, key) or INCORRECT
 
 
-def _find_mistake(value: float, key: NumericKey) -> Judgement | None:
+def _find_mistake(value: float, key: NumericKey) -> Judgment | None:
     nearest: tuple[float, Mistake] | None = None
-    for mistake, centre, low, high in key.mistake_ranges:
+    for mistake, center, low, high in key.mistake_ranges:
         if not tolerance.is_within(value, low, high):
             continue
-        distance = abs(value - centre)
+        distance = abs(value - center)
         if nearest is None or distance < nearest[0]:
             nearest = distance, mistake
     if nearest is None:
         return None
     found = nearest[1]
     note = try_fill(found.feedback, key.draw)
-    return Judgement(share=found.credit, verdict=Verdict.MISTAKE, note=note, mistake=found.id)
+    return Judgment(share=found.credit, verdict=Verdict.MISTAKE, note=note, mistake=found.id)
 
 
 def _iter_mistake_ranges(key: NumericKey) -> Iterator[tuple[Mistake, float, float, float]]:
     for mistake in key.part.mistakes:
         try:
-            centre = mistake_value(mistake, key)
+            center = mistake_value(mistake, key)
         except ValueError:
             # Only if a student's own earlier answer is in scope; the gate checks all other scopes.
             continue
-        if centre is not None:
-            yield mistake, centre, *tolerance.scale_interval(key.interval, key.value, centre)
+        if center is not None:
+            yield mistake, center, *tolerance.scale_interval(key.interval, key.value, center)
 
 
 def mistake_value(mistake: Mistake, key: NumericKey) -> int | float | None:
@@ -165,7 +165,7 @@ def mistake_value(mistake: Mistake, key: NumericKey) -> int | float | None:
     return evaluate_answer(mistake.value, key.unit, key.draw, key.draw.scope)
 
 
-def _find_slip(value: float, key: NumericKey) -> Judgement | None:
+def _find_slip(value: float, key: NumericKey) -> Judgment | None:
     part = key.part
     if part.slips is False or key.value == 0:
         return None
@@ -179,7 +179,7 @@ def _find_slip(value: float, key: NumericKey) -> Judgement | None:
     if slip is None:
         return None
     credit, note = part.slips.credit, slip.sentence
-    return Judgement(share=credit, verdict=Verdict.MISTAKE, note=note, mistake=slip.id)
+    return Judgment(share=credit, verdict=Verdict.MISTAKE, note=note, mistake=slip.id)
 
 
 def format_number(value: float, unit: str, digits: int | None = None) -> str:
@@ -243,7 +243,7 @@ class NumericKind(KindOf[NumericKey, int | float]):
         """Returns what to write, in words."""
         return number_in_words(unit)
 
-    def judge(self, value: float, key: NumericKey) -> Judgement:
+    def judge(self, value: float, key: NumericKey) -> Judgment:
         return judge(value, key)
 
     def format_value(self, value: float, key: NumericKey) -> str:
@@ -318,7 +318,7 @@ class IntegerKind(NumericKind):
         """Returns what to write, in words."""
         return f"a whole number in {unit}" if unit else "a whole number"
 
-    def judge(self, value: float, key: NumericKey) -> Judgement:
+    def judge(self, value: float, key: NumericKey) -> Judgment:
         judged = super().judge(value, key)
         if not isinstance(value, int) and judged.mistake is None:
             return _NOT_WHOLE

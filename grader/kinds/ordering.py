@@ -10,7 +10,7 @@ from typing import Literal
 from grader.kinds import lettered, samples
 from grader.kinds.base import CORRECT, Example, Unreadable, kinds
 from grader.kinds.lettered import Item, LabeledChoice, LetteredKey, LetteredKind
-from grader.model import Draw, Judgement, Part, Raw, Verdict
+from grader.model import Draw, Judgment, Part, Raw, Verdict
 
 Rule = Literal["all-or-nothing", "longest-run", "pairs"]
 Pairs = frozenset[tuple[str, str]]
@@ -111,15 +111,15 @@ class OrderingKind(LetteredKind[OrderingKey, tuple[str, ...]]):
             raise Unreadable(f"{', '.join(missing)} {verb} missing; give every letter once.")
         return tuple(found)
 
-    def judge(self, value: tuple[str, ...], key: OrderingKey) -> Judgement:
+    def judge(self, value: tuple[str, ...], key: OrderingKey) -> Judgment:
         if all_or_nothing(value, key.before) == 1:
             return CORRECT
         earned = _RULES[key.part.credit][0](value, key.before)
         if earned == 0:
             note = "This is not a right order."
-            return Judgement(share=0.0, verdict=Verdict.INCORRECT, note=note)
+            return Judgment(share=0.0, verdict=Verdict.INCORRECT, note=note)
         note = "Part of this order is right."
-        return Judgement(share=earned, verdict=Verdict.PARTIAL, note=note)
+        return Judgment(share=earned, verdict=Verdict.PARTIAL, note=note)
 
     def format_value(self, value: tuple[str, ...], key: OrderingKey) -> str:
         return ", ".join(value)

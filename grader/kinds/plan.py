@@ -23,7 +23,7 @@ from grader.kinds.plan_outcomes import (
 )
 from grader.kinds.scalars import quote, refusal
 from grader.kinds.texts import try_fill
-from grader.model import Draw, Judgement, Key, Raw, Scalar, Verdict
+from grader.model import Draw, Judgment, Key, Raw, Scalar, Verdict
 from grader.units.quantity import Value
 
 MAX_PLANS = 5_000
@@ -94,21 +94,21 @@ class PlanKind(KindOf[PlanKey, Chosen]):
             raise Unreadable(f"No value is given for {', '.join(missing)}.")
         return {name: found[name] for name in key.part.choose}
 
-    def judge(self, value: Chosen, key: PlanKey) -> Judgement:
+    def judge(self, value: Chosen, key: PlanKey) -> Judgment:
         part = key.part
         outcome = evaluate_plan(value, part, key.draw)
         draw = replace(key.draw, scope=outcome.scope)
         share, mistake = share_and_mistake(outcome, key)
         if outcome.failed:
             note = try_fill(outcome.failed.feedback, draw)
-            return Judgement(share=share, verdict=Verdict.MISTAKE, note=note, mistake=mistake)
+            return Judgment(share=share, verdict=Verdict.MISTAKE, note=note, mistake=mistake)
         if share == 1:
             return CORRECT
         shown = numeric.format_number(outcome.score, part.unit, 4)
         reason = _first_shortcoming(outcome, key)
         why = try_fill(reason.feedback, draw) if reason else "There are better plans."
         wrong = Verdict.MISTAKE if reason else Verdict.INCORRECT
-        return Judgement(
+        return Judgment(
             share=share,
             verdict=Verdict.PARTIAL if share else wrong,
             note=f"Your plan's {_noun(part)} is {shown}. {why}",

@@ -14,7 +14,7 @@ from grader.kinds.base import CORRECT, Example, kinds
 from grader.kinds.numeric import NumberPart, NumericKey, NumericKind, format_number, judge
 from grader.kinds.scalars import refusal
 from grader.kinds.texts import fill
-from grader.model import Benchmark, CallPlan, Draw, Judgement, Raw, Verdict, packages
+from grader.model import Benchmark, CallPlan, Draw, Judgment, Raw, Verdict, packages
 from grader.model.spec import STRICT, Share
 from grader.units.quantity import Value
 
@@ -92,27 +92,27 @@ class PredictionKind(NumericKind):
             deferred=deferred if deferred in packages.PACKAGES else "",
         )
 
-    def judge(self, value: MeasuredPrediction, key: NumericKey) -> Judgement:  # type: ignore[override]
+    def judge(self, value: MeasuredPrediction, key: NumericKey) -> Judgment:  # type: ignore[override]
         part = _part_of(key)
         by_model, most = judge(value.value, key), part.model
         if value.deferred:
             note = packages.waiting_note(value.deferred)
-            return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
+            return Judgment(share=None, verdict=Verdict.UNSETTLED, note=note)
         try:
             found = _measurement_of(part, value.measurement)
         except (ratios.NotMeasuredError, ratios.RanWrongError) as error:
             note = f"It could not be measured: {error}. {ratios.next_step(value.measurement)}"
-            return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
+            return Judgment(share=None, verdict=Verdict.UNSETTLED, note=note)
         close = _is_close(part, value.value, found.middle)
         side = "within" if close else "not within"
         told = f"The prediction is {side} a factor of {part.factor:g} of the measured value."
         earned = round(most * (by_model.share or 0.0) + (1 - most) * close, 6)
         if earned == 1:
-            return Judgement(share=1.0, verdict=CORRECT.verdict, note=told)
+            return Judgment(share=1.0, verdict=CORRECT.verdict, note=told)
         verdict = by_model.verdict
         if verdict is Verdict.CORRECT or (earned and by_model.mistake is None):
             verdict = Verdict.PARTIAL
-        return Judgement(
+        return Judgment(
             share=earned,
             verdict=verdict,
             note=" ".join(filter(None, (by_model.note, told))),

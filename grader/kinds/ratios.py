@@ -27,7 +27,7 @@ class NotMeasuredError(Exception):
 
 
 class ElsewhereError(NotMeasuredError):
-    """This machine can't count it; says why."""
+    """A ratio can't be counted on this machine; the message says why."""
 
 
 class DisturbedError(NotMeasuredError):

@@ -12,7 +12,7 @@ from grader.kinds import samples
 from grader.kinds.base import CORRECT, Example, KindOf, Unreadable, kinds
 from grader.kinds.scalars import read_line, too_long_error
 from grader.kinds.texts import fill, try_fill
-from grader.model import Draw, Judgement, Key, Part, Raw, Share, Text, Verdict
+from grader.model import Draw, Judgment, Key, Part, Raw, Share, Text, Verdict
 from grader.model.spec import Strict
 
 if TYPE_CHECKING:
@@ -82,16 +82,16 @@ class ShortTextKind(KindOf[ShortTextKey, str]):
             raise too_long_error(written, MAX_LENGTH, _WANTED)
         return written
 
-    def judge(self, value: str, key: ShortTextKey) -> Judgement:
+    def judge(self, value: str, key: ShortTextKey) -> Judgment:
         try:
             if _matches(value, key.accept, key.part.match):
                 return CORRECT
-            return _find_mistake(value, key) or Judgement(
+            return _find_mistake(value, key) or Judgment(
                 share=0.0, verdict=Verdict.INCORRECT, note="Not an accepted answer."
             )
         except TimeoutError:
             note = "The comparison took too long; a person will review this answer."
-            return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
+            return Judgment(share=None, verdict=Verdict.UNSETTLED, note=note)
 
     def format_value(self, value: str, key: ShortTextKey) -> str:
         return value
@@ -163,11 +163,11 @@ def _compile_pattern(written: str) -> regex.Pattern[str]:
         raise ValueError(f"the pattern '{written}' can't be read: {error}") from None
 
 
-def _find_mistake(value: str, key: ShortTextKey) -> Judgement | None:
+def _find_mistake(value: str, key: ShortTextKey) -> Judgment | None:
     for one in key.part.mistakes:
         if _matches(value, [try_fill(a, key.draw) for a in one.accept], key.part.match):
             note = try_fill(one.feedback, key.draw)
-            return Judgement(share=one.credit, verdict=Verdict.MISTAKE, note=note, mistake=one.id)
+            return Judgment(share=one.credit, verdict=Verdict.MISTAKE, note=note, mistake=one.id)
     return None
 
 

@@ -16,7 +16,7 @@ from grader.kinds.lettered import one_line
 from grader.kinds.numeric import Numeric, NumericKey
 from grader.kinds.slips import Slips
 from grader.kinds.texts import fill
-from grader.model import Draw, Expr, Judgement, Key, Mistake, Part, Raw, Text, Tolerance, Verdict
+from grader.model import Draw, Expr, Judgment, Key, Mistake, Part, Raw, Text, Tolerance, Verdict
 from grader.model.spec import Strict
 from grader.units.quantity import Value
 
@@ -97,7 +97,7 @@ class TableKind(KindOf[TableKey, Grid]):
         require_some(cell for row in found for cell in row)
         return found
 
-    def judge(self, value: Grid, key: TableKey) -> Judgement:
+    def judge(self, value: Grid, key: TableKey) -> Judgment:
         judged = {
             f"{label} / {title}": _judge_cell(cell, cell_key)
             for label, row, keys in zip(key.rows, value, key.cells, strict=True)
@@ -110,7 +110,7 @@ class TableKind(KindOf[TableKey, Grid]):
         verdict = Verdict.PARTIAL if share > 0 else wrong
         if right == len(judged):
             share, verdict = 1.0, Verdict.CORRECT
-        return Judgement(
+        return Judgment(
             share=share,
             verdict=verdict,
             note=_feedback(judged, right),
@@ -192,22 +192,22 @@ def _row_of_keys(part: Table, value: Value, draw: Draw) -> tuple[NumericKey, ...
     return tuple(numeric.make_key(Numeric(ask="", **of_column), draw) for of_column in fields)
 
 
-def _judge_cell(cell: Cell, key: NumericKey) -> Judgement:
+def _judge_cell(cell: Cell, key: NumericKey) -> Judgment:
     if isinstance(cell, UnreadableCell):
-        return Judgement(share=0.0, verdict=Verdict.UNREADABLE, note=cell.sentence)
+        return Judgment(share=0.0, verdict=Verdict.UNREADABLE, note=cell.sentence)
     if cell is None:
-        return Judgement(share=0.0, verdict=Verdict.ABSENT)
+        return Judgment(share=0.0, verdict=Verdict.ABSENT)
     return numeric.judge(cell, key)
 
 
-def _feedback(judged: Mapping[str, Judgement], right: int) -> str:
+def _feedback(judged: Mapping[str, Judgment], right: int) -> str:
     """Returns the feedback on the cells; feedback shared by several cells appears once."""
     if right == len(judged):
         return ""
     said: dict[str, list[str]] = {}
-    for label, judgement in judged.items():
-        if judgement.note and judgement.verdict in (Verdict.MISTAKE, Verdict.UNREADABLE):
-            said.setdefault(judgement.note, []).append(label)
+    for label, judgment in judged.items():
+        if judgment.note and judgment.verdict in (Verdict.MISTAKE, Verdict.UNREADABLE):
+            said.setdefault(judgment.note, []).append(label)
     notes = [f"{', '.join(labels)}: {note}" for note, labels in said.items()]
     return " ".join([f"{right} of {len(judged)} cells are right.", *notes])
 

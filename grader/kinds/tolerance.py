@@ -41,14 +41,14 @@ def is_within(value: float, low: float, high: float) -> bool:
     return low - slack <= value <= high + slack
 
 
-def scale_interval(interval: Interval, key: float, centre: float) -> tuple[float, float]:
-    """Returns the ends of an interval with the same relative width around *centre*."""
+def scale_interval(interval: Interval, key: float, center: float) -> tuple[float, float]:
+    """Returns the ends of an interval with the same relative width around *center*."""
     low, high = interval.low, interval.high
     if low == high:
-        return centre, centre
+        return center, center
     if key == 0:
-        return centre + low, centre + high
-    ends = (low * (centre / key), high * (centre / key))
+        return center + low, center + high
+    ends = (low * (center / key), high * (center / key))
     return min(ends), max(ends)
 
 

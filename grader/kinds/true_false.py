@@ -15,7 +15,7 @@ from grader.kinds.choice import Option, label_options, option_id, right_letters
 from grader.kinds.lettered import LetteredKey, LetteredKind, choice_by_letter
 from grader.kinds.scalars import quote, read_text
 from grader.kinds.texts import fill, try_fill
-from grader.model import Draw, Expr, Judgement, Part, Raw, Share, Text, Verdict
+from grader.model import Draw, Expr, Judgment, Part, Raw, Share, Text, Verdict
 from grader.units.quantity import Value
 
 Reasoned = tuple[bool | UnreadableCell | None, str | UnreadableCell | None]
@@ -79,12 +79,12 @@ class TrueFalseKind(LetteredKind[TrueFalseKey, "bool | Reasoned"]):
     def read(self, raw: Raw, key: TrueFalseKey) -> bool | Reasoned:
         return _read_reasoned(raw, key) if key.choices else _read_truth(raw)
 
-    def judge(self, value: bool | Reasoned, key: TrueFalseKey) -> Judgement:
+    def judge(self, value: bool | Reasoned, key: TrueFalseKey) -> Judgment:
         if isinstance(value, tuple):
             return _judge_reasoned(value, key)
         if value is key.right:
             return CORRECT
-        return Judgement(share=0.0, verdict=Verdict.INCORRECT, note=_opposite(key))
+        return Judgment(share=0.0, verdict=Verdict.INCORRECT, note=_opposite(key))
 
     def format_value(self, value: bool | Reasoned, key: TrueFalseKey) -> str:
         if not isinstance(value, tuple):
@@ -188,7 +188,7 @@ def _opposite(key: TrueFalseKey) -> str:
     return try_fill(key.part.feedback, key.draw) or "The opposite is true."
 
 
-def _judge_reasoned(value: Reasoned, key: TrueFalseKey) -> Judgement:
+def _judge_reasoned(value: Reasoned, key: TrueFalseKey) -> Judgment:
     truth, letter = value
     if truth is key.right and letter == key.reason:
         return CORRECT
@@ -198,7 +198,7 @@ def _judge_reasoned(value: Reasoned, key: TrueFalseKey) -> Judgement:
         wrong = _option_by_letter(key, letter)
     mistake = option_id(wrong) if wrong is not None and wrong.feedback else None
     missed = Verdict.MISTAKE if mistake else Verdict.INCORRECT
-    return Judgement(
+    return Judgment(
         share=share,
         verdict=Verdict.PARTIAL if share else missed,
         note=" ".join(filter(None, (_note_on_truth(value, key), _note_on_reason(value, key)))),

@@ -49,7 +49,7 @@ class CellRun:
 
     @property
     def failed(self) -> bool:
-        """Whether it did not finish."""
+        """Whether the cell did not finish."""
         return self.outcome is not Outcome.FINISHED or self.error is not None
 
     @property
@@ -59,7 +59,7 @@ class CellRun:
         return visible(said) if self.failed else ""
 
     def describe_failure(self, number: int) -> str:
-        """Its trouble with its position, such as "code cell 4, line 2: NameError: ...".
+        """Returns what went wrong and where, such as "code cell 4, line 2: NameError: ...".
 
         *number* is the number that Jupyter shows beside the cell after Run All.
         """

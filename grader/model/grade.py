@@ -31,7 +31,7 @@ class Audience(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
+class Judgment:
     """A kind's verdict on one value, before points."""
 
     share: float | None

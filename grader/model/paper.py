@@ -34,7 +34,7 @@ class Student:
         return f"/{SAMPLE}" if self.version == SAMPLE else self.version or self.id
 
     def merged_with(self, latest: Student) -> Student:
-        """This student with the fields that *latest* fills in; its empty fields change nothing.
+        """Returns this student with the fields that *latest* fills in; empty fields change nothing.
 
         >>> ada = Student(id="ada", name="Ada", email="a@x.edu")
         >>> ada.merged_with(Student(id="ada", name="Ada L."))

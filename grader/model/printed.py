@@ -53,7 +53,7 @@ class AnswerPlace:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Its columns on the entry sheet."""
+        """The names of the answer's columns on the entry sheet."""
         if self.form is AnswerForm.TEXT:
             return (f"{self.name}{POINTS}",)
         if self.form is not AnswerForm.GRID:
@@ -104,7 +104,7 @@ class PrintedPart:
 
     @property
     def points(self) -> float:
-        """What it is worth."""
+        """The points of the part."""
         return self.place.points
 
 
@@ -117,7 +117,7 @@ class PrintedProblem(ProblemText):
 
     @property
     def points(self) -> float:
-        """Of all its parts."""
+        """The points of all parts."""
         return round(sum(part.points for part in self.parts), 6)
 
 
@@ -136,7 +136,7 @@ class PrintedExam:
 
     @property
     def points(self) -> float:
-        """Of all problems."""
+        """The points of all problems."""
         return round(sum(problem.points for problem in self.problems), 6)
 
     @property

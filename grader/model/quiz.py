@@ -36,7 +36,7 @@ class QuizQuestion(ProblemText):
 
     @property
     def points(self) -> float:
-        """Of all its parts."""
+        """The points of all parts."""
         return round(sum(field.points for field in self.fields), 4)
 
     def scaled_to(self, points: float) -> QuizQuestion:

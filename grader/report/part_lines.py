@@ -89,12 +89,12 @@ class PartLine:
             "students": self.students,
             "settled": self.settled,
             "mean": self.mean_share,
-            "mean_interval": _listed(self.mean_interval),
+            "mean_interval": _interval_data(self.mean_interval),
             "correct": self.share_correct,
             "lowest_third": self.thirds.lowest if self.thirds else None,
             "highest_third": self.thirds.highest if self.thirds else None,
             "discrimination": self.discrimination,
-            "discrimination_interval": _listed(self.discrimination_interval),
+            "discrimination_interval": _interval_data(self.discrimination_interval),
             "blank": self.blank,
             "wrong_answers": [
                 {
@@ -110,7 +110,7 @@ class PartLine:
         }
 
 
-def _listed(interval: Interval | None) -> list[float] | None:
+def _interval_data(interval: Interval | None) -> list[float] | None:
     return list(interval) if interval else None
 
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from grader.kinds import Example, Kind, Unreadable
 from grader.kinds.answers import AN_EXPLANATION
 from grader.kinds.code import CodeKey, CodeKind
-from grader.model import Judgement, Key, Raw, Verdict
+from grader.model import Judgment, Key, Raw, Verdict
 from grader.wire import encoding
 
 
@@ -97,18 +97,18 @@ def _check_read(kind: Kind, raw: Raw, key: Key) -> tuple[object] | None:
     return found
 
 
-def _check_judge(kind: Kind, value: object, key: Key) -> Judgement:
-    judgement = kind.judge(value, key)
-    _require(judgement == kind.judge(value, key), f"{value!r} is judged in two ways")
-    share, verdict = judgement.share, judgement.verdict
+def _check_judge(kind: Kind, value: object, key: Key) -> Judgment:
+    judgment = kind.judge(value, key)
+    _require(judgment == kind.judge(value, key), f"{value!r} is judged in two ways")
+    share, verdict = judgment.share, judgment.verdict
     _require((share is None) == (verdict is Verdict.UNSETTLED), f"{verdict} earns {share}")
     _require(share is None or 0 <= share <= 1, f"{value!r} earns {share}")
-    _require((share == 1) == (verdict is Verdict.CORRECT) or judgement.mistake, f"{judgement}")
+    _require((share == 1) == (verdict is Verdict.CORRECT) or judgment.mistake, f"{judgment}")
     _require(
         _one_line(kind.format_value(value, key)),
         f"format_value() gives {kind.format_value(value, key)!r}",
     )
-    return judgement
+    return judgment
 
 
 def _check_example(kind: Kind, key: Key, sample: Example, *, by_person: bool) -> None:
@@ -117,13 +117,13 @@ def _check_example(kind: Kind, key: Key, sample: Example, *, by_person: bool) ->
     if found is None:
         _require(sample.share is None, f"{sample.why} ({raw}) is unreadable")
         return
-    judgement = _check_judge(kind, found[0], key)
+    judgment = _check_judge(kind, found[0], key)
     if sample.share is None:
-        _require(by_person and judgement.share is None, f"{sample.why} ({raw}) is readable")
+        _require(by_person and judgment.share is None, f"{sample.why} ({raw}) is readable")
         return
     _require(
-        (judgement.share, judgement.mistake) == (sample.share, sample.mistake),
-        f"{sample.why} ({raw}) earns {judgement.share} as {judgement.mistake}, "
+        (judgment.share, judgment.mistake) == (sample.share, sample.mistake),
+        f"{sample.why} ({raw}) earns {judgment.share} as {judgment.mistake}, "
         f"not {sample.share} as {sample.mistake}",
     )
 

@@ -21,7 +21,7 @@ from grader.kinds.prediction import MeasuredPrediction, Prediction
 from grader.model import (
     Answer,
     Evidence,
-    Judgement,
+    Judgment,
     Key,
     Mark,
     Mistake,
@@ -106,7 +106,7 @@ def _same_numbers(mine: object, key: object) -> bool:
         return math.isclose(mine, key, rel_tol=AGREEMENT, abs_tol=1e-12)
     if isinstance(mine, (list, tuple)) and isinstance(key, (list, tuple)):
         return len(mine) == len(key) and all(map(_same_numbers, mine, key))
-    return True  # without numbers, the kind's own judgement decides
+    return True  # without numbers, the kind's own judgment decides
 
 
 def full_marks(case: Case) -> Iterator[Finding]:
@@ -157,7 +157,7 @@ def evidence_of(cells: tuple[Cell, ...], case: Case, *, run: bool = True) -> Evi
     """Returns the evidence that running these cells would give, computed without a kernel.
 
     The code cells must be plain assignments or answers to code parts. Without *run*, no function
-    is called: then only a judgement of the code itself is possible.
+    is called: then only a judgment of the code itself is possible.
     """
     given: dict[str, object] = {}
     called: dict[str, Raw] = {}
@@ -211,7 +211,7 @@ def carried_forward(case: Case) -> Iterator[Finding]:
             wrong = _wrong_answer(case.variant.keys[used])
             if wrong is None or key.part.carry.within < _OFF:
                 continue
-            follows = _following(key, used, wrong)
+            follows = _following_key(key, used, wrong)
             if follows is None:
                 continue
             answer = kinds.find(key.part.kind).answer(follows)
@@ -249,7 +249,7 @@ def _wrong_answer(key: Key) -> tuple[object, Value] | None:
     return None if carried is None else (wrong, carried)
 
 
-def _following(key: Key, used: str, wrong: tuple[object, Value]) -> Key | None:
+def _following_key(key: Key, used: str, wrong: tuple[object, Value]) -> Key | None:
     """Returns the key that follows from a wrong earlier answer; None if a guard excludes it."""
     scope = {**key.draw.scope, used: wrong[1]}
     try:
@@ -318,7 +318,7 @@ def _culprit(key: Key) -> str | None:
     return None
 
 
-def _surprise(case: Case, part_id: str, sample: Example, judged: Judgement, shown: str) -> Finding:
+def _surprise(case: Case, part_id: str, sample: Example, judged: Judgment, shown: str) -> Finding:
     if sample.mistake is None:
         return case.finding(
             "examples",

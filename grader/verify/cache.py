@@ -79,12 +79,12 @@ class Cache:
         file."""
         try:
             files = [self._bank.path(name), self._bank.solution(name)]
-            return _digest_of([name, *self._how, self._around], filter(None, files))
+            return _digest_of([name, *self._how, self._environment_digest], filter(None, files))
         except (OSError, GraderError):
             return None
 
     @cached_property
-    def _around(self) -> str:
+    def _environment_digest(self) -> str:
         """The digest of the engine, the libraries, the facts and the templates."""
         from importlib.metadata import PackageNotFoundError, entry_points, version
 

@@ -12,7 +12,7 @@ from grader.kinds.attempts import CodeKey, required_packages
 from grader.kinds.code import CodeKind
 from grader.kinds.hidden.compare import difference
 from grader.kinds.hidden.solutions import perform_first_call, run_here, run_solution_code
-from grader.model import CallPlan, Judgement, Problem, Raw, Verdict, packages
+from grader.model import CallPlan, Judgment, Problem, Raw, Verdict, packages
 from grader.verify.case import Case, Finding
 from grader.wire.values import decode_result
 
@@ -94,7 +94,7 @@ def _right(key: CodeKey) -> Iterator[tuple[str, str]]:
 def _wrong(runs: _Runs) -> Iterator[tuple[str, str]]:
     """Known-wrong implementations fail, and for the intended reason."""
     part = runs.key.part.id
-    failing: dict[str, Judgement] = {}
+    failing: dict[str, Judgment] = {}
     for name, function in runs.key.solution_functions.functions_of_kind("wrong").items():
         full, declared = f"{part}_wrong_{name}", _declares_recursion(name, function)
         judged = runs.fail(full, declared)
@@ -119,7 +119,7 @@ def _wrong(runs: _Runs) -> Iterator[tuple[str, str]]:
         )
 
 
-def _reason(judged: Judgement) -> str:
+def _reason(judged: Judgment) -> str:
     return f"{judged.note} {judged.cells}"
 
 
@@ -141,9 +141,9 @@ class _Runs:
         """The result of each call by the reference."""
         return right_calls(self.kind, self.key, self.case)
 
-    def fail(self, function: str, recursion: bool) -> Judgement | None:
+    def fail(self, function: str, recursion: bool) -> Judgment | None:
         """Calls a function of the solution file with one hidden case after the other until one
-        fails, and returns its judgement; None if none fails by itself.
+        fails, and returns its judgment; None if none fails by itself.
 
         The case that revealed the function for an earlier seed comes first. A RecursionError counts
         only if *recursion* is set. What is measured is judged only as a whole.
@@ -167,14 +167,14 @@ class _Runs:
                 return judged
         return None
 
-    def _judge_case(self, raw: Raw, index: int) -> Judgement:
-        """Returns the judgement of a raw answer to one hidden case alone."""
+    def _judge_case(self, raw: Raw, index: int) -> Judgment:
+        """Returns the judgment of a raw answer to one hidden case alone."""
         cases, expected = self.key.cases[index : index + 1], self.key.expected[index : index + 1]
         key = replace(self.key, part=replace(self.key.part, groups={}), examples=())
         vars(key).update({**vars(self.key), **vars(key), "cases": cases, "expected": expected})
         return _judge(self.kind, key, raw)
 
-    def run(self, function: str) -> tuple[Raw, Judgement]:
+    def run(self, function: str) -> tuple[Raw, Judgment]:
         """Calls a function of the solution file with all cases."""
         raw = self.kind.raw(self.key, function)
         return raw, _judge(self.kind, self.key, raw)
@@ -189,11 +189,11 @@ class _Runs:
         return _judge(self.kind, self.key, {**raw, "calls": mended}).share == 1
 
 
-def _judge(kind: CodeKind, key: CodeKey, raw: Raw) -> Judgement:
+def _judge(kind: CodeKind, key: CodeKey, raw: Raw) -> Judgment:
     try:
         return kind.judge(kind.read(raw, key), key)
     except Unreadable:
-        return Judgement(share=0.0, verdict=Verdict.INCORRECT, note="unreadable")
+        return Judgment(share=0.0, verdict=Verdict.INCORRECT, note="unreadable")
 
 
 def right_calls(kind: CodeKind, key: CodeKey, case: Case) -> Sequence[Mapping[str, object]]:

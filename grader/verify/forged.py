@@ -48,7 +48,7 @@ def properties(case: Case) -> Iterator[Finding]:
         except (Exception, SystemExit):  # noqa: BLE001, S112 - which the check of implementations tells
             continue
         results = dict(zip((one.call for one in key.cases), calls, strict=False))
-        for what, fix in _passing(key, [(one, results[one.call]) for one in cases]):
+        for what, fix in _passing_forgeries(key, [(one, results[one.call]) for one in cases]):
             at = case.part_path(part_id)
             yield case.finding("properties", at, f"part '{part_id}': {what}", fix)
 
@@ -62,7 +62,7 @@ class _Seen:
     refused: int = 0
 
 
-def _passing(
+def _passing_forgeries(
     key: CodeKey, results: Sequence[tuple[HiddenCase, Mapping[str, Any]]]
 ) -> Iterator[tuple[str, str]]:
     """Yields each forgery of the reference's results that passes but should not, and how to fix

@@ -86,7 +86,7 @@ def _check_problem(bank: Bank, name: str, seeds: int, code_seeds: int) -> Verifi
     started = time.perf_counter()
     problem, source = bank.locate(name)
     path = bank.solution(name)
-    if lacking := _lacking(problem, path):
+    if lacking := _missing_packages(problem, path):
         return Verified(problem=problem.id, seeds=0, findings=(), seconds=0.0, skipped=lacking)
     findings: list[Finding] = []
     has_answers = any(not kinds.find(p.kind).needs_solution for p in problem.parts)
@@ -129,7 +129,7 @@ def _check_problem(bank: Bank, name: str, seeds: int, code_seeds: int) -> Verifi
     )
 
 
-def _lacking(problem: Problem, solution: Path | None) -> tuple[str, ...]:
+def _missing_packages(problem: Problem, solution: Path | None) -> tuple[str, ...]:
     """Returns the missing packages without which the problem can't be checked.
 
     If a part declares the packages it needs, only that part is skipped.

@@ -36,7 +36,7 @@ def stated_rules(case: Case) -> Iterator[Finding]:
         shown = (problem.prompt, *problem.assumptions, key.part.ask)
         read = [*(fill(text, dice) for text in shown), *labels]
         for index, rule in enumerate(key.part.require):
-            wrong = _unstated(rule, dice, [_plain(text) for text in read])
+            wrong = _unstated_rule(rule, dice, [_plain(text) for text in read])
             if wrong:
                 at = (*case.part_path(part_id), "require", index)
                 yield case.finding(
@@ -44,7 +44,7 @@ def stated_rules(case: Case) -> Iterator[Finding]:
                 )
 
 
-def _unstated(rule: Requirement, dice: Draw, read: Sequence[str]) -> tuple[str, str] | None:
+def _unstated_rule(rule: Requirement, dice: Draw, read: Sequence[str]) -> tuple[str, str] | None:
     """Returns what is wrong with how the question states *rule*, and what to do."""
     if any(isinstance(node, ast.And) for node in ast.walk(ast.parse(str(rule.that), mode="eval"))):
         return "joins rules with 'and'", "split it, so that each rule quotes its own words"

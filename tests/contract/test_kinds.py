@@ -16,7 +16,7 @@ from grader.kinds import Example, Unreadable, kinds
 from grader.kinds.choice import Option
 from grader.kinds.numeric import NumericKey, NumericKind
 from grader.kinds.short_text import TextMistake
-from grader.model import Judgement, Mistake, Part, Raw, Verdict
+from grader.model import Judgment, Mistake, Part, Raw, Verdict
 from grader.testing import check_kind
 from tests.helpers.kinds import (
     PARTS,
@@ -102,12 +102,12 @@ class Broken(NumericKind):
             raw["read"] = True
         return super().read(raw, key)
 
-    def judge(self, value: float, key: NumericKey) -> Judgement:
+    def judge(self, value: float, key: NumericKey) -> Judgment:
         if self.defect == "gives too much":
-            return Judgement(share=1.5, verdict=Verdict.CORRECT)
+            return Judgment(share=1.5, verdict=Verdict.CORRECT)
         if self.defect == "is not pure":
             self.defect = "is not pure "
-            return Judgement(share=0.0, verdict=Verdict.INCORRECT)
+            return Judgment(share=0.0, verdict=Verdict.INCORRECT)
         return super().judge(value, key)
 
     def format_value(self, value: float, key: NumericKey) -> str:

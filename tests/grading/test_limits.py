@@ -21,7 +21,7 @@ from grader.integrations.nbgrader.collecting import collect_assignment
 from grader.kinds import BeyondLimit, Unreadable, kinds, short_text
 from grader.kinds.code import CodeKind
 from grader.kinds.hidden.source import FAILED_BEFORE
-from grader.model import Answer, Judgement, Mark, Student, Submission, Verdict
+from grader.model import Answer, Judgment, Mark, Student, Submission, Verdict
 from grader.model.evidence import CUT_SHORT
 from grader.notebook import Notebook
 from grader.runtime.execute import calls
@@ -176,8 +176,8 @@ STOPPED = {
 }
 
 
-def with_random_cases(*, of: list[dict[str, Any]]) -> Judgement:
-    """The judgement on right code of which the random cases came to what *of* gives in turn."""
+def with_random_cases(*, of: list[dict[str, Any]]) -> Judgment:
+    """The judgment on right code of which the random cases came to what *of* gives in turn."""
     source = CODE.solution_functions.source("scaled", "scaled")
     raw: dict[str, Any] = dict(CodeKind().simulate_run(CODE, "scaled", source, "scaled"))
     groups = [case.group for case in CODE.cases]
@@ -194,16 +194,16 @@ def with_random_cases(*, of: list[dict[str, Any]]) -> Judgement:
 def test_calls_that_a_limit_kept_from_a_result_leave_the_mark_open(
     outcome: dict[str, Any],
 ) -> None:
-    judgement = with_random_cases(of=[outcome])
-    assert judgement.share is None
-    assert judgement.verdict is Verdict.UNSETTLED
-    assert "A person will review it." in judgement.note
+    judgment = with_random_cases(of=[outcome])
+    assert judgment.share is None
+    assert judgment.verdict is Verdict.UNSETTLED
+    assert "A person will review it." in judgment.note
 
 
 def test_calls_skipped_because_their_group_had_failed_leave_nothing_open() -> None:
-    judgement = with_random_cases(of=[LATE, OF_ITS_GROUP])
-    assert judgement.share == 0.5
-    assert "Random cases: a call took longer than 5 s." in judgement.note
+    judgment = with_random_cases(of=[LATE, OF_ITS_GROUP])
+    assert judgment.share == 0.5
+    assert "Random cases: a call took longer than 5 s." in judgment.note
     wrong = {"is": "raised", "type": "LaunchError", "what": "no grid"}
     assert with_random_cases(of=[wrong]).share == 0.5
 

@@ -1,4 +1,4 @@
-"""Code parts, and the judgements on notebooks that answer them in real kernels."""
+"""Code parts, and the judgments on notebooks that answer them in real kernels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from grader.kinds import kinds
 from grader.kinds.attempts import Code, CodeKey
 from grader.kinds.measurement import Measurement, Step
-from grader.model import Draw, Evidence, Judgement
+from grader.model import Draw, Evidence, Judgment
 from tests.helpers.notebooks import run
 
 SCALED = '''\
@@ -76,8 +76,8 @@ def ran(*cells: str, keys: Mapping[str, CodeKey], **changes: Any) -> Evidence:
     return run(*cells, asks=" ".join(keys), trials=trials, **changes)
 
 
-def judged(evidence: Evidence, name: str, key: CodeKey) -> Judgement:
-    """The judgement on one answer."""
+def judged(evidence: Evidence, name: str, key: CodeKey) -> Judgment:
+    """The judgment on one answer."""
     kind, raw = kinds.find(key.part.kind), evidence.answers[name].raw
     assert raw is not None, evidence.answers[name].absent
     return kind.judge(kind.read(raw, key), key)
@@ -92,8 +92,8 @@ def defined(**functions: str) -> list[str]:
     ]
 
 
-def verdicts(functions: Mapping[str, str], key: CodeKey, **changes: Any) -> dict[str, Judgement]:
-    """The judgement on each body, all run in one notebook, after what `before` defines."""
+def verdicts(functions: Mapping[str, str], key: CodeKey, **changes: Any) -> dict[str, Judgment]:
+    """The judgment on each body, all run in one notebook, after what `before` defines."""
     before = changes.pop("before", "")
     keys = {f"q1_{name}": key for name in functions}
     cells = defined(**{f"q1_{name}": body for name, body in functions.items()})

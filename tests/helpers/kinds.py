@@ -20,7 +20,7 @@ from grader.kinds.prediction import Prediction
 from grader.kinds.short_text import ShortText, TextMistake
 from grader.kinds.table import Column, Table
 from grader.kinds.true_false import TrueFalse
-from grader.model import Draw, Judgement, Key, Mistake, Part, Tolerance
+from grader.model import Draw, Judgment, Key, Mistake, Part, Tolerance
 from grader.units.quantity import Value
 from grader.wire.encoding import encode_answer
 
@@ -75,8 +75,8 @@ def a_key(part: Part, seed: int = 0, **changes: Value) -> Any:
     return kinds.find(part.kind).key(part, a_draw(seed, **changes))
 
 
-def judged(key: Key, answer: object) -> Judgement:
-    """The judgement on a Python value, as the kernel would send it."""
+def judged(key: Key, answer: object) -> Judgment:
+    """The judgment on a Python value, as the kernel would send it."""
     kind = kinds.find(key.part.kind)
     return kind.judge(kind.read(encode_answer(answer), key), key)
 

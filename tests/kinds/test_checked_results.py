@@ -117,7 +117,7 @@ def test_a_result_has_the_form_of_the_references_own() -> None:
     # No literal braces are left for str.format: the bodies are put in by hand.
     wrong = {name: body for name, (body, _) in WRONG.items()}
     found = verdicts({**named(RIGHT), **named(wrong)}, KEY)
-    shares = {name: judgement.share for name, judgement in found.items()}
+    shares = {name: judgment.share for name, judgment in found.items()}
     assert shares == dict.fromkeys(named(RIGHT), 1.0) | dict.fromkeys(named(wrong), 0.0)
     for name, (_, why) in WRONG.items():
         assert f"All cases: {why}" in found[name.replace(" ", "_")].note, name

@@ -52,9 +52,9 @@ def test_what_is_too_long_to_look_at_is_left_to_a_person_with_the_reason() -> No
     cell = "def q1_f(x, by=2): return x * by if TABLE else None"
     wrong = "def q1_g(x, by=2): return x + by if TABLE else None"
     evidence = ran(data, cell, wrong, keys={"q1_f": FORBIDS, "q1_g": FORBIDS})
-    judgement = judged(evidence, "q1_f", FORBIDS)
-    assert (judgement.share, judgement.verdict) == (None, Verdict.UNSETTLED)
-    assert "more than 100,000 characters of code; a person will review it" in judgement.note
+    judgment = judged(evidence, "q1_f", FORBIDS)
+    assert (judgment.share, judgment.verdict) == (None, Verdict.UNSETTLED)
+    assert "more than 100,000 characters of code; a person will review it" in judgment.note
     assert judged(evidence, "q1_g", FORBIDS).share == 0
     free = a_code_key()
     assert judged(evidence, "q1_f", free).share == 1
@@ -67,9 +67,9 @@ def test_what_is_too_long_to_look_at_is_left_to_a_person_with_the_reason() -> No
 def test_evidence_from_before_without_a_source_is_left_to_a_person() -> None:
     raw = dict(ran(RIGHT, keys={"q1_f": FORBIDS}).answers["q1_f"].raw or {})
     kind = kinds.find("code")
-    judgement = kind.judge(kind.read({**raw, "source": ""}, FORBIDS), FORBIDS)
-    assert (judgement.share, judgement.verdict) == (None, Verdict.UNSETTLED)
-    assert "its code was not found" in judgement.note
+    judgment = kind.judge(kind.read({**raw, "source": ""}, FORBIDS), FORBIDS)
+    assert (judgment.share, judgment.verdict) == (None, Verdict.UNSETTLED)
+    assert "its code was not found" in judgment.note
 
 
 @pytest.fixture(scope="module")
@@ -303,7 +303,7 @@ def test_no_way_around_a_rule_earns_anything() -> None:
     cells = defined(**{f"q1_{name}": body for name, body in ROUTES.items()})
     evidence = ran(*cells, RIGHT.replace("q1_f", "q1_right"), keys=keys)
     found = {name: judged(evidence, f"q1_{name}", FORBIDS) for name in ROUTES}
-    assert {name: judgement.share for name, judgement in found.items()} == EARNS
+    assert {name: judgment.share for name, judgment in found.items()} == EARNS
     assert "used it at run time" in found["getattr"].note
     assert "called many times" in found["callback"].note
     assert all(judged(evidence, name, a_code_key()).share == 1 for name in keys)

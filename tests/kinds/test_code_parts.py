@@ -12,7 +12,7 @@ import pytest
 from grader.gradebook import Gradebook
 from grader.kinds import kinds
 from grader.kinds.hidden.source import functions_of
-from grader.model import Judgement, Limits, Mark, Outcome, Verdict
+from grader.model import Judgment, Limits, Mark, Outcome, Verdict
 from grader.runtime.execute import calls
 from tests.helpers.banks import a_roster
 from tests.helpers.code import (
@@ -44,8 +44,8 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calls, "_OVERHEAD_SECONDS", 0.2)
 
 
-def shares(found: dict[str, Judgement]) -> dict[str, float | None]:
-    return {name: judgement.share for name, judgement in found.items()}
+def shares(found: dict[str, Judgment]) -> dict[str, float | None]:
+    return {name: judgment.share for name, judgment in found.items()}
 
 
 RIGHT = {
@@ -99,11 +99,11 @@ CACHED = {
 @WALL_FIRST
 def test_right_earns_all_and_wrong_does_not(way: dict[str, Any]) -> None:
     found = verdicts({**RIGHT, **WRONG, **CACHED}, KEY, **way)
-    assert {name for name, judgement in found.items() if judgement.share == 1} == {*RIGHT}
+    assert {name for name, judgment in found.items() if judgment.share == 1} == {*RIGHT}
     for name in WRONG:
         assert found[name].verdict is Verdict.INCORRECT, name
-    for judgement in found.values():
-        assert judgement.note.isprintable()
+    for judgment in found.values():
+        assert judgment.note.isprintable()
 
 
 def test_what_went_wrong_is_said_by_group() -> None:
@@ -350,9 +350,9 @@ KEEPING = {
 @pytest.mark.parametrize("cells", HIDING.values(), ids=HIDING)
 def test_what_is_forbidden_is_found_wherever_it_is(cells: list[str]) -> None:
     evidence = ran(*cells, keys={"q1_f": FORBIDS})
-    judgement = judged(evidence, "q1_f", FORBIDS)
-    assert judgement.share == 0
-    assert "must be solved without" in judgement.note or "forbids" in judgement.note, judgement
+    judgment = judged(evidence, "q1_f", FORBIDS)
+    assert judgment.share == 0
+    assert "must be solved without" in judgment.note or "forbids" in judgment.note, judgment
     # Without the rule it is right: it did run.
     assert judged(evidence, "q1_f", KEY).share == 1
 
@@ -365,9 +365,9 @@ def test_what_is_not_forbidden_is_not_found(cells: list[str]) -> None:
 @pytest.mark.parametrize("cells", FROM_NOWHERE.values(), ids=FROM_NOWHERE)
 def test_what_no_cell_defines_is_for_a_person_to_look_at(cells: list[str]) -> None:
     evidence = ran(*cells, keys={"q1_f": FORBIDS})
-    judgement = judged(evidence, "q1_f", FORBIDS)
-    assert (judgement.share, judgement.verdict) == (None, Verdict.UNSETTLED)
-    assert "a person will review it" in judgement.note
+    judgment = judged(evidence, "q1_f", FORBIDS)
+    assert (judgment.share, judgment.verdict) == (None, Verdict.UNSETTLED)
+    assert "a person will review it" in judgment.note
     assert judged(evidence, "q1_f", KEY).share == 1
 
 
@@ -392,8 +392,8 @@ return None"""
 @pytest.mark.parametrize("rebinding", REBOUND.values(), ids=REBOUND)
 def test_what_was_looked_at_is_what_is_called(rebinding: str) -> None:
     cells = [LOUD, "def q1_f(x, by=2): return None", rebinding]
-    judgement = judged(ran(*cells, keys={"q1_f": FORBIDS}), "q1_f", FORBIDS)
-    assert (judgement.share, judgement.verdict) == (0, Verdict.INCORRECT)
+    judgment = judged(ran(*cells, keys={"q1_f": FORBIDS}), "q1_f", FORBIDS)
+    assert (judgment.share, judgment.verdict) == (0, Verdict.INCORRECT)
 
 
 def test_what_was_looked_at_is_called_in_a_kernel_made_anew_too() -> None:
@@ -415,9 +415,9 @@ def test_a_definition_that_fails_when_run_again_is_left_to_a_person() -> None:
     cells = ["import builtins",
              "def q1_f(x, by=1 / (1 - getattr(builtins, 'twice', 0.5))): return x * by",
              "builtins.twice = 1"]  # fmt: skip
-    judgement = judged(ran(*cells, keys={"q1_f": FORBIDS}), "q1_f", FORBIDS)
-    assert (judgement.share, judgement.verdict) == (None, Verdict.UNSETTLED)
-    assert "its definition could not be run by itself; a person will review it" in judgement.note
+    judgment = judged(ran(*cells, keys={"q1_f": FORBIDS}), "q1_f", FORBIDS)
+    assert (judgment.share, judgment.verdict) == (None, Verdict.UNSETTLED)
+    assert "its definition could not be run by itself; a person will review it" in judgment.note
 
 
 ODD = {
@@ -628,11 +628,11 @@ SPIES = {
 def test_feedback_tells_nothing_of_hidden_inputs() -> None:
     key = a_code_key(SPIED)
     found = verdicts(SPIES, key)
-    for name, judgement in found.items():
-        assert judgement.share == 0
-        assert TOKEN not in repr(judgement), name
-        assert not all(str(code) in judgement.note for code in TOKEN.encode()), name
-        assert "9999" not in judgement.note
+    for name, judgment in found.items():
+        assert judgment.share == 0
+        assert TOKEN not in repr(judgment), name
+        assert not all(str(code) in judgment.note for code in TOKEN.encode()), name
+        assert "9999" not in judgment.note
 
 
 def test_feedback_on_visible_examples_tells_nothing_of_another_part() -> None:

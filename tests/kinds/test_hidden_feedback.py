@@ -58,9 +58,9 @@ def notes(results: str, spy: str) -> set[str]:
     for seed in range(10):
         key = a_code_key(NUMBERS.format(results=results), seed, starter="def scaled(n):\n    ...")
         source = f"import numpy as np\ndef scaled(n):\n    return {spy}\n"
-        judgement = KIND.judge(KIND.read(KIND.simulate_run(key, "scaled", source), key), key)
-        assert judgement.share in (0, 1)
-        found |= {judgement.note} if judgement.share == 0 else set()
+        judgment = KIND.judge(KIND.read(KIND.simulate_run(key, "scaled", source), key), key)
+        assert judgment.share in (0, 1)
+        found |= {judgment.note} if judgment.share == 0 else set()
     return found
 
 

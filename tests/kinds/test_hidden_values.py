@@ -220,10 +220,10 @@ def test_whatever_is_said_can_be_kept_and_judged(said: dict[str, Any]) -> None:
     digests = key.call_plan("scaled").digests
     calls = [{"call": digest, **found} for digest in digests]
     raw = {"t": "code", "source": "def scaled(): pass", "name": "scaled", "calls": calls}
-    judgement = kind.judge(kind.read(raw, key), key)
+    judgment = kind.judge(kind.read(raw, key), key)
     # Only if a limit of the grader may have cut the result, a person decides.
-    assert judgement.share == (None if says_a_limit_cut_it(found) else 0)
-    assert judgement.note.isprintable()
+    assert judgment.share == (None if says_a_limit_cut_it(found) else 0)
+    assert judgment.note.isprintable()
 
 
 def says_a_limit_cut_it(found: Mapping[str, Any]) -> bool:

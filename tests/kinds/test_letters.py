@@ -94,16 +94,16 @@ def test_what_is_no_letter_that_stands_there_is_unreadable(written: str) -> None
 
 
 def test_a_wrong_option_with_feedback_is_a_mistake_by_its_id() -> None:
-    judgement = judged(unshuffled(), "B")
-    assert judgement.verdict is Verdict.MISTAKE
-    assert (judgement.mistake, judgement.share) == ("float32", 0.5)
-    assert judgement.note == "That has 4 bytes."
+    judgment = judged(unshuffled(), "B")
+    assert judgment.verdict is Verdict.MISTAKE
+    assert (judgment.mistake, judgment.share) == ("float32", 0.5)
+    assert judgment.note == "That has 4 bytes."
     assert judged(unshuffled(), "C").note == "That has 1 byte, not 2."
 
 
 def test_a_wrong_option_without_feedback_is_just_wrong() -> None:
-    judgement = judged(unshuffled(), "D")
-    assert (judgement.verdict, judgement.mistake) == (Verdict.INCORRECT, None)
+    judgment = judged(unshuffled(), "D")
+    assert (judgment.verdict, judgment.mistake) == (Verdict.INCORRECT, None)
 
 
 def test_which_option_is_right_may_depend_on_the_numbers() -> None:
@@ -286,10 +286,10 @@ def test_choosing_everything_earns_nothing_net_when_half_are_wrong() -> None:
 
 
 def test_an_option_chosen_wrongly_speaks_up() -> None:
-    judgement = judged(a_key(a_multi_choice(rule="net-correct")), "ABCD")
-    assert judgement.verdict is Verdict.PARTIAL
-    assert judgement.mistake == "acts"
-    assert judgement.note == "Activations stay where they are."
+    judgment = judged(a_key(a_multi_choice(rule="net-correct")), "ABCD")
+    assert judgment.verdict is Verdict.PARTIAL
+    assert judgment.mistake == "acts"
+    assert judgment.note == "Activations stay where they are."
     assert judged(a_key(a_multi_choice()), "ABCD").verdict is Verdict.MISTAKE
 
 
@@ -313,8 +313,8 @@ def test_a_number_is_no_truth_value(answer: object) -> None:
 
 def test_the_truth_may_depend_on_the_numbers() -> None:
     key = a_key(a_true_false(answer="gpus > 16", feedback="There are {{ gpus }}."))
-    judgement = judged(key, True)
-    assert (judgement.verdict, judgement.note) == (Verdict.INCORRECT, "There are 16.")
+    judgment = judged(key, True)
+    assert (judgment.verdict, judgment.note) == (Verdict.INCORRECT, "There are 16.")
 
 
 def test_a_claim_whose_answer_is_a_number_is_the_authors_error() -> None:
@@ -353,9 +353,9 @@ def test_the_reason_counts_only_with_the_right_answer(
 ) -> None:
     key = a_key(a_reasoned_claim(reason_share=0.25))
     answer = [... if truth is None else truth, ... if option is None else reason(key, option)]
-    judgement = judged(key, answer)
-    assert (judgement.share, judgement.verdict) == (share, verdict)
-    assert judgement.mistake == ("shared" if option == "shared" else None)
+    judgment = judged(key, answer)
+    assert (judgment.share, judgment.verdict) == (share, verdict)
+    assert judgment.mistake == ("shared" if option == "shared" else None)
 
 
 def test_feedback_names_what_the_wrong_reason_confuses() -> None:
@@ -368,16 +368,16 @@ def test_feedback_names_what_the_wrong_reason_confuses() -> None:
 
 
 def test_an_unreadable_reason_costs_only_the_reason() -> None:
-    judgement = judged(a_key(a_reasoned_claim()), [True, "Z"])
-    assert judgement.share == 0.5
-    assert "is not one of the letters A to C" in judgement.note
+    judgment = judged(a_key(a_reasoned_claim()), [True, "Z"])
+    assert judgment.share == 0.5
+    assert "is not one of the letters A to C" in judgment.note
 
 
 def test_an_unreadable_truth_or_an_empty_reason_is_said() -> None:
     key = a_key(a_reasoned_claim())
-    judgement = judged(key, ["maybe", reason(key, "small")])
-    assert judgement.share == 0
-    assert "is neither true nor false" in judgement.note
+    judgment = judged(key, ["maybe", reason(key, "small")])
+    assert judgment.share == 0
+    assert "is neither true nor false" in judgment.note
     assert judged(key, [True, None]).note == "True is right. The reason is missing."
 
 
@@ -534,18 +534,18 @@ def test_every_match_counts_and_a_blank_one_costs_only_itself() -> None:
     right = pairs_of(key, "agp")
     assert judged(key, pairs_of(key, "aga")).share == pytest.approx(2 / 3)
     for answer in ({1: right[1], 2: right[2]}, {**right, 3: ...}, {**right, 3: None}):
-        judgement = judged(key, answer)
-        assert judgement.share == pytest.approx(2 / 3)
-        assert judgement.verdict is Verdict.PARTIAL
-        assert judgement.cells == {"1": "correct", "2": "correct", "3": "absent"}
+        judgment = judged(key, answer)
+        assert judgment.share == pytest.approx(2 / 3)
+        assert judgment.verdict is Verdict.PARTIAL
+        assert judgment.cells == {"1": "correct", "2": "correct", "3": "absent"}
 
 
 def test_an_unreadable_match_costs_only_itself_and_is_named() -> None:
     key = a_key(a_matching())
-    judgement = judged(key, {**pairs_of(key, "agp"), 2: "Z"})
-    assert judgement.share == pytest.approx(2 / 3)
-    assert judgement.cells["2"] == "unreadable"
-    assert 'Item 2: "Z" is not one of the letters A to D' in judgement.note
+    judgment = judged(key, {**pairs_of(key, "agp"), 2: "Z"})
+    assert judgment.share == pytest.approx(2 / 3)
+    assert judgment.cells["2"] == "unreadable"
+    assert 'Item 2: "Z" is not one of the letters A to D' in judgment.note
 
 
 def test_matches_for_items_that_are_not_there_are_unreadable() -> None:

@@ -10,7 +10,7 @@ from grader.kinds import ratios
 from grader.kinds.measurement import MeasurementKind
 from grader.kinds.numeric import IntegerKind
 from grader.kinds.prediction import PredictionKind
-from grader.model import Judgement, Mistake, Verdict
+from grader.model import Judgment, Mistake, Verdict
 from grader.wire.encoding import encode_answer
 from tests.helpers.code import SCALED, a_race_key
 from tests.helpers.kinds import SETUP, a_key, a_prediction, an_integer
@@ -19,7 +19,7 @@ KEY = a_race_key(SCALED, SETUP)
 LAUNCHES = a_race_key(SCALED, SETUP, by="launches")
 
 
-def judged(race: dict[str, Any], key: Any = KEY) -> Judgement:
+def judged(race: dict[str, Any], key: Any = KEY) -> Judgment:
     kind = MeasurementKind()
     return kind.judge(kind.read({**kind.raw(key, "scaled"), "race": race}, key), key)
 

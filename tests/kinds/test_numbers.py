@@ -155,8 +155,8 @@ def test_a_huge_integer_is_refused_however_the_kernel_sends_it(raw: dict[str, An
 
 @given(st.integers(1 - 10**300, 10**300 - 1) | st.floats(allow_nan=False, allow_infinity=False))
 def test_no_readable_number_breaks_the_judge(value: float) -> None:
-    judgement = judged(a_key(a_numeric(mistakes=(NOT_SHARDED,))), value)
-    assert judgement.share in {0.0, 0.25, 1.0}
+    judgment = judged(a_key(a_numeric(mistakes=(NOT_SHARDED,))), value)
+    assert judgment.share in {0.0, 0.25, 1.0}
 
 
 @pytest.mark.parametrize("value", [10**299, -(10**299), 10**300 - 1, 1e308, -1.7e308])
@@ -200,10 +200,10 @@ def test_a_right_answer_evaluates_no_mistake() -> None:
 
 
 def test_a_mistake_names_itself_and_keeps_its_credit() -> None:
-    judgement = judged(a_key(a_numeric(mistakes=(NOT_SHARDED,))), 14.1)
-    assert judgement.verdict is Verdict.MISTAKE
-    assert (judgement.mistake, judgement.share) == ("not-sharded", 0.25)
-    assert judgement.note == "All of it; divide by 16."
+    judgment = judged(a_key(a_numeric(mistakes=(NOT_SHARDED,))), 14.1)
+    assert judgment.verdict is Verdict.MISTAKE
+    assert (judgment.mistake, judgment.share) == ("not-sharded", 0.25)
+    assert judgment.note == "All of it; divide by 16."
 
 
 def test_a_mistake_is_met_within_the_same_relative_width_as_the_key() -> None:
@@ -289,9 +289,9 @@ def test_a_whole_number_is_whole_however_it_is_written(answer: object) -> None:
 
 
 def test_a_number_that_is_not_whole_is_wrong_and_says_so() -> None:
-    judgement = judged(a_key(an_integer()), 2.5)
-    assert judgement.verdict is Verdict.INCORRECT
-    assert judgement.note == "The answer must be a whole number."
+    judgment = judged(a_key(an_integer()), 2.5)
+    assert judgment.verdict is Verdict.INCORRECT
+    assert judgment.note == "The answer must be a whole number."
     part = an_integer(tolerance=Tolerance(absolute=1))
     assert judged(a_key(part), 2.5).share == 0
     assert judged(a_key(part), 3).share == 1

@@ -61,15 +61,15 @@ def test_points_fall_with_the_distance_from_the_best(plan: tuple[int, int, str])
 def test_the_first_requirement_that_fails_is_the_mistake(
     plan: dict[str, Any], mistake: str, share: float, note: str
 ) -> None:
-    judgement = judged(key_of(), plan)
-    assert (judgement.mistake, judgement.share, judgement.note) == (mistake, share, note)
-    assert judgement.verdict is Verdict.MISTAKE
+    judgment = judged(key_of(), plan)
+    assert (judgment.mistake, judgment.share, judgment.note) == (mistake, share, note)
+    assert judgment.verdict is Verdict.MISTAKE
 
 
 def test_feedback_names_the_own_cost_and_a_shortcoming_but_not_the_best_plan() -> None:
-    judgement = judged(key_of(), {"tp": 2, "pp": 1, "checkpoint": "full"})
-    assert judgement.note == "Your plan's cost is 19.5 ms. It recomputes."
-    assert judgement.mistake == "recomputes"
+    judgment = judged(key_of(), {"tp": 2, "pp": 1, "checkpoint": "full"})
+    assert judgment.note == "Your plan's cost is 19.5 ms. It recomputes."
+    assert judgment.mistake == "recomputes"
 
 
 def test_plans_that_tie_are_equally_right() -> None:

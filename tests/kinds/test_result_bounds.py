@@ -72,9 +72,9 @@ def test_an_empty_result_of_a_student_costs_its_points_and_no_memory(
     evidence = ran(*cells, keys={"q1_empty": key}, **way)
     kind, raw = CodeKind(), evidence.answers["q1_empty"].raw
     assert raw
-    judgement = judged(evidence, "q1_empty", key)
-    assert judgement.verdict is Verdict.INCORRECT
-    assert "the result could not be read" in judgement.note
+    judgment = judged(evidence, "q1_empty", key)
+    assert judgment.verdict is Verdict.INCORRECT
+    assert "the result could not be read" in judgment.note
     assert peak_of(lambda: kind.judge(kind.read(raw, key), key)) < SOME
     tried: list[Any] = []
     assert peak_of(lambda: tried.extend(kind.example_results(kind.read(raw, key), key))) < SOME

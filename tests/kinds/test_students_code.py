@@ -65,9 +65,9 @@ def test_code_beyond_what_python_can_analyze_is_left_to_a_person(
 
     monkeypatch.setattr(analysis, "FUNCTIONS", {"review": fails})
     key = a_code_key(forbid=RULES)
-    judgement = CodeKind().judge(CodeKind().read(CodeKind().raw(key, "scaled"), key), key)
-    assert judgement.share is None
-    assert "too large or nested too deeply to be analyzed" in judgement.note
+    judgment = CodeKind().judge(CodeKind().read(CodeKind().raw(key, "scaled"), key), key)
+    assert judgment.share is None
+    assert "too large or nested too deeply to be analyzed" in judgment.note
 
 
 def test_code_that_needs_too_much_other_code_is_too_long_wherever_it_is_analyzed() -> None:

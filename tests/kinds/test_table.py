@@ -48,8 +48,8 @@ def with_cell(row: int, column: int, value: object) -> dict[int, list[object]]:
     ],
 )
 def test_a_grid_is_read_by_row_or_in_the_rows_order(answer: object) -> None:
-    judgement = judged(KEY, answer)
-    assert (judgement.verdict, judgement.share) == (Verdict.CORRECT, 1)
+    judgment = judged(KEY, answer)
+    assert (judgment.verdict, judgment.share) == (Verdict.CORRECT, 1)
 
 
 def test_the_grid_is_said_row_by_row() -> None:
@@ -64,11 +64,11 @@ def test_the_grid_is_said_row_by_row() -> None:
      ("two", "unreadable"), ("2 GB", "unreadable"), (True, "unreadable"), ([1], "unreadable")],
 )  # fmt: skip
 def test_a_cell_costs_only_itself(value: object, verdict: str) -> None:
-    judgement = judged(KEY, with_cell(4, 1, value))
-    assert judgement.share == pytest.approx(5 / 6)
-    assert judgement.verdict is Verdict.PARTIAL
-    assert judgement.cells["4 / time"] == verdict
-    assert list(judgement.cells.values()).count("correct") == 5
+    judgment = judged(KEY, with_cell(4, 1, value))
+    assert judgment.share == pytest.approx(5 / 6)
+    assert judgment.verdict is Verdict.PARTIAL
+    assert judgment.cells["4 / time"] == verdict
+    assert list(judgment.cells.values()).count("correct") == 5
 
 
 def test_an_unreadable_cell_is_named_with_its_reason() -> None:
@@ -88,9 +88,9 @@ def test_what_is_missing_or_unreadable_is_counted() -> None:
 def test_a_row_may_be_short_or_missing_but_not_long() -> None:
     assert judged(KEY, {2: [7, 2.0896], 4: [3.5]}).share == pytest.approx(3 / 6)
     assert judged(KEY, {8: RIGHT[8]}).share == pytest.approx(2 / 6)
-    judgement = judged(KEY, {**RIGHT, 2: [7, 2.0896, 1]})
-    assert judgement.share == pytest.approx(4 / 6)
-    assert "Each row must be a list of 2" in judgement.note
+    judgment = judged(KEY, {**RIGHT, 2: [7, 2.0896, 1]})
+    assert judgment.share == pytest.approx(4 / 6)
+    assert "Each row must be a list of 2" in judgment.note
 
 
 def test_rows_that_do_not_exist_make_the_grid_unreadable() -> None:
@@ -120,24 +120,24 @@ def test_the_untouched_grid_is_blank() -> None:
 
 
 def test_a_mistake_in_a_cell_names_itself_and_keeps_its_credit() -> None:
-    judgement = judged(KEY, with_cell(4, 0, 14))
-    assert judgement.mistake == "not-sharded"
-    assert judgement.share == pytest.approx((5 + 0.25) / 6)
-    assert judgement.cells["4 / weights"] == "mistake"
-    assert "4 / weights: All of it; divide by 16." in judgement.note
+    judgment = judged(KEY, with_cell(4, 0, 14))
+    assert judgment.mistake == "not-sharded"
+    assert judgment.share == pytest.approx((5 + 0.25) / 6)
+    assert judgment.cells["4 / weights"] == "mistake"
+    assert "4 / weights: All of it; divide by 16." in judgment.note
 
 
 def test_the_same_mistake_in_every_row_is_said_once() -> None:
-    judgement = judged(KEY, {n: [14, ...] for n in RIGHT})
-    assert judgement.share == pytest.approx(3 * 0.25 / 6)
-    assert judgement.note.count("All of it") == 1
-    assert "2 / weights, 4 / weights, 8 / weights: All" in judgement.note
+    judgment = judged(KEY, {n: [14, ...] for n in RIGHT})
+    assert judgment.share == pytest.approx(3 * 0.25 / 6)
+    assert judgment.note.count("All of it") == 1
+    assert "2 / weights, 4 / weights, 8 / weights: All" in judgment.note
 
 
 def test_a_grid_of_slips_alone_is_a_mistake() -> None:
-    judgement = judged(KEY, {n: ["...", t / 1000] for n, (_, t) in RIGHT.items()})
-    assert (judgement.verdict, judgement.mistake) == (Verdict.MISTAKE, "slip-prefix")
-    assert judgement.share == 0
+    judgment = judged(KEY, {n: ["...", t / 1000] for n, (_, t) in RIGHT.items()})
+    assert (judgment.verdict, judgment.mistake) == (Verdict.MISTAKE, "slip-prefix")
+    assert judgment.share == 0
 
 
 def test_slips_of_a_column_can_earn_something_or_be_turned_off() -> None:
@@ -182,8 +182,8 @@ def test_the_row_has_its_name_in_expressions_and_feedback() -> None:
     assert a_table().local_names() == ("n",)
     mistake = Mistake(id="m", value="100 * n", feedback="{{ n }} of them.")
     columns = (Column(id="c", title="c", answer="n", mistakes=(mistake,), slips=False),)
-    judgement = judged(a_key(a_table(columns=columns)), [[2], [400], [8]])
-    assert "4 / c: 4 of them." in judgement.note
+    judgment = judged(a_key(a_table(columns=columns)), [[2], [400], [8]])
+    assert "4 / c: 4 of them." in judgment.note
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ def test_solutions_return_rows_in_order() -> None:
 )
 def test_every_grid_earns_the_mean_of_its_cells(rows: list[list[object]]) -> None:
     with contextlib.suppress(Unreadable):
-        judgement = judged(KEY, rows)
-        right = list(judgement.cells.values()).count("correct")
-        assert len(judgement.cells) == 6
-        assert right / 6 - 1e-6 <= (judgement.share or 0) <= (right + 3 * 0.25) / 6 + 1e-6
+        judgment = judged(KEY, rows)
+        right = list(judgment.cells.values()).count("correct")
+        assert len(judgment.cells) == 6
+        assert right / 6 - 1e-6 <= (judgment.share or 0) <= (right + 3 * 0.25) / 6 + 1e-6

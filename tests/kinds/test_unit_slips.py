@@ -133,21 +133,21 @@ def test_a_percentage_and_a_fraction_are_told_apart_whatever_was_written() -> No
 
 
 def test_a_slip_is_a_mistake_that_earns_what_the_part_says() -> None:
-    judgement = judged(a_key(a_numeric(answer="28 * GB")), 28 * GB / GIB)
-    assert (judgement.verdict, judgement.share) == (Verdict.MISTAKE, 0)
+    judgment = judged(a_key(a_numeric(answer="28 * GB")), 28 * GB / GIB)
+    assert (judgment.verdict, judgment.share) == (Verdict.MISTAKE, 0)
     part = a_numeric(answer="28 * GB", slips=Slips(credit=0.5))
     assert judged(a_key(part), 28 * GB / GIB).share == 0.5
 
 
 def test_slips_can_be_turned_off() -> None:
-    judgement = judged(a_key(a_numeric(answer="28 * GB", slips=False)), 28 * GB / GIB)
-    assert (judgement.verdict, judgement.mistake) == (Verdict.INCORRECT, None)
+    judgment = judged(a_key(a_numeric(answer="28 * GB", slips=False)), 28 * GB / GIB)
+    assert (judgment.verdict, judgment.mistake) == (Verdict.INCORRECT, None)
 
 
 def test_an_authors_mistake_comes_before_a_slip() -> None:
     mistake = Mistake(id="all-of-it", value="weights", feedback="All of it.", credit=0.25)
-    judgement = judged(a_key(a_numeric(mistakes=(mistake,))), 14)
-    assert (judgement.mistake, judgement.share) == ("all-of-it", 0.25)
+    judgment = judged(a_key(a_numeric(mistakes=(mistake,))), 14)
+    assert (judgment.mistake, judgment.share) == ("all-of-it", 0.25)
 
 
 def test_a_slip_inside_the_tolerance_is_simply_right() -> None:
@@ -165,8 +165,8 @@ def test_a_slip_must_be_as_exact_as_the_part_asks() -> None:
 
 
 def test_nothing_is_a_slip_of_zero() -> None:
-    judgement = judged(a_key(a_numeric(answer="0 * GB")), 8)
-    assert judgement.verdict is Verdict.INCORRECT
+    judgment = judged(a_key(a_numeric(answer="0 * GB")), 8)
+    assert judgment.verdict is Verdict.INCORRECT
     assert slip(0) is None
 
 
@@ -203,10 +203,10 @@ def test_a_unit_typed_by_the_student_is_converted_and_no_slip() -> None:
 def test_what_is_said_is_true_of_an_answer_with_a_unit_of_its_own(
     answer: str, name: str, said: str
 ) -> None:
-    judgement = judged(a_key(a_numeric(answer="28 * GB")), answer)
-    assert judgement.mistake == name
-    assert said in judgement.note
-    assert "This is the value in" not in judgement.note
+    judgment = judged(a_key(a_numeric(answer="28 * GB")), answer)
+    assert judgment.mistake == name
+    assert said in judgment.note
+    assert "This is the value in" not in judgment.note
 
 
 def test_a_slip_is_seldom_seen_in_an_answer_that_is_merely_wrong() -> None:

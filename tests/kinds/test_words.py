@@ -51,10 +51,10 @@ def test_a_named_mistake_has_its_feedback_and_credit() -> None:
     mistake = TextMistake(
         id="gather", accept=("all-gather",), feedback="Not on {{ gpus }} GPUs.", credit=0.5
     )
-    judgement = judged(a_key(a_short_text(mistakes=(mistake,))), "All-Gather")
-    assert judgement.verdict is Verdict.MISTAKE
-    assert (judgement.mistake, judgement.share) == ("gather", 0.5)
-    assert judgement.note == "Not on 16 GPUs."
+    judgment = judged(a_key(a_short_text(mistakes=(mistake,))), "All-Gather")
+    assert judgment.verdict is Verdict.MISTAKE
+    assert (judgment.mistake, judgment.share) == ("gather", 0.5)
+    assert judgment.note == "Not on 16 GPUs."
 
 
 @pytest.mark.parametrize("answer", [16, True, None, ["all-reduce"], len])
@@ -105,9 +105,9 @@ def test_a_pattern_that_takes_for_ever_costs_nobody_a_point() -> None:
     hungry = r"(.*)(.*)(.*)(.*)(.*)(.*)[^a]\1"
     key = a_key(a_short_text(match="regex", accept=(hungry,), example="b", mistakes=()))
     started = time.process_time()
-    judgement = judged(key, "a" * 300)
+    judgment = judged(key, "a" * 300)
     assert time.process_time() - started < 5
-    assert (judgement.verdict, judgement.share) == (Verdict.UNSETTLED, None)
+    assert (judgment.verdict, judgment.share) == (Verdict.UNSETTLED, None)
 
 
 def test_a_pattern_needs_an_example_and_the_gate_finds_one_that_is_missing() -> None:
@@ -142,9 +142,9 @@ def test_the_explanation_shows_alternatives_but_no_patterns() -> None:
 
 
 def test_an_explanation_waits_for_a_person() -> None:
-    judgement = judged(a_key(an_explanation()), "The link is the bottleneck.")
-    assert (judgement.share, judgement.verdict) == (None, Verdict.UNSETTLED)
-    assert "manual grading" in judgement.note
+    judgment = judged(a_key(an_explanation()), "The link is the bottleneck.")
+    assert (judgment.share, judgment.verdict) == (None, Verdict.UNSETTLED)
+    assert "manual grading" in judgment.note
     assert said(a_key(an_explanation()), "one two\n\n  three") == "one two three"
 
 

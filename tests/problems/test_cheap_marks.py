@@ -126,8 +126,8 @@ def test_what_does_nothing_earns_nothing(name: str) -> None:
         for body in BODIES:
             source = EMPTY.format(name=part, body=body)
             calls: Any = run_here(key.call_plan(part), source)["calls"]
-            judgement = CaseResults(CodeAnswer(source=source, calls=tuple(calls)), key).judgement()
-            assert judgement.share == 0, (part, body, judgement.cells)
+            judgment = CaseResults(CodeAnswer(source=source, calls=tuple(calls)), key).judgment()
+            assert judgment.share == 0, (part, body, judgment.cells)
 
 
 def answers(key: Any) -> list[object]:

@@ -173,11 +173,11 @@ def test_what_only_looks_right_earns_less(where: tuple[str, str], code: str, mos
         kind.call_plan("q1", key), benchmark=None
     )  # what is wrong earns nothing by speed
     cells = (*tool_cells(key).values(), code)
-    judgement = judged(run(*cells, asks="q1", trials=(calls,), limits=LONG), "q1", key)
-    if judgement.share is None:
-        assert "a person will review it" in judgement.note
+    judgment = judged(run(*cells, asks="q1", trials=(calls,), limits=LONG), "q1", key)
+    if judgment.share is None:
+        assert "a person will review it" in judgment.note
     else:
-        assert judgement.share <= most, judgement.note
+        assert judgment.share <= most, judgment.note
 
 
 def decided_by_properties() -> Iterator[str]:

@@ -10,7 +10,7 @@ import pytest
 from grader.kinds import kinds
 from grader.kinds.attempts import CodeKey
 from grader.kinds.code import CodeKind
-from grader.model import Judgement, Limits, packages
+from grader.model import Judgment, Limits, packages
 from grader.notebook.render.answer_cells import tool_cells
 from tests.helpers.code import judged
 from tests.helpers.notebooks import run
@@ -19,8 +19,8 @@ from tests.helpers.real_bank import BANK, a_key
 LONG = Limits(cell_seconds=20.0, notebook_seconds=60.0)
 
 
-def earned(key: CodeKey, code: str) -> Judgement:
-    """The judgement on a notebook whose last cell defines `q1` so."""
+def earned(key: CodeKey, code: str) -> Judgment:
+    """The judgment on a notebook whose last cell defines `q1` so."""
     kind = kinds.find(key.part.kind)
     assert isinstance(kind, CodeKind)
     cells = (*tool_cells(key).values(), code)
@@ -99,8 +99,8 @@ SCAN = ("block-scan", "scan")
 def test_what_takes_less_than_the_reference_earns_all(
     where: tuple[str, str], code: str, student: int
 ) -> None:
-    judgement = earned(a_key(*where, student), code)
-    assert judgement.share == 1, judgement.note
+    judgment = earned(a_key(*where, student), code)
+    assert judgment.share == 1, judgment.note
 
 
 def kernels() -> Iterator[tuple[str, str]]:
@@ -132,8 +132,8 @@ def test_a_kernel_may_call_its_arguments_as_it_likes(name: str, part: str) -> No
     key = a_key(name, part)
     if packages.missing_packages(key.part.needs):
         pytest.skip("it needs what is not installed")
-    judgement = earned(key, under_other_names(key.draw.solution, part))
-    assert judgement.share == 1, judgement.note
+    judgment = earned(key, under_other_names(key.draw.solution, part))
+    assert judgment.share == 1, judgment.note
 
 
 @pytest.mark.parametrize("name", sorted(BANK.paths))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from grader.kinds import kinds, ratios
-from grader.model import Judgement, Limits, Verdict
+from grader.model import Judgment, Limits, Verdict
 from grader.runtime.execute import measure
 from tests.helpers.code import a_draw, a_race_key, judged, ran
 from tests.helpers.kernels import EVERY_WAY
@@ -49,8 +49,8 @@ RIGHT_ALONE = 0.4
 BY_LAUNCHES = a_race_key(LAUNCHED, LAUNCHES, by="launches", least=1)
 
 
-def counted(body: str, *before: str, key: Any, **changes: Any) -> tuple[Judgement, dict[str, Any]]:
-    """The judgement on `scaled` with this body, and what was counted."""
+def counted(body: str, *before: str, key: Any, **changes: Any) -> tuple[Judgment, dict[str, Any]]:
+    """The judgment on `scaled` with this body, and what was counted."""
     lines = "\n".join(f"    {line}" for line in body.split("\n"))
     cell = f"import torch\nimport numpy as np\ndef q1_scaled(x):\n{lines}"
     limits = Limits(cell_seconds=60, notebook_seconds=120)  # a cold kernel has torch to import
@@ -67,22 +67,22 @@ def counted(body: str, *before: str, key: Any, **changes: Any) -> tuple[Judgemen
 @pytest.mark.thorough
 @EVERY_WAY
 def test_a_fused_way_needs_fewer_launches(way: dict[str, Any]) -> None:
-    judgement, race = counted("return torch.add(1, x, alpha=2)", key=BY_LAUNCHES, **way)
+    judgment, race = counted("return torch.add(1, x, alpha=2)", key=BY_LAUNCHES, **way)
     # 6 products, 6 additions and a copy, against one fused operator.
     assert race["counts"] == [[1, 13]] * measure.FEWEST
-    assert (judgement.share, judgement.verdict) == (1, Verdict.CORRECT)
-    assert "1 kernel launches, and the baseline 13" in judgement.note
+    assert (judgment.share, judgment.verdict) == (1, Verdict.CORRECT)
+    assert "1 kernel launches, and the baseline 13" in judgment.note
 
 
 @pytest.mark.thorough
 def test_a_chain_that_is_not_fused_earns_for_being_right() -> None:
     body = "y = torch.zeros_like(x)\nfor row in range(len(x)): y[row] = x[row] * 2 + 1\nreturn y"
-    judgement, race = counted(body, key=BY_LAUNCHES)
+    judgment, race = counted(body, key=BY_LAUNCHES)
     # A fill; of each row a product, an addition, a copy (of two rows 7, of six 19).
     assert race["counts"][0] == [19, 13]
-    assert judgement.share == RIGHT_ALONE
-    assert "19 kernel launches, and the baseline 13" in judgement.note
-    assert "A ratio of 5 earns more" in judgement.note
+    assert judgment.share == RIGHT_ALONE
+    assert "19 kernel launches, and the baseline 13" in judgment.note
+    assert "A ratio of 5 earns more" in judgment.note
 
 
 @pytest.mark.thorough
@@ -92,19 +92,19 @@ def test_the_backward_pass_counts_when_it_is_asked_for() -> None:
     both = a_race_key(LAUNCHED, setup, by="launches", backward=True)
     _, race = counted("return 2 * x + 1", key=forward)
     assert race["counts"][0] == [2, 13]
-    judgement, race = counted("return 2 * x + 1", key=both)
+    judgment, race = counted("return 2 * x + 1", key=both)
     mine, ours = race["counts"][0]
     assert mine == 3  # the product's gradient is another product
     assert ours > 13 + 6
-    assert judgement.share == 1
+    assert judgment.share == 1
 
 
 def test_a_result_that_was_cut_off_from_its_gradient_is_wrong() -> None:
     setup = LAUNCHES.replace("50),)", "50, requires_grad=True),)")
     both = a_race_key(LAUNCHED, setup, by="launches", backward=True)
-    judgement, race = counted("return 2 * x.detach() + 1", key=both)
+    judgment, race = counted("return 2 * x.detach() + 1", key=both)
     assert race["wrong"] == "result"
-    assert judgement.share == 0
+    assert judgment.share == 0
 
 
 HIDDEN = {
@@ -118,9 +118,9 @@ HIDDEN = {
 
 @pytest.mark.parametrize("body", HIDDEN.values(), ids=HIDDEN.keys())
 def test_launches_that_are_hidden_are_counted_all_the_same(body: str) -> None:
-    judgement, race = counted(body, key=BY_LAUNCHES)
+    judgment, race = counted(body, key=BY_LAUNCHES)
     assert race["counts"][0][0] >= 13
-    assert judgement.share == RIGHT_ALONE
+    assert judgment.share == RIGHT_ALONE
 
 
 PATCHES = {
@@ -135,40 +135,40 @@ PATCHES = {
 
 @pytest.mark.parametrize("patch", PATCHES.values(), ids=PATCHES.keys())
 def test_a_patched_counter_makes_nothing_fewer(patch: str) -> None:
-    judgement, _ = counted(
+    judgment, _ = counted(
         f"{patch}\nreturn torch.stack([r * 2 + 1 for r in x])", patch, key=BY_LAUNCHES
     )
-    assert judgement.share != 1
-    assert judgement.share in (None, 0, RIGHT_ALONE)
+    assert judgment.share != 1
+    assert judgment.share in (None, 0, RIGHT_ALONE)
 
 
 def test_what_needs_no_torch_at_all_is_for_a_person_to_look_at() -> None:
-    judgement, race = counted("return torch.from_numpy(2 * x.numpy() + 1)", key=BY_LAUNCHES)
+    judgment, race = counted("return torch.from_numpy(2 * x.numpy() + 1)", key=BY_LAUNCHES)
     assert race["counts"][0][0] == 0
-    assert (judgement.share, judgement.verdict) == (None, Verdict.UNSETTLED)
-    assert "every solution needs at least 1" in judgement.note
+    assert (judgment.share, judgment.verdict) == (None, Verdict.UNSETTLED)
+    assert "every solution needs at least 1" in judgment.note
 
 
 def test_wrong_results_on_counted_inputs_earn_nothing() -> None:
-    judgement, race = counted("return x if len(x) == 6 else 2 * x + 1", key=BY_LAUNCHES)
+    judgment, race = counted("return x if len(x) == 6 else 2 * x + 1", key=BY_LAUNCHES)
     assert race["wrong"] == "result"
-    assert judgement.share == 0
+    assert judgment.share == 0
 
 
 def test_a_baseline_that_fails_is_no_fault_of_the_student() -> None:
     key = a_race_key(
         LAUNCHED, LAUNCHES.replace("return torch", "1 / 0\n    return torch"), by="launches"
     )
-    judgement, race = counted("return torch.add(1, x, alpha=2)", key=key)
+    judgment, race = counted("return torch.add(1, x, alpha=2)", key=key)
     assert "the baseline: an exception" in str(race["unmade"])
-    assert (judgement.share, judgement.verdict) == (None, Verdict.UNSETTLED)
+    assert (judgment.share, judgment.verdict) == (None, Verdict.UNSETTLED)
 
 
 def test_a_count_that_is_made_no_more_is_for_a_person() -> None:
     key = a_race_key(LAUNCHED, LAUNCHES, by="instructions")
-    judgement, race = counted("return torch.add(1, x, alpha=2)", key=key)
+    judgment, race = counted("return torch.add(1, x, alpha=2)", key=key)
     assert race["unmade"] == "this version does not count instructions"
-    assert (judgement.share, judgement.verdict) == (None, Verdict.UNSETTLED)
+    assert (judgment.share, judgment.verdict) == (None, Verdict.UNSETTLED)
 
 
 # -- what is concluded

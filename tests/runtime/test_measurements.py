@@ -15,7 +15,7 @@ import pytest
 
 from grader.kinds import kinds, ratios
 from grader.kinds.prediction import Prediction
-from grader.model import Judgement, Verdict
+from grader.model import Judgment, Verdict
 from grader.runtime.execute import agreement, measure
 from grader.runtime.kernels import USUAL, KernelOptions, Session, kernels
 from grader.wire.values import digest_of_result
@@ -51,8 +51,8 @@ RIGHT_ALONE = 0.4
 
 def raced(
     body: str, *before: str, key: Any = KEY, **changes: Any
-) -> tuple[Judgement, dict[str, Any]]:
-    """The judgement on `scaled` with this body, and its measurement.
+) -> tuple[Judgment, dict[str, Any]]:
+    """The judgment on `scaled` with this body, and its measurement.
 
     A measurement that other work on the machine left unclear is made again, as in a batch.
     """
@@ -63,10 +63,10 @@ def raced(
         raw = evidence.answers["q1_scaled"].raw
         assert raw is not None
         race: Any = raw["race"]
-        judgement = judged(evidence, "q1_scaled", key)
-        if "will be measured again" not in judgement.note:
+        judgment = judged(evidence, "q1_scaled", key)
+        if "will be measured again" not in judgment.note:
             break
-    return judgement, race
+    return judgment, race
 
 
 # -- honest code
@@ -89,18 +89,18 @@ FAST = {
     ],
 )
 def test_what_is_right_and_fast_earns_all(body: str) -> None:
-    judgement, race = raced(body)
-    assert judgement.share == 1, judgement.note
+    judgment, race = raced(body)
+    assert judgment.share == 1, judgment.note
     assert race["wrong"] == 0
     assert len(race["rounds"]) >= measure.FEWEST
 
 
 @EVERY_WAY
 def test_what_is_right_and_slow_earns_its_part(way: dict[str, Any]) -> None:
-    judgement, _ = raced(SLOW, **way)
-    assert judgement.share == RIGHT_ALONE
-    assert judgement.verdict is Verdict.PARTIAL
-    assert "times as fast as the baseline. A ratio of 5 earns more" in judgement.note
+    judgment, _ = raced(SLOW, **way)
+    assert judgment.share == RIGHT_ALONE
+    assert judgment.verdict is Verdict.PARTIAL
+    assert "times as fast as the baseline. A ratio of 5 earns more" in judgment.note
 
 
 @pytest.mark.slow
@@ -127,8 +127,8 @@ def test_a_kernel_that_can_not_be_closed_costs_no_measurement(
         return session
 
     monkeypatch.setitem(kernels._things, "clinging", clinging)
-    judgement, race = raced("return by * x", kernel="clinging")
-    assert judgement.share == 1, judgement.note
+    judgment, race = raced("return by * x", kernel="clinging")
+    assert judgment.share == 1, judgment.note
     assert len(race["rounds"]) >= measure.FEWEST
     # The notebook's, and two of each measurement: a busy machine may need more than one.
     assert len(started) in {3, 5, 7}
@@ -141,10 +141,10 @@ def test_what_is_slow_beyond_all_bounds_is_right_all_the_same(
     monkeypatch.setattr(measure, "_OVERTIME_SECONDS", 0.3)
     monkeypatch.setattr(measure, "ATTEMPTS", 1)
     key = a_race_key(SOLUTION, SETUP, seconds=0.3)
-    judgement, race = raced("time.sleep(60 if len(x) > 10 else 0)\nreturn by * x", key=key)
+    judgment, race = raced("time.sleep(60 if len(x) > 10 else 0)\nreturn by * x", key=key)
     assert "late" in race
-    assert judgement.share == RIGHT_ALONE
-    assert "took more than" in judgement.note
+    assert judgment.share == RIGHT_ALONE
+    assert "took more than" in judgment.note
 
 
 STATE = [
@@ -157,8 +157,8 @@ STATE = [
 
 def test_code_is_measured_with_all_that_it_uses_of_the_notebook() -> None:
     body = "assert ready\nreturn settings['by'] * x + Config.offset + table[0] * 0"
-    judgement, race = raced(body, *STATE)
-    assert judgement.share == 1, (judgement.note, race)
+    judgment, race = raced(body, *STATE)
+    assert judgment.share == 1, (judgment.note, race)
 
 
 @pytest.mark.thorough
@@ -167,19 +167,19 @@ def test_a_notebook_too_slow_to_be_run_again_leaves_the_mark_open(
 ) -> None:
     monkeypatch.setattr("grader.runtime.execute.measure._NOTEBOOK_SECONDS", 1.0)
     fill = "def fill(of):\n    import time\n    time.sleep(1.5)\n    of['by'] = 2"
-    judgement, race = raced(
+    judgment, race = raced(
         "return settings['by'] * x", f"settings = {{}}\n{fill}", "fill(settings)"
     )
-    assert judgement.share is None, race
-    assert "running the notebook again took too long" in judgement.note
+    assert judgment.share is None, race
+    assert "running the notebook again took too long" in judgment.note
 
 
 @pytest.mark.thorough
 def test_a_result_that_may_only_be_too_wide_leaves_the_mark_open() -> None:
     setup = SETUP.replace("size=1000", "size=600_000").replace("2 * x", "(2 * x).astype('f4')")
-    judgement, race = raced("return by * x", key=a_race_key(SOLUTION, setup))
-    assert judgement.share is None, race
-    assert "the result is too large" in judgement.note
+    judgment, race = raced("return by * x", key=a_race_key(SOLUTION, setup))
+    assert judgment.share is None, race
+    assert "the result is too large" in judgment.note
 
 
 # -- tricks
@@ -225,9 +225,9 @@ _QUICK = ("by size", "cached", "one wrong", "lazy", "thread", "dying")
     ],
 )
 def test_what_is_wrong_in_the_timed_runs_earns_nothing(body: str) -> None:
-    judgement, race = raced(body)
-    assert judgement.share == 0
-    assert "All hidden cases pass, but" in judgement.note
+    judgment, race = raced(body)
+    assert judgment.share == 0
+    assert "All hidden cases pass, but" in judgment.note
     assert race.get("wrong") or "failed" in race
 
 
@@ -305,8 +305,8 @@ def test_forgeries_do_not_make_it_fast(before: str) -> None:
         body = "return kept.pop(id(x)) if id(x) in kept else by * x"
     elif 'kept["y"]' in before:
         body = "patch()\nreturn kept.pop('y') if kept else by * x"
-    judgement, race = raced(body, before)
-    assert judgement.share in (0, RIGHT_ALONE), (judgement.note, race)
+    judgment, race = raced(body, before)
+    assert judgment.share in (0, RIGHT_ALONE), (judgment.note, race)
 
 
 MATRIX_SETUP = """
@@ -343,9 +343,9 @@ def test_inputs_that_are_never_made_are_not_raced_with() -> None:
     key = a_race_key(solution, MATRIX_SETUP)
     honest, race = raced("return by * x.sum(axis=0)", key=key)
     assert (honest.share, race["wrong"]) == (1, 0), honest.note
-    judgement, race = raced(NO_MATRIX, key=key)
-    assert (judgement.share, race["wrong"]) == (0, "inputs"), judgement.note
-    assert "a timed run did not use the inputs it was given" in judgement.note
+    judgment, race = raced(NO_MATRIX, key=key)
+    assert (judgment.share, race["wrong"]) == (0, "inputs"), judgment.note
+    assert "a timed run did not use the inputs it was given" in judgment.note
 
 
 # Keeps all processors busy, except while the student's own function runs.
@@ -370,8 +370,8 @@ BUSY_SETUP = SETUP.replace("time.sleep(0.04)", "sum(i * i for i in range(300_000
 def test_slowing_the_baseline_down_earns_nothing() -> None:
     key = a_race_key(SOLUTION, BUSY_SETUP, ratio=2.5)
     body = "flag.value = 0\nsum(i * i for i in range(200_000 if len(x) > 10 else 0))\n"
-    judgement, race = raced(f"{body}y = by * x\nflag.value = 1\nreturn y", BURNER, key=key)
-    assert judgement.share in (None, RIGHT_ALONE), (judgement.note, race)
+    judgment, race = raced(f"{body}y = by * x\nflag.value = 1\nreturn y", BURNER, key=key)
+    assert judgment.share in (None, RIGHT_ALONE), (judgment.note, race)
 
 
 @pytest.mark.slow
@@ -405,8 +405,8 @@ class Lazy(torch.Tensor):
 """
     key = a_race_key(solution, setup)
     assert raced("return by * x", "import torch", key=key)[0].share == 1
-    judgement, race = raced("return x.as_subclass(Lazy)", lazy, key=key)
-    assert judgement.share in (0, RIGHT_ALONE), (judgement.note, race)
+    judgment, race = raced("return x.as_subclass(Lazy)", lazy, key=key)
+    assert judgment.share in (0, RIGHT_ALONE), (judgment.note, race)
 
 
 # -- what is ours
@@ -416,15 +416,15 @@ def test_a_baseline_that_fails_is_no_fault_of_the_student(monkeypatch: pytest.Mo
     monkeypatch.setattr(measure, "ATTEMPTS", 1)
     for broken in ("raise ValueError", "import os\n    os._exit(1)", "return np.zeros(10**7)"):
         key = a_race_key(SOLUTION, SETUP.replace("time.sleep(0.04)", broken))
-        judgement, race = raced("return by * x", key=key)
-        assert judgement.verdict is Verdict.UNSETTLED
+        judgment, race = raced("return by * x", key=key)
+        assert judgment.verdict is Verdict.UNSETTLED
         assert "baseline" in str(race["unmade"])
 
 
 def test_what_is_not_right_is_not_worth_measuring() -> None:
-    judgement, _ = raced("return by + x")
-    assert judgement.share == 0
-    assert "Speed counts only if all groups pass" in judgement.note
+    judgment, _ = raced("return by + x")
+    assert judgment.share == 0
+    assert "Speed counts only if all groups pass" in judgment.note
 
 
 def a_prediction(**changes: Any) -> Any:
@@ -446,8 +446,8 @@ def test_a_prediction_is_held_against_the_model_and_the_count(answer: str, share
     evidence = ran(patched, f"q1_sum = {answer}", keys={"q1_sum": key})
     assert evidence.answers["q1_sum"].raw is not None
     assert evidence.answers["q1_sum"].raw["race"] == {"counted": [45.0] * 3}
-    judgement = judged(evidence, "q1_sum", key)
-    assert judgement.share == pytest.approx(share)
+    judgment = judged(evidence, "q1_sum", key)
+    assert judgment.share == pytest.approx(share)
 
 
 def test_a_count_of_nothing_is_not_near_to_anything() -> None:

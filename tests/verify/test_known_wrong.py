@@ -11,14 +11,14 @@ from grader.draw import draw, sample_seed
 from grader.kinds import kinds
 from grader.kinds.attempts import CodeExample, CodeKey
 from grader.kinds.code import CodeKind
-from grader.model import Judgement
+from grader.model import Judgment
 from grader.verify import verify_problem
 from tests.helpers.banks import a_bank
 from tests.helpers.code import CODE_EXAM, CODE_SPEC, SCALED, a_code_key, a_race_key
 
 
-def as_written(function: str, key: CodeKey) -> Judgement:
-    """The judgement on a student who wrote that function of the solution file."""
+def as_written(function: str, key: CodeKey) -> Judgment:
+    """The judgment on a student who wrote that function of the solution file."""
     kind = kinds.find(key.part.kind)
     assert isinstance(kind, CodeKind)
     return kind.judge(kind.read(kind.raw(key, function), key), key)
@@ -60,7 +60,7 @@ LEANING = {
 
 @pytest.mark.parametrize("form", LEANING)
 def test_the_name_of_the_reference_means_the_reference(form: str) -> None:
-    def judged(off: int) -> Judgement:
+    def judged(off: int) -> Judgment:
         return as_written(
             "scaled_wrong_it", a_code_key(f"{SCALED}\n\n{LEANING[form].format(off=off)}\n")
         )
@@ -115,7 +115,7 @@ def drive(answer, start, steps):
 
 @pytest.mark.parametrize("name", ["it", "made", "steps"])
 def test_a_wrong_class_and_the_class_of_the_reference(name: str) -> None:
-    def judged(off: int) -> Judgement:
+    def judged(off: int) -> Judgment:
         return as_written(
             f"counter_wrong_{name}",
             a_code_key(

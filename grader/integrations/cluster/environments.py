@@ -40,7 +40,7 @@ class Worker:
 
     @property
     def is_special(self) -> bool:
-        """Whether it should be left to the tasks that need what it declares."""
+        """Whether the worker should be left to the tasks that need what it declares."""
         return GPU in self.resources or QUIET in self.resources
 
     def differences(self, wanted: Mapping[str, str]) -> tuple[str, ...]:

@@ -190,16 +190,16 @@ def _choice_answer(name: str, items: Sequence[ChoiceItem]) -> AnswerCells:
         share = _option_shares(read, [(c.text == "True", c) for c in item.choices])
         return AnswerCells(how="True or False", read=read, right=right, share=share)
     letters = LETTERS[: len(item.choices)]
-    labelled = list(zip(letters, item.choices, strict=True))
-    right_letters = [letter for letter, choice in labelled if choice.right]
-    options = "\n".join(f"- **{x}.** " + c.text.replace("\n", "\n  ") for x, c in labelled)
+    labeled = list(zip(letters, item.choices, strict=True))
+    right_letters = [letter for letter, choice in labeled if choice.right]
+    options = "\n".join(f"- **{x}.** " + c.text.replace("\n", "\n  ") for x, c in labeled)
     if not item.several:
         read = f"exam_letter({name}, {letters!r})"
         return AnswerCells(
             how=f"one letter in quotes, {letters[0]} to {letters[-1]}",
             read=read,
             right=repr(right_letters[0]),
-            share=_option_shares(read, labelled),
+            share=_option_shares(read, labeled),
             options=options,
         )
     text, code = _RULES[item.rule]

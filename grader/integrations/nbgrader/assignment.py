@@ -56,12 +56,12 @@ class SourceCell:
 
     @property
     def is_tests(self) -> bool:
-        """Whether its outputs determine points."""
+        """Whether the cell's outputs determine points."""
         return self.grade and not self.solution and self.type == "code"
 
     @property
     def is_marked(self) -> bool:
-        """Whether it has points, given automatically or by a person."""
+        """Whether the cell has points, given automatically or by a person."""
         return self.grade or self.task
 
 

@@ -24,7 +24,7 @@ from grader.kinds.hidden.compare import (
 )
 from grader.kinds.hidden.kept_cases import HiddenCase, names_in
 from grader.kinds.hidden.source import FAILED_BEFORE, UNDEFINED
-from grader.model import Call, CallPlan, Judgement, Verdict
+from grader.model import Call, CallPlan, Judgment, Verdict
 from grader.wire.encoding import REASONS, RESULT, TOO_MUCH, UnfitError
 from grader.wire.values import UnknownError, decode_result
 from grader.wire.watch import LOOPS
@@ -116,7 +116,7 @@ class CaseResults:
         # One failing case is enough to fail its group.
         self._open = {g: why for g, why in self._open.items() if self._why[g] is None}
 
-    def judgement(self) -> Judgement:
+    def judgment(self) -> Judgment:
         """Returns the points that the passing groups earn, and why the others fail."""
         part = self._key.part
         weights = _weights(part, tuple(self._why))
@@ -125,16 +125,16 @@ class CaseResults:
         if self._open and not lost:
             notes = (f"{group.capitalize()} cases: {why}." for group, why in self._open.items())
             note = " ".join([*notes, "A person will review it."])
-            return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
+            return Judgment(share=None, verdict=Verdict.UNSETTLED, note=note)
         earned = sum(weights[group] for group in passed)
         if len(passed) == len(self._why):
-            return Judgement(share=1.0, verdict=Verdict.CORRECT)
+            return Judgment(share=1.0, verdict=Verdict.CORRECT)
         if part.all_or_nothing:
             earned = 0.0
         labels = {
             group: Verdict.CORRECT if group in passed else Verdict.INCORRECT for group in self._why
         }
-        return Judgement(
+        return Judgment(
             share=round(earned, 6),
             verdict=Verdict.PARTIAL if earned > 0 else Verdict.INCORRECT,
             note=" ".join(self._notes(len(passed))),

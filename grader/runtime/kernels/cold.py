@@ -122,7 +122,7 @@ class ColdKernel:
 
     @property
     def places(self) -> tuple[ScratchFolder, ...]:
-        """Its one folder."""
+        """The kernel's scratch folder."""
         return (self.home,)
 
     @property

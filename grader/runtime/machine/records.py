@@ -116,7 +116,7 @@ class Cache:
 
     @property
     def total(self) -> int:
-        """Bytes of all instances."""
+        """The size of all instances of this cache, in bytes."""
         return self.size * self.instances
 
 

@@ -84,7 +84,7 @@ class ScratchFolder:
 
     @property
     def subfolders(self) -> tuple[Path, ...]:
-        """All its subfolders."""
+        """All subfolders."""
         return (self.home, self.work, self.temporary, self.wire)
 
     @property

@@ -52,7 +52,7 @@ class Attack:
 
     @property
     def name(self) -> str:
-        """Its class and its name."""
+        """The attack's class and file name."""
         return f"{self.group}/{self.path.stem.replace('_', '-')}"
 
     def load_function(self) -> Callable[..., Any]:
