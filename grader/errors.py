@@ -36,7 +36,7 @@ def one_line(text: str, most: int = 1_000) -> str:
 def visible(text: str) -> str:
     """Returns *text* with invisible characters escaped, except line breaks and tabs.
 
-    These are control characters, lone surrogates and bidirectional controls, which can make a text
+    These are control characters, lone surrogates, and bidirectional controls, which can make a text
     look like a different one.
 
     >>> visible("GB \\u202e82")

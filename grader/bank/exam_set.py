@@ -51,7 +51,7 @@ def _check(
     exam: ExamSet, source: Located, known: Collection[str], searched: str
 ) -> Iterator[SpecError]:
     if not _ID.match(exam.id):
-        what, fix = f"'{exam.id}' is not a valid id", "use letters, digits and single hyphens"
+        what, fix = f"'{exam.id}' is not a valid id", "use letters, digits, and single hyphens"
         yield source.error(("id",), what, fix)
     if exam.processes is not None and not 1 <= exam.processes <= _MOST_PROCESSES:
         what = f"a notebook can't have {exam.processes} processes"
@@ -60,7 +60,7 @@ def _check(
     for name in exam.variables:
         if not _VARIABLE.match(name):
             what = f"'{name}' is not a valid name of an environment variable"
-            fix = "use letters, digits and underscores, such as MY_SETTING"
+            fix = "use letters, digits, and underscores, such as MY_SETTING"
             yield source.error(("variables", name), what, fix)
     yield from _check_edition(exam.edition, source, ("edition",))
     seen: set[str] = set()

@@ -128,7 +128,7 @@ def _item_errors(item: str, fields: object, source: Located) -> Iterator[SpecErr
         return
     for name in _ABOUT:
         if not isinstance(fields.get(name), str):
-            fix = "add it; numbers can't be checked without a name, source and date"
+            fix = "add it; numbers can't be checked without a name, source, and date"
             yield source.error((item,), f"'{item}' has no {name}", fix)
     for name, field in fields.items():
         if name not in _ABOUT:

@@ -1,4 +1,4 @@
-"""Loads problems, sets and facts of one or more banks on demand."""
+"""Loads problems, sets, and facts of one or more banks on demand."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from grader.registry import nearest
 
 @dataclass(frozen=True)
 class Bank(BankIndex):
-    """Banks whose problems, sets and facts can be loaded."""
+    """Banks whose problems, sets, and facts can be loaded."""
 
     _loaded: dict[str, tuple[Problem, Located]] = field(default_factory=dict, repr=False)
     _heads: dict[str, Head] = field(default_factory=dict, repr=False)

@@ -76,7 +76,7 @@ def heads_of(
     """Returns the heads of the problems in *names*, and the errors in files whose head can't be
     read. *load* loads the problem of an id if its YAML is unusual.
 
-    Expressions, texts and solutions are not checked, which would take twenty times as long;
+    Expressions, texts, and solutions are not checked, which would take twenty times as long;
     `grader verify` does that.
     """
     heads: list[Head] = []

@@ -32,7 +32,7 @@ def own_bank() -> Path:
 
 @dataclass(frozen=True)
 class BankIndex:
-    """Folders with `problems/`, `solutions/` and optionally `templates/`, searched in order."""
+    """Folders with `problems/`, `solutions/`, and optionally `templates/`, searched in order."""
 
     folders: tuple[Path, ...]
     """All banks in search order; that of the package is last."""

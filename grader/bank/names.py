@@ -76,7 +76,7 @@ def parameter_names(problem: Problem) -> dict[str, Path_]:
 
 
 def check_names(problem: Problem, source: Located) -> Iterator[SpecError]:
-    """Yields errors for unknown, duplicate and invalid names in expressions and texts."""
+    """Yields errors for unknown, duplicate, and invalid names in expressions and texts."""
     bound: dict[str, Path_] = {}
     for name, at in parameter_names(problem).items():
         yield from _check_name(name, bound, source, at)

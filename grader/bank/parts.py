@@ -1,4 +1,4 @@
-"""Checks the units, ids and tolerances of a part."""
+"""Checks the units, ids, and tolerances of a part."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def _independent_errors(
 
 
 def digest(data: object) -> str:
-    """Returns the SHA-256 of a spec's data, independent of comments, layout and key order."""
+    """Returns the SHA-256 of a spec's data, independent of comments, layout, and key order."""
     text = json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -171,7 +171,7 @@ def _check_minutes(problem: Problem, source: Located) -> Iterator[SpecError]:
 
 def _check_ids(problem: Problem, source: Located) -> Iterator[SpecError]:
     if not _PROBLEM_ID.match(problem.id):
-        fix = "use lowercase letters, digits and single hyphens, such as 'kv-cache-size'"
+        fix = "use lowercase letters, digits, and single hyphens, such as 'kv-cache-size'"
         yield source.error(("id",), f"'{problem.id}' is not a valid id", fix)
     if problem.minutes <= 0:
         what = f"a problem can't take {problem.minutes:g} minutes"
@@ -181,7 +181,7 @@ def _check_ids(problem: Problem, source: Located) -> Iterator[SpecError]:
     for index, part in enumerate(problem.parts):
         at = ("parts", index, "id")
         if not _PART_ID.match(part.id) or keyword.iskeyword(part.id):
-            fix = "use lowercase letters, digits and underscores: it becomes a variable's name"
+            fix = "use lowercase letters, digits, and underscores: it becomes a variable's name"
             yield source.error(at, f"'{part.id}' is not a valid id of a part", fix)
         if part.id in seen:
             yield source.error(at, f"two parts have the id '{part.id}'", "rename one of them")

@@ -279,7 +279,7 @@ def _flatten(hint: Any) -> Iterator[Any]:
 
 
 def iter_marked(record: Any, at: Path_ = ()) -> Iterator[tuple[Path_, str, Any]]:
-    """Yields path, marker and source of every expression and text in a record."""
+    """Yields path, marker, and source of every expression and text in a record."""
     for field in dataclasses.fields(record):
         value = getattr(record, field.name)
         yield from _marked_value(value, hints_of(record.__class__)[field.name], (*at, field.name))

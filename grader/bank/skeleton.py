@@ -22,7 +22,7 @@ def write_skeleton(name: str, into: Path) -> tuple[Path, Path]:
     if not match:
         raise SetupError(
             f"'{name}' is not FAMILY/ID",
-            fix="use lowercase letters, digits and hyphens, such as memory-math/kv-cache-offload",
+            fix="use lowercase letters, digits, and hyphens, such as memory-math/kv-cache-offload",
         )
     family, problem_id = match.groups()
     families = BankIndex((into,)).families

@@ -78,7 +78,7 @@ def scalar(text: str) -> object:
 
 
 def read_yaml(path: Path) -> Located:
-    """Returns the data of the YAML file at *path*; raises SpecError with file, line and column."""
+    """Returns the data of the YAML file at *path*; raises SpecError with file, line, and column."""
     try:
         size = path.stat().st_size
         if size > MAX_BYTES:
@@ -98,7 +98,7 @@ def read_yaml(path: Path) -> Located:
 
 
 def parse_yaml(raw: bytes, file: str) -> Located:
-    """Returns the data of YAML text; raises SpecError with file, line and column."""
+    """Returns the data of YAML text; raises SpecError with file, line, and column."""
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

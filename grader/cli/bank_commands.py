@@ -32,7 +32,7 @@ def list_command(family: str | None, sets: bool, banks: tuple[str, ...], as_json
     """List the problems of the bank, or its sets.
 
     Files that can't be read are reported after the list, and the command exits 1. Expressions,
-    texts and solutions are not checked: use `grader verify` for that.
+    texts, and solutions are not checked: use `grader verify` for that.
     """
     if sets:
         return _list_sets(banks, as_json=as_json)
@@ -123,7 +123,7 @@ def _print_errors(errors: Sequence[SpecError]) -> int:
     metavar="N",
     help="Number of the variant to show.",
 )
-@click.option("--key", is_flag=True, help="Also show the answers, tolerances and mistakes.")
+@click.option("--key", is_flag=True, help="Also show the answers, tolerances, and mistakes.")
 @bank_option
 @json_option
 def show_command(wanted: str, seed: int, key: bool, banks: tuple[str, ...], as_json: bool) -> None:
@@ -235,7 +235,8 @@ def _print_coverage(found: Coverage, *, missing: bool) -> None:
 @click.command(
     "new",
     epilog=examples(
-        "grader new memory-math/optimizer-offload", "grader new numerics/ulp --into ~/course"
+        "grader new memory-math/my-first-problem --into mybank",
+        "grader new numerics/my-first-problem --into ~/course",
     ),
 )
 @click.argument("new_problem", metavar="FAMILY/ID")

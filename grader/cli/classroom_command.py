@@ -30,4 +30,4 @@ _COMMANDS: dict[str, str] = {
     epilog=examples("grader classroom init course --release exam"),
 )
 def command() -> None:
-    """Set up and run a class on GitHub, Classroom 50 or Gradescope."""
+    """Set up and run a class on GitHub, Classroom 50, or Gradescope."""

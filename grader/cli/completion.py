@@ -62,7 +62,7 @@ def _family_prefixes(ctx: click.Context) -> Iterable[str]:
 
 
 def _student_ids(ctx: click.Context) -> Iterable[str]:
-    """Returns the students of the first release, results folder or roster on the command line, or
+    """Returns the students of the first release, results folder, or roster on the command line, or
     else of the course's results.
 
     Reads the line itself, since click does not see arguments while an option lacks its value.

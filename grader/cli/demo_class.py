@@ -64,7 +64,7 @@ Habit = Callable[[Sheet], bytes]
 
 
 def submissions(release: Release, templates: tuple[Path, ...]) -> list[tuple[str, str, bytes]]:
-    """Returns file name, description and bytes of every made-up submission; deterministic."""
+    """Returns file name, description, and bytes of every made-up submission; deterministic."""
     from grader.draw import paper
 
     made = []

@@ -83,7 +83,7 @@ def _find_exporter(name: str) -> type[Exporter[Any]]:
     if not (isinstance(found, type) and issubclass(found, Exporter)):
         raise SetupError(
             f"the export format '{name}' is not an exporter",
-            fix="derive its class from StudentExporter, ClassExporter or QuizExporter of "
+            fix="derive its class from StudentExporter, ClassExporter, or QuizExporter of "
             "grader.integrations.base",
         )
     return found

@@ -88,7 +88,7 @@ if TYPE_CHECKING:
     required=True,
     type=click.Path(path_type=Path),
     metavar="RESULTS",
-    help="Folder for grades, feedback and report. If it holds results already, they are updated.",
+    help="Folder for grades, feedback, and report. If it holds results already, they are updated.",
 )
 @click.option(
     "--student",

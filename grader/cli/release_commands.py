@@ -224,7 +224,7 @@ def _print_paper(done: PrintResult, out: Path, *, as_json: bool) -> None:
 @click.option("--student", required=True, metavar="ID", help="Whose key to print.")
 @json_option
 def key_command(release: Path, student: str, as_json: bool) -> None:
-    """Print one student's key: every answer with its unit, points and kind. Keep it secret."""
+    """Print one student's key: every answer with its unit, points, and kind. Keep it secret."""
     from grader.release.file import load_release
     from grader.release.rendering import key_data
 

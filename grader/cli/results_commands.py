@@ -240,7 +240,7 @@ def _change_points(
     required=True,
     type=click.Path(path_type=Path),
     metavar="RESULTS",
-    help="Folder for grades, feedback and report.",
+    help="Folder for grades, feedback, and report.",
 )
 @bank_option
 @json_option

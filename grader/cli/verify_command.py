@@ -66,7 +66,7 @@ def command(
     """Check the named problems, or all problems of the bank. Do this before every exam.
 
     Exits 1 if a check fails or a file of the bank can't be read. Every finding names file, line,
-    seed and numbers. If a problem needs a package that is not installed, it is skipped; with
+    seed, and numbers. If a problem needs a package that is not installed, it is skipped; with
     --strict, or if you named the problem, the command then exits 1.
     """
     from grader.bank.index import BankIndex

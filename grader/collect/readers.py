@@ -1,4 +1,4 @@
-"""Reads submissions from folders, zips and single notebooks alike."""
+"""Reads submissions from folders, zips, and single notebooks alike."""
 
 from __future__ import annotations
 

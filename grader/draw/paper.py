@@ -1,4 +1,4 @@
-"""Makes a student's paper from a release: its problems, variants and points."""
+"""Makes a student's paper from a release: its problems, variants, and points."""
 
 from __future__ import annotations
 

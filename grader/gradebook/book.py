@@ -310,7 +310,7 @@ class Gradebook:
             return tuple(grade for _, _, grade in found)
 
     def attempt_heads(self) -> list[tuple[str, str, str | None]]:
-        """Returns student, digest and file of each grade in `attempt_grades(of_several=True)`."""
+        """Returns student, digest, and file of each grade in `attempt_grades(of_several=True)`."""
         with self._engine.begin() as connection:
             return list(rows.read_heads(connection, rows.of_attempts(of_several=True)))
 

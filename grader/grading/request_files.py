@@ -58,7 +58,7 @@ def parse_requests(text: str, file: str) -> tuple[RequestFile, Located]:
     """Returns the content of JSON, or of the JSON block in an issue's text, and where each piece
     is.
 
-    Raises GraderError or SpecErrors, with file, line and column.
+    Raises GraderError or SpecErrors, with file, line, and column.
     """
     skipped = 0
     block = None if text.lstrip().startswith("{") else _BLOCK.search(text)

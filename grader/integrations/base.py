@@ -44,7 +44,7 @@ def option(default: Any = MISSING, **about: Any) -> Any:
 class Exporter(ABC, Generic[Subject]):
     """Writes one format of another system: `grader export NAME`.
 
-    Subclass `StudentExporter`, `ClassExporter` or `QuizExporter` as a frozen dataclass. The
+    Subclass `StudentExporter`, `ClassExporter`, or `QuizExporter` as a frozen dataclass. The
     class's docstring is the command's help, and its fields are the command's options.
     """
 

@@ -36,7 +36,7 @@ def _target_name(name: str) -> str:
 
 @lru_cache(maxsize=8)
 def text_environment(folders: tuple[Path, ...]) -> Environment:
-    """Returns an environment for Markdown, YAML and Python, which are not escaped."""
+    """Returns an environment for Markdown, YAML, and Python, which are not escaped."""
     # Unusual delimiters, because workflows and devcontainers use the usual ones themselves.
     return make_environment(
         folders,

@@ -298,7 +298,7 @@ class Job:
     machine: str = ""
     """The profile of the executing machine as JSON; empty if it was not calibrated."""
     seed: int = 0
-    """Seed for random, numpy and torch in the kernel."""
+    """Seed for random, numpy, and torch in the kernel."""
     rerun: str = ""
     """If this is a second run with nothing else of the batch running: how other work on the machine
     interfered with the first."""

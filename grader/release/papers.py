@@ -211,20 +211,20 @@ def _require_same_meaning(name: str, old: Key, new: Key) -> None:
     if len(shown) != len(meant):
         raise SetupError(
             f"the number of choices of '{name}' has changed",
-            fix="keep options, items and targets as released",
+            fix="keep options, items, and targets as released",
         )
     for was, now in zip(shown, meant, strict=True):
         if was != now:
             raise SetupError(
                 f"for '{was[0]}' of '{name}', students saw '{was[1]}', but the corrected spec has "
                 f"'{now[1]}'",
-                fix="keep options, items and targets in order and with their ids (without an id, "
+                fix="keep options, items, and targets in order and with their ids (without an id, "
                 "it comes from the text), and change only which are correct",
             )
 
 
 def _meanings(key: Key) -> tuple[tuple[str, str], ...]:
-    """Returns the meaning of letters, numbers and rows in this student's notebook."""
+    """Returns the meaning of letters, numbers, and rows in this student's notebook."""
     letters = tuple((thing.letter, thing.id) for thing in getattr(key, "choices", ()))
     numbers = tuple((str(i), item.id) for i, item in enumerate(getattr(key.part, "items", ()), 1))
     if letters:

@@ -23,7 +23,7 @@ def load_numbers(path: Path, known: Mapping[str, Student]) -> UserNumbers:
     """Returns the mapping from user numbers to student ids in the CSV file at *path*.
 
     The file may be the gradebook that Canvas exports, Moodle's offline grading worksheet, or any
-    table with a column `number` and one with the students' ids, e-mail addresses or names; its
+    table with a column `number` and one with the students' ids, e-mail addresses, or names; its
     columns tell which. Raises SpecError if it is none of these.
     """
     (_, first), *rest = table_rows(path, "the file", fix="check the path and its permissions")

@@ -123,7 +123,7 @@ def _extend_release(
 
 
 def _changes_note(old: Release, grown: Release) -> list[str]:
-    """Returns a note about students whose name, e-mail or section changed, with the first few
+    """Returns a note about students whose name, e-mail, or section changed, with the first few
     changes."""
     changed = [
         f"{name} ({', '.join(_differences(before, grown.students[name]))})"
@@ -212,7 +212,7 @@ def solve(release: Release, student: str, out: Path, bank: Bank) -> None:
 
 
 def key_data(release: Release, student: str) -> dict[str, dict[str, object]]:
-    """Returns the student's key as plain data: maps each answer to value, unit, points and kind."""
+    """Returns the student's key as data: maps each answer to value, unit, points, and kind."""
     mine = Papers(release=release).of(student)
     return {
         question.name(part_id): key_entry(question, part_id, key)

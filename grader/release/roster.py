@@ -26,7 +26,7 @@ _STAFF = {
     *("teacher", "instructor", "ta", "head ta", "teaching assistant", "grader", "staff"),
     *("owner", "admin", "designer", "observer", "reader"),
 }
-"""Roles of staff in Classroom 50, Canvas and Gradescope."""
+"""Roles of staff in Classroom 50, Canvas, and Gradescope."""
 MAX_ID = 100
 
 
@@ -65,7 +65,7 @@ def _read(
             continue
         problem = id_problem(student.id, folded)
         if problem:
-            fix = "use one id per student, of letters, digits and characters allowed in file names"
+            fix = "use one id per student, of letters, digits, and characters allowed in file names"
             errors.append(SpecError(problem, where=where, fix=fix))
             continue
         students[student.id] = student

@@ -216,7 +216,7 @@ def _totals(students: Sequence[StudentLine]) -> Totals:
 
 
 def quartiles(numbers: Sequence[float]) -> tuple[float, float, float] | None:
-    """Returns lower quartile, median and upper quartile; None if there are no numbers.
+    """Returns lower quartile, median, and upper quartile; None if there are no numbers.
 
     Between two numbers, they are interpolated linearly, as in spreadsheets.
 

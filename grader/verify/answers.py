@@ -276,7 +276,7 @@ def _evidence(
 
 
 def examples(case: Case) -> Iterator[Finding]:
-    """Yields every right, wrong and unreadable sample earns what it declares, for the declared
+    """Yields every right, wrong, and unreadable sample earns what it declares, for the declared
     reason."""
     for part_id, key in case.variant.keys.items():
         if _is_code(key) and not runs(case):

@@ -23,7 +23,7 @@ from grader.wire.values import decode_result
 MOST_CASES = 8
 """Cases of a part that are examined, spread over all groups."""
 MOST_PLACES = 12
-"""Limit on the arrays, numbers and lists replaced in one result."""
+"""Limit on the arrays, numbers, and lists replaced in one result."""
 _HUGE = 10**12
 """Larger than any count in a result."""
 

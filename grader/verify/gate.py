@@ -82,7 +82,7 @@ def _rank(bank: Bank, name: str) -> tuple[int, bool, int]:
 
 
 def _broken_files(bank: Bank) -> Iterator[Verified]:
-    """Yields a result for each folder, facts file and set that can't be read; problems, which make
+    """Yields a result for each folder, facts file, and set that can't be read; problems, which make
     up the rest of a bank, have separate results."""
     for error in (*bank.faults(), *bank.facts.errors):
         yield error_result(str(getattr(error.where, "file", error.where)), error)

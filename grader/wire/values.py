@@ -69,7 +69,7 @@ class Opaque:
 
 
 def decode_result(raw: object) -> object:
-    """Decodes *raw* to plain data, Array or Opaque. Raises ValueError for an invalid encoding."""
+    """Decodes *raw* to plain data, Array, or Opaque. Raises ValueError for an invalid encoding."""
     return _Reader().read(raw)
 
 

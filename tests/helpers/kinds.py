@@ -151,7 +151,7 @@ SHARDED = (
 
 
 def a_multi_choice(**changes: Any) -> MultiChoice:
-    """What is sharded: three of five, unshuffled, so A, B and C."""
+    """What is sharded: three of five, unshuffled, so A, B, and C."""
     fields: dict[str, Any] = {"options": SHARDED, "shuffle": False, **changes}
     return MultiChoice(id="sharded", ask="What is sharded?", **fields)
 

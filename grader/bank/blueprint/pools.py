@@ -21,7 +21,7 @@ _HARDER = 0.15
 
 @dataclass(frozen=True)
 class Pool:
-    """Groups that stand for one another: the same family, level and points, about the same
+    """Groups that stand for one another: the same family, level, and points, about the same
     minutes, and, as far as known from earlier terms, about the same mean."""
 
     groups: tuple[Group, ...]

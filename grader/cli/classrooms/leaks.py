@@ -51,7 +51,7 @@ def command(
     banks: tuple[str, ...],
     as_json: bool,
 ) -> int:
-    """Search files for students for keys, hidden cases, solutions and seeds.
+    """Search files for students for keys, hidden cases, solutions, and seeds.
 
     Searches files of every type, archives, notebooks with outputs and attachments, and the whole
     git history for secrets, plain or in base64 or hex. Exits 1 if a secret is found or a file can't

@@ -1,1 +1,1 @@
-"""GitHub Actions, GitHub Classroom and Classroom 50: repositories, workflows and result formats."""
+"""GitHub Actions, GitHub Classroom, Classroom 50: repositories, workflows, and result formats."""

@@ -239,7 +239,7 @@ def own_bank_notes(release: Release) -> Iterator[str]:
     if known:
         yield (
             f"{len(known)} of {len(release.digests)} problems come with the package, so students "
-            "can read their formulas, right options and solutions; for an exam that counts, use "
+            "can read their formulas, right options, and solutions; for an exam that counts, use "
             "a private bank"
         )
 

@@ -42,7 +42,7 @@ class Tiers:
     """Who sees what. While any test is hidden from students, Gradescope hides the total too."""
 
     marks: Visibility = Visibility.ALWAYS
-    """Points, verdicts and reasons."""
+    """Points, verdicts, and reasons."""
     solutions: Visibility = Visibility.AFTER_PUBLISHED
     """Accepted answers and worked solutions, which exist once the feedback is published."""
     output: Visibility = Visibility.STAFF

@@ -59,7 +59,7 @@ class Nbgrader(QuizExporter):
     """Write the set SET as the assignment SET-NAME of an nbgrader course, for --version NAME.
 
     --out is the folder of the course, which contains source/. Hidden tests give partial credit by
-    the same ranges, letters and rules. Parts that nbgrader can't test, such as code, are an error;
+    the same ranges, letters, and rules. Parts that nbgrader can't test, such as code, are an error;
     with --leave-out, they are dropped and listed.
     """
 

@@ -72,7 +72,7 @@ def print_exam(
     private_key: str | None = None,
     leave_out: bool = False,
 ) -> PrintResult:
-    """Writes *versions* versions of the set *wanted* to *out*, with keys, sheet and release.
+    """Writes *versions* versions of the set *wanted* to *out*, with keys, sheet, and release.
 
     The sheet gets one line per student in *students*. Raises SetupError for parts that need a
     computer, unless *leave_out* is True.

@@ -66,7 +66,7 @@ class _Sheet:
         return SpecError(what, where=Location(self.file, line), fix=fix)
 
     def header_errors(self) -> Iterator[SpecError]:
-        """Yields errors for unknown, duplicate or missing columns."""
+        """Yields errors for unknown, duplicate, or missing columns."""
         known = {*_PEOPLE, *(name for places in self.places.values() for name in places)}
         for name in self.columns:
             if name and name not in known:

@@ -1,4 +1,4 @@
-"""Runs git so that nothing in a foreign repository can run code, hang or fill the disk.
+"""Runs git so that nothing in a foreign repository can run code, hang, or fill the disk.
 
 Commands run in repositories that we create. If the other repository is on this disk, the git
 process that serves it reads that repository's settings; those that name programs are overridden.

@@ -34,7 +34,7 @@ class KernelOptions:
     loopback: bool = False
     """Whether the kernel has a loopback network, which reaches only the kernel itself."""
     seed: int = 0
-    """Seed for random, numpy and torch."""
+    """Seed for random, numpy, and torch."""
     imports: tuple[str, ...] = ()
     """Modules to import before the kernel starts."""
     variables: tuple[tuple[str, str], ...] = ()
@@ -134,7 +134,7 @@ class Session(Protocol):
 
     @property
     def about(self) -> Mapping[str, object]:
-        """Interpreter, platform and packages, as reported before any student's code ran."""
+        """Interpreter, platform, and packages, as reported before any student's code ran."""
 
 
 # Each entry starts a kernel or raises NotStartedError.

@@ -99,7 +99,7 @@ class _NoManager:
 
 
 class CellClient(NotebookClient):
-    """Runs cells one after another in a kernel that is started, watched and killed elsewhere."""
+    """Runs cells one after another in a kernel that is started, watched, and killed elsewhere."""
 
     def __init__(self, client: Any = None):
         super().__init__(
@@ -120,7 +120,7 @@ class CellClient(NotebookClient):
         self._shown: list[tuple[str, ...]] = []
 
     async def run(self, source: str, keep: int, asked: tuple[str, ...] = ()) -> None:
-        """Executes *source*; afterwards `transcript`, `error` and `line` hold the result.
+        """Executes *source*; afterward `transcript`, `error`, and `line` hold the result.
 
         A kernel that supports it then reports the values of *asked*; see `receive_reply`.
         """

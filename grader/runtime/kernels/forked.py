@@ -32,7 +32,7 @@ class ForkedKernel:
     wire: socket.socket
     """The wire between the kernel and the grader."""
     about: Mapping[str, Any]
-    """Interpreter, platform and packages, as reported by the fork server."""
+    """Interpreter, platform, and packages, as reported by the fork server."""
     group: Group | None = None
     status: int | None = None
     """The exit status, negative for a signal; None while it runs."""

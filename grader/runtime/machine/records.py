@@ -49,7 +49,7 @@ class Figure:
     """
 
     name: str
-    """Such as `matmul.fp32`; unique together with device, threads and working set."""
+    """Such as `matmul.fp32`; unique together with device, threads, and working set."""
     device: str = "cpu"
     threads: int | None = None
     """Threads that worked at the same time; None if threads do not apply."""

@@ -32,7 +32,7 @@ def roofline_seconds(
 ) -> float:
     """Returns the minimum time in seconds for *flops* operations over *bytes_moved* bytes.
 
-    That is the larger of both terms of the roofline model (Williams, Waterman and Patterson,
+    That is the larger of both terms of the roofline model (Williams, Waterman, and Patterson,
     "Roofline: an insightful visual performance model", 2009): operations over the peak rate, and
     bytes over the bandwidth. *bytes_moved* counts each byte that must be read or written once.
     Bytes that fit in the caches may come from there, so only the others need memory.

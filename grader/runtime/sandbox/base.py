@@ -107,10 +107,10 @@ class Sandbox:
         Here: the layers that exist on every system, and all layers in WANTED as missing.
         """
         limited = sys.platform != "win32"
-        watched = f" and removed afterwards; {WATCHED}" if self.has_disk_quota else " and removed"
+        watched = f" and removed afterward; {WATCHED}" if self.has_disk_quota else " and removed"
         return (
             Layer("environment", True, "no variable of the grader's environment is inherited"),
-            Layer("scratch", True, f"home, working and temporary folders are private{watched}"),
+            Layer("scratch", True, f"home, working, and temporary folders are private{watched}"),
             Layer("rlimits", limited, "CPU time, memory, file size and open files are limited"),
             *(Layer(name, False, f"not available: {what}") for name, what in WANTED.items()),
         )

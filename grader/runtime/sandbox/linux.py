@@ -46,7 +46,7 @@ class LinuxSandbox(Sandbox):
         found = _probe_features()
         environment, scratch, limits, *_ = super().layers()
         if found["namespaces"] is None:
-            detail = "home, working and temporary folders are private: in memory, of bounded size"
+            detail = "home, working, and temporary folders are private: in memory, of bounded size"
             scratch = replace(scratch, detail=detail)
         return environment, scratch, limits, *_list_layers(found, root=os.geteuid() == 0)
 
@@ -250,10 +250,10 @@ def _list_layers(found: Mapping[str, str | None], *, root: bool) -> tuple[Layer,
         layer_of(
             "files", "only the interpreter, its packages and the scratch folder can be seen",
             ("namespaces", "a mount namespace"),
-            ("fence", "Landlock, which can't hide names, sizes and times"),
+            ("fence", "Landlock, which can't hide names, sizes, and times"),
         ),
         layer_of(
-            "metadata", "modes, owners and times of files outside can't be changed",
+            "metadata", "modes, owners, and times of files outside can't be changed",
             ("namespaces", "a read-only view"), *another_user, *modes,
             fix=_LIBSECCOMP if fenced and not filtered else spaces,
         ),

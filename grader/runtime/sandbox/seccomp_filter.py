@@ -120,7 +120,7 @@ _FCNTLS = (*range(18), 1025, *range(1027, 1039))
 _MAP_SHARED, _MAP_ANONYMOUS = 0x01, 0x20  # the first is in MAP_SHARED_VALIDATE too
 _S_IFMT = 0o170000
 _NODES = (0, 0o100000, 0o010000, 0o140000)
-"""Files, named pipes and sockets, but no devices."""
+"""Files, named pipes, and sockets, but no devices."""
 
 Condition = tuple[int, int, int]
 """The number of an argument, and the value that it must have in the bits of a mask."""

@@ -25,7 +25,7 @@ LONGEST_HEAD = 4_096
 LONGEST = 8_000_000
 """Limit on a content in bytes; a longer one is counted but not read."""
 MOST_MARKS = 200_000
-"""Limit on brackets, commas and colons of a content; one with more is counted but not read."""
+"""Limit on brackets, commas, and colons of a content; one with more is counted but not read."""
 
 _SIZES = struct.Struct("!II")
 _TAG = 32
@@ -148,7 +148,7 @@ _NO_MARKS = bytes(set(range(256)) - set(b'"[{,:'))
 
 
 def is_crowded(text: bytes, most: int) -> bool:
-    """Returns whether JSON has more than *most* brackets, commas and colons outside of its strings.
+    """Returns whether JSON has more than *most* brackets, commas, and colons outside its strings.
 
     Every value except the first follows one. A value of two bytes takes a hundred when decoded, so
     this is checked before decoding.

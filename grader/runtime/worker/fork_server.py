@@ -112,7 +112,7 @@ def _remove_folders(places: str) -> None:
 
 
 def _describe_environment() -> dict[str, object]:
-    """Returns interpreter, platform and packages, which are the same in every kernel."""
+    """Returns interpreter, platform, and packages, which are the same in every kernel."""
     packages = {}
     for name in ("ipykernel", "ipython", "numpy", "torch"):
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):

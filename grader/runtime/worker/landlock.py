@@ -3,7 +3,7 @@
 Works without root and without namespaces. It applies to the calling thread and all that it starts,
 and can't be undone. Older versions refuse less: before ABI 3 files outside can be truncated, before
 4 TCP is open, before 6 signals and abstract sockets, before 9 sockets in the file system, before 10
-UDP. No version refuses `stat`, or changing the mode, owner or times of a file of the same user.
+UDP. No version refuses `stat`, or changing the mode, owner, or times of a file of the same user.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def restrict(
     """Restricts this thread, and all that it starts, to the given paths, for good.
 
     Below *read*, files can be read and executed; below *write* also created, changed, moved and
-    removed, except devices; *devices* can be read, written and controlled; below *names*, folders
+    removed, except devices; *devices* can be read, written, and controlled; below *names*, folders
     can only be listed. A path can be a single file; missing paths are skipped. *network* allows
     TCP and UDP. Raises OSError.
     """
@@ -134,7 +134,7 @@ def _add_rule(ruleset: int, path: str, rights: int) -> None:
     try:
         place = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError, PermissionError):
-        return  # what cannot be reached now cannot be reached afterwards
+        return  # what cannot be reached now cannot be reached afterward
     try:
         if not stat.S_ISDIR(os.fstat(place).st_mode):
             rights &= _ON_A_FILE

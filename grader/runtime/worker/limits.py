@@ -51,7 +51,7 @@ _SEEDED = {"random": "seed", "numpy.random": "seed", "torch": "manual_seed"}
 
 
 def seed_all(seed: int) -> None:
-    """Seeds random, numpy and torch: now if they are loaded, else when they are imported."""
+    """Seeds random, numpy, and torch: now if they are loaded, else when they are imported."""
     waiting = set()
     for name, function in _SEEDED.items():
         if name in sys.modules:

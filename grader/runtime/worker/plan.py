@@ -45,7 +45,7 @@ class KernelStart(TypedDict):
 
     name: str
     root: str
-    """The folder of the kernel as it sees it, with home, work and tmp in it."""
+    """The folder of the kernel as it sees it, with home, work, and tmp in it."""
     uid: int | None
     """The user id to switch to if the fork server is root."""
     scratch_bytes: int

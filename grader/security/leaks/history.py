@@ -29,7 +29,7 @@ class GitObjects:
         self._kinds: dict[str, str] = {}
 
     def pieces(self) -> Iterator[Piece]:
-        """Yields contents, messages and names; `place` computes the paths afterward."""
+        """Yields contents, messages, and names; `place` computes the paths afterward."""
         if shutil.which("git") is None:
             raise SetupError(
                 "the folder has a git history, but git is not installed",
@@ -84,7 +84,7 @@ class GitObjects:
         }
 
     def _read_objects(self, out: IO[bytes]) -> Iterator[Piece]:
-        """Reads what git prints: for each object its id, kind and size, and its contents."""
+        """Reads what git prints: for each object its id, kind, and size, and its contents."""
         most = self._budget.bounds.file_bytes
         while header := out.readline():
             words = header.decode("ascii", "replace").split()

@@ -224,7 +224,7 @@ def remove_shared_memory(number: str) -> None:
 
 
 def snapshot(folder: Path, without: Path) -> dict[str, str]:
-    """Returns mode, size and content digest of every file under *folder*, except under
+    """Returns mode, size, and content digest of every file under *folder*, except under
     *without*."""
     found = {}
     for path in sorted(folder.rglob("*")):

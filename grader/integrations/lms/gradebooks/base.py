@@ -32,7 +32,7 @@ class GradebookLayout:
     first: int
     """The first row that may be a student's."""
     keys: Mapping[int, str]
-    """Columns that identify a student, in order, with their content: `id`, `email` or `name`."""
+    """Columns that identify a student, in order, with their content: `id`, `email`, or `name`."""
     most: float | None = None
     """The column's maximum points; None if unknown or given per row."""
     most_column: int | None = None
@@ -74,7 +74,7 @@ class GradebookExporter(ClassExporter):
         layout = self.layout(table)
         if not layout.keys:
             raise SpecError(
-                "no column identifies the student by id, e-mail address or name",
+                "no column identifies the student by id, e-mail address, or name",
                 where=Location(table.file, 1),
                 fix="use the CSV file as downloaded",
             )

@@ -46,7 +46,7 @@ class QuestionHeading:
     text: str
     """HTML."""
     feedback: str
-    """HTML that is shown to every student afterwards."""
+    """HTML that is shown to every student afterward."""
     mark: float
     idnumber: str
     tag: str

@@ -39,7 +39,7 @@ class ItemHeading:
     text: str
     """HTML."""
     feedback: str
-    """HTML that is shown to every student afterwards."""
+    """HTML that is shown to every student afterward."""
     points: float
     numbers: Iterator[int]
     """Source of ids for answers, unique within a quiz."""
