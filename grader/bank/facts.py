@@ -62,14 +62,6 @@ class BankFacts(Mapping[str, Mapping[str, Value]]):
         return len(self._all())
 
 
-def load_facts(folder: Path) -> dict[str, Mapping[str, Value]]:
-    """Returns all items of the YAML files in *folder*; raises SpecErrors."""
-    facts, errors = read_facts(folder)
-    if errors:
-        raise SpecErrors(errors)
-    return facts
-
-
 def read_facts(folder: Path) -> tuple[dict[str, Mapping[str, Value]], tuple[SpecError, ...]]:
     """Returns all valid items of the YAML files in *folder*, and the errors in the others."""
     facts: dict[str, Mapping[str, Value]] = {}

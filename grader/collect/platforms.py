@@ -10,7 +10,6 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 
 from grader.errors import SetupError
 from grader.model import Student
@@ -50,12 +49,6 @@ class PlatformSender:
     late: bool = False
     unsure: bool = False
     """Whether the name is ambiguous: another platform or person may have produced it."""
-
-
-def find_sender(name: PurePosixPath) -> PlatformSender | None:
-    """Returns the sender according to the first part of *name* that a platform assigned; None if
-    none."""
-    return next((said for part in name.parts if (said := parse_sender(part))), None)
 
 
 def parse_sender(part: str) -> PlatformSender | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from grader.kinds.base import Kind, Unreadable
+from grader.kinds.base import Kind, Unreadable, kinds
 from grader.kinds.texts import fill
 from grader.model import Key
 from grader.units.quantity import Value
@@ -74,3 +74,9 @@ def as_python(answer: object) -> str:
 def label_as_python(label: str) -> str:
     """Returns the label of a row as Python source: a number if it is one."""
     return label if label.isascii() and label.isdigit() else as_python(label)
+
+
+def needs_computer(kind: str) -> bool:
+    """Returns whether answers of the kind named *kind* are executed or measured."""
+    found = kinds.find(kind)
+    return found.needs_solution or found.is_measured

@@ -8,10 +8,10 @@ from pathlib import Path
 from grader.errors import Location, SpecError, SpecErrors
 from grader.model import SAMPLE, Student
 from grader.registry import nearest
-from grader.text.csv_table import parse_rows, table_rows
+from grader.text.csv_table import find_columns, table_rows
 
 # The names of these columns in rosters exported by common systems.
-_COLUMNS = {
+COLUMNS = {
     "id": ("id", "student", "student_id", "username", "github_username", "login", "sis login id"),
     "name": ("name", "student name", "full name", "full_name"),
     "email": ("email", "e-mail", "email address"),
@@ -37,20 +37,8 @@ def load_roster(path: Path, skipped: Callable[[str], None] = lambda _: None) -> 
     required. Students with the same `version` share their numbers. Rows whose `role` is staff are
     skipped, and *skipped* is called with a description of each.
     """
-    fix = "check the path and its permissions"
-    return _read(table_rows(path, "the roster", fix=fix), str(path), skipped)
-
-
-def parse_roster(
-    text: str, file: str, skipped: Callable[[str], None] = lambda _: None
-) -> tuple[Student, ...]:
-    """Returns the students in the CSV *text* of *file*, as `load_roster` returns them."""
-    return _read(parse_rows(text, file), file, skipped)
-
-
-def _read(
-    rows: list[tuple[int, list[str]]], file: str, skipped: Callable[[str], None]
-) -> tuple[Student, ...]:
+    file = str(path)
+    rows = table_rows(path, "the roster", fix="check the path and its permissions")
     columns = _columns(rows[0][1], file)
     students: dict[str, Student] = {}
     folded: dict[str, str] = {}
@@ -144,16 +132,10 @@ def seats_problem(students: Iterable[Student]) -> str | None:
 
 
 def _columns(header: list[str], file: str) -> dict[str, int]:
-    names = [cell.strip().casefold() for cell in header]
-    found = {
-        field: names.index(alias)
-        for field, aliases in reversed(_COLUMNS.items())
-        for alias in reversed(aliases)
-        if alias in names
-    }
+    found = find_columns(header, COLUMNS)
     if "id" not in found:
         seen = ", ".join(cell.strip() for cell in header) or "nothing"
-        close = next((c for c in header if nearest(c.strip(), _COLUMNS["id"])), None)
+        close = next((c for c in header if nearest(c.strip(), COLUMNS["id"])), None)
         raise SpecError(
             f"the roster has no column 'id'; its first row is: {seen}",
             where=Location(file, 1),

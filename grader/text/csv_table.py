@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from grader.errors import Location, SpecError
@@ -45,6 +46,17 @@ def parse_rows(text: str, file: str) -> list[tuple[int, list[str]]]:
         fix = "check the quotes in this line and the lines above, and save the file as CSV again"
         raise SpecError(f"not CSV: {error}", where=where, fix=fix) from None
     return found
+
+
+def find_columns(header: Sequence[str], aliases: Mapping[str, Sequence[str]]) -> dict[str, int]:
+    """Returns the position of each field's column in *header*, by the first of its *aliases* that
+    is there; fields without a column are left out. Case and outer spaces don't matter."""
+    names = [cell.strip().casefold() for cell in header]
+    found = {
+        field: next((names.index(alias) for alias in known if alias in names), None)
+        for field, known in aliases.items()
+    }
+    return {field: place for field, place in found.items() if place is not None}
 
 
 def find_delimiter(text: str) -> str:

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from grader.bank.exam_set import exam_from
-from grader.bank.facts import load_facts
+from grader.bank.facts import read_facts
 from grader.bank.index import own_bank
 from grader.bank.problem import load_problem, problem_from
 from grader.bank.yaml12 import parse_yaml
@@ -61,7 +61,7 @@ def file_of(data: bytes, name: str, load: Callable[[Path], object]) -> None:
 
 
 def some_facts(data: bytes) -> None:
-    file_of(data, "x.yaml", lambda path: load_facts(path.parent))
+    file_of(data, "x.yaml", lambda path: read_facts(path.parent))
 
 
 def a_roster_file(data: bytes) -> None:

@@ -16,7 +16,7 @@ from grader.bank.yaml12 import parse_yaml, scalar
 from grader.errors import GraderError, Location, SetupError, SpecError, SpecErrors
 from grader.model import Student
 from grader.release.file import add_students_to, load_release, new_release, release_bytes
-from grader.release.roster import load_roster, parse_roster
+from grader.release.roster import load_roster
 from tests.helpers.banks import SET, SPEC, a_bank
 
 
@@ -283,9 +283,10 @@ def test_a_private_bank_hides_a_problem_of_the_same_name(tmp_path: Path) -> None
         ("studnet,name\nada,Ada\n", "no column 'id'"),
     ],
 )
-def test_a_roster_that_can_not_be_used_says_why(text: str, what: str) -> None:
+def test_a_roster_that_can_not_be_used_says_why(tmp_path: Path, text: str, what: str) -> None:
+    (tmp_path / "roster.csv").write_text(text)
     with pytest.raises(SpecError) as caught:
-        parse_roster(text, "roster.csv")
+        load_roster(tmp_path / "roster.csv")
     assert what in str(caught.value)
 
 

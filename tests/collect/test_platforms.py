@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from grader.collect import collect
-from grader.collect.platforms import find_sender
+from grader.collect.platforms import parse_sender
 from grader.collect.roster import Roster
 from grader.errors import SetupError, SpecError
 from grader.model import Student
@@ -134,11 +134,11 @@ def test_what_belongs_to_nobody_says_why_and_what_to_do() -> None:
 
 
 def test_late_is_seen() -> None:
-    late = find_sender(PurePosixPath("doejane_LATE_1001_23456_midterm.ipynb"))
+    late = parse_sender("doejane_LATE_1001_23456_midterm.ipynb")
     assert late is not None
     assert late.late
-    assert find_sender(PurePosixPath("ada.ipynb")) is None
-    assert find_sender(PurePosixPath("x" * 5000 + "_1_2_a.ipynb")) is None
+    assert parse_sender("ada.ipynb") is None
+    assert parse_sender("x" * 5000 + "_1_2_a.ipynb") is None
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from grader.notebook import read
 from grader.notebook.self_description import read_description
 from grader.release.file import load_release
 from grader.release.rendering import Notebooks, make_release
-from grader.release.roster import parse_roster
+from grader.release.roster import load_roster
 from grader.release.versions import assign_versions, of_version, sample_student
 from tests.helpers.banks import a_bank, a_roster
 from tests.helpers.commands import fails, ok
@@ -176,9 +176,10 @@ def test_render_again_keeps_what_a_shorter_roster_leaves_out(bank: Path, tmp_pat
         ("id,version\na,\nb,a\n", "'a' is both a version and the id of a student"),
     ],
 )
-def test_versions_that_mean_two_things_are_refused(text: str, said: str) -> None:
+def test_versions_that_mean_two_things_are_refused(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "roster.csv").write_text(text)
     with pytest.raises(GraderError) as error:
-        parse_roster(text, "roster.csv")
+        load_roster(tmp_path / "roster.csv")
     assert said in str(error.value)
     assert "roster.csv" in str(error.value)
     assert "fix" in str(error.value)

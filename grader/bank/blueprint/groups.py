@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from grader.bank.heads import Head, HeadPart
-from grader.kinds import kinds
+from grader.kinds.answers import needs_computer
 from grader.model import Slot
 
 _LEAST = 0.5
@@ -107,9 +107,3 @@ def _weights(asked: Sequence[HeadPart], slot: Slot) -> tuple[dict[str, float], s
         weights.update({part: count / len(share) for part in share})
         words.append(f"{count} of {len(share)} {pool}")
     return weights, ", ".join(words)
-
-
-def needs_computer(kind: str) -> bool:
-    """Returns whether answers of that kind are executed or measured."""
-    found = kinds.find(kind)
-    return found.needs_solution or found.is_measured

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from grader.bank.blueprint.groups import needs_computer
 from grader.bank.folders import Bank
 from grader.bank.heads import Head
 from grader.bank.listing import read_heads
@@ -18,6 +17,7 @@ from grader.integrations.catalogue.records import (
     SolvedVariant,
 )
 from grader.integrations.paper.printing import printed_problem
+from grader.kinds.answers import needs_computer
 from grader.model.printed import PrintedProblem
 from grader.notebook.render import cell_id
 from grader.release.rendering import Preview, preview

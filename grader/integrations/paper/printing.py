@@ -16,7 +16,7 @@ from grader.files import write_atomic
 from grader.integrations.paper.pages import SHEET, answer_sheet, page_html
 from grader.integrations.quiz_items import quiz_items
 from grader.kinds import kinds
-from grader.kinds.answers import explain_part
+from grader.kinds.answers import explain_part, needs_computer
 from grader.kinds.explanation import ExplanationKey
 from grader.kinds.table import TableKey
 from grader.kinds.texts import fill
@@ -183,12 +183,6 @@ def _filter_pool(slot: Slot, bank: Bank) -> tuple[Slot | None, list[str]]:
     if not kept:
         return None, lost
     return replace(slot, pool=kept, choose=min(slot.choose, len(kept))), lost
-
-
-def needs_computer(kind: str) -> bool:
-    """Returns whether answers of that kind are executed or measured."""
-    found = kinds.find(kind)
-    return found.needs_solution or found.is_measured
 
 
 def check_code(release: str, version: str) -> str:

@@ -7,13 +7,14 @@ from datetime import datetime
 from pathlib import Path
 
 from grader.errors import Location, SetupError, SpecError
-from grader.text.csv_table import table_rows
+from grader.release.roster import COLUMNS
+from grader.text.csv_table import find_columns, table_rows
 
 _COLUMNS = {
+    "id": COLUMNS["id"],
     "repository": ("repository", "repo", "repository_url", "student_repository_url", "clone_url"),
     "deadline": ("deadline", "due"),
 }
-_IDS = ("id", "student", "student_id", "github_username", "username", "login")
 
 
 def load_repositories(path: Path) -> Mapping[str, Mapping[str, str]]:
@@ -22,18 +23,10 @@ def load_repositories(path: Path) -> Mapping[str, Mapping[str, str]]:
     Raises SpecError for a deadline that is not valid; `load_roster` checks everything else.
     """
     (_, head), *rows = table_rows(path, "the roster", fix="check the path and its permissions")
-    names = [cell.strip().casefold() for cell in head]
-    places = {
-        field: next((names.index(alias) for alias in aliases if alias in names), None)
-        for field, aliases in {"id": _IDS, **_COLUMNS}.items()
-    }
+    places = find_columns(head, _COLUMNS)
     found: dict[str, Mapping[str, str]] = {}
     for number, row in rows:
-        cells = {
-            field: row[place].strip()
-            for field, place in places.items()
-            if place is not None and place < len(row)
-        }
+        cells = {field: row[place].strip() for field, place in places.items() if place < len(row)}
         if cells.get("deadline"):
             try:
                 parse_instant(cells["deadline"])
@@ -48,7 +41,7 @@ def load_repositories(path: Path) -> Mapping[str, Mapping[str, str]]:
 def parse_instant(text: str) -> datetime:
     """Parses a time in ISO 8601. Raises SetupError if it is not valid or has no UTC offset.
 
-    >>> instant("2026-12-01T23:59:00Z").timestamp()
+    >>> parse_instant("2026-12-01T23:59:00Z").timestamp()
     1796169540.0
     """
     try:
