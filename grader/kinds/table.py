@@ -143,7 +143,7 @@ class TableKind(KindOf[TableKey, Grid]):
         )
 
     def instructions(self, key: TableKey) -> str:
-        return f"for each {key.part.row} a list: [{column_heads(key)}]; each number counts"
+        return f"for each row, a list: [{column_heads(key)}]; each number counts"
 
     def answer(self, key: TableKey) -> object:
         values = ([cell.value for cell in row] for row in key.cells)

@@ -124,7 +124,7 @@ def _table_answer(name: str, items: Sequence[NumberItem]) -> AnswerCells:
         for row in grid.values()
     )
     return AnswerCells(
-        how=f"for each row a list of {', '.join(columns)}; {_number_instructions(items[0])}",
+        how=f"for each row, a list of {', '.join(columns)}; {_number_instructions(items[0])}",
         read=read,
         template="{\n" + "".join(blank) + "}",
         right=repr({row: [item.ranges[0].value for item in cells] for row, cells in grid.items()}),
