@@ -221,7 +221,7 @@ def _format_cell(cell: Cell, unit: str) -> str:
 def column_heads(key: TableKey) -> str:
     """Returns the titles of the columns with their units, on one line."""
     pairs = zip(key.titles, key.units, strict=True)
-    return ", ".join(f"{t} in {units.printed_unit(u)}" if u else t for t, u in pairs)
+    return ", ".join(f"{t} in {units.asked_unit(u)}" if u else t for t, u in pairs)
 
 
 _NO_GRIDS: tuple[Raw, ...] = (

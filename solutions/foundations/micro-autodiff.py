@@ -418,14 +418,11 @@ def _depends_on_values(operation):
 def _passes(ins=3, outs=2):
     """Which option counts the passes: each pass of a small function gives a part of its Jacobian."""
     weight = torch.arange(1.0, ins * outs + 1).reshape(outs, ins) / 10
-    x = torch.linspace(-1, 1, ins)
-
-    def function(x):
-        return torch.tanh(weight @ x)
-
-    _, pull_back = torch.func.vjp(function, x)
-    row = pull_back(torch.eye(outs)[0])[0]
-    column = torch.func.jvp(function, (x,), (torch.eye(ins)[0],))[1]
+    x = torch.linspace(-1, 1, ins).requires_grad_()
+    cotangent = torch.eye(outs)[0].requires_grad_()
+    row = torch.autograd.grad(torch.tanh(weight @ x), x, cotangent, create_graph=True)[0]
+    # A reverse pass is linear in the cotangent; its own derivative is a forward pass.
+    column = torch.autograd.grad(row, cotangent, torch.eye(ins)[0])[0]
     reverse, forward = (ins * outs // part.numel() for part in (row, column))
     options = {(outs, ins): "right", (ins, outs): "swapped", (1, 1): "one-each"}
     return options.get((reverse, forward), "by-inputs")

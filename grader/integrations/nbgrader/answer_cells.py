@@ -84,7 +84,7 @@ def _number_instructions(item: NumberItem) -> str:
     if not item.unit:
         return what
     example = units.format_with_unit(12.5, item.unit)
-    return f'{what} in {units.printed_unit(item.unit)}, or text with a unit such as "{example}"'
+    return f'{what} in {units.asked_unit(item.unit)}, or text with a unit such as "{example}"'
 
 
 def _range_literals(ranges: Sequence[NumberRange]) -> str:

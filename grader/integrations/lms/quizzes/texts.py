@@ -11,7 +11,7 @@ from grader.figures import figure_png
 from grader.model.item import NumberItem, NumberRange
 from grader.model.quiz import QuizPart, QuizQuestion
 from grader.text.markdown import strip_paragraph, typeset_text
-from grader.units import printed_unit
+from grader.units import asked_unit
 from grader.words import points
 
 CenteredRange = tuple[int | float, int | float]
@@ -65,7 +65,7 @@ def number_hint(item: NumberItem) -> str:
     what = "a whole number" if item.whole else "a number"
     if item.unit == "%":
         return "a percentage, as a number without the sign"
-    return f"{what} in {printed_unit(item.unit)}, without the unit" if item.unit else what
+    return f"{what} in {asked_unit(item.unit)}, without the unit" if item.unit else what
 
 
 def exact_text(value: float) -> str:
