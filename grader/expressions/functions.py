@@ -16,6 +16,7 @@ from grader.expressions.arithmetic import (
     are_equal,
     kind_of,
     require_numeric,
+    without_rounding_error,
 )
 from grader.expressions.fault import ExpressionError, shorten
 from grader.registry import nearest
@@ -98,11 +99,11 @@ def _round(x: Value, digits: Value = 0) -> Value:
 
 
 def _floor(x: Value) -> Value:
-    return math.floor(_require_plain(x, "floor"))
+    return math.floor(without_rounding_error(_require_plain(x, "floor")))
 
 
 def _ceil(x: Value) -> Value:
-    return math.ceil(_require_plain(x, "ceil"))
+    return math.ceil(without_rounding_error(_require_plain(x, "ceil")))
 
 
 def _sqrt(x: Value) -> Value:

@@ -39,7 +39,7 @@ def number_in_words(unit: str) -> str:
     """Returns the words for a number in *unit*."""
     if unit == "%":
         return "a percentage"
-    return f"a number in {units.printed_unit(unit)}" if unit else "a plain number"
+    return f"a number in {units.asked_unit(unit)}" if unit else "a plain number"
 
 
 def _number_from_text(raw: Raw, unit: str, wanted: str) -> int | float:

@@ -143,7 +143,7 @@ class TableKind(KindOf[TableKey, Grid]):
         )
 
     def instructions(self, key: TableKey) -> str:
-        return f"for each {key.part.row} a list: [{column_heads(key)}]; each number counts"
+        return f"for each row, a list: [{column_heads(key)}]; each number counts"
 
     def answer(self, key: TableKey) -> object:
         values = ([cell.value for cell in row] for row in key.cells)
@@ -221,7 +221,7 @@ def _format_cell(cell: Cell, unit: str) -> str:
 def column_heads(key: TableKey) -> str:
     """Returns the titles of the columns with their units, on one line."""
     pairs = zip(key.titles, key.units, strict=True)
-    return ", ".join(f"{t} in {units.printed_unit(u)}" if u else t for t, u in pairs)
+    return ", ".join(f"{t} in {units.asked_unit(u)}" if u else t for t, u in pairs)
 
 
 _NO_GRIDS: tuple[Raw, ...] = (

@@ -9,5 +9,5 @@ from grader.units.convert import (
     quantity,
 )
 from grader.units.parse import Unit, UnitError, parse_unit
-from grader.units.quantity import DimensionError, describe_dimension, printed_unit
+from grader.units.quantity import DimensionError, asked_unit, describe_dimension, printed_unit
 from grader.units.read import MAX_LENGTH, ReadError, read

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import ge, gt, le, lt, mod
+from types import MappingProxyType
 from typing import NoReturn, Union, cast
 
 # Exponents of: information, computation, tokens, parameters, samples, time, energy, currency.
@@ -59,6 +60,17 @@ def base_unit(dimension: Dimension) -> str:
 RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
+PARAMETERS: Mapping[str, str] = MappingProxyType(
+    {
+        "kparam": "thousand parameters",
+        "Mparam": "million parameters",
+        "Gparam": "billion parameters",
+        "Tparam": "trillion parameters",
+    }
+)
+"""Units that are printed in words, which an answer may also use."""
+
+
 @lru_cache(maxsize=512)
 def printed_unit(text: str) -> str:
     """Returns a unit as it is printed; `us` and `bit^2/s` are how it is typed.
@@ -66,8 +78,20 @@ def printed_unit(text: str) -> str:
     >>> printed_unit("us"), printed_unit("bit^2/s"), printed_unit("W*s")
     ('µs', 'bit²/s', 'W·s')
     """
+    if text in PARAMETERS:
+        return PARAMETERS[text]
     micro = re.sub(r"(?<![A-Za-z])u(?=[sJW]\b)", "µ", text.replace("*", "·"))
     return re.sub(r"\^(-?\d)", lambda power: power[1].translate(RAISED), micro)
+
+
+def asked_unit(text: str) -> str:
+    """Returns a unit as it follows "a number in".
+
+    >>> asked_unit("Gparam"), asked_unit("us")
+    ('billions of parameters', 'µs')
+    """
+    printed = printed_unit(text)
+    return printed.replace(" ", "s of ") if text in PARAMETERS else printed
 
 
 def describe_dimension(dimension: Dimension) -> str:

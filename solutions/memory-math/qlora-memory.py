@@ -1,5 +1,7 @@
 """Packs one group of blocks into real bytes, weighs it, and stacks groups and adapters."""
 
+import torch
+
 
 def group_bytes(block, group, double):
     """What one group of blocks occupies: packed codes, then what is stored for the scales."""
@@ -33,5 +35,32 @@ def solve(given):
         "saved": groups * (plain_scales - scales) / 1e9,
         "state": (base + other + adapters) / 1e9,
         "smallest_gpu": fitting[0] if fitting else "none_of_them",
-        "formats": {"storage"},
+        "formats": {name for name, bits in widths().items() if bits == 4},
+    }
+
+
+def widths(size=64, rank=4):
+    """The bits per number of everything in one training step of a small layer, as PyTorch has it."""
+    levels = torch.linspace(-1, 1, 16)
+    codes = torch.arange(size * size) % 16
+    packed = (codes[0::2] + 16 * codes[1::2]).to(torch.uint8)
+    base = levels[torch.stack([packed % 16, packed // 16], dim=1).long()].reshape(size, size)
+    base = base.bfloat16()  # needs no gradient, because it is frozen
+    adapters = [torch.nn.Parameter(torch.full(s, 0.1)) for s in ((rank, size), (size, rank))]
+    optimizer = torch.optim.Adam(adapters)
+    x = torch.ones(2, size, dtype=torch.bfloat16)
+    product = x @ base.T
+    down = x @ adapters[0].bfloat16().T
+    (product + down @ adapters[1].bfloat16().T).float().square().mean().backward()
+    optimizer.step()
+
+    def bits(tensor):
+        return None if tensor is None else 8 * tensor.element_size()
+
+    return {
+        "storage": 8 * packed.nbytes / base.numel(),
+        "products": bits(product),
+        "adapter_products": bits(down),
+        "moments": bits(optimizer.state[adapters[0]]["exp_avg"]),
+        "gradients": bits(base.grad),
     }

@@ -5,6 +5,23 @@ channel is free, chunk after chunk; exposed time is read off the two clocks, and
 simulated too.
 """
 
+# When GPUs idle or only communicate, whether all of them do, and whether their kernels are slow.
+TIMELINES = {
+    "tail": ("after backward", "communicating", False),
+    "edges": ("edges", "some", False),
+    "slow": (None, None, True),
+    "gaps": ("before forward", "all", False),
+}
+
+
+def limit(when, what, slow):
+    """Return what limits a job, by elimination."""
+    if slow:
+        return "local"  # nothing is idle, so only the rate of the kernels is left
+    if what == "communicating":
+        return "communication"
+    return "bubble" if what == "some" else "input"  # the input pipeline stops all GPUs alike
+
 
 def all_reduce(size, ranks, bandwidth):
     """Return the time of a ring all-reduce, chunk by chunk."""
@@ -42,4 +59,5 @@ def solve(given):
         "hidden": sum(one for _ in range(count)) - now,
         "best": (others + now) / others,
         "remedy": min(changes, key=changes.get),
+        "signatures": {name: limit(*seen) for name, seen in TIMELINES.items()},
     }

@@ -111,6 +111,7 @@ BEYOND_THE_INVENTORY = {
     "distributed-matmul",
     "graph-rewrites",
     "im2col-convolution",
+    "low-rank-factorization",
     "model-size-for-serving",
     "paged-kv-cache",
     "ring-attention",

@@ -30,7 +30,8 @@ ALLOWED = {
         galore-sharded-gradients/variants gradient-check/symptoms histogram-atomics/spaces
         in-context-learning-cost/changes linear-layer-backward/needed
         lora-rank-scaling/other_initialization memory-of-a-training-step/effects
-        optimizer-offload/techniques parameter-efficient-fine-tuning/families
+        optimizer-offload/techniques overlap-exposed-communication/signatures
+        parameter-efficient-fine-tuning/families
         sampling-profile/tools soft-labels/kinds_of tensor-parallel-communication/split
         threads-versus-processes/start_methods traffic-by-strategy/growth
         weak-and-strong-scaling/names

@@ -84,7 +84,7 @@ def _number_instructions(item: NumberItem) -> str:
     if not item.unit:
         return what
     example = units.format_with_unit(12.5, item.unit)
-    return f'{what} in {units.printed_unit(item.unit)}, or text with a unit such as "{example}"'
+    return f'{what} in {units.asked_unit(item.unit)}, or text with a unit such as "{example}"'
 
 
 def _range_literals(ranges: Sequence[NumberRange]) -> str:
@@ -124,7 +124,7 @@ def _table_answer(name: str, items: Sequence[NumberItem]) -> AnswerCells:
         for row in grid.values()
     )
     return AnswerCells(
-        how=f"for each row a list of {', '.join(columns)}; {_number_instructions(items[0])}",
+        how=f"for each row, a list of {', '.join(columns)}; {_number_instructions(items[0])}",
         read=read,
         template="{\n" + "".join(blank) + "}",
         right=repr({row: [item.ranges[0].value for item in cells] for row, cells in grid.items()}),

@@ -12,7 +12,7 @@ from grader.model.item import NumberItem, NumberRange
 from grader.model.quiz import QuizPart, QuizQuestion
 from grader.text.markdown import strip_paragraph, typeset_text
 from grader.text.words import points
-from grader.units import printed_unit
+from grader.units import asked_unit
 
 CenteredRange = tuple[int | float, int | float]
 """A value and its tolerance."""
@@ -65,7 +65,7 @@ def number_hint(item: NumberItem) -> str:
     what = "a whole number" if item.whole else "a number"
     if item.unit == "%":
         return "a percentage, as a number without the sign"
-    return f"{what} in {printed_unit(item.unit)}, without the unit" if item.unit else what
+    return f"{what} in {asked_unit(item.unit)}, without the unit" if item.unit else what
 
 
 def exact_text(value: float) -> str:
