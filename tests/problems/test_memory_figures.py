@@ -155,3 +155,61 @@ def test_energy_of_a_billion_products() -> None:
         [pytest.approx(4.6), pytest.approx(3 * 0.64)],
         [pytest.approx(0.3), pytest.approx(3 * 0.16)],
     ]
+
+
+@pytest.mark.parametrize(("stage", "state"), [(0, 120), (1, 31.4), (2, 16.6), (3, 1.88)])
+def test_model_state_in_the_first_figure_of_the_zero_paper(stage: int, state: float) -> None:
+    widths = {"weight": 2, "gradient": 2, "master": 4, "mean": 4, "variance": 4}
+    owned = solution("memory-math/model-state-ddp-zero").owned
+    assert owned(7_500_000_000, 64, stage, widths) / 1e9 == pytest.approx(state, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("heads", "hidden", "attention", "avoided"),
+    [(96, 12288, 80, 70), (128, 20480, 64, 65)],
+    ids=["GPT-3", "MT-NLG"],
+)
+def test_selective_recomputation_of_korthikanti(
+    heads: int, hidden: int, attention: int, avoided: int
+) -> None:
+    module = solution("memory-math/activation-memory-checkpointing")
+    unit = 2048 * hidden
+    scores = module.layer_bytes(2048, 1, hidden, heads, (True,))
+    assert scores / unit == attention
+    whole = module.layer_bytes(2048, 1, hidden, heads)
+    assert 100 * scores / whole == pytest.approx(avoided, abs=0.5)
+
+
+@pytest.mark.parametrize(
+    ("layers", "kv_heads", "kib"),
+    [(32, 32, 512), (80, 8, 320), (32, 8, 128)],
+    ids=["Llama 2 7B", "Llama 2 70B", "Llama 3 8B"],
+)
+def test_cache_of_a_token_of_llama(layers: int, kv_heads: int, kib: int) -> None:
+    shape = {"layers": layers, "kv_heads": kv_heads, "head_size": 128, "element_bytes": 2}
+    assert solution("memory-math/kv-cache-size").grown(1, shape) == kib * 1024
+
+
+@pytest.mark.parametrize(
+    ("hidden", "layers", "heads", "kv_heads", "inner", "vocabulary", "billions"),
+    [
+        (4096, 32, 32, 32, 11008, 32000, 6.738),
+        (8192, 80, 64, 8, 28672, 32000, 68.98),
+        (4096, 32, 32, 8, 14336, 128256, 8.030),
+        (16384, 126, 128, 8, 53248, 128256, 405.85),
+    ],
+    ids=["Llama 2 7B", "Llama 2 70B", "Llama 3 8B", "Llama 3.1 405B"],
+)
+def test_parameters_of_llama(
+    hidden: int,
+    layers: int,
+    heads: int,
+    kv_heads: int,
+    inner: int,
+    vocabulary: int,
+    billions: float,
+) -> None:
+    shape = {"hidden": hidden, "layers": layers, "heads": heads, "kv_heads": kv_heads}
+    rest = {"inner": inner, "vocabulary": vocabulary, "tied": "no"}
+    found = solve("memory-math/transformer-parameter-count", **shape, **rest)
+    assert found["total_billions"] == pytest.approx(billions, rel=0.0002)

@@ -65,3 +65,21 @@ def test_integer_product_of_two_quantized_vectors() -> None:
     w = [[0.6, -1.0]]
     found = solution("compression/activation-smoothing").integer_product(x, w)
     assert found == pytest.approx(0.2992125984)
+
+
+@pytest.mark.parametrize(
+    ("stages", "micro", "chunks", "ratio"),
+    [(4, 8, 1, 3 / 8), (4, 8, 2, 3 / 16), (8, 64, 4, 7 / 256)],
+)
+def test_bubble_of_interleaved_stages_in_megatron(
+    stages: int, micro: int, chunks: int, ratio: float
+) -> None:
+    """Narayanan et al. (2021) divide the bubble by the ideal time: (p - 1) / (v m)."""
+    share = solution("parallelism/pipeline-bubble").interleaved(stages, micro, chunks)
+    assert share / (1 - share) == pytest.approx(ratio)
+
+
+@pytest.mark.parametrize(("ranks", "factor"), [(2, 1.0), (8, 1.75), (16, 1.875)])
+def test_bus_bandwidth_factor_of_an_all_reduce_in_nccl_tests(ranks: int, factor: float) -> None:
+    sent, _ = solution("parallelism/ring-all-reduce").ring(ranks, 1.0)
+    assert sent == pytest.approx(factor)
