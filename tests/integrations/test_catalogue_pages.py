@@ -29,7 +29,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("catalogue")
     start = time.process_time()
     written = write_catalogue(Bank.open(), out)
-    assert time.process_time() - start < 40  # twice the goal, for slow machines
+    assert time.process_time() - start < 80  # four times the goal, for slow or busy machines
     assert written.errors == ()
     return out
 
