@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from grader.figures.base import FieldReader, FigureTypeOf, Picture, figure_types
-from grader.figures.style import INK, add_boxes, drawing_area, fill_of
+from grader.figures.style import INK, add_boxes, category_legend, drawing_area, fill_of
 from grader.model.spec import Expr, Figure, Strict, Text
 
 if TYPE_CHECKING:
@@ -69,24 +69,24 @@ class BitsType(FigureTypeOf[BitFields, BitsPicture]):
 
     def height(self, picture: BitsPicture) -> int:
         """Returns a height in proportion to the formats."""
-        return 20 + 62 * len(picture.formats)
+        return 46 + 62 * len(picture.formats)
 
     def paint(self, picture: BitsPicture, canvas: Canvas) -> None:
-        """Draws the boxes and the names of the fields."""
+        """Draws the boxes, the number of bits of each field, and the legend."""
         axes = drawing_area(canvas)
-        left = 24 + 7 * max(len(one.label) for one in picture.formats)
+        left = 24 + 8.5 * max(len(one.label) for one in picture.formats)
         width = min(24.0, (544 - left) / max(sum(one[1:]) for one in picture.formats))
         for row, one in enumerate(picture.formats):
             x, y = float(left), 16 + 62 * row
             axes.text(left - 10, y + 15, one.label, ha="right", va="center", weight="bold")
-            for n, (name, bits) in enumerate(zip(one._fields[1:], one[1:], strict=True)):
+            for n, bits in enumerate(one[1:]):
                 boxes = [(x + bit * width, y, width, 30) for bit in range(bits)]
-                add_boxes(axes, boxes, lw=0.6, **fill_of(n))
+                add_boxes(axes, boxes, lw=0.6, **fill_of(n, across=True))
                 if bits:
-                    shown = f"{name} {bits}" if bits * width > 62 else f"{name[0]} {bits}"
-                    axes.text(x + bits * width / 2, y + 41, shown, ha="center", va="center",
+                    axes.text(x + bits * width / 2, y + 41, str(bits), ha="center", va="center",
                               color=INK, fontsize=8)  # fmt: skip
                 x += bits * width
+        category_legend(canvas, Fields._fields[1:], title="Bits", across=True)
 
 
 figure_types.add("bits")(BitsType())

@@ -134,10 +134,11 @@ class CurveType(FigureTypeOf[Curve, CurvePicture]):
             axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         for n, line in enumerate(picture.lines):
             axes.plot(picture.samples, line.values, lw=1.8, label=line.label, **line_of(n))
-        low = min(0.0, *(min(line.values) for line in picture.lines))
-        axes.set_ylim(low, top)
+        low = min(min(line.values) for line in picture.lines)
+        axes.set_ylim(min(0.0, low - 0.05 * (top - low)) if low < 0 else 0.0, top)
         for mark in picture.marks:
-            axes.plot([mark.x], [mark.y], "o", color=INK, ms=7, markeredgecolor="white", zorder=7)
+            axes.plot([mark.x], [mark.y], "o", color=INK, ms=7, markeredgecolor="white", zorder=7,
+                      clip_on=False)  # fmt: skip
         if picture.marks:
             lines = [list(zip(picture.samples, x.values, strict=True)) for x in picture.lines]
             label_points(axes, [LabeledPoint(*mark) for mark in picture.marks], lines)

@@ -88,6 +88,8 @@ class RooflineType(FigureTypeOf[Roofline, RooflinePicture]):
 
     def paint(self, picture: RooflinePicture, canvas: Canvas) -> None:
         """Draws the roofs, the ridge, and the points with their labels."""
+        from matplotlib.ticker import LogLocator
+
         axes = plot_area(canvas, left=78)
         seen = [p.intensity for p in picture.points] or [picture.ridge / 10]
         seen.append(picture.ridge)
@@ -98,6 +100,8 @@ class RooflineType(FigureTypeOf[Roofline, RooflinePicture]):
         axes.set_ylim(min(rates), max([picture.peak * 4, *(p.rate * 2 for p in picture.points)]))
         axes.grid(visible=True)
         axes.minorticks_off()
+        if axes.get_ylim()[1] < 100 * min(rates):
+            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.set_xlabel("Arithmetic intensity (FLOP/B)")
         axes.set_ylabel("Rate (FLOP/s)")
         axes.xaxis.set_major_formatter(lambda x, _: units.format_number(x, 3))

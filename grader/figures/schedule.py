@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from grader import units
 from grader.figures.base import FieldReader, FigureTypeOf, Picture, figure_types
-from grader.figures.style import IDLE, INK, QUIET, add_boxes, category_legend, fill_of, plot_area
+from grader.figures.style import (
+    HALO,
+    IDLE,
+    INK,
+    QUIET,
+    add_boxes,
+    category_legend,
+    fill_of,
+    plot_area,
+)
 from grader.model.spec import Expr, Figure
 
 if TYPE_CHECKING:
@@ -21,6 +30,8 @@ if TYPE_CHECKING:
 _MOST_CELLS = 400
 _NARROWEST = 13
 """Width in CSS pixels from which a slot shows the number of its micro-batch."""
+_NARROWEST_HATCH = 4
+"""Width in CSS pixels from which a slot is hatched."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,14 +161,15 @@ class ScheduleType(FigureTypeOf[PipelineSchedule, SchedulePicture]):
 def _paint_slots(axes: Axes, slots: list[Slot], pixels: float) -> None:
     """Draws passes of one direction as one path, with the numbers for which there is room."""
     style = fill_of(1 if slots[0].backward else 0)
-    narrow = pixels * (slots[0].end - slots[0].start) < _NARROWEST
-    style["hatch"] = "" if narrow else style["hatch"]
+    width = pixels * (slots[0].end - slots[0].start)
+    if width < _NARROWEST_HATCH:
+        style["hatch"] = ""
     boxes = [(slot.start, slot.stage - 0.4, slot.end - slot.start, 0.8) for slot in slots]
-    add_boxes(axes, boxes, lw=0.6 if pixels > 4 else 0.25, **style)
-    for slot in () if narrow else slots:
+    add_boxes(axes, boxes, lw=0.6 if pixels > 4 else 0.25, clip_on=False, **style)
+    for slot in slots if width >= _NARROWEST else ():
         axes.text(
             (slot.start + slot.end) / 2, slot.stage, str(slot.micro_batch), ha="center",
-            va="center", fontsize=7.5, color=INK,
+            va="center", fontsize=7.5, color=INK, bbox=HALO if style["hatch"] else None,
         )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from grader import units
@@ -104,17 +105,25 @@ class StackType(FigureTypeOf[Stack, StackPicture]):
         """Draws the bars with their totals, and the capacity."""
         totals = [sum(row) for row in picture.amounts]
         top = 1.16 * max(*totals, picture.capacity or 0)
-        axes = plot_area(canvas, left=label_margin(top), right=24, bottom=62, top=14)
-        room = 0.0 if picture.capacity is None else 0.27 * len(totals)  # for the capacity's label
-        axes.set(xlim=(-0.6, len(totals) - 0.4 + room), ylim=(0, top))
+        limit = ""
+        if picture.capacity is not None:
+            shown = units.format_with_unit(picture.capacity, picture.unit, 4)
+            limit = f"{picture.capacity_label} {shown}"
+        taken = min(0.4, 6.2 * len(limit) / 470)  # the share of the width for the capacity's label
+        across = len(totals) / (1 - taken)
+        labels = [fill(one, int(470 / across / 5.6)) for one in picture.labels]
+        lines = max(one.count("\n") for one in labels) + 1
+        bottom = (62 if len(picture.categories) > 1 else 36) + 13 * (lines - 1)
+        axes = plot_area(canvas, left=label_margin(top), right=24, bottom=bottom, top=14)
+        axes.set(xlim=(-0.6, across - 0.4), ylim=(0, top))
         _paint_bars(axes, picture.amounts)
         for n, row in enumerate(picture.amounts):
             below = 0.0
             for amount in row:
-                if amount > 0.09 * top:
+                if 0.09 * top < amount < sum(row):
                     axes.text(
                         n, below + amount / 2, units.format_number(amount, 3), ha="center",
-                        va="center", bbox=HALO, fontsize=8,
+                        va="center", bbox=HALO, fontsize=8, zorder=6,
                     )  # fmt: skip
                 below += amount
             axes.annotate(
@@ -123,18 +132,17 @@ class StackType(FigureTypeOf[Stack, StackPicture]):
             )  # fmt: skip
         if picture.capacity is not None:
             axes.axhline(picture.capacity, color=INK, linestyle="--", linewidth=1.2)
-            shown = units.format_with_unit(picture.capacity, picture.unit, 4)
             axes.annotate(
-                f"{picture.capacity_label} {shown}", (1, picture.capacity), (0, 3),
-                xycoords=("axes fraction", "data"), textcoords="offset points", ha="right",
-                bbox=HALO,
+                limit, (1, picture.capacity), (0, 4), xycoords=("axes fraction", "data"),
+                textcoords="offset points", ha="right",
             )  # fmt: skip
-        axes.set_xticks(range(len(totals)), picture.labels)
+        axes.set_xticks(range(len(totals)), labels)
         axes.tick_params(axis="x", length=0)
         unit = units.printed_unit(picture.unit)
         axes.set_ylabel(f"{picture.quantity} ({unit})" if unit else picture.quantity)
         axes.yaxis.set_major_formatter(lambda y, _: units.format_number(y, 4))
-        category_legend(canvas, picture.categories)
+        if len(picture.categories) > 1:
+            category_legend(canvas, picture.categories)
 
 
 def _paint_bars(axes: Axes, amounts: tuple[tuple[float, ...], ...]) -> None:

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from grader.figures.base import FieldReader, FigureTypeOf, Picture, figure_types
-from grader.figures.style import FILLS, HALO, INK, INKS, drawing_area
+from grader.figures.style import FILLS, HALO, INK, INKS, QUIET, drawing_area
 from grader.model.spec import Expr, Figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
+
+_CAPTION = 20
+"""The height of the caption in CSS pixels."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,12 +86,14 @@ class StepsType(FigureTypeOf[CollectiveSteps, StepsPicture]):
 
     def height(self, picture: StepsPicture) -> int:
         """Returns a height in proportion to the steps."""
-        return min(400, 56 + 62 * picture.steps)
+        return min(400, 56 + 62 * picture.steps) + (_CAPTION if _caption(picture) else 0)
 
     def paint(self, picture: StepsPicture, canvas: Canvas) -> None:
         """Draws the ranks between the steps, and the messages as arrows."""
         axes = drawing_area(canvas)
-        apart = (self.height(picture) - 56) / picture.steps
+        caption = _caption(picture)
+        high = self.height(picture) - (_CAPTION if caption else 0)
+        apart = (high - 56) / picture.steps
         wide = (560 - 110) / max(picture.ranks - 1, 1)
         x = [84 + wide * rank for rank in range(picture.ranks)]
         top = 34
@@ -117,8 +122,15 @@ class StepsType(FigureTypeOf[CollectiveSteps, StepsPicture]):
             if one.chunk >= 0 and picture.ranks <= 8:
                 share = 0.2 if far else 0.45
                 x0, y0 = (a + share * (b - a) for a, b in zip(start, end, strict=True))
-                axes.text(x0, y0, str(one.chunk), ha="center", va="center", fontsize=7.5,
-                          bbox=HALO, color=color)  # fmt: skip
+                axes.text(x0, y0, str(one.chunk), ha="center", va="center", fontsize=8,
+                          bbox=HALO, color=color, zorder=6)  # fmt: skip
+        axes.text(84, high + 4, caption, va="center", color=QUIET)
+
+
+def _caption(picture: StepsPicture) -> str:
+    """Returns what the numbers on the arrows mean, if there are any."""
+    numbered = picture.ranks <= 8 and any(one.chunk >= 0 for one in picture.messages)
+    return "The number on an arrow is the chunk that it carries." if numbered else ""
 
 
 figure_types.add("steps")(StepsType())

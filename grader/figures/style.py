@@ -43,15 +43,22 @@ RC: Any = {
 FILLS = ("#9fc0ea", "#f3c98b", "#a9d8b8", "#e3a9a1", "#c9b6e4", "#d9d9d2")
 """Fill colors; all are light enough for black text, also on a printer without colors."""
 HATCHES = ("", "////", "|||", "\\\\\\\\", "xxx", "---")
+"""Hatches of the fills; none has many curves, which make an SVG large."""
+_TURNED = {"|||": "---", "---": "|||"}
 LINES = ("-", "--", "-.", ":")
 INKS = ("#1f55a5", "#9a3f12", "#176b3a", "#6a3d9a")
 """Colors of lines and points on a white ground."""
 
 
-def fill_of(index: int) -> dict[str, Any]:
-    """Returns the fill and hatch of the category *index*, for a patch."""
+def fill_of(index: int, *, across: bool = False) -> dict[str, Any]:
+    """Returns the fill and hatch of the category *index*, for a patch.
+
+    If *across*, patches of the category lie side by side, and no hatch is parallel to the borders
+    between them.
+    """
     n = index % len(FILLS)
-    return {"facecolor": FILLS[n], "hatch": HATCHES[n], "edgecolor": INK}
+    hatch = _TURNED.get(HATCHES[n], HATCHES[n]) if across else HATCHES[n]
+    return {"facecolor": FILLS[n], "hatch": hatch, "edgecolor": INK}
 
 
 def line_of(index: int) -> dict[str, Any]:
@@ -109,13 +116,23 @@ HALO = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none",
 
 
 def category_legend(
-    canvas: Canvas, labels: Sequence[str], title: str = "", *, idle: bool = False
+    canvas: Canvas,
+    labels: Sequence[str],
+    title: str = "",
+    *,
+    idle: bool = False,
+    across: bool = False,
 ) -> None:
-    """Adds a row below the plot with the fill of each labeled category, and of idle time."""
+    """Adds a row below the plot with the fill of each labeled category, and of idle time.
+
+    *across* is that of `fill_of`.
+    """
     from matplotlib.patches import Patch
 
     patches = [
-        Patch(**fill_of(n), linewidth=0.6, label=label) for n, label in enumerate(labels) if label
+        Patch(**fill_of(n, across=across), linewidth=0.6, label=label)
+        for n, label in enumerate(labels)
+        if label
     ]
     if idle:
         patches.append(Patch(facecolor=IDLE, edgecolor=QUIET, linewidth=0.4, label="idle"))

@@ -185,18 +185,18 @@ class TimelineType(FigureTypeOf[Timeline, TimelinePicture]):
         axes.set_xlabel(f"{picture.across} ({unit})" if unit else picture.across, color=QUIET)
         axes.xaxis.set_major_formatter(lambda x, _: units.format_number(x, 4))
         if picture.kinds:
-            category_legend(canvas, picture.kinds)
+            category_legend(canvas, picture.kinds, across=True)
 
 
 def _paint_bars(axes: Axes, picture: TimelinePicture, kind: str, pixels: float) -> None:
     """Draws the bars of a category as one path, and the labels for which there is room."""
-    style = fill_of(picture.kinds.index(kind) if kind else 5)
+    style = fill_of(picture.kinds.index(kind) if kind else 5, across=True)
     bars = [
         (n, bar) for n, lane in enumerate(picture.lanes) for bar in lane.bars if bar.kind == kind
     ]
     line = 0.7 if pixels * min(bar.length for _, bar in bars) > 4 else 0.2
     boxes = [(bar.start, n - 0.36, bar.length, 0.72) for n, bar in bars]
-    add_boxes(axes, boxes, lw=line, **style)
+    add_boxes(axes, boxes, lw=line, clip_on=False, **style)
     behind: Any = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none"}
     behind["alpha"] = 0.75
     longest: dict[float, int] = {}  # bars of the same length have labels together or not at all

@@ -112,14 +112,15 @@ def _paint_sectors(axes: Axes, picture: WarpPicture) -> None:
     axes.add_collection(LineCollection(lines, colors=INKS[0], linewidths=0.8), autolim=False)
     axes.text(10, 153, "sector", va="center")
     room = 8 + 5 * len(str(touched[-1]))
+    y = 153 if room <= wide else 175  # below the boxes if the numbers are wider than these
     shown = -(-len(touched) * room // _WIDTH)  # as many labels as there is room for
     for n, place in enumerate(touched):
         if n % shown == 0:
-            axes.text(_LEFT + (n + 0.5) * wide, 153, str(place), ha="center", va="center",
+            axes.text(_LEFT + (n + 0.5) * wide, y, str(place), ha="center", va="center",
                       fontsize=7)  # fmt: skip
     gaps = sum(b != a + 1 for a, b in pairwise(touched))
     note = f", with gaps between {gaps + 1} runs" if gaps else ", one after the other"
-    axes.text(_LEFT, 190, f"{len(touched)} sectors of {SECTOR} bytes{note if gaps < 8 else ''}",
+    axes.text(_LEFT, 198, f"{len(touched)} sectors of {SECTOR} bytes{note if gaps < 8 else ''}",
               va="center", weight="bold")  # fmt: skip
 
 
@@ -153,7 +154,7 @@ def _paint_banks(axes: Axes, picture: WarpPicture) -> None:
     axes.plot([_LEFT, _LEFT + _WIDTH], [base, base], color=INK, lw=0.8)
     axes.text(10, base + 10, "bank", va="center")
     axes.text(10, base - worst * high / 2, "words" if high < 11 else "lanes", va="center")
-    text = f"at most {worst} different {'word' if worst == 1 else 'words'} in one bank"
+    text = f"up to {worst} different words in one bank" if worst > 1 else "one word in each bank"
     axes.text(_LEFT, base + 38, text, va="center", weight="bold")
 
 

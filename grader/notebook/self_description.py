@@ -13,7 +13,12 @@ from grader.notebook import Notebook
 Sheet = Mapping[str, object]
 
 _ASSIGNED = re.compile(r"^(q\d+_[a-z][a-z0-9_]*)\s*=", re.M)
-_EXAMPLE = re.compile(r"^print\((.*?)\)\n# expected: ([^\n]*)$", re.M | re.S)
+_EXAMPLE = re.compile(
+    r"^found = (.*?)\nexpected = ([^\n]*)\nprint\(compare\(found, expected[^\n]*\)\)$",
+    re.M | re.S,
+)
+_EXAMPLE_BEFORE = re.compile(r"^print\((.*?)\)\n# expected: ([^\n]*)$", re.M | re.S)
+"""As notebooks of earlier versions have them."""
 _LONGEST_LINE = 2_100
 """Maximum length of the first argument of the public check to read, in characters."""
 _LONGEST = 500_000
@@ -125,7 +130,11 @@ def _make_sheet(name: str, form: str, how: str, sources: list[str]) -> Sheet:
     if kind not in ("code", "measurement"):
         return sheet
     # The visible examples are in the cell that prints them.
-    every = [pairs for source in sources if (pairs := _EXAMPLE.findall(source))]
+    every = [
+        pairs
+        for source in sources
+        if (pairs := _EXAMPLE.findall(source) or _EXAMPLE_BEFORE.findall(source))
+    ]
     word = re.compile(rf"\b{re.escape(name)}\b")
     mine = [pairs for pairs in every if all(word.search(call) for call, _ in pairs)]
     examples = [list(pair) for pairs in mine for pair in pairs]

@@ -8,9 +8,14 @@ const entries = [...list.children];
 const exact = ["family", "level", "code"];
 const listed = ["kind", "set"];
 // Without endings, so that "tiling" also finds "tiled", and "collectives" the singular.
-const stem = (word) => word.replace(/(?<=.{3})(?:ing|ed|(?<![su])s)$/, "");
-const words = (text) => text.normalize("NFKD").replace(/[^\x00-\x7f]/g, "").toLowerCase()
-  .replace(/[-'’]/g, "").split(/[^a-z0-9]+/).filter(Boolean).map(stem);
+const stem = (word) => word.replace(/(?<=.{3})(?:ing|ed|ism|(?<![su])s)$/, "");
+const idle = new Set(["a", "an", "and", "for", "in", "of", "on", "the", "to", "vs", "with"]);
+const words = (text) => {
+  const all = text.normalize("NFKD").replace(/[^\x00-\x7f]/g, "").toLowerCase()
+    .replace(/[-'’]/g, "").split(/[^a-z0-9]+/).filter(Boolean);
+  const said = all.filter((word) => !idle.has(word));
+  return (said.length ? said : all).map(stem);
+};
 // The index has words, separated by spaces; a searched word matches the beginning of one.
 const has = (text, word) => ` ${text}`.includes(` ${word}`);
 const allows = (data, wanted) =>
@@ -28,12 +33,14 @@ const apply = () => {
     const { title, topics, text } = entry.dataset;
     const weights = searched.map((word) => has(title, word) ? 3 : has(topics, word) ? 2 : has(text, word) ? 1 : 0);
     const weight = weights.reduce((sum, one) => sum + one, 0);
-    return { entry, place, weight, hits: weights.filter(Boolean).length, allowed: allows(entry.dataset, wanted) };
+    // Of two titles or lists of topics with the same words, the one of the shorter title is closer.
+    const length = searched.length && weight >= 2 * searched.length ? title.split(" ").length : Infinity;
+    return { entry, place, weight, length, hits: weights.filter(Boolean).length, allowed: allows(entry.dataset, wanted) };
   });
   // If no problem has all words, those with the most words are shown.
   const most = Math.max(0, ...found.filter((one) => one.allowed).map((one) => one.hits));
   const shown = found.filter((one) => one.allowed && one.hits === most && (most || !searched.length));
-  shown.sort((a, b) => b.weight - a.weight || a.place - b.place);
+  shown.sort((a, b) => b.weight - a.weight || (a.length < b.length ? -1 : a.length > b.length ? 1 : 0) || a.place - b.place);
   for (const { entry } of found) entry.hidden = true;
   for (const { entry } of shown) entry.hidden = false;
   list.append(...shown.map((one) => one.entry));

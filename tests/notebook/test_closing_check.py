@@ -18,6 +18,7 @@ from typing import Any
 import nbformat
 import numpy as np
 import pytest
+from nbclient import NotebookClient
 
 from grader.bank.folders import Bank
 from grader.cli.check_screen import answer_sentence
@@ -28,12 +29,16 @@ from grader.kinds.answers import answer_as_python
 from grader.kinds.cells import missing_parts
 from grader.kinds.code import CodeKey, CodeKind
 from grader.kinds.numeric import Integer, Numeric
+from grader.kinds.table import Column, Table
+from grader.kinds.tolerance import EXACT
 from grader.model import Answer, Key, Part, Tolerance, packages
 from grader.notebook.render import check, closing, how_to_answer, render
 from grader.notebook.render.answer_cells import code_cell, modules_needed, placeholder
+from grader.notebook.render.closeness import tolerance_note
 from grader.notebook.render.closing import brief
 from grader.wire.encoding import encode_answer
 from tests.helpers.answers import JOINED, NUMBERS, UNITS, VALUES, WORDS, Sized, function, made_up
+from tests.helpers.commands import ok
 from tests.helpers.kinds import PARTS, a_key
 from tests.helpers.roundtrip import NAMES, a_course
 
@@ -326,8 +331,6 @@ def test_what_to_install_is_named_as_pip_knows_it() -> None:
 
 
 def test_run_all_reaches_the_check_after_cells_that_stop(course: Path) -> None:
-    from nbclient import NotebookClient
-
     tree = json.loads((course / "release/notebooks/plain.ipynb").read_text("utf-8"))
     answers = {"q1_share": "q1_share = undefined_name", "q1_bound": "q1_bound = = 3"}
     for cell in tree["cells"]:
@@ -346,10 +349,39 @@ def test_run_all_reaches_the_check_after_cells_that_stop(course: Path) -> None:
 
 def test_every_code_cell_goes_on_after_an_error_and_the_check_is_folded(course: Path) -> None:
     tree = json.loads((course / "release/notebooks/plain.ipynb").read_text("utf-8"))
-    *cells, last = [cell for cell in tree["cells"] if cell["cell_type"] == "code"]
-    assert {json.dumps(cell["metadata"]) for cell in cells} == {'{"tags": ["raises-exception"]}'}
-    assert last["metadata"] == {"cellView": "form", "jupyter": {"source_hidden": True}}
-    assert "".join(last["source"]).startswith("#@title ")
+    tool, *cells, last = [cell for cell in tree["cells"] if cell["cell_type"] == "code"]
+    goes_on, folded = (
+        {"tags": ["raises-exception"]},
+        {"cellView": "form", "jupyter": {"source_hidden": True}},
+    )
+    assert all(cell["metadata"] == goes_on for cell in cells)
+    assert tool["metadata"] == goes_on | folded
+    assert last["metadata"] == folded
+    assert all("".join(cell["source"]).startswith("#@title ") for cell in (tool, last))
+
+
+def test_tools_do_not_break_one_another_and_examples_say_what_differs(tmp_path: Path) -> None:
+    """`Counter` is a class of one of the tools, and another one imports that of the library."""
+    exam = tmp_path / "both.yaml"
+    exam.write_text(
+        "id: both\ntitle: Two tools\n"
+        "problems: [tree-broadcast, activation-memory-counted, warp-access-counters]\n"
+    )
+    roster = tmp_path / "roster.csv"
+    roster.write_text("id,name\nada,Ada\n")
+    ok("render", exam, "--roster", roster, "--out", tmp_path / "release")
+    ok("solve", tmp_path / "release", "--student", "ada", "--out", tmp_path / "solved.ipynb")
+    for name, said in (("release/notebooks/ada.ipynb", False), ("solved.ipynb", True)):
+        book = nbformat.read(tmp_path / name, as_version=4)
+        NotebookClient(book, kernel_name="python3", timeout=120).execute()
+        tried = [
+            "".join(one.get("text", one.get("evalue", "")) for one in cell.outputs)
+            for cell in book.cells
+            if "print(compare(" in cell.source
+        ]
+        assert len(tried) >= 3
+        assert all(set(text.split()) == {"OK"} for text in tried) is said, tried
+        assert not any("Counter" in text for text in tried)
 
 
 def first_cell(*problems: str) -> str:
@@ -375,7 +407,7 @@ def numeric(**changes: Any) -> Numeric:
     return Numeric(id="it", ask="", answer=1, **changes)
 
 
-def test_the_first_cell_says_how_near_a_number_must_come_where_one_rule_holds() -> None:
+def test_the_first_cell_says_how_near_a_number_must_come() -> None:
     def told(*parts: Part) -> object:
         return how_to_answer({f"q1_{n}": part for n, part in enumerate(parts)})["tolerance"]
 
@@ -383,7 +415,25 @@ def test_the_first_cell_says_how_near_a_number_must_come_where_one_rule_holds() 
     near = "A number is accepted within 1% of the key"
     assert told(numeric(), numeric(tolerance=Tolerance(relative=0.01, because="why"))) == f"{near}."
     assert told(numeric(), whole) == f"{near}; a whole number must be exact."
-    assert told(numeric(), numeric(tolerance=Tolerance(relative=0.02))) == ""
-    assert told(numeric(tolerance=Tolerance(relative=0.01, absolute=1))) == ""
-    assert told(numeric(), replace(whole, tolerance=Tolerance(absolute=1))) == ""
-    assert told(whole) == told() == ""
+    assert told(whole) == "A whole number must be exact."
+    assert told(numeric(tolerance=Tolerance(relative=0.01, absolute=1))) == told() == ""
+    wide, loose = numeric(tolerance=Tolerance(relative=0.02)), Tolerance(absolute=1)
+    other = "unless its question says otherwise"
+    assert told(numeric(), numeric(), wide) == f"{near} {other}."
+    mixed = told(numeric(), replace(whole, tolerance=loose))
+    assert mixed == f"{near}; a whole number must be exact, {other}."
+
+
+def test_a_question_names_another_tolerance() -> None:
+    common = Tolerance(relative=0.01)
+    assert tolerance_note(numeric(), common) == ""
+    assert tolerance_note(Integer(id="n", ask="", answer=1), common) == ""
+    wide = numeric(tolerance=Tolerance(relative=0.02, absolute=0.5))
+    assert tolerance_note(wide, common) == "accepted within 2% or within 0.5"
+    assert tolerance_note(numeric(), None) == "accepted within 1%"
+    columns = (
+        Column(id="a", title="", answer=1),
+        Column(id="b", title="", answer=1, tolerance=EXACT),
+    )
+    table = Table(id="t", ask="", row="n", rows=(1,), columns=columns)
+    assert tolerance_note(table, common, ("Time", "Calls")) == "Time: within 1%; Calls: exactly"

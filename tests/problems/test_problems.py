@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -127,6 +127,16 @@ def test_every_cited_concept_is_in_the_inventory() -> None:
     assert not found.unknown
     assert len(found.concepts) == 520
     assert {p.id for p in BANK.problems() if not p.concepts} == BEYOND_THE_INVENTORY
+
+
+def test_who_examines_what_changes_only_on_purpose(golden: Callable[[str, str], None]) -> None:
+    """Compare a changed line with the parts of its problem: a citation alone examines nothing."""
+    found = coverage(BANK)
+    lines = [
+        f"{name} ({found.concepts[name]['topic']}): {', '.join(problems)}"
+        for name, problems in found.examined.items()
+    ]
+    golden("examined.txt", "\n".join(lines) + "\n")
 
 
 def test_sets_have_what_they_should() -> None:

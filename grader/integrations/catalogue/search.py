@@ -13,22 +13,43 @@ RELATED = 5
 """The most related problems on a page."""
 _CONCEPT_WEIGHT = 3
 OTHER_WORDS: Mapping[str, str] = {
+    "activationsmoothing": "SmoothQuant AWQ outliers",
+    "adjacent": "BPE byte-pair encoding tokenizer",
+    "allreduce": "NCCL",
+    "attention": "transformer",
+    "batching": "vLLM",
+    "checkpointing": "recomputation rematerialization",
     "clustering": "k-means quantization",
     "compensated": "Kahan",
     "cores": "multicore",
+    "dispatch": "all-to-all MoE",
+    "decoder": "transformer",
     "distillation": "teacher student",
+    "experts": "MoE mixture",
+    "factorization": "SVD decomposition",
+    "flight": "Little's law latency",
+    "gemm": "matrix multiplication",
     "gil": "interpreter lock",
+    "kv": "GQA MQA grouped-query attention",
     "matmul": "GEMM matrix multiplication",
     "microbatches": "micro-batch",
     "moe": "mixture of experts",
+    "paged": "PagedAttention vLLM",
     "product": "matmul GEMM multiplication",
+    "products": "matmul GEMM multiplication",
     "quantized": "quantization",
     "race": "race condition",
+    "ridge": "GEMM matmul",
+    "rotary": "RoPE",
     "scan": "prefix sum",
     "softmax": "numerically stable",
+    "sparsity": "pruning",
     "threads": "multithreading",
+    "transpose": "cache blocking",
+    "traversal": "cache locality",
+    "tree": "binomial",
 }
-"""What else a person may search for, by a word of a problem."""
+"""What else a person may search for, by a word of a problem's title or topics."""
 _WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
@@ -69,7 +90,7 @@ def text_words(entry: Entry) -> str:
     concepts = [text for one in entry.concepts for text in (one.topic, one.sentence)]
     words = fold_words([*plain, *concepts, entry.family])
     known = fold_words([entry.head.title, entry.head.id, *entry.head.topics])
-    for word in sorted(words | known):
+    for word in sorted(known):
         words |= fold_words([OTHER_WORDS.get(word, "")])
     return " ".join(sorted(word for word in words - known if len(word) > 1))
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from grader import units
@@ -16,10 +17,9 @@ from grader.figures import prompt_figures
 from grader.kinds import kinds
 from grader.kinds.answers import answer_as_python
 from grader.kinds.code import Code
-from grader.kinds.numeric import Integer, NumberPart, Numeric
+from grader.kinds.numeric import NumberPart, Numeric
 from grader.kinds.table import Table
 from grader.kinds.texts import fill
-from grader.kinds.tolerance import EXACT
 from grader.model import SAMPLE, Key, Paper, Part, Question, Tolerance, Variant
 from grader.model.result import GivenValue
 from grader.notebook import Cell
@@ -29,6 +29,11 @@ from grader.notebook.render.answer_cells import (
     examples_cell,
     placeholder,
     tool_cells,
+)
+from grader.notebook.render.closeness import (
+    common_tolerance,
+    tolerance_note,
+    tolerance_sentence,
 )
 from grader.notebook.render.closing import check_of, owner_texts, wrap_literal
 from grader.notebook.render.figure_cells import figure_cell
@@ -41,10 +46,13 @@ if TYPE_CHECKING:
 
 SCHEMA = "systems-grader/notebook/v1"
 
+_COMMENT_WIDTH = 84
+"""The most characters of a line that editors and printers show without scrolling."""
 _GOES_ON = {"tags": ["raises-exception"]}
 """Metadata of a cell whose error does not stop "Run All" in Jupyter and VS Code."""
 _FOLDED = {"cellView": "form", "jupyter": {"source_hidden": True}}
 """Metadata of a cell whose code is hidden at first: in Colab, and in Jupyter."""
+_FOLDED_TOOL = {**_FOLDED, **_GOES_ON}
 
 
 def render(
@@ -112,8 +120,9 @@ def given_values(variant: Variant) -> list[GivenValue]:
 def _cells(paper: Paper, templates: tuple[Path, ...], answers: Mapping[str, str]) -> Iterator[Cell]:
     yield Cell(type="markdown", id="title", source=_title(paper, templates))
     yield from _tool_cells(paper, templates)
+    common = common_tolerance([key.part for _, key in paper.named_keys()])
     for question in paper.questions:
-        yield from _question(question, templates, answers)
+        yield from _question(question, templates, answers, common)
     yield Cell(type="markdown", id="closing", source=_fill_shared(templates, "closing.md"))
     about = (paper.exam.id, paper.release, *owner_texts(paper.student))
     code = check(dict(paper.named_keys()), about, templates)
@@ -158,12 +167,41 @@ def _tool_cells(paper: Paper, templates: tuple[Path, ...]) -> Iterator[Cell]:
     tools: dict[str, str] = {}
     for _, key in paper.named_keys():
         tools |= tool_cells(key)
-    if tools:
+    compares = any(examples_cell(name, key) for name, key in paper.named_keys())
+    if tools or compares:
         yield Cell(type="markdown", id="tools", source=_fill_shared(templates, "tools.md"))
     for name, source in tools.items():
-        text = f"#@title {_subject(source)}\n{source.strip()}"
-        folded = {**_FOLDED, **_GOES_ON}
-        yield Cell(type="code", id=cell_id(f"tools-{name}"), source=text, metadata=folded)
+        text = _tool_cell(name, source, templates)
+        yield Cell(type="code", id=cell_id(f"tools-{name}"), source=text, metadata=_FOLDED_TOOL)
+    if compares:
+        source = _fill_shared(templates, "compare.py")
+        yield Cell(type="code", id="tools-of-examples", source=source, metadata=_FOLDED_TOOL)
+
+
+def _tool_cell(name: str, source: str, templates: tuple[Path, ...]) -> str:
+    """Returns the code that defines a tool as a module and imports its public names.
+
+    In a module of its own, a tool finds its own names, whatever other cells define.
+    """
+    return _fill_shared(
+        templates,
+        "tool.py",
+        title=_subject(source),
+        module=f"exam_{name}",
+        source=source.strip(),
+        names=", ".join(_public_names(source)),
+    )
+
+
+def _public_names(source: str) -> list[str]:
+    """Returns the public names that a module defines, without those that it imports."""
+    found: list[str] = []
+    for node in ast.parse(source).body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            found.append(node.name)
+        elif isinstance(node, ast.Assign):
+            found += [one.id for one in node.targets if isinstance(one, ast.Name)]
+    return [name for name in found if not name.startswith("_")]
 
 
 def _subject(source: str) -> str:
@@ -173,7 +211,10 @@ def _subject(source: str) -> str:
 
 
 def _question(
-    question: Question, templates: tuple[Path, ...], answers: Mapping[str, str]
+    question: Question,
+    templates: tuple[Path, ...],
+    answers: Mapping[str, str],
+    common: Tolerance | None,
 ) -> Iterator[Cell]:
     variant, problem, number = question.variant, question.variant.problem, question.number
     dice = variant.draw
@@ -207,6 +248,7 @@ def _question(
                 points=points(question.points[part_id]),
                 ask=fill(key.part.ask, dice),
                 options=choices_text(key),
+                closeness=tolerance_note(key.part, common, getattr(key, "titles", ())),
             ),
         )
         yield Cell(
@@ -216,9 +258,7 @@ def _question(
             source=_fill_shared(
                 templates,
                 "answer.py",
-                number=number,
-                letter=letter,
-                how=kind.instructions(key),
+                how=_comment(f"{number} ({letter}): {kind.instructions(key)}"),
                 name=name,
                 value=answers.get(name) or placeholder(key),
                 definition=code_cell(name, key, answers.get(name)),
@@ -228,6 +268,11 @@ def _question(
         if shown:
             cell = cell_id(f"try-{name}")
             yield Cell(type="code", id=cell, source=shown, metadata=_GOES_ON)
+
+
+def _comment(text: str) -> str:
+    """Returns *text* as comment lines that fit into a cell."""
+    return "\n".join(f"# {line}" for line in wrap(text, _COMMENT_WIDTH, break_on_hyphens=False))
 
 
 def cell_id(name: str) -> str:
@@ -248,30 +293,8 @@ def how_to_answer(parts: Mapping[str, Part]) -> dict[str, object]:
         "computed": bool(computed),
         "has_code": len(values) < len(parts),
         "has_numbers": any(isinstance(part, NumberPart | Table) for part in parts.values()),
-        "tolerance": _tolerance(list(parts.values())),
+        "tolerance": tolerance_sentence(parts.values()),
     }
-
-
-def _tolerance(parts: list[Part]) -> str:
-    """Returns the tolerance in one sentence; empty if it differs between the parts."""
-    whole = {part.tolerance for part in parts if isinstance(part, Integer)}
-    rules = {replace(rule, because=None) for part in parts for rule in _rules(part)}
-    relative = {rule.relative for rule in rules}
-    if len(relative) != 1 or relative == {None} or whole - {EXACT}:
-        return ""
-    share = relative.pop() or 0
-    if rules != {Tolerance(relative=share)}:
-        return ""
-    near = f"A number is accepted within {units.format_number(100 * share)}% of the key"
-    return f"{near}; a whole number must be exact." if whole else f"{near}."
-
-
-def _rules(part: Part) -> tuple[Tolerance, ...]:
-    if isinstance(part, Table):
-        return tuple(column.tolerance for column in part.columns)
-    if isinstance(part, NumberPart) and not isinstance(part, Integer):
-        return (part.tolerance,)
-    return ()
 
 
 @lru_cache(maxsize=2048)

@@ -12,6 +12,7 @@ from grader.kinds import lettered, plan
 from grader.kinds.answers import label_as_python
 from grader.kinds.code import CodeKey
 from grader.kinds.explanation import ExplanationKey
+from grader.kinds.hidden.compare import Closeness
 from grader.kinds.matching import MatchingKey
 from grader.kinds.plan import PlanKey
 from grader.kinds.table import TableKey, column_heads
@@ -62,11 +63,15 @@ def examples_cell(name: str, key: Key) -> str:
     """Returns the code of a cell with the visible examples; empty if there are none."""
     if not isinstance(key, CodeKey):
         return ""
-    lines = []
-    for call, gives in key.examples:
-        mine = _rename(call, key.part.id, name)
-        lines.append(f"print({mine})\n# expected: {' '.join(gives.split())}")
-    return "\n".join(lines)
+    near, usual = key.part.closeness, Closeness()
+    differs = (near.relative, near.absolute) != (usual.relative, usual.absolute)
+    close = f", relative={near.relative}, absolute={near.absolute}" if differs else ""
+    return "\n\n".join(
+        f"found = {_rename(call, key.part.id, name)}\n"
+        f"expected = {' '.join(gives.split())}\n"
+        f"print(compare(found, expected{close}))"
+        for call, gives in key.examples
+    )
 
 
 def tool_cells(key: Key) -> Mapping[str, str]:

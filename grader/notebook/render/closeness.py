@@ -1,0 +1,89 @@
+"""What a notebook says about how close to the key a number must be."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from grader import units
+from grader.kinds.numeric import Integer, NumberPart
+from grader.kinds.table import Table
+from grader.kinds.tolerance import EXACT
+from grader.model import Part, Tolerance
+
+
+def common_tolerance(parts: Collection[Part]) -> Tolerance | None:
+    """Returns the relative tolerance that most numbers of *parts* have; None if there is none."""
+    rules = Counter(rule for part in parts for rule in _rules(part))
+    relative = [rule for rule, _ in rules.most_common() if rule == _relative(rule.relative)]
+    return relative[0] if relative else None
+
+
+def tolerance_sentence(parts: Collection[Part]) -> str:
+    """Returns what the first cell says about the tolerances of *parts*; empty without numbers."""
+    common = common_tolerance(parts)
+    said = []
+    if common is not None:
+        said.append(f"a number is accepted {_width(common)} of the key")
+    if any(isinstance(part, Integer) for part in parts):
+        said.append("a whole number must be exact")
+    if not said:
+        return ""
+    differs = any(_is_other(part, common) for part in parts)
+    end = " unless its question says otherwise" if differs else ""
+    text = "; ".join(said) + (f",{end}" if len(said) > 1 and end else end)
+    return text[0].upper() + text[1:] + "."
+
+
+def tolerance_note(part: Part, common: Tolerance | None, titles: Sequence[str] = ()) -> str:
+    """Returns how close the numbers of *part* must be if that is not what the first cell says.
+
+    *titles* are those of the columns of a table.
+    """
+    rules = _rules(part, with_integers=True)
+    if not _is_other(part, common):
+        return ""
+    if len(set(rules)) == 1:
+        return f"accepted {_width(rules[0])}"
+    return "; ".join(f"{t}: {_width(rule)}" for t, rule in zip(titles, rules, strict=False))
+
+
+def _is_other(part: Part, common: Tolerance | None) -> bool:
+    expected = EXACT if isinstance(part, Integer) else common
+    return any(rule != expected for rule in _rules(part, with_integers=True))
+
+
+def _rules(part: Part, *, with_integers: bool = False) -> tuple[Tolerance, ...]:
+    """Returns the tolerance of each column of a table, or of the number, without its reason."""
+    if isinstance(part, Table):
+        return tuple(replace(column.tolerance, because=None) for column in part.columns)
+    if isinstance(part, NumberPart) and (with_integers or not isinstance(part, Integer)):
+        return (replace(part.tolerance, because=None),)
+    return ()
+
+
+def _relative(share: float | None) -> Tolerance | None:
+    return None if share is None else Tolerance(relative=share)
+
+
+def _width(rule: Tolerance) -> str:
+    """Returns a tolerance in words, such as "within 1%"."""
+    if rule == EXACT:
+        return "exactly"
+    said = []
+    if rule.relative is not None:
+        said.append(f"within {units.format_number(100 * rule.relative, 3)}%")
+    if rule.absolute is not None:
+        said.append(f"within {_distance(rule.absolute)}")
+    if rule.significant_figures is not None:
+        said.append(f"to {rule.significant_figures} significant figures")
+    if rule.factor is not None:
+        said.append(f"within a factor of {units.format_number(rule.factor)}")
+    if rule.input_rounding is not None:
+        said.append("as exactly as the given numbers allow")
+    return " or ".join(said)
+
+
+def _distance(written: object) -> str:
+    return units.format_number(written) if isinstance(written, (int, float)) else str(written)
