@@ -72,7 +72,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "analysis": {"draw", "gradebook", "grading", "kinds", "release"},
     "desk": {
-        "analysis", "bank", "collect", "gradebook", "grading", "notebook", "report", "text", "web",
+        "analysis", "bank", "collect", "course", "gradebook", "grading", "notebook", "report",
+        "text", "web",
     },
     "practice": {
         "bank", "figures", "grading", "kinds", "notebook", "release", "report", "runtime", "text",

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from grader.desk.forms import Form, choice_of
-from grader.desk.pages import Names, state_of
+from grader.desk.pages import Names
 from grader.desk.roles import Capability
 from grader.desk.sessions import Person
+from grader.desk.student_page import state_of
 from grader.errors import SetupError
 from grader.gradebook import Gradebook
 from grader.grading.request_files import MAX_BYTES, parse_requests

@@ -192,6 +192,13 @@ class Decisions:
             found = current_decisions(connection, asks)
             return tuple(d for d in found if d.choice.second_opinion)
 
+    def outdated(self) -> tuple[Decision, ...]:
+        """Returns the decisions that count although the grader's own points have changed since,
+        oldest first."""
+        differs = parts.grade_differs_from(_DECISIONS)
+        with self._engine.begin() as connection:
+            return tuple(current_decisions(connection, differs))
+
     def history(self, student: str, name: str | None = None) -> tuple[Decision, ...]:
         """Returns all decisions about a student's answers, or one of them, newest first."""
         with self._engine.begin() as connection:
