@@ -12,6 +12,7 @@ from pathlib import Path
 
 from grader.desk.class_rows import ClassRows
 from grader.desk.masking import Mask
+from grader.desk.outdated import OutdatedDecisions
 from grader.desk.sessions import Person
 from grader.desk.shares import Shares
 from grader.desk.work import Left, OpenWork
@@ -133,6 +134,7 @@ class Desk:
     course: Course | None = None
     """Who grades what; nothing is divided without it."""
     _work: OpenWork = field(default_factory=OpenWork, repr=False)
+    _outdated: OutdatedDecisions = field(default_factory=OutdatedDecisions, repr=False)
     _secret: str = field(default="", repr=False)
     _class: ClassRows = field(default_factory=ClassRows, repr=False)
     _mask: tuple[Mapping[str, Student], Mask] | None = field(default=None, repr=False)
@@ -193,7 +195,7 @@ class Desk:
             divided=shares is not None and shares.are_divided,
             unknown=shares.unknown_parts(parts) if shares else (),
             opinions=tuple(d for d in book.decisions.opinions() if d.student in mine),
-            outdated=tuple(d for d in book.decisions.outdated() if d.student in mine),
+            outdated=self._outdated.of(book, mine),
             requests=sum(
                 one.student in mine and one.state is RequestState.OPEN
                 for one in book.requests.every()
