@@ -37,12 +37,12 @@ def split_rubric(rubric: str, max_points: float) -> tuple[Criterion, ...]:
 
 
 def summarize_criterion(text: str) -> str:
-    """Returns the first sentence of a criterion for a class whose numbers differ.
+    """Returns the first sentence of a criterion as plain text for a class whose numbers differ.
 
     >>> summarize_criterion("**1 point** for the cause: {{ pool }} requests wait. Half for one.")
     'The cause: [pool] requests wait.'
     """
     bare = " ".join(_LEAD.sub("", text.strip(), count=1).split())
     first = _SENTENCE_END.split(bare, maxsplit=1)[0]
-    said = _PLACEHOLDER.sub(lambda found: f"[{found[1]}]", first)
+    said = _PLACEHOLDER.sub(lambda found: f"[{found[1]}]", first).replace("**", "").replace("`", "")
     return said[:1].upper() + said[1:]
