@@ -1,0 +1,213 @@
+"""What each page of the desk shows, read from the gradebook."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+from grader.errors import SetupError
+from grader.gradebook import Gradebook
+from grader.model import Student
+from grader.model.course import Course
+from grader.model.desk import (
+    Decision,
+    PartCount,
+    PartId,
+)
+from grader.model.requests import RequestState
+from grader.model.result import Row
+from grader.web.desk.class_rows import ClassRows
+from grader.web.desk.masking import Mask
+from grader.web.desk.outdated import OutdatedDecisions
+from grader.web.desk.sessions import Person
+from grader.web.desk.shares import Shares
+from grader.web.desk.work import Left, OpenWork
+
+_PSEUDONYMS = "pseudonyms"
+"""The gradebook's key for the secret that pseudonyms are made with."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Names:
+    """How students are called for one reader."""
+
+    students: Mapping[str, Student]
+    secret: str = ""
+    """If not empty, students are called by pseudonyms made with it."""
+    mask: Mask | None = None
+    """Masks names in texts, if students are called by pseudonyms."""
+
+    def shown(self, id_: str) -> str:
+        """Returns the student's name and id, or the pseudonym."""
+        if self.secret:
+            return pseudonym(self.secret, id_)
+        name = self.students[id_].name if id_ in self.students else ""
+        return f"{name} ({id_})" if name else id_
+
+    def find(self, shown: str) -> str:
+        """Returns the id of the student with this id or pseudonym. Raises SetupError."""
+        if self.secret:
+            for id_ in self.students:
+                if pseudonym(self.secret, id_) == shown:
+                    return id_
+        elif shown in self.students:
+            return shown
+        raise SetupError(f"there is no student '{shown}' here", fix="go back to the list")
+
+    def hide(self, text: str, of: str = "") -> str:
+        """Returns *text* with pseudonyms for the ids, names and emails of students, if they have
+        pseudonyms; *of* is the id of the student that the text is of or about."""
+        return self.mask.hide(text, of) if self.mask else text
+
+    def address(self, id_: str) -> str:
+        """Returns what stands for the student in addresses."""
+        return pseudonym(self.secret, id_) if self.secret else id_
+
+    def key(self, id_: str) -> str:
+        """Returns a digest of the student, which tells nothing about who it is."""
+        return hashlib.sha256(f"{self.address(id_)} is here".encode()).hexdigest()[:16]
+
+
+def pseudonym(secret: str, id_: str) -> str:
+    """Returns the student's pseudonym, which is the same as long as the secret is.
+
+    >>> pseudonym("s", "ada")
+    'student-1e0a5d4f'
+    """
+    digest = hmac.new(secret.encode(), id_.encode(), hashlib.sha256).hexdigest()
+    return f"student-{digest[:8]}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuePage:
+    """All parts, with what waits for a person first."""
+
+    title: str
+    mine: tuple[PartCount, ...]
+    """The parts with answers in the reader's share that wait."""
+    differ: tuple[PartCount, ...]
+    """The parts with answers that two others graded differently."""
+    waiting: tuple[PartCount, ...]
+    others: tuple[PartCount, ...]
+    left: Mapping[PartId, Left]
+    """What waits for the reader, by part; empty if everything waits for everybody."""
+    divided: bool
+    """Whether answers are assigned to people."""
+    unknown: tuple[str, ...]
+    """Parts in the course file that nobody was asked."""
+    opinions: tuple[Decision, ...]
+    """Decisions that somebody wants looked at again."""
+    outdated: tuple[Decision, ...]
+    """Decisions about answers whose automatic grade has changed since."""
+    requests: int
+    """How many regrade requests are open."""
+    students: int
+
+    @property
+    def next(self) -> PartId | None:
+        """The part to grade next: one with answers in the reader's share, if there is one."""
+        first = (*self.mine, *self.differ, *(one for one in self.waiting if self.waits(one)))
+        return first[0].part if first else None
+
+    @property
+    def unread(self) -> int:
+        """How many answers the reader could grade now."""
+        return sum(self.waits(one) for one in self.waiting)
+
+    def waits(self, part: PartCount) -> int:
+        """Returns how many answers to *part* the reader could grade now."""
+        left = self.left.get(part.part)
+        return part.waiting - left.away if left else part.waiting
+
+
+@dataclass(slots=True)
+class Desk:
+    """The pages of one results folder."""
+
+    out: Path
+    anonymous: bool = False
+    course: Course | None = None
+    """Who grades what; nothing is divided without it."""
+    _work: OpenWork = field(default_factory=OpenWork, repr=False)
+    _outdated: OutdatedDecisions = field(default_factory=OutdatedDecisions, repr=False)
+    _secret: str = field(default="", repr=False)
+    _class: ClassRows = field(default_factory=ClassRows, repr=False)
+    _mask: tuple[Mapping[str, Student], Mask] | None = field(default=None, repr=False)
+
+    def names(self, book: Gradebook, person: Person) -> Names:
+        """Returns how *person* sees the students' names; only students of the person's sections."""
+        everyone = self._class.source(book).students
+        students = everyone
+        if person.sections:
+            students = {i: s for i, s in students.items() if s.section in person.sections}
+        if not self.anonymous or person.sees_names:
+            return Names(students=students)
+        secret = self._secret_of(book)
+        return Names(students=students, secret=secret, mask=self._mask_of(everyone, secret))
+
+    def _mask_of(self, everyone: Mapping[str, Student], secret: str) -> Mask:
+        known = self._mask
+        if known is None or known[0] is not everyone:
+            mask = Mask(partial(pseudonym, secret))
+            mask.add(everyone.values())
+            known = self._mask = everyone, mask
+        return known[1]
+
+    def _secret_of(self, book: Gradebook) -> str:
+        if not self._secret:
+            known = book.setting(_PSEUDONYMS)
+            if not isinstance(known, str):
+                known = secrets.token_hex(16)
+                book.set_setting(_PSEUDONYMS, known, secret=True)
+            self._secret = known
+        return self._secret
+
+    def shares(self, book: Gradebook) -> Shares | None:
+        """Returns how the course divides the answers; None if everything waits for everybody."""
+        if self.course is None:
+            return None
+        plan = self.course.grading_of(self._class.source(book).exam)
+        shares = Shares(course=self.course, plan=plan)
+        if not (shares.are_divided or shares.have_doubles):
+            return None
+        return replace(shares, secret=self._secret_of(book))
+
+    def queue(self, book: Gradebook, person: Person) -> QueuePage:
+        """Returns the page of all parts."""
+        graded = self._class.source(book)
+        mine = self.names(book, person).students
+        counts = book.decisions.counts(mine if person.sections else None)
+        shares = self.shares(book)
+        left = self._work.left(book, shares, mine, person) if shares else {}
+        parts = tuple(one.part for one in counts)
+        return QueuePage(
+            title=graded.title,
+            mine=tuple(one for one in counts if one.part in left and left[one.part].mine),
+            differ=tuple(one for one in counts if one.part in left and left[one.part].differ),
+            waiting=tuple(one for one in counts if one.waiting),
+            others=tuple(one for one in counts if not one.waiting),
+            left=left,
+            divided=shares is not None and shares.are_divided,
+            unknown=shares.unknown_parts(parts) if shares else (),
+            opinions=tuple(d for d in book.decisions.opinions() if d.student in mine),
+            outdated=self._outdated.of(book, mine),
+            requests=sum(
+                one.student in mine and one.state is RequestState.OPEN
+                for one in book.requests.every()
+            ),
+            students=len(mine),
+        )
+
+    def row(self, book: Gradebook, id_: str) -> Row | None:
+        """Returns the row of one student; None for an unknown one."""
+        return self._class.read(book).get(id_)
+
+    def rows(self, book: Gradebook, names: Names) -> list[Row]:
+        """Returns a row for every student that the reader may see."""
+        rows = self._class.read(book)
+        return [row for row in rows.values() if row.student.id in names.students]
