@@ -126,7 +126,9 @@ def measure(reader: Reader, results: Path, part: PartId, repeat: int) -> None:
     someone = reader.get("/students")[1].split('href="/student/')[1].split('"')[0]
     pages = (
         "/", "/students", f"/student/{someone}", f"/part/{part.problem}/{part.part}",
-        f"/part/{part.problem}/{part.part}?group=5", "/audit", "/audit?page=9", "/audit?q=kim",
+        f"/part/{part.problem}/{part.part}?group=5", f"/student/{someone}/code",
+        f"/student/{someone}/attempts", "/requests", "/agreement", "/audit", "/audit?page=9",
+        "/audit?q=kim",
     )  # fmt: skip
     print(f"  {'page':<45}{'unchanged':>10}{'changed':>10}{'KiB':>8}")
     for page in pages:

@@ -59,8 +59,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "analysis": {"draw", "gradebook", "grading", "kinds", "release"},
     "web": {
-        "analysis", "bank", "collect", "figures", "gradebook", "grading", "kinds", "notebook",
-        "release", "report", "runtime", "text",
+        "analysis", "bank", "collect", "course", "figures", "gradebook", "grading", "kinds",
+        "notebook", "release", "report", "runtime", "text",
     },
     "testing": {"integrations", "kinds", "notebook", "runtime", "security", "text"},
     "cli": {

@@ -73,6 +73,8 @@ def collect(
     users: Mapping[str, str] | None = None,
     look: OwnerCheck | None = None,
     fit: ExamFit | None = None,
+    *,
+    newest_counts: bool = True,
 ) -> Collected:
     """Collects the submissions in *path*: a folder, a zip, or one notebook.
 
@@ -80,7 +82,7 @@ def collect(
     file's name. Files named by Canvas or Moodle belong to the student that the platform names: by
     *users*, which maps the platform's user numbers to student ids, or by a unique matching name. A
     file that *look* rejects is graded only if there is no other. Of several files, the newest of
-    those that fit best by *fit* is graded.
+    those that fit best by *fit* is graded; unless *newest_counts*, a course may count another one.
 
     Never raises for a single file. Raises SetupError if *path* can't be read, or if *users* comes
     from a different platform than the files.
@@ -137,7 +139,9 @@ def collect(
                 and fits.get(one.path, 0) == fits.get(graded, 0)
             )
         if len(mine) > 1 and graded in fits:
-            notices.add(student, _choice_notice(student, mine, attempts[student], not_theirs))
+            notices.add(
+                student, _choice_notice(student, mine, attempts[student], not_theirs, newest_counts)
+            )
     order = sorted(attempts)
     return Collected(
         submissions=tuple(attempts[s][0] for s in order),
@@ -336,12 +340,15 @@ def _choice_notice(
     mine: Sequence[NotebookFile],
     attempts: Sequence[Submission],
     not_theirs: Container[str],
+    newest_counts: bool,
 ) -> Notice:
     """Returns a notice that says which of several notebooks is graded, and why."""
     names = {entry.path: entry.name for entry in mine}
     graded = attempts[0].path
     level: Literal["info", "warning"] = "info"
     which = "the newest is graded"
+    if not newest_counts:
+        which = "the course's policy decides which counts"
     if graded != mine[0].path:
         which = "the newest that can be theirs is graded"
         if mine[0].path not in not_theirs:
@@ -350,5 +357,6 @@ def _choice_notice(
             which = "the newest that belongs to this exam is graded"
     others = [display_name(entry.name) for entry in mine if entry.path != graded]
     named = ", ".join(others[:5]) + (", ..." if len(others) > 5 else "")
-    text = f"'{student}' handed in {len(mine)} notebooks; {which}, not {named}"
+    others_are = "not" if newest_counts or graded != mine[0].path else "this one or"
+    text = f"'{student}' handed in {len(mine)} notebooks; {which}, {others_are} {named}"
     return make_notice(level, names[graded], text)

@@ -19,6 +19,7 @@ from grader.gradebook.plain import now, storable
 from grader.gradebook.rubric_rows import read_items
 from grader.gradebook.signatures import Signatures, read_general, read_signatures
 from grader.gradebook.store import Store
+from grader.gradebook.students import in_chunks
 from grader.model import Override
 from grader.model.desk import (
     AnswerToDecide,
@@ -191,6 +192,17 @@ class Decisions:
         with self._engine.begin() as connection:
             found = current_decisions(connection, asks)
             return tuple(d for d in found if d.choice.second_opinion)
+
+    def outdated(self, students: Collection[str]) -> tuple[Decision, ...]:
+        """Returns the decisions about answers of *students* that count although the grader's own
+        points have changed since."""
+        differs = parts.grade_differs_from(_DECISIONS)
+        with self._engine.begin() as connection:
+            return tuple(
+                one
+                for chunk in in_chunks(students)
+                for one in current_decisions(connection, _DECISIONS.c.student.in_(chunk), differs)
+            )
 
     def history(self, student: str, name: str | None = None) -> tuple[Decision, ...]:
         """Returns all decisions about a student's answers, or one of them, newest first."""

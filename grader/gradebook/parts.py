@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from sqlalchemy import Connection, and_, case, func, select
+from sqlalchemy import ColumnElement, Connection, FromClause, and_, case, func, select
 
 from grader.gradebook import schema
 from grader.gradebook.students import in_chunks
@@ -31,6 +31,24 @@ def find_mark(connection: Connection, student: str, name: str) -> MarkPoints | N
     )
     row = connection.execute(query).first()
     return None if row is None else MarkPoints(row.points, row.max_points)
+
+
+def grade_differs_from(decisions: FromClause) -> ColumnElement[bool]:
+    """Returns the condition that the grader's own points are no longer those of *decisions*."""
+    g, m, a, d = schema.grades.c, schema.marks.c, schema.asked.c, decisions.c
+    return (
+        select(m.points)
+        .select_from(schema.grades)
+        .join(schema.marks, m.grade == g.number)
+        .join(schema.asked, a.number == m.asked)
+        .where(
+            g.student == d.student,
+            g.current.is_(True),
+            a.name == d.name,
+            m.points.is_distinct_from(d.engine_points),
+        )
+        .exists()
+    )
 
 
 def count_parts(

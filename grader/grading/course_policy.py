@@ -206,6 +206,14 @@ def policy_of(book: Gradebook, set_id: str) -> CoursePolicy | None:
     )
 
 
+def zone_of(book: Gradebook, course: Course | None) -> ZoneInfo:
+    """Returns the time zone of *course*, or else of the course in *book*; UTC without one."""
+    kept = book.setting(COURSE)
+    if course is None and isinstance(kept, dict):
+        course = course_from_plain(kept["course"])
+    return ZoneInfo(course.time_zone if course else "UTC")
+
+
 def compares_answers(book: Gradebook, set_id: str) -> bool:
     """Returns whether the course in *book* turns on the comparison of answers between students."""
     kept = book.setting(COURSE)

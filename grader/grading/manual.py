@@ -4,7 +4,7 @@ overwritten."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,6 +13,8 @@ from grader.gradebook import Gradebook
 from grader.grading.points_table import COLUMNS, PointsRow, load_points
 from grader.grading.sources import assignment_of
 from grader.kinds import kinds
+from grader.kinds.criteria import Criterion, split_rubric, summarize_criterion
+from grader.kinds.explanation import ExplanationKey
 from grader.kinds.texts import fill
 from grader.model import Grade, Mark, Override
 from grader.registry import nearest
@@ -88,6 +90,17 @@ def answers_to_read(out: Path, student: str, answer: str | None = None) -> list[
         given = {o.name: o for o in book.overrides([student])}
         papers = _release_papers(book)
         return [_answer_to_read(grade, mark, papers, given.get(mark.name)) for mark in marks]
+
+
+def criteria_of(book: Gradebook, student: str, answer: str) -> tuple[Criterion, ...]:
+    """Returns the criteria in the spec's rubric for one answer, in a few words each that fit every
+    student's numbers; empty for other kinds of answers."""
+    papers, grade = _release_papers(book), _grade_of(book, student)
+    key = None if papers is None else dict(papers.of(student).named_keys()).get(answer)
+    if not isinstance(key, ExplanationKey):
+        return ()
+    rubric = split_rubric(key.part.rubric, _mark_of(grade, answer).max_points)
+    return tuple(replace(one, text=summarize_criterion(one.text)) for one in rubric)
 
 
 def write_table(out: Path, file: Path) -> int:

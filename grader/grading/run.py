@@ -92,7 +92,12 @@ def grade(
     release = load_release(release_file)
     users = load_numbers(settings.names, release.students) if settings.names else None
     collected = collect(
-        submissions, release.students, users, owner_check(release), exam_fit(release)
+        submissions,
+        release.students,
+        users,
+        owner_check(release),
+        exam_fit(release),
+        newest_counts=not course.chooses(release.exam.id),
     )
     if not collected.submissions and not collected.notices:
         raise SetupError(

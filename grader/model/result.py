@@ -82,7 +82,9 @@ class Row:
     @property
     def share(self) -> float | None:
         """The share of the settled points that the answers earned, before deductions, from 0 to 1;
-        None if there are none."""
+        None if there are none, and for exempt students."""
+        if self.standing is Standing.EXEMPT:
+            return None
         settled = sum(mark.max_points for mark in self.marks if mark.points is not None)
         earned = self.score if self.raw_score is None else self.raw_score
         return earned / settled if settled else None

@@ -14,6 +14,14 @@ document.addEventListener("keydown", (event) => {
     return;
   }
   const form = document.getElementById("grade");
+  if (form && event.shiftKey && /^Digit[1-9]$/.test(event.code)) {
+    const item = form.querySelector(`input[name=item][data-key="${event.code[5]}"]`);
+    if (!item) return;
+    event.preventDefault();
+    for (const other of form.querySelectorAll("input[name=item]")) other.checked = other === item;
+    form.requestSubmit();
+    return;
+  }
   if (event.key === "Enter" && form && !event.target.closest("a, button, summary")) {
     event.preventDefault();
     form.requestSubmit();
@@ -42,9 +50,19 @@ if (sum) {
 const find = document.getElementById("find");
 find?.addEventListener("input", () => {
   const wanted = find.value.trim().toLowerCase();
-  for (const row of document.querySelectorAll("#list tbody tr"))
-    row.hidden = !row.textContent.toLowerCase().includes(wanted);
+  const rows = [...document.querySelectorAll("#list tbody tr")];
+  for (const row of rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
+  const shown = rows.filter((row) => !row.hidden).length;
+  document.getElementById("found").textContent = `${shown} of ${rows.length} students`;
 });
+
+// Folds what was folded on the page before.
+for (const details of document.querySelectorAll("details[data-remember]")) {
+  const key = `folded ${details.dataset.remember}`;
+  if (sessionStorage.getItem(key)) details.open = false;
+  details.addEventListener("toggle", () =>
+    details.open ? sessionStorage.removeItem(key) : sessionStorage.setItem(key, "1"));
+}
 
 for (const input of document.querySelectorAll("input[type=file][data-fills]"))
   input.addEventListener("change", async () => {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
@@ -22,12 +22,13 @@ from starlette.routing import Route
 from grader.bank.folders import Bank
 from grader.errors import GraderError, SetupError
 from grader.gradebook import Gradebook
+from grader.grading.course_policy import zone_of
 from grader.grading.results import write_results
 from grader.model.desk import PartId
 from grader.web.cookies import SessionCookie
 from grader.web.desk.access import Entrance, Person, Session
 from grader.web.desk.audit import AuditPages
-from grader.web.desk.changes import Changed, Graded, change_mark, grade_group
+from grader.web.desk.changes import Changed, Graded, change_mark, grade_group, use_criteria
 from grader.web.desk.evidence import student_view
 from grader.web.desk.forms import Form, item_of
 from grader.web.desk.pages import Desk, Names
@@ -37,6 +38,7 @@ from grader.web.desk.receiving import receive_form
 from grader.web.desk.rendering import Renderer
 from grader.web.desk.requests import change_requests, requests_page
 from grader.web.desk.roles import Capability
+from grader.web.desk.student_page import student_page
 from grader.web.origins import is_own_address
 from grader.web.safety import HEADERS, not_found, plain, redirect
 
@@ -72,11 +74,13 @@ class DeskApp:
         self._entrance = entrance
         self._cookie = SessionCookie(name="desk", secure=secure)
         self._bank = bank
-        self._renderer = Renderer(bank.templates, anonymous=desk.anonymous)
         self._book = Gradebook.open(desk.out)
+        zone = zone_of(self._book, desk.course)
+        self._renderer = Renderer(bank.templates, zone, anonymous=desk.anonymous)
         self._audits = AuditPages()
         self._presence = Presence()
-        self._writing = Lock()
+        self._changing = Lock()
+        self._exporting = Lock()
         get, post = partial(Route, methods=["GET"]), partial(Route, methods=["POST"])
         shown, can = self._page_route, Capability
         self.asgi = Starlette(
@@ -155,9 +159,8 @@ class DeskApp:
         return redirect("/")
 
     def _answer(self, page: _Page, call: _Call) -> Response:
-        changes = call.request.method == "POST"
         try:
-            with self._writing if changes else nullcontext():
+            with self._lock_of(page, call.request.method):
                 return page(call)
         except GraderError as error:
             return self._error(call, error, 400)
@@ -166,6 +169,13 @@ class DeskApp:
             what = f"an internal error occurred ({type(error).__name__}); nothing was changed"
             fix = "go back and try again; for details, see the terminal of `grader desk`"
             return self._error(call, SetupError(what, fix=fix), 500)
+
+    def _lock_of(self, page: _Page, method: str) -> AbstractContextManager[object]:
+        """Returns what lets one form at a time change something. Writing a large class takes
+        seconds, and people grade meanwhile."""
+        if method != "POST":
+            return nullcontext()
+        return self._exporting if page == self._write else self._changing
 
     def _error(self, call: _Call, error: GraderError, status: int) -> Response:
         try:
@@ -210,7 +220,7 @@ class DeskApp:
 
     def _student_page(self, call: _Call, id_: str, unsaved: Changed | None = None) -> HTMLResponse:
         names, person = self._desk.names(call.book, call.session.person), call.session.person
-        page = self._desk.student(call.book, id_, names, person)
+        page = student_page(self._desk, call.book, id_, names, person)
         place = Place(key=names.key(id_))
         return self._page(call, "student", place, page=page, names=names, unsaved=unsaved)
 
@@ -305,8 +315,11 @@ class DeskApp:
         every = call.book.decisions.answers(part)
         if not every:
             raise SetupError(f"no student was asked '{part}'", fix="go back to the queue")
-        item = item_of(call.form, part, every[0].max_points)
         by = call.session.person.id
+        if call.form.text("criteria"):
+            use_criteria(call.book, part, every[0], by=by)
+            return redirect(_address(part))
+        item = item_of(call.form, part, every[0].max_points)
         if item.number:
             worth = {(one.student, one.name): one.max_points for one in every}
             names = self._desk.names(call.book, call.session.person)

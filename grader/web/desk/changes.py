@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from grader.errors import SetupError
 from grader.gradebook import Gradebook
+from grader.grading.manual import criteria_of
 from grader.model.desk import AnswerToDecide, Choice, Decision, PartAnswer, PartId
 from grader.web.desk.forms import Form, Seen, choice_of
 from grader.web.desk.groups import answer_key
@@ -134,6 +135,20 @@ def _to_decide(answer: PartAnswer, seen: Seen, *, double: bool = False) -> Answe
         double=double,
         seen_mark=seen.mark,
     )
+
+
+def use_criteria(book: Gradebook, part: PartId, answer: PartAnswer, *, by: str) -> None:
+    """Adds the criteria of the spec to the rubric of *part*, of which *answer* is one.
+
+    Raises SetupError if the rubric has items already, or if the spec has no criteria.
+    """
+    if any(not item.retired for item in book.decisions.items(part)):
+        raise SetupError(f"the rubric of '{part}' has items already", fix="reload the page")
+    found = criteria_of(book, answer.student, answer.name)
+    if not found:
+        raise SetupError(f"the spec of '{part}' has no criteria", fix="add items yourself")
+    for one in found:
+        book.decisions.add_item(part, one.text, one.points, by=by)
 
 
 def _require_items(book: Gradebook, part: PartId, choice: Choice) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from grader.course import CountedAttempt
 from grader.errors import SetupError, visible
 from grader.gradebook import Gradebook
+from grader.grading.course_policy import CoursePolicy, policy_of
 from grader.grading.sources import rows_of, source_of
 from grader.grading.staff_view import CodeView, code_views
-from grader.model import Mark
+from grader.model import Mark, Submission
+from grader.model.result import Row
 
 _MOST = 5
 """Maximum number of attempts side by side."""
@@ -35,8 +38,15 @@ class Attempt:
     number: int
     """Counting from 1, the oldest first."""
     received: str
+    """When it was handed in, in ISO 8601, if a trusted time is known."""
+    source: str
+    """Where that time comes from."""
     score: float | None
     """The points of the settled marks; None if it was not graded."""
+    final: float | None
+    """The points after deductions; None if it was not graded, or doesn't count."""
+    why: str
+    """The reason for deductions; empty if there are none."""
     counts: bool
     """Whether it is the one whose grade counts."""
     refusal: str
@@ -63,6 +73,8 @@ class AttemptsPage:
     attempts: tuple[Attempt, ...]
     left_out: int
     """How many older attempts are not shown."""
+    has_policy: bool
+    """Whether a course has policies for the set."""
     lines: tuple[tuple[str, tuple[AttemptCell, ...]], ...]
     """For each answer's variable: a cell for each attempt."""
     template: str = "attempts"
@@ -70,43 +82,70 @@ class AttemptsPage:
 
 def student_view(book: Gradebook, view: str, id_: str) -> CodePage | AttemptsPage:
     """Returns a page about a student. Raises SetupError for an unknown view."""
-    if view == "code":
-        row = next((r for r in rows_of(book, source_of(book)) if r.student.id == id_), None)
-        parts, missing = code_views(book, row) if row else ((), "There is no such student.")
-        return CodePage(student=id_, parts=parts, missing=missing)
+    if view not in ("code", "attempts"):
+        raise SetupError(f"there is no page '{view}'", fix="go back to the student")
+    source = source_of(book)
+    row = next(iter(rows_of(book, source, only={id_})), None)
     if view == "attempts":
-        return _attempts_page(book, id_)
-    raise SetupError(f"there is no page '{view}'", fix="go back to the student")
+        return _attempts_page(book, id_, row, policy_of(book, source.exam))
+    parts, missing = code_views(book, row) if row else ((), "There is no such student.")
+    return CodePage(student=id_, parts=parts, missing=missing)
 
 
-def _attempts_page(book: Gradebook, id_: str) -> AttemptsPage:
+def _attempts_page(
+    book: Gradebook, id_: str, row: Row | None, policy: CoursePolicy | None
+) -> AttemptsPage:
     submissions = book.submissions(id_)
     grades = {one.grade.submission_sha256: one.grade for one in book.history(id_)}
-    row = next((r for r in rows_of(book, source_of(book)) if r.student.id == id_), None)
     counting = row.grade.submission_sha256 if row and row.grade else None
+    scores = {
+        sha256: sum(mark.points or 0.0 for mark in grade.marks)
+        for sha256, grade in grades.items()
+        if sha256 is not None
+    }
+    counted: Mapping[str, CountedAttempt] = {}
+    if policy is not None and row is not None:
+        submissions = tuple(policy.by_time(submissions))
+        graded = [one for one in submissions if one.sha256 in scores]
+        every = policy.count(row.student, graded, scores, row.max_score)
+        counted = {one.attempt.sha256: one for one in every}
     shown = list(enumerate(submissions, 1))[-_MOST:]
-    attempts, marks, sources = [], [], []
-    for number, one in shown:
-        sources.append(_sources(book, one.sha256))
-        grade = grades.get(one.sha256)
-        mine = {mark.name: mark for mark in grade.marks} if grade else {}
-        settled = [mark.points for mark in mine.values() if mark.points is not None]
-        attempts.append(
-            Attempt(
-                number=number,
-                received=one.received or "",
-                score=sum(settled) if settled else None,
-                counts=one.sha256 == counting,
-                refusal=one.refusal or "",
-            )
-        )
-        marks.append(mine)
+    marks = [
+        {mark.name: mark for mark in grades[one.sha256].marks} if one.sha256 in grades else {}
+        for _, one in shown
+    ]
+    sources = [_sources(book, one.sha256) for _, one in shown]
     names = dict.fromkeys(name for mine in marks for name in mine)
     return AttemptsPage(
         student=id_,
-        attempts=tuple(attempts),
+        attempts=tuple(
+            _attempt(number, one, mine, counted.get(one.sha256), one.sha256 == counting)
+            for (number, one), mine in zip(shown, marks, strict=True)
+        ),
         left_out=len(submissions) - len(shown),
+        has_policy=policy is not None,
         lines=tuple((name, tuple(_cells(name, marks, sources))) for name in names),
+    )
+
+
+def _attempt(
+    number: int,
+    submission: Submission,
+    marks: Mapping[str, Mark],
+    counted: CountedAttempt | None,
+    counts: bool,
+) -> Attempt:
+    settled = [mark.points for mark in marks.values() if mark.points is not None]
+    known = counted.attempt if counted else None
+    return Attempt(
+        number=number,
+        received=known.received.isoformat() if known and known.received else "",
+        source=known.source.value if known and known.source else "",
+        score=sum(settled) if settled else None,
+        final=counted.final if counted and settled else None,
+        why=counted.deduction.why if counted else "",
+        counts=counts,
+        refusal=submission.refusal or "",
     )
 
 

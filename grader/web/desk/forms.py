@@ -61,9 +61,13 @@ def _whole(text: str) -> int:
 
 
 def choice_of(form: Form, max_points: float) -> Choice:
-    """Returns the choice that *form* makes. Raises SetupError if its points can't be given."""
-    points = _points(form.text("points"), "points", 0.0, max_points)
-    items = tuple(sorted({_whole(one) for one in form.every("item")} - {0}))
+    """Returns the choice that *form* makes. Raises SetupError if its points can't be given.
+
+    The buttons for full and for no points, `quick`, leave out the rubric's items.
+    """
+    quick = form.text("quick")
+    points = _points(quick or form.text("points"), "points", 0.0, max_points)
+    items = () if quick else tuple(sorted({_whole(one) for one in form.every("item")} - {0}))
     comment, second = form.text("comment"), bool(form.text("second_opinion"))
     if points is None and not items:
         raise SetupError(

@@ -10,24 +10,20 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from grader.collect import load_submission
-from grader.errors import GraderError, SetupError
+from grader.errors import SetupError
 from grader.gradebook import Gradebook
-from grader.model import Mark, Student
+from grader.model import Student
 from grader.model.course import Course
 from grader.model.desk import (
     Decision,
-    IndependentMark,
-    PartAnswer,
     PartCount,
     PartId,
-    visible_marks,
 )
+from grader.model.requests import RequestState
 from grader.model.result import Row
-from grader.notebook import Cell
-from grader.notebook import read as read_notebook
 from grader.web.desk.class_rows import ClassRows
 from grader.web.desk.masking import Mask
+from grader.web.desk.outdated import OutdatedDecisions
 from grader.web.desk.sessions import Person
 from grader.web.desk.shares import Shares
 from grader.web.desk.work import Left, OpenWork
@@ -106,40 +102,27 @@ class QueuePage:
     """Parts in the course file that nobody was asked."""
     opinions: tuple[Decision, ...]
     """Decisions that somebody wants looked at again."""
+    outdated: tuple[Decision, ...]
+    """Decisions about answers whose automatic grade has changed since."""
+    requests: int
+    """How many regrade requests are open."""
     students: int
+
+    @property
+    def next(self) -> PartId | None:
+        """The part to grade next: one with answers in the reader's share, if there is one."""
+        first = (*self.mine, *self.differ, *(one for one in self.waiting if self.waits(one)))
+        return first[0].part if first else None
+
+    @property
+    def unread(self) -> int:
+        """How many answers the reader could grade now."""
+        return sum(self.waits(one) for one in self.waiting)
 
     def waits(self, part: PartCount) -> int:
         """Returns how many answers to *part* the reader could grade now."""
         left = self.left.get(part.part)
         return part.waiting - left.away if left else part.waiting
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StudentPage:
-    """One student's marks, decisions, attempts, and notebook."""
-
-    row: Row
-    shown: str
-    parts: Mapping[str, PartId]
-    """By the answer's variable."""
-    decisions: Mapping[str, tuple[Decision, ...]]
-    """All decisions about each answer, newest first."""
-    engine_points: Mapping[str, float | None]
-    """The grader's own points, by the answer's variable."""
-    states: Mapping[str, str]
-    """The state of each answer, by its variable."""
-    new_answers: frozenset[str]
-    """The variables of answers that are not those that a person decided about."""
-    marks: tuple[IndependentMark, ...]
-    """The independent marks that the reader may see, oldest first."""
-    attempts: int
-    cells: tuple[Cell, ...] = ()
-    missing_notebook: str = ""
-    """Why the notebook can't be shown."""
-
-    def decision(self, name: str) -> Decision | None:
-        """Returns the decision about an answer that counts; None if there is none."""
-        return next((one for one in self.decisions.get(name, ()) if not one.undone), None)
 
 
 @dataclass(slots=True)
@@ -151,6 +134,7 @@ class Desk:
     course: Course | None = None
     """Who grades what; nothing is divided without it."""
     _work: OpenWork = field(default_factory=OpenWork, repr=False)
+    _outdated: OutdatedDecisions = field(default_factory=OutdatedDecisions, repr=False)
     _secret: str = field(default="", repr=False)
     _class: ClassRows = field(default_factory=ClassRows, repr=False)
     _mask: tuple[Mapping[str, Student], Mask] | None = field(default=None, repr=False)
@@ -211,89 +195,19 @@ class Desk:
             divided=shares is not None and shares.are_divided,
             unknown=shares.unknown_parts(parts) if shares else (),
             opinions=tuple(d for d in book.decisions.opinions() if d.student in mine),
+            outdated=self._outdated.of(book, mine),
+            requests=sum(
+                one.student in mine and one.state is RequestState.OPEN
+                for one in book.requests.every()
+            ),
             students=len(mine),
         )
+
+    def row(self, book: Gradebook, id_: str) -> Row | None:
+        """Returns the row of one student; None for an unknown one."""
+        return self._class.read(book).get(id_)
 
     def rows(self, book: Gradebook, names: Names) -> list[Row]:
         """Returns a row for every student that the reader may see."""
         rows = self._class.read(book)
         return [row for row in rows.values() if row.student.id in names.students]
-
-    def student(self, book: Gradebook, id_: str, names: Names, person: Person) -> StudentPage:
-        """Returns the page of one student. Raises SetupError for an unknown student."""
-        row = self._class.read(book).get(id_)
-        if row is None:
-            raise SetupError(f"there is no student '{id_}' here", fix="go back to the list")
-        history: dict[str, list[Decision]] = {}
-        for decision in book.decisions.history(id_):
-            history.setdefault(decision.name, []).append(decision)
-        own = book.grade(id_)
-        cells, missing = _cells_of(book, row)
-        if names.secret:  # the texts of a notebook name its student
-            code = (cell for cell in cells if cell.type == "code")
-            cells = tuple(replace(cell, source=names.hide(cell.source, id_)) for cell in code)
-            row = replace(row, warnings=tuple(names.hide(one, id_) for one in row.warnings))
-            missing = names.hide(missing, id_)
-        return StudentPage(
-            row=row,
-            shown=names.shown(id_),
-            parts={mark.name: PartId(mark.problem, mark.part) for mark in row.marks},
-            decisions={name: tuple(found) for name, found in history.items()},
-            engine_points={mark.name: mark.points for mark in own.marks} if own else {},
-            states={mark.name: state_of(id_, mark) for mark in own.marks} if own else {},
-            new_answers=_new_answers(book, id_, history),
-            marks=_marks_for(person, book.double.of_students([id_])),
-            attempts=len(book.submissions(id_)),
-            cells=cells,
-            missing_notebook=missing,
-        )
-
-
-def _marks_for(person: Person, marks: tuple[IndependentMark, ...]) -> tuple[IndependentMark, ...]:
-    answers: dict[tuple[str, str], list[IndependentMark]] = {}
-    for one in marks:
-        answers.setdefault((one.name, one.key), []).append(one)
-    return tuple(one for mine in answers.values() for one in visible_marks(mine, person.id))
-
-
-def state_of(student: str, mark: Mark) -> str:
-    """Returns the state of an answer, as in `PartAnswer`."""
-    return PartAnswer(
-        student=student,
-        name=mark.name,
-        kind=mark.kind,
-        points=mark.points,
-        max_points=mark.max_points,
-        verdict=mark.verdict.value,
-        mistake=mark.mistake,
-        answer=mark.answer or "",
-        feedback=mark.feedback,
-    ).state
-
-
-def _new_answers(
-    book: Gradebook, student: str, history: Mapping[str, list[Decision]]
-) -> frozenset[str]:
-    """Returns the answers that changed after the decision that counts."""
-    filed = [(one.at, {m.name: m.answer for m in one.grade.marks}) for one in book.history(student)]
-    found = set()
-    for name, decisions in history.items():
-        counts = next((one for one in decisions if not one.undone), None)
-        if counts is not None and filed:
-            before = [answers.get(name) for at, answers in filed if at <= counts.at]
-            if before and before[-1] != filed[-1][1].get(name):
-                found.add(name)
-    return frozenset(found)
-
-
-def _cells_of(book: Gradebook, row: Row) -> tuple[tuple[Cell, ...], str]:
-    """Returns the cells of the notebook that the marks are for, or why there are none."""
-    sha256 = row.grade.submission_sha256 if row.grade else None
-    mine = [one for one in book.submissions(row.student.id) if one.sha256 == sha256]
-    if not mine:
-        return (), "There is no notebook."
-    try:
-        notebook = read_notebook(load_submission(mine[-1]))
-    except GraderError as error:
-        return (), f"The notebook can't be shown: {error.what}."
-    return notebook.cells, ""

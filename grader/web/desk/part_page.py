@@ -33,6 +33,8 @@ class PartPage:
     max_points: float
     ask: str
     rubric: str
+    has_criteria: bool
+    """Whether the spec has criteria that can become items of the rubric."""
     items: tuple[RubricItem, ...]
     groups: tuple[AnswerGroup, ...]
     index: int
@@ -127,6 +129,7 @@ def part_page(
         max_points=first.max_points,
         ask=question.ask if question else "",
         rubric=question.rubric if question else "",
+        has_criteria=first.kind == "explanation" and bool(question and question.rubric),
         items=book.decisions.items(part),
         groups=groups,
         index=index,

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
+from zoneinfo import ZoneInfo
 
+from markupsafe import Markup, escape
+
+from grader.course.times import local_text
 from grader.model import Verdict
 from grader.model.result import Standing
 from grader.report.pages import VERDICTS
@@ -18,11 +23,29 @@ from grader.web.desk.sessions import Session
 _STATIC = {"style.css": "text/css", "desk.css": "text/css", "desk.js": "text/javascript"}
 
 
+def _moment(text: str, zone: ZoneInfo) -> Markup:
+    """Returns a time in ISO 8601 as people in *zone* write it, or *text* if it is no time.
+
+    >>> _moment("2026-10-05T21:59:00Z", ZoneInfo("Europe/Berlin"))
+    Markup('<time datetime="2026-10-05T21:59:00Z">Oct 5, 2026, 23:59 CEST</time>')
+    """
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError:
+        return escape(text)
+    if instant.tzinfo is None:
+        instant = instant.replace(tzinfo=UTC)
+    shown = local_text(instant, zone)
+    return Markup('<time datetime="{}">{}</time>').format(text, shown)
+
+
 class Renderer:
     """The compiled templates of one bank."""
 
-    def __init__(self, folders: tuple[Path, ...], *, anonymous: bool = False):
+    def __init__(self, folders: tuple[Path, ...], zone: ZoneInfo, *, anonymous: bool = False):
+        """Times are shown in *zone*."""
         filters = {
+            "moment": lambda text: _moment(text, zone),
             "points": points,
             "feedback_text": feedback_text,
             "segment": lambda text: quote(str(text), safe=""),
@@ -41,7 +64,7 @@ class Renderer:
 
     def page(self, name: str, session: Session | None, **names: object) -> str:
         """Returns the page *name* for the person of *session*; None for somebody unknown."""
-        names = {"place": None, "presence": {}} | names
+        names = {"place": None, "presence": {}, "page_name": name} | names
         if session is not None:
             names = {"person": session.person, "form_token": session.form_token} | names
         return render_template(self._environment, f"desk/{name}.html.j2", **names)

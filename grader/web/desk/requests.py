@@ -9,13 +9,15 @@ from grader.errors import SetupError
 from grader.gradebook import Gradebook
 from grader.grading.request_files import MAX_BYTES, parse_requests
 from grader.grading.requests import store_requests
+from grader.grading.tally import with_overrides
 from grader.model import Mark
 from grader.model.desk import AnswerToDecide, Decision, PartId
 from grader.model.requests import RegradeRequest, RequestState
 from grader.web.desk.forms import Form, choice_of
-from grader.web.desk.pages import Names, state_of
+from grader.web.desk.pages import Names
 from grader.web.desk.roles import Capability
 from grader.web.desk.sessions import Person
+from grader.web.desk.student_page import state_of
 
 _MOST = 50
 """Maximum number of open requests on a page."""
@@ -28,6 +30,8 @@ class OpenRequest:
     request: RegradeRequest
     mark: Mark | None
     """The grader's own mark; None if the student's grade no longer has it."""
+    shown: Mark | None
+    """The mark that counts."""
     decision: Decision | None
     """The decision that counts; None if there is none."""
 
@@ -75,13 +79,22 @@ def requests_page(book: Gradebook, names: Names) -> RequestsPage:
 
 
 def _beside_marks(book: Gradebook, requests: list[RegradeRequest]) -> Iterator[OpenRequest]:
-    grades = {id_: book.grade(id_) for id_ in {one.student for one in requests}}
+    students = {one.student for one in requests}
+    grades = {id_: book.grade(id_) for id_ in students}
+    overrides = {(one.student, one.name): one for one in book.overrides(students)}
     decisions = book.decisions.current({one.name for one in requests})
     for one in requests:
         grade = grades[one.student]
         marks = {mark.name: mark for mark in grade.marks} if grade else {}
-        decision = decisions.get((one.student, one.name))
-        yield OpenRequest(request=one, mark=marks.get(one.name), decision=decision)
+        answer = (one.student, one.name)
+        override = {one.name: overrides[answer]} if answer in overrides else {}
+        now = {m.name: m for m in with_overrides(grade, override).marks} if grade else {}
+        yield OpenRequest(
+            request=one,
+            mark=marks.get(one.name),
+            shown=now.get(one.name),
+            decision=decisions.get(answer),
+        )
 
 
 def change_requests(book: Gradebook, form: Form, names: Names, person: Person) -> None:

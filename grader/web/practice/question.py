@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -15,6 +14,7 @@ from grader.kinds.answers import explain_part
 from grader.kinds.attempts import CodeKey, required_packages
 from grader.kinds.base import Unreadable
 from grader.kinds.code import CodeKind, ExampleResult
+from grader.kinds.criteria import Criterion, split_rubric
 from grader.kinds.explanation import ExplanationKey
 from grader.kinds.texts import fill
 from grader.model import (
@@ -37,7 +37,6 @@ from grader.release.rendering import Preview, preview
 from grader.runtime.execute import execute
 from grader.web.practice.answers import Fields, answer_of
 
-_WORTH = re.compile(r"^\*\*(\d+(?:\.\d+)?) points?\*\*")
 _SECONDS = 60.0
 """Time limit for all code of a question."""
 _ASK_AGAIN = (Verdict.ABSENT, Verdict.UNREADABLE)
@@ -62,15 +61,6 @@ class Asked:
     def sources(self) -> Mapping[str, str]:
         """The sources of the code cells by id."""
         return {cell.id: cell.source for cell in self.preview.cells if cell.type == "code"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Criterion:
-    """One paragraph of a rubric, which students tick."""
-
-    text: str
-    """Markdown."""
-    points: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,18 +146,12 @@ def mark(asked: Asked, fields: Fields, sandbox: str = "auto") -> Marked:
 def criteria(key: Key, max_points: float) -> tuple[Criterion, ...]:
     """Returns the rubric of an explanation by paragraphs; empty for other kinds.
 
-    If every paragraph starts with its points in bold, those count; otherwise all count equally.
+    The points are those of `split_rubric`.
     """
     if not isinstance(key, ExplanationKey):
         return ()
-    texts = [one.strip() for one in key.rubric.split("\n\n") if one.strip()]
-    texts = texts or [explain_part(kinds.find(key.part.kind), key)]
-    found = [_WORTH.match(one) for one in texts]
-    worth = [float(one[1]) for one in found if one]
-    if len(worth) != len(texts) or sum(worth) != max_points:
-        worth = [max_points / len(texts)] * len(texts)
-    pairs = zip(texts, worth, strict=True)
-    return tuple(Criterion(text=text, points=points) for text, points in pairs)
+    rubric = key.rubric.strip() or explain_part(kinds.find(key.part.kind), key)
+    return split_rubric(rubric, max_points)
 
 
 def _evidence(asked: Asked, fields: Fields, sandbox: str) -> Evidence:

@@ -9,13 +9,14 @@ from typing import Any
 from grader.kinds import kinds
 from grader.kinds.answers import explain_part
 from grader.kinds.code import ExampleResult
+from grader.kinds.criteria import Criterion
 from grader.kinds.texts import fill
 from grader.model import Key, Mark
 from grader.notebook.render import cell_id
 from grader.text.words import part_letter
 from grader.units import printed_unit
 from grader.web.practice.answers import form_of
-from grader.web.practice.question import Asked, Criterion, criteria
+from grader.web.practice.question import Asked, criteria
 from grader.web.practice.session import Practice
 
 

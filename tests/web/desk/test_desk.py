@@ -214,8 +214,8 @@ def test_the_files_are_written_from_the_decisions(kim: Reader, results: Path) ->
 
 def test_the_audit_log_can_be_searched(kim: Reader) -> None:
     kim.send(WHY, "/grade", points="3", comment="Names the cause.")
-    assert "3 found" in kim.get("/audit?q=names+the+cause")[1]
-    assert "0 found" in kim.get("/audit?q=nothing+like+it")[1]
+    assert "3 entries" in kim.get("/audit?q=names+the+cause")[1]
+    assert "0 entries" in kim.get("/audit?q=nothing+like+it")[1]
 
 
 def test_undo_brings_back_points_that_were_given_by_a_command(kim: Reader, results: Path) -> None:
@@ -349,7 +349,7 @@ def test_anonymous_pages_do_not_tell_names_in_the_log_or_the_code(results: Path)
         for text in (log, student):
             assert not re.search(r"\bs[0-4]\b|Student [0-4]", text), text
             assert str(secret) not in text
-        assert "0 found" in kim.get("/audit?q=s0")[1]
+        assert "0 entries" in kim.get("/audit?q=s0")[1]
 
 
 def test_two_desks_on_one_machine_keep_their_sessions(results: Path) -> None:

@@ -1,0 +1,34 @@
+"""The decisions about answers whose automatic grade has changed since; reads only what changed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from threading import Lock
+
+from grader.gradebook import Gradebook
+from grader.model.desk import Decision
+
+
+@dataclass(slots=True)
+class OutdatedDecisions:
+    """The outdated decisions of one gradebook. Any thread may read them."""
+
+    _seen: dict[str, tuple[object, ...]] = field(default_factory=dict)
+    _found: dict[str, tuple[Decision, ...]] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def of(self, book: Gradebook, students: Collection[str]) -> tuple[Decision, ...]:
+        """Returns those about answers of *students*, oldest first."""
+        with self._lock:
+            now = book.decisions.signatures().students
+            changed = [id_ for id_ in students if self._seen.get(id_) != now.get(id_, ())]
+            if changed:
+                read: dict[str, list[Decision]] = {}
+                for one in book.decisions.outdated(changed):
+                    read.setdefault(one.student, []).append(one)
+                for id_ in changed:
+                    self._found[id_] = tuple(read.get(id_, ()))
+                    self._seen[id_] = now.get(id_, ())
+            found = [one for id_ in students for one in self._found[id_]]
+        return tuple(sorted(found, key=lambda one: one.number))

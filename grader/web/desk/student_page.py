@@ -1,0 +1,169 @@
+"""The page of one student: marks with their evidence, decisions, and the submitted notebook."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from grader.collect import load_submission
+from grader.errors import GraderError, SetupError, visible
+from grader.gradebook import Gradebook
+from grader.grading.sources import evidence_of
+from grader.model import Mark
+from grader.model.desk import Decision, IndependentMark, PartAnswer, PartId, visible_marks
+from grader.model.result import Row
+from grader.notebook import read as read_notebook
+from grader.web.desk.pages import Desk, Names
+from grader.web.desk.sessions import Person
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownCell:
+    """One cell of the notebook, and what happened when it was executed."""
+
+    number: int
+    """Counting all cells from 1."""
+    type: str
+    source: str
+    output: str = ""
+    """What it printed."""
+    trouble: str = ""
+    """Why it did not finish."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudentPage:
+    """One student's marks, decisions, attempts, and notebook."""
+
+    row: Row
+    shown: str
+    parts: Mapping[str, PartId]
+    """By the answer's variable."""
+    decisions: Mapping[str, tuple[Decision, ...]]
+    """All decisions about each answer, newest first."""
+    engine_points: Mapping[str, float | None]
+    """The grader's own points, by the answer's variable."""
+    states: Mapping[str, str]
+    """The state of each answer, by its variable."""
+    new_answers: frozenset[str]
+    """The variables of answers that are not those that a person decided about."""
+    marks: tuple[IndependentMark, ...]
+    """The independent marks that the reader may see, oldest first."""
+    attempts: int
+    cells: tuple[ShownCell, ...] = ()
+    missing_notebook: str = ""
+    """Why the notebook can't be shown."""
+
+    def cell_of(self, name: str) -> int | None:
+        """Returns the number of the last cell that defines *name*; None if none does."""
+        word = re.escape(name)
+        pattern = rf"^\s*(?:{word}\s*(?::.*)?=(?!=)|(?:def|class) {word}\b)"
+        defines = re.compile(pattern, re.MULTILINE)
+        found = (one for one in reversed(self.cells) if one.type == "code")
+        return next((one.number for one in found if defines.search(one.source)), None)
+
+    def decision(self, name: str) -> Decision | None:
+        """Returns the decision about an answer that counts; None if there is none."""
+        return next((one for one in self.decisions.get(name, ()) if not one.undone), None)
+
+
+def student_page(
+    desk: Desk, book: Gradebook, id_: str, names: Names, person: Person
+) -> StudentPage:
+    """Returns the page of one student. Raises SetupError for an unknown student."""
+    row = desk.row(book, id_)
+    if row is None:
+        raise SetupError(f"there is no student '{id_}' here", fix="go back to the list")
+    history: dict[str, list[Decision]] = {}
+    for decision in book.decisions.history(id_):
+        history.setdefault(decision.name, []).append(decision)
+    own = book.grade(id_)
+    cells, missing = _cells_of(book, row)
+    if names.secret:  # the texts of a notebook name its student
+        cells = tuple(_hide_cell(one, names, id_) for one in cells if one.type == "code")
+        row = replace(row, warnings=tuple(names.hide(one, id_) for one in row.warnings))
+        missing = names.hide(missing, id_)
+    return StudentPage(
+        row=row,
+        shown=names.shown(id_),
+        parts={mark.name: PartId(mark.problem, mark.part) for mark in row.marks},
+        decisions={name: tuple(found) for name, found in history.items()},
+        engine_points={mark.name: mark.points for mark in own.marks} if own else {},
+        states={mark.name: state_of(id_, mark) for mark in own.marks} if own else {},
+        new_answers=_new_answers(book, id_, history),
+        marks=_marks_for(person, book.double.of_students([id_])),
+        attempts=len(book.submissions(id_)),
+        cells=cells,
+        missing_notebook=missing,
+    )
+
+
+def _marks_for(person: Person, marks: tuple[IndependentMark, ...]) -> tuple[IndependentMark, ...]:
+    answers: dict[tuple[str, str], list[IndependentMark]] = {}
+    for one in marks:
+        answers.setdefault((one.name, one.key), []).append(one)
+    return tuple(one for mine in answers.values() for one in visible_marks(mine, person.id))
+
+
+def state_of(student: str, mark: Mark) -> str:
+    """Returns the state of an answer, as in `PartAnswer`."""
+    return PartAnswer(
+        student=student,
+        name=mark.name,
+        kind=mark.kind,
+        points=mark.points,
+        max_points=mark.max_points,
+        verdict=mark.verdict.value,
+        mistake=mark.mistake,
+        answer=mark.answer or "",
+        feedback=mark.feedback,
+    ).state
+
+
+def _new_answers(
+    book: Gradebook, student: str, history: Mapping[str, list[Decision]]
+) -> frozenset[str]:
+    """Returns the answers that changed after the decision that counts."""
+    filed = [(one.at, {m.name: m.answer for m in one.grade.marks}) for one in book.history(student)]
+    found = set()
+    for name, decisions in history.items():
+        counts = next((one for one in decisions if not one.undone), None)
+        if counts is not None and filed:
+            before = [answers.get(name) for at, answers in filed if at <= counts.at]
+            if before and before[-1] != filed[-1][1].get(name):
+                found.add(name)
+    return frozenset(found)
+
+
+def _hide_cell(cell: ShownCell, names: Names, student: str) -> ShownCell:
+    source, output, trouble = (
+        names.hide(text, student) for text in (cell.source, cell.output, cell.trouble)
+    )
+    return replace(cell, source=source, output=output, trouble=trouble)
+
+
+def _cells_of(book: Gradebook, row: Row) -> tuple[tuple[ShownCell, ...], str]:
+    """Returns the cells of the notebook that the marks are for, with what their execution printed,
+    or why there are none."""
+    sha256 = row.grade.submission_sha256 if row.grade else None
+    mine = [one for one in book.submissions(row.student.id) if one.sha256 == sha256]
+    if not mine:
+        return (), "There is no notebook."
+    try:
+        notebook = read_notebook(load_submission(mine[-1]))
+    except GraderError as error:
+        return (), f"The notebook can't be shown: {error.what}."
+    evidence = evidence_of(book, row)
+    runs = {run.index: run for run in evidence.cells} if evidence else {}
+    cells = (
+        ShownCell(
+            number=at + 1,
+            type=cell.type,
+            source=cell.source,
+            output=visible(runs[at].output) if at in runs else "",
+            trouble=runs[at].trouble if at in runs else "",
+        )
+        for at, cell in enumerate(notebook.cells)
+    )
+    return tuple(cells), ""
