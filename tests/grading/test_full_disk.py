@@ -255,7 +255,7 @@ def test_results_that_go_away_meanwhile_stop_the_run(
     made, plain = course
     out = tmp_path / "out"
     with started(made.command(out, "--sandbox", "off", "--jobs", "1")) as run:
-        wait_for(lambda: list(out.glob("evidence/*.json")), run)
+        wait_for(lambda: list(out.glob("evidence/*.json.gz")), run)
         out.rename(tmp_path / "away")
         if how == "deleted":
             shutil.rmtree(tmp_path / "away")

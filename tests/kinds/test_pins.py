@@ -140,7 +140,7 @@ def test_a_correction_judges_only_what_it_changes(
 
 def test_missing_or_damaged_evidence_is_not_replaced_by_kept_marks(book: Gradebook) -> None:
     score(book, papers_of(book))
-    (path,) = (book.folder / "evidence").glob("*.json")
+    (path,) = (book.folder / "evidence").glob("*.json.gz")
     path.write_bytes(path.read_bytes()[:-1])
     assert list(regrade(book, papers_of(book), [("ada", SHA256)])) == [("ada", None)]
     assert list(regrade(book, papers_of(book), [("ada", "6" * 64)])) == [("ada", None)]
