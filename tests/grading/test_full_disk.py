@@ -21,21 +21,9 @@ from grader.files import exclusive_lock, remove_partial_files, write_atomic
 from grader.gradebook import Gradebook
 from tests.helpers.batch import Class, a_class, assert_sound, gradebook_of, same
 from tests.helpers.commands import fails, ok
-from tests.helpers.folders import as_nobody, open_to_all
+from tests.helpers.folders import OWN_MOUNTS, as_nobody, can_mount, open_to_all
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs mounts and limits of Linux")
-
-
-# A place of its own for mounts; an ordinary user needs a user namespace for that.
-OWN_MOUNTS = ["unshare", "-m" if os.getuid() == 0 else "-Urm"]
-
-
-def can_mount() -> bool:
-    tried = [*OWN_MOUNTS, "mount", "-t", "tmpfs", "none", "/mnt"]
-    try:
-        return subprocess.run(tried, capture_output=True, timeout=30).returncode == 0
-    except OSError:
-        return False
 
 
 needs_mounts = pytest.mark.skipif(not can_mount(), reason="needs user namespaces to mount a disk")

@@ -53,7 +53,7 @@ def open_dask(address: str, jobs: int) -> RemoteExecutor:
             n_workers=jobs,
             threads_per_worker=1,
             dashboard_address="127.0.0.1:0",
-            silence_logs=logging.ERROR,
+            silence_logs=logging.CRITICAL,
         )
         return DaskExecutor(dask.Client(cluster), cluster)
     return DaskExecutor(_connect(dask, address))
