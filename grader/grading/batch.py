@@ -227,8 +227,18 @@ def _submit_with_data(pool: executors.RemoteExecutor, job: Job, more_follow: boo
 
 def _execute_remotely(job: Job, more_follow: bool, data: bytes) -> bytes:
     """Executes one submission on a worker, and records on which machine; returns its evidence in
-    the form in which it is stored."""
-    evidence = _execute_job(job, more_follow, data)
+    the form in which it is stored.
+
+    Raises WorkerFaultError if the worker's machine is to blame.
+    """
+    try:
+        evidence = _execute_job(job, more_follow, data)
+    except SetupError as error:
+        raise executors.WorkerFaultError(error.what, where=error.where, fix=error.fix) from error
+    except OSError as error:
+        raise executors.WorkerFaultError((error.strerror or str(error)).lower()) from error
+    if evidence.outcome is Outcome.REFUSED:  # no kernel started
+        raise executors.WorkerFaultError(evidence.note or "no kernel started")
     environment = {**evidence.environment, "host": platform.node()}
     return pack_evidence(replace(evidence, environment=environment))
 

@@ -46,6 +46,10 @@ class WorkersDiedError(GraderError):
     """Every worker that ran a task died, as often as the executor tries it."""
 
 
+class WorkerFaultError(GraderError):
+    """The machine of a worker can't run the task, for example because its disk is full."""
+
+
 class RemoteExecutor(Executor, ABC):
     """An executor whose workers may be on other machines, and share no disk with this one."""
 

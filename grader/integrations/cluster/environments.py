@@ -143,6 +143,8 @@ def choose_workers(workers: Iterable[Worker], needs: WorkerNeeds) -> dict[str, A
     """
     every, wanted = list(workers), wanted_environment()
     fit = [one for one in every if not one.differences(wanted)]
+    if every and not fit:
+        raise SetupError("no worker can run notebooks", fix="see `grader doctor --executor`")
     if needs.gpu:
         gpus = [one for one in fit if GPU in one.resources]
         if not gpus:

@@ -11,9 +11,10 @@ import importlib
 import logging
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, Future, InvalidStateError
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -24,7 +25,12 @@ from grader.integrations.cluster.environments import (
     choose_workers,
     require_same,
 )
-from grader.runtime.executors import RemoteExecutor, WorkerNeeds, WorkersDiedError
+from grader.runtime.executors import (
+    RemoteExecutor,
+    WorkerFaultError,
+    WorkerNeeds,
+    WorkersDiedError,
+)
 from grader.words import count_of
 
 P = ParamSpec("P")
@@ -33,6 +39,8 @@ T = TypeVar("T")
 _CONNECT_SECONDS = 30
 _REACH_SECONDS = 2
 """How long a worker may take to answer this machine directly."""
+_MOST_FAULTS = 2
+"""How often a worker's machine may fail before the worker is left out."""
 _LOOK_SECONDS = 2.0
 """Seconds between two questions to the scheduler about its workers."""
 _CONTINUE = "start the cluster again and repeat the command; it continues where it stopped"
@@ -146,6 +154,7 @@ class DaskExecutor(RemoteExecutor):
         self._sandbox = ""
         self._known: dict[str, Worker] = {}
         self._pending: dict[str, _Pending] = {}
+        self._faults: Counter[str] = Counter()
         self._waits_for = ""
         self._dashboard = _dashboard_of(client)
 
@@ -167,7 +176,10 @@ class DaskExecutor(RemoteExecutor):
         said = f"{count_of(workers, 'worker')}, {count_of(threads, 'thread')}"
         if not workers:
             said = "waiting for workers"
-        elif self._waits_for:
+        for one in self._known.values():
+            if one.error:
+                said += f"; left out: {one.address} ({one.error})"
+        if workers and self._waits_for:
             said += f"; waiting: {self._waits_for}"
         return f"{said}; dashboard: {self._dashboard}" if self._dashboard else said
 
@@ -258,7 +270,9 @@ class DaskExecutor(RemoteExecutor):
 
         def call(chosen: dict[str, Any]) -> Any:
             key = f"grader-{uuid.uuid4().hex}"
-            return self._client.submit(fn, *args, **kwargs, **chosen, key=key, pure=False)
+            return self._client.submit(
+                _run_on_worker, fn, *args, **kwargs, **chosen, key=key, pure=False
+            )
 
         one = _Pending(future=Future(), needs=needs, call=call, where=where)
         self._send(uuid.uuid4().hex, one, where)
@@ -279,7 +293,22 @@ class DaskExecutor(RemoteExecutor):
         if one is None or one.task is not task:  # sent to other workers meanwhile
             return
         del self._pending[key]
+        error = task.exception() if task.status == "error" else None
+        if isinstance(error, WorkerFaultError) and one.needs is not None:
+            self._leave_out(str(error.where), error.what)
+            try:
+                self._send(key, one, choose_workers(self._known.values(), one.needs))
+            except SetupError:
+                one.future.set_exception(_no_worker_left(error))
+            return
         _settle(one.future, task)
+
+    def _leave_out(self, address: str, why: str) -> None:
+        """Sends no more tasks to the worker at *address* if its machine has failed before."""
+        self._faults[address] += 1
+        known = self._known.get(address)
+        if known is not None and self._faults[address] >= _MOST_FAULTS:
+            self._known[address] = replace(known, error=why)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Takes no more tasks. Dask drops tasks that have not finished."""
@@ -289,6 +318,23 @@ class DaskExecutor(RemoteExecutor):
             self._client.close()
             if self._cluster is not None:
                 self._cluster.close()
+
+
+def _run_on_worker(fn: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+    """Runs a task on a worker; an error of its machine says where it is."""
+    try:
+        return fn(*args, **kwargs)
+    except WorkerFaultError as error:
+        address = importlib.import_module("distributed").get_worker().address
+        raise WorkerFaultError(error.what, where=address, fix=error.fix) from None
+
+
+def _no_worker_left(error: GraderError) -> SetupError:
+    return SetupError(
+        f"no worker is left that can run notebooks; the last one said: {error.what}",
+        where=error.where,
+        fix=f"{error.fix or 'repair its machine'}; then {_CONTINUE}",
+    )
 
 
 def _dashboard_of(client: Any) -> str:
