@@ -143,7 +143,8 @@ if TYPE_CHECKING:
     default="threads",
     show_default=True,
     help="How notebooks run in parallel: threads, processes, inline (one at a time), dask (local "
-    "workers), or dask:ADDRESS (a Dask cluster). threads:4 means threads with --jobs 4.",
+    "workers), or dask:ADDRESS (a Dask cluster: the address of its scheduler, a scheduler file, or "
+    "a Python file that starts it). threads:4 means threads with --jobs 4.",
 )
 @jobs_option
 @gradebook_option

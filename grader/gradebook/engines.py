@@ -30,7 +30,7 @@ def open_engine(url: URL) -> Engine:
     if find_spec("psycopg") is None:
         raise PackageError(
             "a gradebook in PostgreSQL needs the package psycopg",
-            fix="run: pip install 'systems-grader[postgres]'",
+            fix="run: pip install 'psycopg[binary]'",
         )
     schema = schema_of(url)
     engine = create_engine(

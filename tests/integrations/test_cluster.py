@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import platform
+import subprocess
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -91,8 +92,39 @@ def test_a_scheduler_file_names_the_cluster(tmp_path: Path, cluster: Cluster) ->
     assert answers(todo, settings(f"dask:{tmp_path / 'scheduler.json'}")) == right(todo)
 
 
+def test_a_python_file_starts_a_cluster_that_ends_with_the_run(tmp_path: Path) -> None:
+    todo, file = handed_in(tmp_path, 2), tmp_path / "cluster.py"
+    file.write_text(
+        "from distributed.deploy.subprocess import SubprocessCluster\n"
+        "cluster = SubprocessCluster(n_workers=1, threads_per_worker=2)\n"
+    )
+    assert answers(todo, settings(f"dask:{file}")) == right(todo)
+    assert "ok" in ok("doctor", "--executor", f"dask:{file}").output
+    children = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+    assert not [line for line in children.stdout.splitlines() if str(tmp_path) in line]
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("1 / 0", "can't start a cluster: ZeroDivisionError"),
+        ("x = 1", "defines no variable `cluster`"),
+        (None, "there is no such file"),
+    ],
+)
+def test_a_file_that_starts_no_cluster_is_named(
+    tmp_path: Path, text: str | None, complaint: str
+) -> None:
+    file = tmp_path / "cluster.py"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(SetupError, match=complaint) as error:
+        executors.open(f"dask:{file}")
+    assert error.value.where == str(file)
+
+
 def test_where_no_scheduler_answers_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("grader.integrations.cluster.executor._CONNECT_SECONDS", 1)
+    monkeypatch.setattr("grader.integrations.cluster.connections._CONNECT_SECONDS", 1)
     begin = time.monotonic()
     with pytest.raises(
         SetupError, match=r"no Dask workers can be reached at 'tcp://127\.0\.0\.1:9'"

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import logging
 import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, Future, InvalidStateError
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from grader.errors import GraderError, PackageError, SetupError
+from grader.errors import GraderError, SetupError
+from grader.integrations.cluster.connections import Connection, connect, start_local
 from grader.integrations.cluster.environments import (
     Worker,
     ask_workers,
@@ -36,7 +35,6 @@ from grader.words import count_of
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_CONNECT_SECONDS = 30
 _REACH_SECONDS = 2
 """How long a worker may take to answer this machine directly."""
 _MOST_FAULTS = 2
@@ -47,74 +45,12 @@ _CONTINUE = "start the cluster again and repeat the command; it continues where 
 
 
 def open_dask(address: str, jobs: int) -> RemoteExecutor:
-    """Returns an executor on the cluster at *address*, or on *jobs* new local worker processes.
+    """Returns an executor on the cluster at *address*, or on *jobs* new local worker processes if
+    it is empty; see `connections`.
 
-    *address* is that of a scheduler, such as `tcp://host:8786`, or the path of a scheduler file; it
-    is empty for local workers. Raises SetupError if Dask is missing, or no scheduler or worker can
-    be reached.
+    Raises SetupError if Dask is missing, or no scheduler or worker can be reached.
     """
-    dask = _import_dask()
-    if not address:
-        # Three deaths are enough to blame the task.
-        importlib.import_module("dask").config.set({"distributed.scheduler.allowed-failures": 2})
-        cluster = dask.LocalCluster(
-            n_workers=jobs,
-            threads_per_worker=1,
-            dashboard_address="127.0.0.1:0",
-            silence_logs=logging.CRITICAL,
-        )
-        return DaskExecutor(dask.Client(cluster), cluster)
-    return DaskExecutor(_connect(dask, address))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Survey:
-    """A cluster's workers, and the address of its dashboard, which may be empty."""
-
-    workers: tuple[Worker, ...]
-    dashboard: str
-
-
-def survey_workers(address: str, *, sandbox: str) -> Survey:
-    """Returns what every worker of the cluster at *address* offers. Raises SetupError if it can't
-    be reached."""
-    client = _connect(_import_dask(), address)
-    try:
-        return Survey(workers=tuple(ask_workers(client, sandbox)), dashboard=_dashboard_of(client))
-    finally:
-        client.close()
-
-
-def _import_dask() -> Any:
-    try:
-        dask = importlib.import_module("distributed")  # without types
-    except ImportError as error:
-        raise PackageError(
-            "Dask is not installed", fix="run: pip install 'systems-grader[cluster]'"
-        ) from error
-    # Dask logs each lost connection with a traceback; our errors say what to do.
-    for name in list(logging.root.manager.loggerDict):  # some have a level of their own
-        if name.partition(".")[0] == "distributed":
-            logging.getLogger(name).setLevel(logging.CRITICAL)
-    return dask
-
-
-def _connect(dask: Any, address: str) -> Any:
-    """Returns a client of the scheduler at *address*, which has at least one worker."""
-    try:
-        if Path(address).is_file():
-            client = dask.Client(scheduler_file=address, timeout=_CONNECT_SECONDS)
-        else:
-            client = dask.Client(address, timeout=_CONNECT_SECONDS)
-        # Workers may still be starting.
-        client.wait_for_workers(1, timeout=_CONNECT_SECONDS)
-    except (OSError, ValueError, TimeoutError) as error:
-        raise SetupError(
-            f"no Dask workers can be reached at '{address}': {str(error).splitlines()[0]}",
-            fix="give the address of a scheduler that has workers, such as dask:tcp://host:8786, "
-            "or the path of a scheduler file",
-        ) from error
-    return client
+    return DaskExecutor(connect(address) if address else start_local(jobs))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -145,9 +81,9 @@ class DaskExecutor(RemoteExecutor):
     Results are never cached: each task has a key of its own.
     """
 
-    def __init__(self, client: Any, cluster: Any = None):
-        self._client = client
-        self._cluster = cluster
+    def __init__(self, connection: Connection):
+        self._client = connection.client
+        self._connection = connection
         self._open = True
         self._threads: dict[str, int] = {}
         self._next_look = 0.0
@@ -156,7 +92,7 @@ class DaskExecutor(RemoteExecutor):
         self._pending: dict[str, _Pending] = {}
         self._faults: Counter[str] = Counter()
         self._waits_for = ""
-        self._dashboard = _dashboard_of(client)
+        self._dashboard = connection.dashboard
 
     @property
     def workers(self) -> int:
@@ -200,11 +136,11 @@ class DaskExecutor(RemoteExecutor):
     def _choose_route(self, worker: str) -> None:
         """Lets results come straight from the workers if this machine can reach *worker*, and
         through the scheduler otherwise."""
-        connect = importlib.import_module("distributed.comm").connect
+        open_channel = importlib.import_module("distributed.comm").connect
 
         async def try_it() -> bool:
             try:
-                channel = await connect(
+                channel = await open_channel(
                     worker, timeout=_REACH_SECONDS, **self._client.connection_args
                 )
             except (OSError, TimeoutError):
@@ -241,6 +177,7 @@ class DaskExecutor(RemoteExecutor):
         """
         if not self._sandbox:
             self._sandbox = needs.sandbox
+            self._connection.wait_for_worker()
             self._look()
             require_same(self._known.values(), sandbox=needs.sandbox)
         where = choose_workers(self._known.values(), needs)
@@ -315,9 +252,7 @@ class DaskExecutor(RemoteExecutor):
         del wait, cancel_futures
         if self._open:
             self._open = False
-            self._client.close()
-            if self._cluster is not None:
-                self._cluster.close()
+            self._connection.close()
 
 
 def _run_on_worker(fn: Callable[..., T], *args: Any, **kwargs: Any) -> T:
@@ -335,12 +270,6 @@ def _no_worker_left(error: GraderError) -> SetupError:
         where=error.where,
         fix=f"{error.fix or 'repair its machine'}; then {_CONTINUE}",
     )
-
-
-def _dashboard_of(client: Any) -> str:
-    """Returns the address of Dask's dashboard; empty if there is none."""
-    has_one = "dashboard" in client.scheduler_info().get("services", {})
-    return str(client.dashboard_link) if has_one else ""
 
 
 def _settle(future: Future[Any], task: Any) -> None:
