@@ -26,7 +26,7 @@ from grader.cli.options import (
     sandbox_option,
 )
 from grader.cli.progress import progress, where_time_went
-from grader.words import count_of
+from grader.text.words import count_of
 
 if TYPE_CHECKING:
     from grader.collect import Notice

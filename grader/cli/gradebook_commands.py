@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from grader.cli.options import examples, json_option, print_json
-from grader.words import count_of
+from grader.text.words import count_of
 
 
 @click.group("gradebook")

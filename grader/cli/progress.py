@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import click
 
-from grader.words import count_of
+from grader.text.words import count_of
 
 EVERY_SECONDS = 60.0
 """Seconds between two lines if there is no terminal."""

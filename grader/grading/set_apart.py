@@ -5,7 +5,7 @@ from __future__ import annotations
 from grader.gradebook import Gradebook
 from grader.grading.batch import SET_APART
 from grader.model import Evidence, Submission
-from grader.words import count_of
+from grader.text.words import count_of
 
 _NAMED = 5
 

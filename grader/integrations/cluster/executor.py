@@ -30,7 +30,7 @@ from grader.runtime.executors import (
     WorkerNeeds,
     WorkersDiedError,
 )
-from grader.words import count_of
+from grader.text.words import count_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
