@@ -1,10 +1,20 @@
-"""The coordinator's cost of a submission on a Dask cluster whose workers only sleep.
+"""What a Dask cluster costs, and whether the cost grows in proportion.
 
-    python benchmarks/cluster.py --submissions 20000 --workers 100
+    python benchmarks/cluster.py coordinator --submissions 20000 --workers 100
+    python benchmarks/cluster.py growth
+    python benchmarks/cluster.py local --submissions 40
+    python benchmarks/cluster.py model
 
-Prints, after each tenth of the submissions, how many were filed a second, the coordinator's CPU
-milliseconds for each, and its memory. The workers are threads of a few processes of this machine,
-so the rate is that of one machine; CPU and memory are the coordinator's alone.
+`coordinator` executes made-up notebooks on workers that only sleep. After each tenth of them, it
+prints how many were received a second, the coordinator's CPU time for each, and its memory. The
+workers are threads of a few processes of this machine, so the rate is that of one machine; CPU time
+and memory are the coordinator's alone. `growth` does that for 100 to 20,000 submissions.
+
+`local` grades real notebooks with two threads of one process (`--jobs 2`) and with two local
+workers, alternately, and compares wall time and the CPU time of all processes.
+
+`model` measures the constants of docs/explanation/scaling.md on this machine, predicts what each
+number of notebooks and of workers costs, and runs it.
 """
 
 from __future__ import annotations
@@ -14,15 +24,21 @@ import hashlib
 import os
 import random
 import resource
+import statistics
+import subprocess
+import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from distributed.deploy.subprocess import SubprocessCluster
 
+from grader.gradebook.evidence_files import pack_evidence
 from grader.grading import batch
 from grader.grading.settings import Settings
 from grader.model import Answer, Evidence, Job, Limits, Outcome, Submission
+from tests.helpers.batch import a_class
 from tests.helpers.notebooks import a_notebook
 
 SECONDS = 0.2
@@ -30,23 +46,29 @@ SECONDS = 0.2
 ANSWERS = 40
 OUTPUT = 20_000
 """Characters of made-up output in each evidence."""
+SIZES = (100, 1_000, 5_000, 20_000)
+ROUNDS = 3
+WORK = "import time\nbegan = time.process_time()\nwhile time.process_time() - began < 0.5: pass"
+"""Half a second of work in each real notebook."""
 
 
-def sleep_and_answer(job: Job, _more_follow: bool, data: bytes) -> Evidence:
-    """Returns made-up evidence of the usual size."""
+def sleep_and_answer(job: Job, _more_follow: bool, data: bytes) -> bytes:
+    """Returns made-up evidence of the usual size, as a worker sends it."""
     time.sleep(SECONDS)
     filler = random.Random(data).randbytes(OUTPUT // 2).hex()
     answers = {
         f"q{n}": Answer(name=f"q{n}", raw={"t": "str", "v": filler[: 20 + n]})
         for n in range(ANSWERS)
     }
-    return Evidence(
-        submission_sha256=job.submission.sha256,
-        outcome=Outcome.FINISHED,
-        answers=answers,
-        cells=(),
-        seconds=SECONDS,
-        environment={"filler": filler},
+    return pack_evidence(
+        Evidence(
+            submission_sha256=job.submission.sha256,
+            outcome=Outcome.FINISHED,
+            answers=answers,
+            cells=(),
+            seconds=SECONDS,
+            environment={"filler": filler},
+        )
     )
 
 
@@ -61,8 +83,8 @@ def make_submissions(folder: Path, count: int) -> list[Submission]:
     return found
 
 
-def cpu_seconds() -> float:
-    used = resource.getrusage(resource.RUSAGE_SELF)
+def cpu_seconds(whose: int = resource.RUSAGE_SELF) -> float:
+    used = resource.getrusage(whose)
     return used.ru_utime + used.ru_stime
 
 
@@ -71,32 +93,130 @@ def resident_megabytes() -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-def main() -> None:
-    options = argparse.ArgumentParser()
-    options.add_argument("--submissions", type=int, default=2_000)
-    options.add_argument("--workers", type=int, default=100)
-    options.add_argument("--processes", type=int, default=2)
-    asked = options.parse_args()
-
-    threads = asked.workers // asked.processes
+def run_sleepers(count: int, workers: int, processes: int) -> Iterator[tuple[int, float, float]]:
+    """Yields, after each tenth of *count* submissions, their number and the coordinator's CPU
+    seconds and memory."""
     vars(batch)["_execute_remotely"] = sleep_and_answer
     with (
         tempfile.TemporaryDirectory() as folder,
-        SubprocessCluster(n_workers=asked.processes, threads_per_worker=threads) as cluster,
+        SubprocessCluster(n_workers=processes, threads_per_worker=workers // processes) as cluster,
     ):
-        todo = make_submissions(Path(folder), asked.submissions)
+        todo = make_submissions(Path(folder), count)
         settings = Settings(limits=Limits(), executor=f"dask:{cluster.scheduler_address}")
-        step = max(1, asked.submissions // 10)
-        begin, before, last = time.perf_counter(), cpu_seconds(), 0
-        print("filed   per second   CPU ms each   memory MB")
-        for number, _ in enumerate(batch.execute_all(todo, (), settings), start=1):
+        step = max(1, count // 10)
+        before = cpu_seconds()
+        for number, (_, evidence) in enumerate(batch.execute_all(todo, (), settings), start=1):
+            if evidence.outcome is not Outcome.FINISHED:
+                raise SystemExit(f"a made-up notebook failed: {evidence.note}")
             if number % step == 0:
-                now, used = time.perf_counter(), cpu_seconds()
-                rate = (number - last) / (now - begin)
-                cost = 1000 * (used - before) / (number - last)
-                memory = resident_megabytes()
-                print(f"{number:6}{rate:12.0f}{cost:14.2f}{memory:12.0f}", flush=True)
-                begin, before, last = now, used, number
+                yield number, cpu_seconds() - before, resident_megabytes()
+
+
+def coordinator(count: int, workers: int, processes: int) -> None:
+    print("received   per second   CPU ms each   memory MB")
+    begin, before, last = time.perf_counter(), 0.0, 0
+    for number, used, memory in run_sleepers(count, workers, processes):
+        now = time.perf_counter()
+        rate, cost = (number - last) / (now - begin), 1000 * (used - before) / (number - last)
+        print(f"{number:8}{rate:13.0f}{cost:14.2f}{memory:12.0f}", flush=True)
+        begin, before, last = now, used, number
+
+
+def growth(sizes: tuple[int, ...], workers: int, processes: int) -> None:
+    print("submissions   seconds   CPU ms each   memory MB")
+    for count in sizes:
+        begin = time.perf_counter()
+        # In a process of its own, so that no run inherits the memory of another.
+        done = subprocess.run(
+            [sys.executable, __file__, "coordinator", "--submissions", str(count),
+             "--workers", str(workers), "--processes", str(processes)],
+            check=True, capture_output=True, text=True,
+        )  # fmt: skip
+        rows = [line.split() for line in done.stdout.splitlines()[1:]]
+        cost = statistics.fmean(float(row[2]) for row in rows)
+        seconds = time.perf_counter() - begin
+        print(f"{count:11}{seconds:10.1f}{cost:14.2f}{rows[-1][3]:>12}", flush=True)
+
+
+def grade(folder: Path, out: str, *more: str) -> tuple[float, float]:
+    """Grades the class in *folder*; returns wall seconds and the CPU seconds of all processes."""
+    before, begin = cpu_seconds(resource.RUSAGE_CHILDREN), time.perf_counter()
+    command = [
+        sys.executable, "-m", "grader", "grade", str(folder / "submissions"),
+        "--release", str(folder / "release"), "--bank", str(folder / "bank"),
+        "--out", str(folder / out), *more,
+    ]  # fmt: skip
+    subprocess.run(command, check=True, capture_output=True)
+    wall = time.perf_counter() - begin
+    return wall, cpu_seconds(resource.RUSAGE_CHILDREN) - before
+
+
+def local(count: int) -> None:
+    found: dict[str, list[tuple[float, float]]] = {"threads": [], "dask": [], "start": []}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        a_class(folder, count, extra=WORK)
+        (folder / "one").mkdir()
+        a_class(folder / "one", 1)
+        for number in range(ROUNDS):
+            for executor in ("threads", "dask"):
+                out = f"{executor}-{number}"
+                found[executor].append(grade(folder, out, "--executor", executor, "--jobs", "2"))
+            inline = grade(folder / "one", f"inline-{number}", "--executor", "inline")
+            alone = grade(folder / "one", f"start-{number}", "--executor", "dask", "--jobs", "2")
+            found["start"].append((alone[0] - inline[0], alone[1] - inline[1]))
+    print(f"{count} notebooks, medians of {ROUNDS}   wall s   CPU s of all processes")
+    medians = {
+        name: [statistics.median(column) for column in zip(*runs, strict=True)]
+        for name, runs in found.items()
+    }
+    for name, title in (("threads", "--jobs 2"), ("dask", "two local workers"),
+                        ("start", "start of two workers")):  # fmt: skip
+        print(f"{title:32}{medians[name][0]:9.1f}{medians[name][1]:9.1f}")
+    for column, what in enumerate(("wall", "CPU")):
+        work = medians["dask"][column] - medians["start"][column]
+        print(f"two workers after their start, over --jobs 2, {what}: "
+              f"{work / medians['threads'][column]:.2f}")  # fmt: skip
+
+
+def model() -> None:
+    """Compares the time that the model predicts with the measured one."""
+    pairs = [(count, workers) for workers in (10, 40) for count in (100, 400, 1_600)]
+    *_, (_, used, _) = run_sleepers(1_000, 40, 2)
+    cost = used / 1_000
+    print(f"k = {1000 * cost:.2f} ms, s = {SECONDS} s (a sleep, so each worker is a core)")
+    print("submissions   workers   predicted s   measured s")
+    for count, workers in pairs:
+        first = last = done = 0.0
+        for number, _, _ in run_sleepers(count, workers, 2):
+            first = first or time.perf_counter()
+            last, done = time.perf_counter(), number
+        step = max(1, count // 10)
+        measured = (last - first) * done / (done - step)
+        predicted = max(count * SECONDS / workers, count * cost)
+        print(f"{count:11}{workers:10}{predicted:14.1f}{measured:13.1f}", flush=True)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument(
+        "what",
+        choices=("coordinator", "growth", "local", "model"),
+        default="coordinator",
+        nargs="?",
+    )
+    options.add_argument("--submissions", type=int)
+    options.add_argument("--workers", type=int, default=100)
+    options.add_argument("--processes", type=int, default=2)
+    asked = options.parse_args()
+    if asked.what == "coordinator":
+        coordinator(asked.submissions or 2_000, asked.workers, asked.processes)
+    elif asked.what == "growth":
+        growth(SIZES, asked.workers, asked.processes)
+    elif asked.what == "local":
+        local(asked.submissions or 40)
+    else:
+        model()
 
 
 if __name__ == "__main__":

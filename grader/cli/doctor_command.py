@@ -98,14 +98,15 @@ def _list_workers(executor: str, sandbox: str, as_json: bool) -> int:
     from dataclasses import asdict
 
     from grader.errors import SetupError
+    from grader.integrations.cluster.connections import survey_workers
     from grader.integrations.cluster.environments import wanted_environment
-    from grader.integrations.cluster.executor import survey_workers
 
     name, _, address = executor.partition(":")
     if name != "dask" or not address:
         raise SetupError(
             f"'{executor}' names no cluster",
-            fix="name a scheduler, such as dask:tcp://host:8786, or a scheduler file",
+            fix="name a scheduler, such as dask:tcp://host:8786, a scheduler file, or a Python "
+            "file",
         )
     survey = survey_workers(address, sandbox=sandbox)
     wanted = wanted_environment()

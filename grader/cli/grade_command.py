@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+import time
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ import click
 from grader.cli.options import (
     bank_option,
     course_option,
+    evidence_option,
     examples,
     gradebook_option,
     jobs_option,
@@ -24,12 +25,13 @@ from grader.cli.options import (
     release_or_pack,
     sandbox_option,
 )
-from grader.cli.progress import progress
+from grader.cli.progress import progress, where_time_went
 from grader.text.words import count_of
 
 if TYPE_CHECKING:
     from grader.collect import Notice
     from grader.grading.results import WrittenResults
+    from grader.grading.settings import ShownProgress
 
 
 @click.command(
@@ -141,10 +143,12 @@ if TYPE_CHECKING:
     default="threads",
     show_default=True,
     help="How notebooks run in parallel: threads, processes, inline (one at a time), dask (local "
-    "workers), or dask:ADDRESS (a Dask cluster). threads:4 means threads with --jobs 4.",
+    "workers), or dask:ADDRESS (a Dask cluster: the address of its scheduler, a scheduler file, or "
+    "a Python file that starts it). threads:4 means threads with --jobs 4.",
 )
 @jobs_option
 @gradebook_option
+@evidence_option
 @course_option
 @click.option(
     "--times",
@@ -176,6 +180,7 @@ def command(
     executor: str,
     jobs: int | None,
     gradebook: str,
+    evidence: str,
     course_file: Path | None,
     times: Path | None,
     banks: tuple[str, ...],
@@ -194,6 +199,7 @@ def command(
     if foreign is not None and (course_file is not None or times is not None):
         raise click.UsageError("--course and --times are only for exams, not for nbgrader")
     exam = Path() if foreign else release_or_pack(release, pack, pack_key_file)
+    began = time.perf_counter()
     spec = executors.parse(executor, jobs)  # raises for options that contradict each other
     if spec.is_local:
         chosen = choose(sandbox)  # raises for an unknown or missing layer before anything runs
@@ -226,12 +232,13 @@ def command(
         again=again,
         names=names,
         gradebook=gradebook,
+        evidence=evidence,
         deferred=only == "deferred",
         machine=read_profile(machine).to_json() if machine else "",
     )
     with ExitStack() as stack:
 
-        def start_progress(total: int) -> Callable[[str], None]:
+        def start_progress(total: int) -> ShownProgress:
             gc.freeze()
             gc.enable()
             Thread(target=_prepare_pages, args=(banks,), daemon=True).start()
@@ -250,10 +257,16 @@ def command(
                 warn=_print_note,
             )
             run = grade_all(settings=first, course=course)
-            done = _RunCounts(run.executed, run.kept, run.unsettled, run.notices)
+            done = _RunCounts(
+                run.executed, run.kept, run.unsettled, run.notices, run.notebook_seconds
+            )
             for again_ in others:
                 run = grade_all(settings=again_)
-                done = done._replace(executed=done.executed + run.executed, unsettled=run.unsettled)
+                done = done._replace(
+                    executed=done.executed + run.executed,
+                    unsettled=run.unsettled,
+                    notebook_seconds=done.notebook_seconds + run.notebook_seconds,
+                )
             more: dict[str, object] = {"missing": list(run.collected.missing)}
         else:
             theirs = grade_assignment(
@@ -267,7 +280,19 @@ def command(
             )
             more = {"assignment": theirs.assignment.name}
             done = _RunCounts(theirs.executed, theirs.kept, theirs.unsettled, theirs.notices)
+    executing = time.perf_counter() - began
     written = write_results(out, Bank.open(banks))
+    if done.executed and not spec.is_local:
+        click.echo(
+            where_time_went(
+                done.executed,
+                executing=executing,
+                notebooks=done.notebook_seconds,
+                writing=time.perf_counter() - began - executing,
+                own_cpu=time.process_time(),
+            ),
+            err=True,
+        )
     return _print_outcome(done, written, {"results": str(out), **more}, as_json=as_json)
 
 
@@ -291,6 +316,7 @@ class _RunCounts(NamedTuple):
     kept: int
     unsettled: int
     notices: tuple[Notice, ...]
+    notebook_seconds: float = 0.0
 
 
 def _print_outcome(

@@ -68,6 +68,17 @@ def gradebook_option(command: F) -> F:
     )(command)
 
 
+def evidence_option(command: F) -> F:
+    """Adds --evidence ADDRESS."""
+    return click.option(
+        "--evidence",
+        default="",
+        metavar="ADDRESS",
+        help="Object store for the evidence, such as s3://bucket/midterm. Default: the course's, "
+        "or the results folder. Later commands find it by themselves.",
+    )(command)
+
+
 def cell_seconds_option(command: F) -> F:
     """Adds --cell-seconds SECONDS."""
     return click.option(

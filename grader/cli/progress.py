@@ -10,46 +10,74 @@ from contextlib import contextmanager
 
 import click
 
+from grader.text.words import count_of
+
 EVERY_SECONDS = 60.0
 """Seconds between two lines if there is no terminal."""
 _FEWEST = 5
 """Finished items needed for an estimate."""
 
 
+class Tracker:
+    """Counts finished items, and keeps a few words to show beside their number."""
+
+    def __init__(self, count: Callable[[str], None], show: Callable[[str], None] | None = None):
+        self.text = ""
+        self._count, self._show = count, show
+
+    def __call__(self, name: str, /) -> None:
+        """Counts a finished item."""
+        self._count(name)
+
+    def show(self, text: str) -> None:
+        """Shows *text* beside the progress, in place of an earlier one."""
+        if text != self.text:
+            self.text = text
+            if self._show is not None:
+                self._show(text)
+
+
 @contextmanager
-def progress(what: str, total: int | None) -> Iterator[Callable[[str], None]]:
+def progress(what: str, total: int | None) -> Iterator[Tracker]:
     """Yields a function to call with the name of each finished item out of *total*, and shows the
     progress and an estimate of the remaining time on stderr while the block runs."""
     if not total:
-        yield lambda _: None
+        yield Tracker(lambda _: None)
     elif sys.stderr.isatty():
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
         from rich.progress import TimeRemainingColumn as Left
 
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Left())
-        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-            task = bar.add_task(what, total=total)
-            yield lambda _: bar.advance(task)
+        with Progress(
+            *columns,
+            TextColumn("{task.fields[more]}", markup=False),
+            console=Console(stderr=True),
+            transient=True,
+        ) as bar:
+            task = bar.add_task(what, total=total, more="")
+            yield Tracker(lambda _: bar.advance(task), lambda text: bar.update(task, more=text))
     else:
-        with _print_lines(what, total) as count_item:
-            yield count_item
+        with _print_lines(what, total) as tracker:
+            yield tracker
 
 
 @contextmanager
-def _print_lines(what: str, total: int) -> Iterator[Callable[[str], None]]:
+def _print_lines(what: str, total: int) -> Iterator[Tracker]:
     finished: list[str] = []
     over, began = threading.Event(), time.monotonic()
+    tracker = Tracker(finished.append)
 
     def write() -> None:
         while not over.wait(EVERY_SECONDS):
-            seconds = time.monotonic() - began
-            click.echo(progress_line(what, len(finished), total, seconds), err=True)
+            line = progress_line(what, len(finished), total, time.monotonic() - began)
+            more = f"; {tracker.text}" if tracker.text else ""
+            click.echo(f"{line}{more}", err=True)
 
     writer = threading.Thread(target=write, name="progress", daemon=True)
     writer.start()
     try:
-        yield finished.append
+        yield tracker
     finally:
         over.set()
         writer.join()
@@ -64,13 +92,30 @@ def progress_line(what: str, done: int, total: int, seconds: float) -> str:
     line = f"{what}: {done} of {total} done"
     if done < min(_FEWEST, total - 1) or not done:
         return line
-    return f"{line}; about {_duration(seconds / done * (total - done))} left"
+    return f"{line}; about {duration_text(seconds / done * (total - done))} left"
 
 
-def _duration(seconds: float) -> str:
+def where_time_went(
+    count: int, *, executing: float, notebooks: float, writing: float, own_cpu: float
+) -> str:
+    """Returns where the time of a run on a cluster went; all times are in seconds.
+
+    >>> where_time_went(600, executing=130.0, notebooks=1860.0, writing=8.2, own_cpu=9.0)
+    'executed 600 notebooks in 2 min, 14.3 at a time on average (3.1 s each); pages took 8 s; \
+this machine used 9 s of CPU time'
+    """
+    at_once = notebooks / max(executing, 0.001)
+    return (
+        f"executed {count_of(count, 'notebook')} in {duration_text(executing)}, {at_once:.1f} at a "
+        f"time on average ({notebooks / count:.1f} s each); pages took {duration_text(writing)}; "
+        f"this machine used {duration_text(own_cpu)} of CPU time"
+    )
+
+
+def duration_text(seconds: float) -> str:
     """Returns *seconds* in a rounded form for estimates.
 
-    >>> [_duration(s) for s in (0.4, 47, 150, 9000)]
+    >>> [duration_text(s) for s in (0.4, 47, 150, 9000)]
     ['1 s', '47 s', '3 min', '2.5 h']
     """
     if seconds < 90:

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+import copy
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import click
 
+from grader.cli.course_commands import require_course
 from grader.cli.grade_command import command as grade
 from grader.cli.options import examples
-from grader.errors import GraderError
+from grader.errors import GraderError, SetupError
+from grader.model.course import Course
 
 _SETTLE_SECONDS = 1.0
 """Files that don't change for this long are complete."""
 _RETRY_SECONDS = 60.0
 _Files = dict[str, tuple[int, int]]
 """Size and time of change of each file, by path."""
+
+
+def _without_requirements() -> Iterator[click.Parameter]:
+    """Yields the parameters of `grader grade`, none of which is required."""
+    for one in grade.params:
+        mine = copy.copy(one)
+        mine.required = False
+        yield mine
 
 
 @click.command(
@@ -28,7 +41,7 @@ _Files = dict[str, tuple[int, int]]
             default=10,
             show_default=True,
             metavar="SECONDS",
-            help="Time between two looks at the folder.",
+            help="Time between two looks at the folders.",
         ),
         click.Option(
             ["--stop-after"],
@@ -36,11 +49,12 @@ _Files = dict[str, tuple[int, int]]
             metavar="MINUTES",
             help="Stop when nothing has changed for this long. Default: watch until Ctrl-C.",
         ),
-        *grade.params,
+        *_without_requirements(),
     ],
     epilog=examples(
         "grader watch submissions --release release --out results",
         "grader watch submissions --release release --out results --executor dask:tcp://host:8786",
+        "grader watch --course course.yaml --executor dask:tcp://host:8786",
     ),
 )
 @click.pass_context
@@ -48,43 +62,128 @@ def command(
     context: click.Context,
     /,
     *,
-    submissions: Path,
+    submissions: Path | None,
     every: float,
     stop_after: float | None,
-    **options: object,
+    **options: Any,
 ) -> None:
     """Grade submissions as they arrive in a folder, and again whenever a file changes.
 
     Takes the options of `grader grade`, and does what it does each time something has changed. If
     a problem on this machine, such as a lost connection, leaves marks open, tries again every
     minute.
+
+    Without SUBMISSIONS, watches the folders of all sets of the course: those for which the course
+    file names `submissions`, `release`, and `results`.
     """
-    graded: _Files | None = None
-    retry_at, worked = float("inf"), False
+    if submissions is None:
+        watched: Iterator[list[_Folder]] = _of_course(options)
+    else:
+        if options["out"] is None:
+            raise click.UsageError("Missing option '--out'.")
+        watched = _same([_Folder(submissions, options)])
     quiet_since = time.monotonic()
     while stop_after is None or time.monotonic() - quiet_since <= 60 * stop_after:
-        found = dict(_files_in(submissions))
-        changed = found != graded and _is_settled(submissions, found)
-        if found and (changed or time.monotonic() >= retry_at):
-            try:
-                complete = _grade(context, submissions, options)
-            except GraderError as error:
-                if not worked:  # such as a release that is not there
-                    raise
-                click.echo(str(error), err=True)
-                complete = False
-            worked = True
-            graded = found
-            retry_at = float("inf") if complete else time.monotonic() + _RETRY_SECONDS
-            quiet_since = time.monotonic()
+        for folder in next(watched):
+            if folder.grade_changes(context, is_only=submissions is not None):
+                quiet_since = time.monotonic()
         time.sleep(every)
 
 
-def _grade(context: click.Context, submissions: Path, options: dict[str, object]) -> bool:
-    """Grades what is there; returns whether this machine did all that it should."""
-    click.echo(f"{time.strftime('%H:%M:%S')}  grading {submissions}", err=True)
-    status: int = context.invoke(grade, submissions=submissions, **options)
-    return status == 0
+@dataclass
+class _Folder:
+    """A folder of submissions, and how it is graded."""
+
+    submissions: Path
+    options: Mapping[str, Any]
+    graded: _Files | None = None
+    """The files that were graded last."""
+    retry_at: float = field(default=float("inf"))
+    worked: bool = False
+
+    def grade_changes(self, context: click.Context, *, is_only: bool) -> bool:
+        """Grades what is there if something has changed, or if it is time to try again; returns
+        whether it did.
+
+        Raises the first error of the only folder, such as a release that does not exist.
+        """
+        found = dict(_files_in(self.submissions))
+        changed = found != self.graded and _is_settled(self.submissions, found)
+        if not found or not (changed or time.monotonic() >= self.retry_at):
+            return False
+        try:
+            click.echo(f"{time.strftime('%H:%M:%S')}  grading {self.submissions}", err=True)
+            # Status 1: a problem on this machine left marks open.
+            complete = context.invoke(grade, submissions=self.submissions, **self.options) == 0
+        except GraderError as error:
+            if is_only and not self.worked:
+                raise
+            click.echo(str(error), err=True)
+            complete = False
+        self.worked, self.graded = True, found
+        self.retry_at = float("inf") if complete else time.monotonic() + _RETRY_SECONDS
+        return True
+
+
+def _same(folders: list[_Folder]) -> Iterator[list[_Folder]]:
+    while True:
+        yield folders
+
+
+def _of_course(options: Mapping[str, Any]) -> Iterator[list[_Folder]]:
+    """Yields the folders of the course's sets again and again; reads the course file whenever it
+    has changed."""
+    from grader.course import load_course
+
+    given = [name for name in ("release", "pack", "out", "source", "names") if options[name]]
+    if given:
+        raise click.UsageError(
+            f"--{given[0]} is only for one folder: name SUBMISSIONS, or leave it out"
+        )
+    path = require_course(options["course_file"], options["banks"])
+    folders: dict[Path, _Folder] = {}
+    read_at: float | None = None
+    while True:
+        if (changed_at := _time_of(path)) != read_at:
+            try:
+                named = dict(_folders_of(load_course(path), path, options))
+            except GraderError as error:
+                if read_at is None:
+                    raise
+                click.echo(str(error), err=True)  # somebody is editing it
+            else:
+                folders = {where: folders.get(where, one) for where, one in named.items()}
+            read_at = changed_at
+        yield list(folders.values())
+
+
+def _folders_of(
+    course: Course, path: Path, options: Mapping[str, Any]
+) -> Iterator[tuple[Path, _Folder]]:
+    found = False
+    for one in course.sets.values():
+        if one.submissions and one.release and one.results:
+            found = True
+            where = path.parent / one.submissions
+            mine = {
+                "release": path.parent / one.release,
+                "out": path.parent / one.results,
+                "course_file": path,
+            }
+            yield where, _Folder(where, {**options, **mine})
+    if not found:
+        raise SetupError(
+            "no set of the course can be watched",
+            where=str(path),
+            fix="name `submissions:`, `release:`, and `results:` for each set to watch",
+        )
+
+
+def _time_of(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _files_in(folder: Path) -> Iterator[tuple[str, tuple[int, int]]]:

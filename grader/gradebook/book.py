@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Self
 
-from sqlalchemy import URL, Connection, Engine, insert, select, update
+from sqlalchemy import URL, Connection, Engine, insert
 
 from grader.errors import GraderError, SetupError
 from grader.gradebook import decision_rows, executions, overrides, rows, schema, submissions, times
@@ -21,12 +21,14 @@ from grader.gradebook.derived import Derived
 from grader.gradebook.double_marks import DoubleMarks
 from grader.gradebook.engines import writer
 from grader.gradebook.evidence_files import EvidenceFiles
+from grader.gradebook.evidence_places import EvidencePlace, choose_place, store_place
 from grader.gradebook.opening import DatabaseFile, open_gradebook
 from grader.gradebook.personal import PersonalData
 from grader.gradebook.plain import now, to_json
 from grader.gradebook.records import AuditLine, FiledGrade
 from grader.gradebook.requests import Requests
 from grader.gradebook.store import Store
+from grader.gradebook.stored_settings import read_setting, store_setting
 from grader.model import Evidence, Grade, Mark, Override, Student, Submission
 from grader.model.course import HandedIn
 from grader.model.result import EvidenceSummary
@@ -40,9 +42,11 @@ class Gradebook:
     Any thread may read; only one thread at a time may write.
     """
 
-    def __init__(self, engine: Engine, folder: Path, clock: Callable[[], str] = now):
+    def __init__(
+        self, engine: Engine, folder: Path, place: EvidencePlace, clock: Callable[[], str] = now
+    ):
         self.folder = folder
-        self.evidence_files = EvidenceFiles(folder / "evidence")
+        self.evidence_files = EvidenceFiles(place)
         self.derived = Derived(engine)
         self._engine = engine
         self._writer = writer(engine)
@@ -61,20 +65,24 @@ class Gradebook:
         *,
         create: bool = False,
         at: URL | None = None,
+        evidence: str = "",
         clock: Callable[[], str] = now,
     ) -> Gradebook:
         """Opens the gradebook in *folder*; creates it if it is missing and *create* is set, in the
-        database *at* if given.
+        database *at* and with its evidence in the object store *evidence*, if given.
 
         Raises SetupError if there is none, or another one than *at*, or if this version can't use
         it.
         """
         if at is not None:
             check_choice(folder, at)
+        place = choose_place(folder, evidence)
         engine = open_gradebook(at or find_address(folder), create=create)
         if at is not None:
             store_address(folder, at)
-        return cls(engine, folder, clock)
+        if evidence:
+            store_place(folder, place)
+        return cls(engine, folder, place, clock)
 
     def close(self) -> None:
         """Closes the file."""
@@ -98,9 +106,8 @@ class Gradebook:
 
     def setting(self, name: str) -> object:
         """Returns the value stored under *name*, or None."""
-        t = schema.settings
         with self._engine.begin() as connection:
-            text = connection.scalar(select(t.c.value).where(t.c.name == name))
+            text = read_setting(connection, name)
         return None if text is None else json.loads(text)
 
     def set_setting(
@@ -108,15 +115,10 @@ class Gradebook:
     ) -> None:
         """Stores *value*, which is JSON data, under *name*. Changes are recorded in the audit log,
         without the value if it is *secret*."""
-        t, text = schema.settings, to_json(value)
+        text = to_json(value)
         with self._write_transaction() as connection:
-            known = connection.scalar(select(t.c.value).where(t.c.name == name))
-            if known == text:
+            if not store_setting(connection, name, text):
                 return
-            if known is None:
-                connection.execute(insert(t), {"name": name, "value": text})
-            else:
-                connection.execute(update(t).where(t.c.name == name).values(value=text))
             shown = value if len(text) <= _LONGEST_VALUE else f"{len(text)} characters"
             detail = {"name": name} if secret else {"name": name, "value": shown}
             self._log_action(connection, "setting changed", by, why, detail)
@@ -223,9 +225,11 @@ class Gradebook:
         self, submission_sha256: str, fingerprint: str | None = None
     ) -> Evidence | None:
         """Returns the latest evidence for a file, or None, also if its file is missing or
-        damaged."""
+        damaged. Raises SetupError if the place of the evidence can't be reached."""
         try:
             return self.evidence(submission_sha256, fingerprint)
+        except SetupError:
+            raise  # the store can't be reached, which says nothing about the evidence
         except GraderError:
             return None
 
@@ -240,7 +244,8 @@ class Gradebook:
         evidence that is missing or damaged."""
         with self._engine.begin() as connection:
             found = executions.find_digests(connection, list(files))
-        return {file: one for file, one in found.items() if self.evidence_files.is_whole(one)}
+        is_whole = self.evidence_files.is_whole
+        return {file: one for file, (one, size) in found.items() if is_whole(one, size)}
 
     # Grades
 
@@ -256,7 +261,7 @@ class Gradebook:
         not in the gradebook, and GraderError for an unknown run.
         """
         with self._write_transaction() as connection:
-            self._require_run(connection, run)
+            rows.require_run(connection, run)
             return rows.file_grades(connection, [grade], run=run, at=self._clock()) == 1
 
     def put_grades(self, grades: Iterable[Grade], *, why: str, by: str = "grader") -> int:
@@ -335,11 +340,6 @@ class Gradebook:
         number = int(connection.execute(query, line).scalar_one())
         self._log_action(connection, "grading run", by, why, {"run": number})
         return number
-
-    def _require_run(self, connection: Connection, run: int) -> None:
-        query = select(schema.runs.c.number).where(schema.runs.c.number == run)
-        if connection.scalar(query) is None:
-            raise GraderError(f"the gradebook has no run {run} to file a grade under")
 
     # Manual changes
 

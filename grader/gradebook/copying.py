@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +21,8 @@ from grader.gradebook.address import (
     store_address,
 )
 from grader.gradebook.engines import writer
+from grader.gradebook.evidence_files import EvidenceFiles
+from grader.gradebook.evidence_places import choose_place, find_place, store_place
 from grader.gradebook.opening import gradebook_exists, open_gradebook
 from grader.gradebook.plain import storable
 
@@ -45,7 +45,7 @@ class Copied:
 
     rows: int
     evidence: int
-    """Files of evidence, copied or in place already."""
+    """Pieces of evidence, copied or in place already."""
 
 
 def place_of(name: str) -> Place:
@@ -58,15 +58,20 @@ def place_of(name: str) -> Place:
     return Place(url=find_address(folder), folder=folder)
 
 
-def copy_gradebook(source: Place, target: Place) -> Copied:
+def copy_gradebook(source: Place, target: Place, *, evidence: str = "") -> Copied:
     """Copies everything in the gradebook *source* to the new gradebook *target*, and compares both.
 
     The copy is the state at one moment; others may go on reading and writing *source*. Between two
-    folders, the evidence is copied as well.
+    folders, the evidence is copied as well, into the object store *evidence* if given.
 
     Raises SetupError if there is no source, or if there is a gradebook at *target*, and GraderError
     if the copy differs.
     """
+    if evidence and not (source.folder and target.folder):
+        raise SetupError(
+            "--evidence is only for copies between two results folders",
+            fix="name folders, or leave out --evidence",
+        )
     if _is_used(target.url):
         raise SetupError(
             "there is a gradebook already",
@@ -83,10 +88,18 @@ def copy_gradebook(source: Place, target: Place) -> Copied:
                     _advance_counters(to)
             with written.begin() as to:
                 _require_equal(from_, to, display_address(target.url))
-        files = _evidence_files(from_)
+        digests = sorted(set(from_.scalars(select(schema.evidence.c.digest))))
+    count = 0
     if source.folder and target.folder:
-        _copy_files(source.folder / "evidence", target.folder / "evidence", files)
-    return Copied(rows=rows, evidence=len(files))
+        pieces, place = (
+            EvidenceFiles(find_place(source.folder)),
+            choose_place(target.folder, evidence),
+        )
+        if evidence:
+            store_place(target.folder, place)
+        # Evidence that is missing at the source was missing before; `grader grade` makes it anew.
+        count = sum(pieces.copy_to(place, digest) for digest in digests)
+    return Copied(rows=rows, evidence=count)
 
 
 def switch_to_copy(source: Place, target: Place) -> Path:
@@ -177,25 +190,3 @@ def _digest(table: Table, connection: Connection) -> str:
     for row in _rows(table, connection):
         digest.update(repr(tuple(_storable_line(dict(row._mapping)).values())).encode())
     return digest.hexdigest()
-
-
-def _evidence_files(connection: Connection) -> list[str]:
-    return sorted(set(connection.scalars(select(schema.evidence.c.digest))))
-
-
-def _copy_files(source: Path, target: Path, digests: list[str]) -> None:
-    for path in _missing_files(source, target, digests):
-        try:
-            target.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, target / f"{path.name}.part")
-            (target / f"{path.name}.part").replace(target / path.name)
-        except OSError as error:
-            raise write_error(error, target) from error
-
-
-def _missing_files(source: Path, target: Path, digests: list[str]) -> Iterator[Path]:
-    for digest in digests:
-        path = source / f"{digest}.json"
-        # Evidence that is missing at the source was missing before; `grader grade` makes it anew.
-        if path.exists() and not (target / path.name).exists():
-            yield path

@@ -1,15 +1,16 @@
-"""The folder of evidence: one file per execution, named by the SHA-256 of its content."""
+"""The evidence of a results folder: one piece per execution, named by its SHA-256."""
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
+import zlib
 from dataclasses import replace
-from pathlib import Path
 
 from grader.errors import GraderError
-from grader.files import write_atomic
 from grader.gradebook.evidence import evidence_from_json, evidence_to_json
+from grader.gradebook.evidence_places import EvidencePlace, ObjectStore
 from grader.gradebook.plain import as_plain, storable_or_none
 from grader.model import Answer, CellRun, Evidence
 from grader.model.evidence import CUT_SHORT
@@ -18,6 +19,9 @@ MAX_BYTES = 16_000_000
 """Maximum bytes of a submission's JSON: ten times what the limits on output and answers allow, so
 only a kernel that forges its messages comes close."""
 
+_LEVEL = 6
+_GZIP = 16 + zlib.MAX_WBITS
+"""The value of `wbits` for data in gzip's format."""
 _LONGEST_ERROR = 1_000
 _FIRST = 300
 """Maximum number of characters of the first error in the table."""
@@ -25,20 +29,25 @@ _AGAIN = "run `grader grade` again; the notebook is executed again"
 
 
 class EvidenceFiles:
-    """Evidence files in one folder; they never change."""
+    """The pieces of evidence in one place; they never change.
 
-    def __init__(self, folder: Path):
-        self.folder = folder
+    Each is compressed, and named after the SHA-256 of its JSON.
+    """
 
-    def path(self, digest: str) -> Path:
-        """Returns the path of the evidence with this digest."""
-        return self.folder / f"{digest}.json"
+    def __init__(self, place: EvidencePlace):
+        self.place = place
+        self._whole: set[str] = set()
+
+    def where(self, digest: str) -> str:
+        """Returns the path or the address of the evidence with this digest."""
+        return self.place.where(_name(digest))
 
     def write(self, evidence: Evidence) -> tuple[Evidence, dict[str, object]]:
-        """Writes the evidence to disk; returns it as stored, with the data for the table."""
+        """Stores the evidence; returns it as stored, with the data for the table."""
         evidence, data = limit_size(evidence)
         digest = hashlib.sha256(data).hexdigest()
-        write_atomic(self.path(digest), data, durable=True)
+        self.place.write(_name(digest), gzip.compress(data, _LEVEL, mtime=0))
+        self._note(digest)
         failed = [(n, cell) for n, cell in enumerate(evidence.cells, 1) if cell.failed]
         first = next((cell.describe_failure(n)[:_FIRST] for n, cell in failed), None)
         return evidence, {
@@ -52,29 +61,97 @@ class EvidenceFiles:
             "first_error": storable_or_none(first),
         }
 
-    def is_whole(self, digest: str) -> bool:
-        """Returns whether the file exists and is not damaged."""
-        try:
-            return hashlib.sha256(self.path(digest).read_bytes()).hexdigest() == digest
-        except OSError:
-            return False
+    def is_whole(self, digest: str, size: int) -> bool:
+        """Returns whether the evidence exists and is not damaged. Raises SetupError if its place
+        can't be reached."""
+        if digest in self._whole:
+            return True
+        data = self._find(digest, size)
+        return data is not None and hashlib.sha256(data).hexdigest() == digest
 
     def read(self, digest: str, size: int) -> Evidence:
-        """Returns the evidence. Raises GraderError, naming the file, if it is missing or
-        damaged."""
-        path = self.path(digest)
-        try:
-            data = path.read_bytes()
-        except FileNotFoundError:
-            raise GraderError("an evidence file is missing", where=str(path), fix=_AGAIN) from None
+        """Returns the evidence, whose JSON has *size* bytes.
+
+        Raises GraderError, naming the file, if it is missing or damaged, and SetupError if its
+        place can't be reached.
+        """
+        where = self.where(digest)
+        data = self._find(digest, size)
+        if data is None:
+            raise GraderError("an evidence file is missing", where=where, fix=_AGAIN)
         if hashlib.sha256(data).hexdigest() != digest:
-            seen = "other content" if len(data) == size else f"{len(data)} bytes instead of {size}"
             raise GraderError(
-                f"evidence is damaged: the file has {seen}",
-                where=str(path),
+                "evidence is damaged: the file has other content than when it was written",
+                where=where,
                 fix=f"delete the file and {_AGAIN}",
             )
-        return evidence_from_json(data, where=str(path))
+        self._note(digest)
+        return evidence_from_json(data, where=where)
+
+    def copy_to(self, target: EvidencePlace, digest: str) -> bool:
+        """Copies a piece to *target* if it is missing there; returns whether it is there then."""
+        for name in (_name(digest), _plain_name(digest)):
+            if target.read(name) is not None:
+                return True
+            data = self.place.read(name)
+            if data is not None:
+                target.write(name, data)
+                return True
+        return False
+
+    def export(self, digest: str) -> bytes | None:
+        """Returns the JSON of the evidence, unchecked; None if it is missing or unreadable."""
+        return self._find(digest, 2 * MAX_BYTES) or None
+
+    def remove(self, digest: str) -> bool:
+        """Removes a piece; returns whether it existed."""
+        names = [n for n in (_name(digest), _plain_name(digest)) if self.place.read(n) is not None]
+        for name in names:
+            self.place.remove(name)
+        self._whole.discard(digest)
+        return bool(names)
+
+    def _find(self, digest: str, size: int) -> bytes | None:
+        """Returns the JSON of the evidence, of at most *size* bytes; None if it is missing, and
+        nothing if it is not readable."""
+        data = self.place.read(_name(digest))
+        if data is None:  # earlier versions did not compress
+            return self.place.read(_plain_name(digest))
+        unpacking = zlib.decompressobj(_GZIP)
+        try:
+            found = unpacking.decompress(data, size + 1)
+        except zlib.error:
+            return b""
+        return found if unpacking.eof and not unpacking.unused_data else b""
+
+    def _note(self, digest: str) -> None:
+        # A folder is read again each time, since people may change what is in it.
+        if isinstance(self.place, ObjectStore):
+            self._whole.add(digest)
+
+
+def _name(digest: str) -> str:
+    return f"{digest}.json.gz"
+
+
+def _plain_name(digest: str) -> str:
+    return f"{digest}.json"
+
+
+def pack_evidence(evidence: Evidence) -> bytes:
+    """Returns the evidence as compressed JSON, truncated if it is far too large."""
+    return gzip.compress(limit_size(evidence)[1], _LEVEL, mtime=0)
+
+
+def unpack_evidence(data: bytes, *, where: str | None = None) -> Evidence:
+    """Returns the evidence that `pack_evidence` wrote. Raises GraderError, naming *where*, if
+    *data* is anything else."""
+    unpacking = zlib.decompressobj(_GZIP)
+    try:
+        text = unpacking.decompress(data, 2 * MAX_BYTES)
+    except zlib.error:
+        text = b""
+    return evidence_from_json(text, where=where)
 
 
 def limit_size(evidence: Evidence, most: int = MAX_BYTES) -> tuple[Evidence, bytes]:

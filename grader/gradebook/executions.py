@@ -28,12 +28,12 @@ def read_summaries(connection: Connection) -> Iterator[EvidenceSummary]:
         )
 
 
-def find_digests(connection: Connection, files: list[str]) -> dict[str, str]:
-    """Returns the digest of the latest evidence of each of *files*."""
+def find_digests(connection: Connection, files: list[str]) -> dict[str, tuple[str, int]]:
+    """Returns digest and size of the latest evidence of each of *files*."""
     t = _TABLE.c
-    query = select(t.submission_sha256, t.digest).where(t.submission_sha256.in_(files))
+    query = select(t.submission_sha256, t.digest, t.size).where(t.submission_sha256.in_(files))
     rows = connection.execute(query.order_by(t.number))
-    return {row.submission_sha256: row.digest for row in rows}
+    return {row.submission_sha256: (row.digest, row.size) for row in rows}
 
 
 def find_latest(

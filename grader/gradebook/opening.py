@@ -13,10 +13,9 @@ from grader.errors import SetupError
 from grader.files import make_private_folder
 from grader.gradebook import schema
 from grader.gradebook.address import display_address
-from grader.gradebook.decision_rows import store_overrides
 from grader.gradebook.engines import open_engine, schema_of, writer
 from grader.gradebook.faults import GONE, error_translator, setup_error_for
-from grader.gradebook.overrides import read_overrides
+from grader.gradebook.migrations import OLDEST, migrate
 
 
 def gradebook_exists(url: URL) -> bool:
@@ -69,11 +68,21 @@ def _require_version(engine: Engine, url: URL) -> int:
     try:
         with engine.begin() as connection:
             version = _read_version(connection)
-        if version == schema.VERSION:
-            _add_tables(engine)
-        return _create_tables(engine) if version is None else version
+        if version is None:
+            return _create_tables(engine)
+        return _migrate(engine) if OLDEST <= version < schema.VERSION else version
     except sqlite3.DatabaseError as error:  # from below SQLAlchemy, which has its own error handler
         raise setup_error_for(error, url) or error from error
+
+
+def _migrate(engine: Engine) -> int:
+    """Brings the gradebook up to date, unless another process was faster; returns its version."""
+    with writer(engine).begin() as connection:
+        version = _read_version(connection) or 0
+        if OLDEST <= version < schema.VERSION:
+            migrate(connection, version)
+            return schema.VERSION
+        return version
 
 
 def _create_tables(engine: Engine) -> int:
@@ -86,24 +95,6 @@ def _create_tables(engine: Engine) -> int:
         schema.metadata.create_all(connection)
         connection.execute(insert(schema.schema_version), {"version": schema.VERSION})
     return schema.VERSION
-
-
-def _add_tables(engine: Engine) -> None:
-    """Adds the tables that gradebooks of earlier versions don't have."""
-    there = inspect(engine).get_table_names()
-    missing = [table for table in _LATER_TABLES if table.name not in there]
-    if missing:
-        with writer(engine).begin() as connection:
-            for table in missing:  # not by the metadata, which would create the view once more
-                table.create(connection, checkfirst=True)
-            if schema.decisions in missing:
-                store_overrides(connection, list(read_overrides(connection)))
-
-
-_LATER_TABLES = (
-    schema.derived, schema.times, schema.rubric_items, schema.decisions, schema.requests,
-    schema.request_answers, schema.independent_marks,
-)  # fmt: skip
 
 
 def _use_write_ahead_log(engine: Engine) -> None:
@@ -145,7 +136,7 @@ def _check_version(version: int, where: str) -> None:
         f" {'a newer' if newer else 'an older'} version of grader; this one uses schema"
         f" {schema.VERSION}",
         where=where,
-        fix="upgrade grader" if newer else old,
+        fix="upgrade the grader on this machine" if newer else old,
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 
+from grader.errors import GraderError
 from grader.gradebook import schema, students
 from grader.gradebook.plain import storable, storable_or_none, to_json
 from grader.model import Grade, Mark, Verdict
@@ -23,6 +24,13 @@ _VERDICTS = {verdict.value: verdict for verdict in Verdict}
 def text_digest(text: str) -> str:
     """Returns the SHA-256 of *text*."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def require_run(connection: Connection, run: int) -> None:
+    """Raises GraderError unless there is a run with the number *run*."""
+    query = select(schema.runs.c.number).where(schema.runs.c.number == run)
+    if connection.scalar(query) is None:
+        raise GraderError(f"the gradebook has no run {run} to file a grade under")
 
 
 def file_grades(connection: Connection, grades: Iterable[Grade], *, run: int, at: str) -> int:

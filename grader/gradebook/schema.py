@@ -18,7 +18,9 @@ from sqlalchemy import (
 )
 from sqlalchemy import Text as _Text
 
-VERSION = 1
+VERSION = 2
+"""Increases with each change that earlier versions of the grader can't use; `migrations` has a step
+for each."""
 
 # Sorted by code point, whatever the language of the database.
 Text = _Text().with_variant(_Text(collation="C"), "postgresql")

@@ -10,10 +10,11 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from grader.collect import load_submission as load_bytes
 from grader.errors import GraderError, SetupError
+from grader.gradebook.evidence_files import pack_evidence, unpack_evidence
 from grader.model import CallPlan, Evidence, Job, Outcome, Submission
 from grader.runtime import executors
 from grader.runtime.execute import execute
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 MAX_DEAD = 20
 """Limit on workers that die in a row before any notebook finishes."""
+
+SET_APART = "set_apart"
+"""In the environment of evidence: whether every worker of a cluster that ran the notebook died."""
 
 _LOOK_SECONDS = 0.2
 """Seconds between two checks for a stop."""
@@ -37,11 +41,13 @@ def execute_all(
     settings: Settings,
     trials: Callable[[str], tuple[CallPlan, ...]] = lambda _: (),
     stopped: Callable[[], bool] = bool,
+    show: Callable[[str], None] = lambda _text: None,
 ) -> Generator[tuple[Submission, Evidence]]:
     """Yields each submission with its evidence as it finishes; only a few are kept in memory.
 
     *trials* are those of a student, by ID. Raises KeyboardInterrupt once *stopped* returns True and
-    no notebook runs any more.
+    no notebook runs any more. *show* gets a few words about the workers of a cluster, whenever they
+    change.
 
     Never raises for a single submission; raises SetupError for errors that affect all of them. If
     a worker process dies, its submissions are tried once more, one at a time, so that a notebook
@@ -50,7 +56,7 @@ def execute_all(
     """
     if not todo:
         return
-    batch = _Batch(names, settings, trials, stopped)
+    batch = _Batch(names, settings, trials, stopped, show)
     lost: list[Submission] = []
     disturbed: dict[Submission, Evidence] = {}
     for submission, evidence in batch.execute_together(todo):
@@ -62,10 +68,7 @@ def execute_all(
             yield submission, evidence
     for submission, evidence in batch.execute_alone(lost):
         if evidence is None:
-            yield (
-                submission,
-                refused_evidence(submission.sha256, "the process that ran this notebook died"),
-            )
+            yield submission, batch.evidence_of_death(submission)
         elif evidence.disturbed:
             disturbed[submission] = evidence
         else:
@@ -91,6 +94,7 @@ class _Batch:
         settings: Settings,
         trials: Callable[[str], tuple[CallPlan, ...]],
         stopped: Callable[[], bool],
+        show: Callable[[str], None],
     ):
         self.reruns: dict[Submission, str] = {}
         """For submissions that run a second time: how other work disturbed the first run."""
@@ -100,6 +104,7 @@ class _Batch:
         self._trials = trials
         self._stop = threading.Event()
         self._stopped = stopped
+        self._show = show
 
     def execute_together(self, todo: Sequence[Submission]) -> Iterator[_Result]:
         """Yields the results of *todo*, with a new pool whenever one breaks."""
@@ -129,15 +134,23 @@ class _Batch:
         while queue:
             yield from self._execute(queue, 1, ahead=1)
 
+    def evidence_of_death(self, submission: Submission) -> Evidence:
+        """Returns the evidence of a notebook whose workers died, also when it ran alone."""
+        if self._executor.is_local:
+            return refused_evidence(submission.sha256, "the process that ran this notebook died")
+        found = refused_evidence(submission.sha256, "every worker that ran this notebook died")
+        return replace(found, environment={SET_APART: True})
+
     def _execute(self, queue: deque[Submission], jobs: int, *, ahead: int) -> Iterator[_Result]:
         """Yields results for *queue*, with up to *ahead* pending; returns if the pool breaks."""
-        pending: dict[Future[Evidence], Submission] = {}
+        pending: dict[Future[Any], Submission] = {}
         with self._executor.open(jobs) as pool:
-            broken = False
+            broken, is_remote = False, isinstance(pool, executors.RemoteExecutor)
             try:
                 while pending or (queue and not broken):
-                    if isinstance(pool, executors.RemoteExecutor) and ahead > 1:
-                        ahead = 2 * pool.workers
+                    if isinstance(pool, executors.RemoteExecutor):
+                        ahead = 2 * pool.workers if ahead > 1 else 1
+                        self._show(pool.describe())
                     while queue and len(pending) < ahead and not broken:
                         try:
                             future = self._submit(pool, queue[0], more_follow=len(queue) > 1)
@@ -153,7 +166,8 @@ class _Batch:
                     for future in [f for f in pending if f in finished]:  # in the queue's order
                         submission = pending.pop(future)
                         evidence = _evidence_of(future, submission)
-                        broken = broken or evidence is None
+                        # A cluster goes on without the workers that died.
+                        broken = broken or (evidence is None and not is_remote)
                         yield submission, evidence
             except BaseException:
                 # After Ctrl-C, running work is abandoned; finished work has been saved.
@@ -162,9 +176,7 @@ class _Batch:
                     future.cancel()
                 raise
 
-    def _submit(
-        self, pool: Executor, submission: Submission, *, more_follow: bool
-    ) -> Future[Evidence]:
+    def _submit(self, pool: Executor, submission: Submission, *, more_follow: bool) -> Future[Any]:
         job = Job(
             submission=submission,
             names=self._names,
@@ -195,29 +207,40 @@ class _Batch:
             ) from error
 
 
-def _submit_with_data(
-    pool: executors.RemoteExecutor, job: Job, more_follow: bool
-) -> Future[Evidence]:
+def _submit_with_data(pool: executors.RemoteExecutor, job: Job, more_follow: bool) -> Future[Any]:
     """Submits *job* with its file, since remote workers can't read the files of this machine."""
     needs = executors.WorkerNeeds(
         sandbox=job.sandbox,
         gpu=job.device == "cuda",
         quiet=any(trial.benchmark is not None for trial in job.trials),
+        packages=tuple(sorted({name for trial in job.trials for name in trial.needs})),
     )
     try:
         return pool.submit_for(
             needs, _execute_remotely, job, more_follow, load_bytes(job.submission)
         )
     except GraderError as error:
-        failed: Future[Evidence] = Future()
+        failed: Future[Any] = Future()
         failed.set_exception(error)
         return failed
 
 
-def _execute_remotely(job: Job, more_follow: bool, data: bytes) -> Evidence:
-    """Executes one submission on a worker, and records on which machine."""
-    evidence = _execute_job(job, more_follow, data)
-    return replace(evidence, environment={**evidence.environment, "host": platform.node()})
+def _execute_remotely(job: Job, more_follow: bool, data: bytes) -> bytes:
+    """Executes one submission on a worker, and records on which machine; returns its evidence in
+    the form in which it is stored.
+
+    Raises WorkerFaultError if the worker's machine is to blame.
+    """
+    try:
+        evidence = _execute_job(job, more_follow, data)
+    except SetupError as error:
+        raise executors.WorkerFaultError(error.what, where=error.where, fix=error.fix) from error
+    except OSError as error:
+        raise executors.WorkerFaultError((error.strerror or str(error)).lower()) from error
+    if evidence.outcome is Outcome.REFUSED:  # no kernel started
+        raise executors.WorkerFaultError(evidence.note or "no kernel started")
+    environment = {**evidence.environment, "host": platform.node()}
+    return pack_evidence(replace(evidence, environment=environment))
 
 
 def _execute_job(
@@ -239,12 +262,13 @@ def _execute_job(
         return execute(job, data, stop=stop)
 
 
-def _evidence_of(future: Future[Evidence], submission: Submission) -> Evidence | None:
+def _evidence_of(future: Future[Any], submission: Submission) -> Evidence | None:
     """Returns the evidence of a finished execution; None if its worker died."""
     error = future.exception()
     if error is None:
-        return future.result()
-    if isinstance(error, BrokenExecutor):
+        found = future.result()
+        return _received_evidence(found, submission) if isinstance(found, bytes) else found
+    if isinstance(error, BrokenExecutor | executors.WorkersDiedError):
         log.warning("the worker of %s died", submission.student)
         return None
     if isinstance(error, KeyboardInterrupt | SetupError):
@@ -254,6 +278,18 @@ def _evidence_of(future: Future[Evidence], submission: Submission) -> Evidence |
     # Only the error's name: its text may contain paths of this machine, and students read this.
     what = f"we could not run this notebook ({type(error).__name__})"
     return refused_evidence(submission.sha256, what)
+
+
+def _received_evidence(data: bytes, submission: Submission) -> Evidence:
+    """Returns the evidence that a worker sent; evidence of a failure if it is not what was asked
+    for."""
+    try:
+        found = unpack_evidence(data)
+    except GraderError as error:
+        return refused_evidence(submission.sha256, f"a worker sent no evidence: {error.what}")
+    if found.submission_sha256 != submission.sha256:
+        return refused_evidence(submission.sha256, "a worker sent evidence of another notebook")
+    return found
 
 
 def _disturbance_reasons(evidence: Evidence) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,20 +27,29 @@ class Forgotten:
     files: int
 
 
-def archive_student(out: Path, student: str, target: Path) -> int:
-    """Writes everything that the results folder *out* holds of *student* to the zip file *target*;
-    returns the number of files in it.
+def archive_student(out: Path, student: str, target: Path, *, by: str, why: str) -> int:
+    """Writes everything that the results folder *out* holds of *student* to the zip file *target*,
+    and records that; returns the number of files in it.
 
     Raises SetupError if the student is unknown, or if *target* exists or can't be written.
     """
     with Gradebook.open(out) as book:
         require_student(book, student)
         found = book.personal.read(student)
-        files = list(_files_of(out, student, found.evidence))
+        pieces = {f"evidence/{d}.json": book.evidence_files.export(d) for d in found.evidence}
+        files = list(_pages_of(out, student))
+        contents = {name: data for name, data in pieces.items() if data is not None}
+        contents["gradebook.json"] = json.dumps(found.rows, indent=2, ensure_ascii=False).encode()
+        _write_zip(target, contents, files, out)
+        book.record("student exported", by=by, why=why, detail={"student": student})
+    return len(files) + len(contents)
+
+
+def _write_zip(target: Path, contents: Mapping[str, bytes], files: list[Path], out: Path) -> None:
     try:
         with zipfile.ZipFile(target, "x", zipfile.ZIP_DEFLATED) as zipped:
-            text = json.dumps(found.rows, indent=2, ensure_ascii=False)
-            zipped.writestr("gradebook.json", text)
+            for name, data in contents.items():
+                zipped.writestr(name, data)
             for path in files:
                 zipped.write(path, path.relative_to(out).as_posix())
     except FileExistsError:
@@ -49,7 +58,6 @@ def archive_student(out: Path, student: str, target: Path) -> int:
         ) from None
     except OSError as error:
         raise write_error(error, target) from error
-    return len(files) + 1
 
 
 def forget_student(out: Path, student: str, bank: Bank, *, by: str, why: str) -> Forgotten:
@@ -59,7 +67,9 @@ def forget_student(out: Path, student: str, bank: Bank, *, by: str, why: str) ->
     """
     with Gradebook.open(out) as book:
         require_student(book, student)
-        files = list(_files_of(out, student, book.personal.read(student).evidence))
+        # The evidence first: its names are in the gradebook, so a failure can be repeated.
+        gone = sum(map(book.evidence_files.remove, book.personal.read(student).evidence))
+        files = list(_pages_of(out, student))
         removed = book.personal.remove(student, by=by, why=why)
     for path in files:
         try:
@@ -67,10 +77,9 @@ def forget_student(out: Path, student: str, bank: Bank, *, by: str, why: str) ->
         except OSError as error:
             raise write_error(error, path) from error
     write_results(out, bank)
-    return Forgotten(pseudonym=removed.pseudonym, rows=removed.rows, files=len(files))
+    return Forgotten(pseudonym=removed.pseudonym, rows=removed.rows, files=gone + len(files))
 
 
-def _files_of(out: Path, student: str, evidence: tuple[str, ...]) -> Iterator[Path]:
-    names = [f"evidence/{digest}.json" for digest in evidence]
-    names += [f"grades/{file_name(student, '.json')}", f"feedback/{file_name(student, '.html')}"]
+def _pages_of(out: Path, student: str) -> Iterator[Path]:
+    names = (f"grades/{file_name(student, '.json')}", f"feedback/{file_name(student, '.html')}")
     yield from (out / name for name in names if (out / name).exists())

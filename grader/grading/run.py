@@ -14,6 +14,7 @@ from grader.errors import GraderError, PackageError, SetupError
 from grader.files import exclusive_lock, remove_partial_files
 from grader.gradebook import Gradebook
 from grader.gradebook.address import wanted_address
+from grader.gradebook.evidence_places import wanted_store
 from grader.grading import signals
 from grader.grading.attempts import (
     CourseToApply,
@@ -36,6 +37,7 @@ from grader.grading.graded_attempts import file_counting_grades
 from grader.grading.kept_marks import keep_marks, unscored_evidence
 from grader.grading.ownership import exam_fit, owner_check
 from grader.grading.score import has_fault, is_disturbed, score, score_refused
+from grader.grading.set_apart import SetApart
 from grader.grading.settings import Settings, StartProgress, no_progress
 from grader.grading.sources import NOTICES
 from grader.model import CallPlan, Evidence, Grade, Outcome, Release, Submission
@@ -61,6 +63,8 @@ class GradingRun:
     kept: int
     """Number of submissions whose evidence existed already."""
     unsettled: int
+    notebook_seconds: float
+    """How long the executed notebooks ran, in all."""
     notices: tuple[Notice, ...]
 
 
@@ -106,7 +110,9 @@ def grade(
             fix="name the folder or zip that holds STUDENT.ipynb or STUDENT/*.ipynb",
         )
     at = wanted_address(out, settings.gradebook, release.exam.id, course.course)
-    with Gradebook.open(out, create=True, at=at) as book, exclusive_lock(out):
+    of_course = course.course.evidence if course.course else ""
+    store = wanted_store(out, settings.evidence, of_course, release.exam.id)
+    with Gradebook.open(out, create=True, at=at, evidence=store) as book, exclusive_lock(out):
         for folder in WRITTEN_INTO:
             remove_partial_files(out / folder)
         bind(book, release, release_file)
@@ -143,12 +149,15 @@ def grade(
             if nothing is not None:
                 raise SetupError(nothing[0], fix=nothing[1])
         untimed = untimed_note(policy, release, latest)
-        for note in (*missing_package_notes(release.problems), *((untimed,) if untimed else ())):
+        notes = (*missing_package_notes(release.problems), untimed, filing.set_apart_note())
+        for note in filter(None, notes):
             warn(note)
         done = started(len(todo))
         with (
             signals.delay_interrupts() as stopped,
-            closing(execute_all(todo, filing.names, settings, filing.trials, stopped)) as results,
+            closing(
+                execute_all(todo, filing.names, settings, filing.trials, stopped, done.show)
+            ) as results,
         ):
             for submission, evidence in results:
                 filing.store_new(submission, evidence)
@@ -160,6 +169,7 @@ def grade(
         executed=len(todo),
         kept=len(latest) - len(todo),
         unsettled=filing.unsettled,
+        notebook_seconds=filing.notebook_seconds,
         notices=tuple(n for n in collected.notices if not only or n.student in only),
     )
 
@@ -170,7 +180,9 @@ class _GradeFiler:
     def __init__(self, book: Gradebook, papers: Papers, settings: Settings, why: str):
         self.names = papers.names()
         self.unsettled = 0
+        self.notebook_seconds = 0.0
         self._book = book
+        self._set_apart = SetApart(book)
         self._papers = papers
         self._again = settings.again
         self._deferred = settings.deferred
@@ -207,7 +219,8 @@ class _GradeFiler:
                 continue
             evidence = None if self._again else self._find_stored(submission)
             if evidence is None:
-                todo.append(submission)
+                if self._again or not self._set_apart.skips(submission):
+                    todo.append(submission)
                 continue
             key = submission.student, submission.sha256
             if current.get(key) != (self._papers.counts.id, __version__):
@@ -216,8 +229,14 @@ class _GradeFiler:
                 todo.append(submission)
         return todo
 
+    def set_apart_note(self) -> str:
+        """Returns a sentence about the notebooks that this run skips; empty if it skips none."""
+        return self._set_apart.note()
+
     def store_new(self, submission: Submission, evidence: Evidence) -> None:
         """Stores the evidence of an execution and the grade that it earns."""
+        self.notebook_seconds += evidence.seconds
+        self._set_apart.update(submission, evidence)
         before = self._find_stored(submission) if self._deferred else None
         if before is not None and evidence.outcome is not Outcome.REFUSED:
             made = frozenset(trial.name for trial in self.trials(submission.student))

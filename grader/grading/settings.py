@@ -7,17 +7,37 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Protocol
 
 from grader.model import CallPlan, Limits
 from grader.model.evidence import Overlay
 
-StartProgress = Callable[[int], Callable[[str], None]]
-"""Called with the number of items; returns a function to call with each finished one."""
+
+class ShownProgress(Protocol):
+    """Progress that is shown to a person."""
+
+    def __call__(self, name: str, /) -> None:
+        """Counts a finished item."""
+
+    def show(self, text: str) -> None:
+        """Shows *text* beside the progress, in place of an earlier one."""
 
 
-def no_progress(_total: int) -> Callable[[str], None]:
-    """Returns a function that reports nothing."""
-    return lambda _: None
+StartProgress = Callable[[int], ShownProgress]
+"""Called with the number of items."""
+
+
+class _NoProgress:
+    def __call__(self, name: str, /) -> None:
+        pass
+
+    def show(self, text: str) -> None:
+        pass
+
+
+def no_progress(_total: int) -> ShownProgress:
+    """Returns progress that is not shown."""
+    return _NoProgress()
 
 
 _FIRST_PROCESSES = 256
@@ -53,6 +73,9 @@ class Settings:
     gradebook: str = ""
     """The address of the database for the gradebook; empty for the one that the results folder has,
     or a file in it."""
+    evidence: str = ""
+    """The address of the object store for evidence; empty for the one that the results folder has,
+    or a folder in it."""
     deferred: bool = False
     """Whether only to fill in what earlier runs deferred and this machine can run."""
 

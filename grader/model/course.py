@@ -99,6 +99,10 @@ class CourseSet:
     releases them."""
     results: str | None = None
     """The results folder, relative to the course file; needed for slip days."""
+    release: str | None = None
+    """The release, relative to the course file; for `grader watch`."""
+    submissions: str | None = None
+    """The folder of submissions, relative to the course file; for `grader watch`."""
     shared_answers: bool | None = None
     """Whether instructors may list answers to another student's numbers; as for the course if
     omitted."""
@@ -175,6 +179,9 @@ class Course:
     """The database for the gradebooks of new results folders, such as
     `postgresql://host/grades`; each set gets a schema of its own. Without it, a gradebook is a file
     in its folder."""
+    evidence: str = ""
+    """The object store for the evidence of new results folders, such as `s3://bucket/course`; each
+    set gets a prefix of its own. Without it, evidence is in the results folder."""
     anonymous: bool = False
     """Whether answers are graded without names."""
     file_dates: bool = False

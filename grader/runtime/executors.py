@@ -12,7 +12,7 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPool
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
-from grader.errors import SetupError
+from grader.errors import GraderError, SetupError
 from grader.registry import Registry
 
 P = ParamSpec("P")
@@ -38,6 +38,16 @@ class WorkerNeeds:
     """Whether the worker must have a GPU for the task alone."""
     quiet: bool = False
     """Whether nothing else may run on the worker meanwhile, because the task measures time."""
+    packages: tuple[str, ...] = ()
+    """Optional packages that the task uses. If no worker has them, it runs without them."""
+
+
+class WorkersDiedError(GraderError):
+    """Every worker that ran a task died, as often as the executor tries it."""
+
+
+class WorkerFaultError(GraderError):
+    """The machine of a worker can't run the task, for example because its disk is full."""
 
 
 class RemoteExecutor(Executor, ABC):
@@ -47,6 +57,10 @@ class RemoteExecutor(Executor, ABC):
     @abstractmethod
     def workers(self) -> int:
         """How many tasks can run at once now; workers come and go."""
+
+    def describe(self) -> str:
+        """Returns a few words about the workers, for people who wait."""
+        return ""
 
     @abstractmethod
     def submit_for(

@@ -54,3 +54,34 @@ def test_a_wrong_setting_is_an_error_at_once(tmp_path, capsys):
         capsys, "watch", tmp_path / "subs", "--release", tmp_path / "none", "--out", tmp_path / "o"
     )
     assert "none" in said
+
+
+@pytest.mark.thorough
+def test_the_sets_of_a_course_are_watched_together(tmp_path):
+    home = a_class(tmp_path, 2)
+    two = a_class(tmp_path / "second", 1)
+    course = tmp_path / "course.yaml"
+    course.write_text(
+        "id: mlsys\n"
+        "sets:\n"
+        "  quiz: {submissions: submissions, release: release, results: one}\n"
+        "  lab: {submissions: second/submissions, release: second/release, results: two}\n"
+        "  exam: {due: 2030-01-01}\n"
+    )
+    watch = [*home.command(tmp_path)[:3], "watch", "--course", str(course), "--every", "0.1",
+             "--stop-after", "0.05", "--bank", str(home.home / "bank")]  # fmt: skip
+    done = subprocess.run(watch, capture_output=True, timeout=120, text=True)
+    assert done.returncode == 0, done.stderr
+    assert two.students == ("s00",)
+    assert len(rows(tmp_path / "one", "SELECT student FROM grades")) == 2
+    assert len(rows(tmp_path / "two", "SELECT student FROM grades")) == 1
+
+
+def test_a_course_without_folders_says_what_to_write(tmp_path, capsys):
+    (tmp_path / "course.yaml").write_text("id: mlsys\nsets:\n  quiz: {due: 2030-01-01}\n")
+    said = fails(capsys, "watch", "--course", tmp_path / "course.yaml")
+    assert "`submissions:`" in said
+
+
+def test_a_folder_needs_an_out(tmp_path, capsys):
+    assert "--out" in fails(capsys, "watch", tmp_path, "--release", tmp_path)

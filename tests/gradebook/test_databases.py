@@ -169,7 +169,7 @@ class TestPostgresql:
             stderr=subprocess.PIPE,
             text=True,
         )
-        _wait_for(lambda: any((out / "evidence").glob("*.json")))
+        _wait_for(lambda: any((out / "evidence").glob("*.json.gz")))
         postgres.stop()
         try:
             _, said = run.communicate(timeout=60)
@@ -186,7 +186,7 @@ class TestPostgresql:
         home = a_class(tmp_path, 8, extra="import time; time.sleep(0.2)")
         out, at = tmp_path / "out", display_address(postgres.address())
         run = subprocess.Popen(home.command(out, "--gradebook", at), start_new_session=True)
-        _wait_for(lambda: any((out / "evidence").glob("*.json")))
+        _wait_for(lambda: any((out / "evidence").glob("*.json.gz")))
         os.killpg(run.pid, signal.SIGKILL)
         run.wait()
         home.graded(out)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import gzip
+import hashlib
 import json
 import math
 import os
@@ -166,7 +168,10 @@ class TestOpening:
 
     @pytest.mark.parametrize(
         ("version", "age", "fix"),
-        [(99, "a newer version", "upgrade grader"), (-1, "an older version", "grade into a new")],
+        [
+            (99, "a newer version", "upgrade the grader"),
+            (-1, "an older version", "grade into a new"),
+        ],
     )
     def test_another_schema_version_says_which_and_what_to_do(self, tmp_path, version, age, fix):
         Gradebook.open(tmp_path, create=True).close()
@@ -362,7 +367,7 @@ class TestEvidence:
         (file,) = (book.folder / "evidence").iterdir()
         file.write_bytes(file.read_bytes()[:100])
         assert book.find_evidence(SHA, "cpu") is None
-        with pytest.raises(GraderError, match="100 bytes instead of") as caught:
+        with pytest.raises(GraderError, match="evidence is damaged") as caught:
             book.evidence(SHA)
         assert str(file) in str(caught.value)
         assert "grader grade" in caught.value.fix
@@ -370,7 +375,8 @@ class TestEvidence:
     def test_a_changed_byte_is_found_out(self, book):
         book.put_evidence(some_evidence(), "cpu")
         (file,) = (book.folder / "evidence").iterdir()
-        file.write_bytes(file.read_bytes().replace(b"28.0", b"29.0"))
+        text = gzip.decompress(file.read_bytes())
+        file.write_bytes(gzip.compress(text.replace(b"28.0", b"29.0")))
         assert book.find_evidence(SHA, "cpu") is None
         with pytest.raises(GraderError, match="evidence is damaged: the file has other content"):
             book.evidence(SHA)
@@ -398,7 +404,30 @@ class TestEvidence:
 
     def test_no_temporary_file_stays_behind(self, book):
         book.put_evidence(some_evidence(), "cpu")
-        assert [f.suffix for f in (book.folder / "evidence").iterdir()] == [".json"]
+        assert [f.suffixes for f in (book.folder / "evidence").iterdir()] == [[".json", ".gz"]]
+
+    def test_equal_evidence_has_equal_bytes_and_they_are_compressed(self, book):
+        book.put_evidence(some_evidence(note="x" * 5000), "cpu")
+        (file,) = (book.folder / "evidence").iterdir()
+        before = file.read_bytes()
+        assert len(before) < 2000
+        assert hashlib.sha256(gzip.decompress(before)).hexdigest() == file.name.split(".")[0]
+        book.put_evidence(some_evidence(note="x" * 5000), "cuda")
+        assert [f.read_bytes() for f in (book.folder / "evidence").iterdir()] == [before]
+
+    def test_a_small_file_that_unpacks_to_gigabytes_is_damaged_evidence(self, book):
+        book.put_evidence(some_evidence(), "cpu")
+        (file,) = (book.folder / "evidence").iterdir()
+        file.write_bytes(gzip.compress(bytes(200_000_000), 1))
+        assert book.find_evidence(SHA) is None
+
+    def test_evidence_of_earlier_versions_is_read(self, book):
+        book.put_evidence(some_evidence(), "cpu")
+        (file,) = (book.folder / "evidence").iterdir()
+        file.with_suffix("").write_bytes(gzip.decompress(file.read_bytes()))
+        file.unlink()
+        assert book.evidence(SHA) == some_evidence()
+        assert set(book.evidence_digests([SHA])) == {SHA}
 
 
 class TestBounds:

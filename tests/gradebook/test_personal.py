@@ -39,7 +39,7 @@ def graded(request, tmp_path) -> tuple[Class, Path]:
 
 def test_an_archive_has_everything_and_nothing_of_others(graded, tmp_path):
     _, out = graded
-    ok("gradebook", "archive", out, "s00", "--out", tmp_path / "s00.zip")
+    ok("archive", out, "s00", "--out", tmp_path / "s00.zip")
     with zipfile.ZipFile(tmp_path / "s00.zip") as zipped:
         names = zipped.namelist()
         stored = json.loads(zipped.read("gradebook.json"))
@@ -56,7 +56,7 @@ def test_an_archive_has_everything_and_nothing_of_others(graded, tmp_path):
 def test_what_is_forgotten_is_nowhere_in_the_folder(graded):
     home, out = graded
     before = home.graded(out)["grades"]
-    ok("gradebook", "forget", out, "s00", "--why", "asked for it", "--by", "kim")
+    ok("forget", out, "s00", "--why", "asked for it", "--by", "kim")
     with Gradebook.open(out) as book:
         assert list(book.students()) == ["s01", "s02"]
         log = book.audit()
@@ -77,7 +77,7 @@ def test_what_is_forgotten_is_nowhere_in_the_folder(graded):
 
 def test_the_audit_log_refuses_changes_again_afterwards(graded):
     _, out = graded
-    ok("gradebook", "forget", out, "s00", "--why", "asked for it")
+    ok("forget", out, "s00", "--why", "asked for it")
     if (out / "gradebook.sqlite").exists():
         with (
             sqlite3.connect(out / "gradebook.sqlite") as raw,
@@ -97,7 +97,7 @@ def test_evidence_that_another_student_has_as_well_stays(tmp_path):
     two.write_bytes(one.read_bytes())
     home.graded(out, code=0)
     before = set((out / "evidence").iterdir())
-    ok("gradebook", "forget", out, "s00", "--why", "asked for it")
+    ok("forget", out, "s00", "--why", "asked for it")
     assert set((out / "evidence").iterdir()) == before
     assert home.graded(out, "--student", "s01")["executed"] == 0
 
@@ -105,10 +105,8 @@ def test_evidence_that_another_student_has_as_well_stays(tmp_path):
 def test_an_unknown_student_is_named_and_a_file_is_not_overwritten(tmp_path, capsys):
     home, out = a_class(tmp_path, 1), tmp_path / "out"
     home.graded(out)
-    assert "did you mean 's00'?" in fails(
-        capsys, "gradebook", "forget", out, "s0O", "--why", "asked"
-    )
+    assert "did you mean 's00'?" in fails(capsys, "forget", out, "s0O", "--why", "asked")
     (tmp_path / "s00.zip").write_text("mine")
-    said = fails(capsys, "gradebook", "archive", out, "s00", "--out", tmp_path / "s00.zip")
+    said = fails(capsys, "archive", out, "s00", "--out", tmp_path / "s00.zip")
     assert "exists already" in said
     assert (tmp_path / "s00.zip").read_text() == "mine"

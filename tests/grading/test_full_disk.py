@@ -21,21 +21,9 @@ from grader.files import exclusive_lock, remove_partial_files, write_atomic
 from grader.gradebook import Gradebook
 from tests.helpers.batch import Class, a_class, assert_sound, gradebook_of, same
 from tests.helpers.commands import fails, ok
-from tests.helpers.folders import as_nobody, open_to_all
+from tests.helpers.folders import OWN_MOUNTS, as_nobody, can_mount, open_to_all
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs mounts and limits of Linux")
-
-
-# A place of its own for mounts; an ordinary user needs a user namespace for that.
-OWN_MOUNTS = ["unshare", "-m" if os.getuid() == 0 else "-Urm"]
-
-
-def can_mount() -> bool:
-    tried = [*OWN_MOUNTS, "mount", "-t", "tmpfs", "none", "/mnt"]
-    try:
-        return subprocess.run(tried, capture_output=True, timeout=30).returncode == 0
-    except OSError:
-        return False
 
 
 needs_mounts = pytest.mark.skipif(not can_mount(), reason="needs user namespaces to mount a disk")
@@ -255,7 +243,7 @@ def test_results_that_go_away_meanwhile_stop_the_run(
     made, plain = course
     out = tmp_path / "out"
     with started(made.command(out, "--sandbox", "off", "--jobs", "1")) as run:
-        wait_for(lambda: list(out.glob("evidence/*.json")), run)
+        wait_for(lambda: list(out.glob("evidence/*.json.gz")), run)
         out.rename(tmp_path / "away")
         if how == "deleted":
             shutil.rmtree(tmp_path / "away")

@@ -221,7 +221,7 @@ def test_a_worker_process_that_is_killed_costs_nobody_anything(
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
         killed = 0
         while run.poll() is None and killed < 2:
-            done = len(list(out.glob("evidence/*.json")))
+            done = len(list(out.glob("evidence/*.json.gz")))
             workers = [p for p, c in descendants(run.pid).items() if "spawn_main" in c]
             if done > 2 * killed and workers:
                 os.kill(workers[0], signal.SIGKILL)

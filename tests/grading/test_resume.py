@@ -44,7 +44,7 @@ def test_after_ctrl_c_nothing_is_lost_and_nothing_runs_twice(tmp_path: Path) -> 
     ]  # fmt: skip
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as first:
         deadline = time.monotonic() + 60
-        while len(list(results.glob("evidence/*.json"))) < 2:
+        while len(list(results.glob("evidence/*.json.gz"))) < 2:
             assert time.monotonic() < deadline
             time.sleep(0.05)
         first.send_signal(signal.SIGINT)
@@ -52,7 +52,7 @@ def test_after_ctrl_c_nothing_is_lost_and_nothing_runs_twice(tmp_path: Path) -> 
     assert first.returncode == 130
     assert b"finished work is kept" in err
     assert b"Traceback" not in err
-    done = len(list(results.glob("evidence/*.json")))
+    done = len(list(results.glob("evidence/*.json.gz")))
     assert 2 <= done < STUDENTS
     second = subprocess.run(command, capture_output=True, check=True, timeout=120)
     data = json.loads(second.stdout)

@@ -13,9 +13,11 @@ from typing import Any
 
 from sqlalchemy.exc import DBAPIError
 
-from grader.gradebook import Gradebook, evidence_from_json
+from grader.gradebook import Gradebook
 from grader.gradebook.address import find_address
 from grader.gradebook.engines import open_engine
+from grader.gradebook.evidence_files import EvidenceFiles
+from grader.gradebook.evidence_places import find_place
 from grader.gradebook.opening import gradebook_exists
 from grader.notebook import Cell, read, write
 from tests.helpers.banks import a_bank, a_roster
@@ -98,9 +100,11 @@ def gradebook_of(out: Path) -> dict[str, Any]:
 def evidence_of(out: Path) -> dict[str, Any]:
     """What is stored of each file's execution, by its SHA-256; fails when it is there twice."""
     found: dict[str, Any] = {}
-    for sha256, digest in rows(out, "SELECT submission_sha256, digest FROM evidence"):
+    place = EvidenceFiles(find_place(out))
+    query = "SELECT submission_sha256, digest, size FROM evidence"
+    for sha256, digest, size in rows(out, query):
         assert sha256 not in found, "executed once more although it was stored"
-        one = evidence_from_json((out / "evidence" / f"{digest}.json").read_bytes())
+        one = place.read(digest, int(size))
         cells = [(c.index, c.outcome, c.error, c.line, c.output) for c in one.cells]
         found[sha256] = (one.outcome, one.answers, cells, one.note)
     return found
@@ -111,7 +115,7 @@ def files_of(out: Path) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for path in sorted(out.rglob("*")):
         name = str(path.relative_to(out))
-        if path.is_dir() or name.startswith(("evidence/", "gradebook.", ".gitignore")):
+        if path.is_dir() or name.startswith(("evidence", "gradebook.", ".gitignore")):
             continue
         found[name] = None
         if path.parent.name == "grades":
@@ -146,7 +150,7 @@ def assert_sound(out: Path) -> None:
     executed = [json.loads(detail)["submission_sha256"] for (detail,) in told]
     assert sorted(executed) == sorted(set(executed)), "executed twice"
     assert len(executed) == len(digests)
-    assert digests <= {p.stem for p in (out / "evidence").glob("*.json")}
+    assert digests <= {p.name.partition(".")[0] for p in (out / "evidence").glob("*.json.gz")}
 
 
 def descendants(root: int) -> dict[int, str]:

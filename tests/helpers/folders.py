@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -42,3 +43,15 @@ def open_to_all() -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+# A place of its own for mounts; an ordinary user needs a user namespace for that.
+OWN_MOUNTS = ["unshare", "-m" if os.getuid() == 0 else "-Urm"]
+
+
+def can_mount() -> bool:
+    tried = [*OWN_MOUNTS, "mount", "-t", "tmpfs", "none", "/mnt"]
+    try:
+        return subprocess.run(tried, capture_output=True, timeout=30).returncode == 0
+    except OSError:
+        return False

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import json
 import os
 import pickle
 import platform
-import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +19,22 @@ import pytest
 from grader.errors import GraderError, SetupError
 from grader.grading import batch
 from grader.grading.batch import execute_all
-from grader.grading.settings import Settings
 from grader.integrations.cluster import environments
 from grader.integrations.cluster.environments import Worker
-from grader.model import Limits, Outcome, Submission
 from grader.runtime import executors
+from tests.helpers.cluster import (
+    Cluster,
+    a_cluster,
+    answers,
+    dask,
+    end,
+    handed_in,
+    right,
+    settings,
+    workers_of,
+)
 from tests.helpers.commands import ok, run
 from tests.helpers.kernels import until
-from tests.helpers.notebooks import a_notebook
 
 pytest.importorskip("distributed")
 pytestmark = [
@@ -40,80 +43,10 @@ pytestmark = [
 ]
 
 
-@dataclass
-class Cluster:
-    """A scheduler and its workers, as processes of their own."""
-
-    address: str
-    scheduler: subprocess.Popen[bytes]
-    workers: list[subprocess.Popen[bytes]]
-
-    @property
-    def spec(self) -> str:
-        return f"dask:{self.address}"
-
-
-def dask(stack: ExitStack, folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
-    """Starts a command of Dask, which ends with *stack*."""
-    with (folder / f"{arguments[0]}.log").open("ab") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "dask", *arguments],
-            stdout=log,
-            stderr=log,
-            cwd=folder,
-            start_new_session=True,
-        )
-    stack.callback(process.wait)
-    stack.callback(end, process)
-    return process
-
-
-def end(process: subprocess.Popen[bytes]) -> None:
-    """Kills a process and all that it started."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-
-
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    with ExitStack() as stack:
-        file = tmp_path / "scheduler.json"
-        scheduler = dask(
-            stack, tmp_path, "scheduler", "--scheduler-file", str(file),
-            "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
-        )  # fmt: skip
-        assert until(file.exists, 60)
-        address = json.loads(file.read_text())["address"]
-        workers = [
-            dask(stack, tmp_path, "worker", address, "--nthreads", "1", "--no-dashboard")
-            for _ in range(2)
-        ]
-        yield Cluster(address, scheduler, workers)
-
-
-def handed_in(folder: Path, count: int, source: str = "") -> list[Submission]:
-    made = []
-    for number in range(count):
-        data = a_notebook(f"{source}\nq1_x = {number}")
-        path = folder / f"s{number}.ipynb"
-        path.write_bytes(data)
-        digest = hashlib.sha256(data).hexdigest()
-        made.append(Submission(student=path.stem, path=str(path), sha256=digest))
-    return made
-
-
-def settings(spec: str, jobs: int | None = None) -> Settings:
-    return Settings(limits=Limits(cell_seconds=60), sandbox="off", executor=spec, jobs=jobs)
-
-
-def answers(todo: list[Submission], how: Settings) -> dict[str, Any]:
-    found = [(one.student, each) for one, each in execute_all(todo, ("q1_x",), how)]
-    assert len(found) == len({student for student, _ in found}), "filed more than once"
-    return {s: e.answers["q1_x"].raw if e.outcome is Outcome.FINISHED else e.note for s, e in found}
-
-
-def right(todo: list[Submission]) -> dict[str, Any]:
-    return {one.student: {"t": "int", "v": one.student[1:]} for one in todo}
+    with a_cluster(tmp_path) as found:
+        yield found
 
 
 def test_workers_without_our_disk_give_the_same_answers(tmp_path: Path) -> None:
@@ -159,8 +92,39 @@ def test_a_scheduler_file_names_the_cluster(tmp_path: Path, cluster: Cluster) ->
     assert answers(todo, settings(f"dask:{tmp_path / 'scheduler.json'}")) == right(todo)
 
 
+def test_a_python_file_starts_a_cluster_that_ends_with_the_run(tmp_path: Path) -> None:
+    todo, file = handed_in(tmp_path, 2), tmp_path / "cluster.py"
+    file.write_text(
+        "from distributed.deploy.subprocess import SubprocessCluster\n"
+        "cluster = SubprocessCluster(n_workers=1, threads_per_worker=2)\n"
+    )
+    assert answers(todo, settings(f"dask:{file}")) == right(todo)
+    assert "ok" in ok("doctor", "--executor", f"dask:{file}").output
+    children = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+    assert not [line for line in children.stdout.splitlines() if str(tmp_path) in line]
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("1 / 0", "can't start a cluster: ZeroDivisionError"),
+        ("x = 1", "defines no variable `cluster`"),
+        (None, "there is no such file"),
+    ],
+)
+def test_a_file_that_starts_no_cluster_is_named(
+    tmp_path: Path, text: str | None, complaint: str
+) -> None:
+    file = tmp_path / "cluster.py"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(SetupError, match=complaint) as error:
+        executors.open(f"dask:{file}")
+    assert error.value.where == str(file)
+
+
 def test_where_no_scheduler_answers_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("grader.integrations.cluster.executor._CONNECT_SECONDS", 1)
+    monkeypatch.setattr("grader.integrations.cluster.connections._CONNECT_SECONDS", 1)
     begin = time.monotonic()
     with pytest.raises(
         SetupError, match=r"no Dask workers can be reached at 'tcp://127\.0\.0\.1:9'"
@@ -244,14 +208,6 @@ def special(stack: ExitStack, folder: Path, cluster: Cluster, declares: str) -> 
         "--resources", declares,
     )  # fmt: skip
     assert until(lambda: len(workers_of(cluster)) == 3, 60)
-
-
-def workers_of(cluster: Cluster) -> list[dict[str, Any]]:
-    """What the command says of each worker."""
-    found: list[dict[str, Any]] = json.loads(
-        run("doctor", "--executor", cluster.spec, "--json").output
-    )["workers"]
-    return found
 
 
 def test_a_job_holds_the_notebook_and_no_other_submission(

@@ -140,7 +140,7 @@ def test_a_correction_judges_only_what_it_changes(
 
 def test_missing_or_damaged_evidence_is_not_replaced_by_kept_marks(book: Gradebook) -> None:
     score(book, papers_of(book))
-    (path,) = (book.folder / "evidence").glob("*.json")
+    (path,) = (book.folder / "evidence").glob("*.json.gz")
     path.write_bytes(path.read_bytes()[:-1])
     assert list(regrade(book, papers_of(book), [("ada", SHA256)])) == [("ada", None)]
     assert list(regrade(book, papers_of(book), [("ada", "6" * 64)])) == [("ada", None)]
@@ -159,6 +159,7 @@ def test_what_belongs_to_a_sealed_release_is_kept_sealed(
 def test_a_gradebook_without_the_table_gets_it(tmp_path: Path) -> None:
     with Gradebook.open(tmp_path, create=True) as book, book._engine.begin() as connection:
         connection.exec_driver_sql("DROP TABLE derived")
+        connection.exec_driver_sql("UPDATE schema_version SET version = 1")
     with Gradebook.open(tmp_path) as book:
         book.derived.keep({"a": b"1"})
         book.set_setting("x", 1)

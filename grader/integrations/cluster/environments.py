@@ -11,6 +11,7 @@ from typing import Any
 
 from grader.errors import GraderError, SetupError
 from grader.grading.run import has_cuda
+from grader.model import packages
 from grader.runtime.executors import WorkerNeeds
 from grader.runtime.sandbox import choose
 
@@ -37,6 +38,8 @@ class Worker:
     resources: Mapping[str, float] = field(default_factory=dict)
     """What it declares: `GPU`, `QUIET`, and others."""
     has_cuda: bool = False
+    packages: tuple[str, ...] = ()
+    """The optional packages that it has."""
 
     @property
     def is_special(self) -> bool:
@@ -92,6 +95,7 @@ def describe_worker(sandbox: str, dask_worker: Any = None) -> dict[str, Any]:
         "threads": dask_worker.state.nthreads,
         "resources": dict(dask_worker.state.total_resources),
         "has_cuda": has_cuda(),
+        "packages": tuple(name for name, one in packages.PACKAGES.items() if one.is_installed),
     }
 
 
@@ -139,20 +143,30 @@ def choose_workers(workers: Iterable[Worker], needs: WorkerNeeds) -> dict[str, A
     """
     every, wanted = list(workers), wanted_environment()
     fit = [one for one in every if not one.differences(wanted)]
+    if every and not fit:
+        raise SetupError("no worker can run notebooks", fix="see `grader doctor --executor`")
     if needs.gpu:
-        if not any(GPU in one.resources for one in fit):
+        gpus = [one for one in fit if GPU in one.resources]
+        if not gpus:
             raise SetupError(
                 "no worker declares a GPU",
                 fix="start one with `dask worker ADDRESS --resources GPU=1`, or leave out --device",
             )
-        return _only(fit, every) | {"resources": {GPU: 1}}
-    if needs.quiet and any(QUIET in one.resources for one in fit):
-        return _only(fit, every) | {"resources": {QUIET: 1}}
+        return _only(_with_packages(gpus, needs), every) | {"resources": {GPU: 1}}
+    quiet = [one for one in fit if QUIET in one.resources]
+    if needs.quiet and quiet:
+        return _only(_with_packages(quiet, needs), every) | {"resources": {QUIET: 1}}
     usual = [one for one in fit if not one.is_special]
-    if usual and len(usual) < len(fit):
-        loose = len(fit) == len(every)  # without them, other workers do
-        return {"workers": [one.address for one in usual], "allow_other_workers": loose}
-    return _only(fit, every)
+    able = _with_packages(usual or fit, needs)
+    if able and len(able) == len(usual) and len(fit) == len(every):
+        # Without them, the others do.
+        return _only(able, every) | {"allow_other_workers": True} if len(able) < len(fit) else {}
+    return _only(able, every)
+
+
+def _with_packages(workers: list[Worker], needs: WorkerNeeds) -> list[Worker]:
+    """Returns those of *workers* that have the packages of *needs*, or all if none has."""
+    return [one for one in workers if set(needs.packages) <= set(one.packages)] or workers
 
 
 def _only(fit: list[Worker], every: list[Worker]) -> dict[str, Any]:

@@ -1,107 +1,78 @@
 """The executor `dask`, whose tasks run on the workers of a Dask cluster.
 
-Dask schedules the tasks. If a worker dies, Dask runs its tasks on another one; a task whose workers
-died three times (`distributed.scheduler.allowed-failures`) ends in an error of its own.
+Dask schedules the tasks. If a worker dies, Dask runs its tasks on another one. A task whose workers
+die more often than `distributed.scheduler.allowed-failures` says ends in a WorkersDiedError.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib
-import logging
 import time
 import uuid
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, Future, InvalidStateError
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any, ParamSpec, TypeVar
 
 from grader.errors import GraderError, SetupError
+from grader.integrations.cluster.connections import Connection, connect, start_local
 from grader.integrations.cluster.environments import (
     Worker,
     ask_workers,
     choose_workers,
     require_same,
 )
-from grader.runtime.executors import RemoteExecutor, WorkerNeeds
+from grader.runtime.executors import (
+    RemoteExecutor,
+    WorkerFaultError,
+    WorkerNeeds,
+    WorkersDiedError,
+)
+from grader.text.words import count_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_CONNECT_SECONDS = 30
+_REACH_SECONDS = 2
+"""How long a worker may take to answer this machine directly."""
+_MOST_FAULTS = 2
+"""How often a worker's machine may fail before the worker is left out."""
 _LOOK_SECONDS = 2.0
 """Seconds between two questions to the scheduler about its workers."""
 _CONTINUE = "start the cluster again and repeat the command; it continues where it stopped"
 
 
 def open_dask(address: str, jobs: int) -> RemoteExecutor:
-    """Returns an executor on the cluster at *address*, or on *jobs* new local worker processes.
+    """Returns an executor on the cluster at *address*, or on *jobs* new local worker processes if
+    it is empty; see `connections`.
 
-    *address* is that of a scheduler, such as `tcp://host:8786`, or the path of a scheduler file; it
-    is empty for local workers. Raises SetupError if Dask is missing, or no scheduler or worker can
-    be reached.
+    Raises SetupError if Dask is missing, or no scheduler or worker can be reached.
     """
-    dask = _import_dask()
-    if not address:
-        cluster = dask.LocalCluster(
-            n_workers=jobs,
-            threads_per_worker=1,
-            dashboard_address="127.0.0.1:0",
-            silence_logs=logging.ERROR,
+    return DaskExecutor(connect(address) if address else start_local(jobs))
+
+
+@dataclass(slots=True, kw_only=True)
+class _Pending:
+    """A task that has not finished, and all that is needed to send it to other workers."""
+
+    future: Future[Any]
+    needs: WorkerNeeds | None
+    call: Callable[[dict[str, Any]], Any]
+    """Sends the task to Dask with these arguments, and returns Dask's own future."""
+    where: dict[str, Any]
+    """The arguments that chose its workers."""
+    task: Any = None
+
+    def can_run(self, alive: Mapping[str, Worker]) -> bool:
+        """Returns whether one of the workers that were chosen is *alive*."""
+        chosen = self.where.get("workers")
+        resources = self.where.get("resources", {})
+        return self.where.get("allow_other_workers", False) or any(
+            (chosen is None or address in chosen) and resources.keys() <= one.resources.keys()
+            for address, one in alive.items()
         )
-        return DaskExecutor(dask.Client(cluster), cluster)
-    return DaskExecutor(_connect(dask, address))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Survey:
-    """A cluster's workers, and the address of its dashboard, which may be empty."""
-
-    workers: tuple[Worker, ...]
-    dashboard: str
-
-
-def survey_workers(address: str, *, sandbox: str) -> Survey:
-    """Returns what every worker of the cluster at *address* offers. Raises SetupError if it can't
-    be reached."""
-    client = _connect(_import_dask(), address)
-    try:
-        has_dashboard = "dashboard" in client.scheduler_info().get("services", {})
-        dashboard = client.dashboard_link if has_dashboard else ""
-        return Survey(workers=tuple(ask_workers(client, sandbox)), dashboard=dashboard)
-    finally:
-        client.close()
-
-
-def _import_dask() -> Any:
-    try:
-        dask = importlib.import_module("distributed")  # without types
-    except ImportError as error:
-        raise SetupError("Dask is not installed", fix="run `pip install distributed`") from error
-    # Dask logs each lost connection with a traceback; our errors say what to do.
-    for name in list(logging.root.manager.loggerDict):  # some have a level of their own
-        if name.partition(".")[0] == "distributed":
-            logging.getLogger(name).setLevel(logging.CRITICAL)
-    return dask
-
-
-def _connect(dask: Any, address: str) -> Any:
-    """Returns a client of the scheduler at *address*, which has at least one worker."""
-    try:
-        if Path(address).is_file():
-            client = dask.Client(scheduler_file=address, timeout=_CONNECT_SECONDS)
-        else:
-            client = dask.Client(address, timeout=_CONNECT_SECONDS)
-        # Workers may still be starting.
-        client.wait_for_workers(1, timeout=_CONNECT_SECONDS)
-    except (OSError, ValueError, TimeoutError) as error:
-        raise SetupError(
-            f"no Dask workers can be reached at '{address}': {str(error).splitlines()[0]}",
-            fix="give the address of a scheduler that has workers, such as dask:tcp://host:8786, "
-            "or the path of a scheduler file",
-        ) from error
-    return client
 
 
 class DaskExecutor(RemoteExecutor):
@@ -110,13 +81,18 @@ class DaskExecutor(RemoteExecutor):
     Results are never cached: each task has a key of its own.
     """
 
-    def __init__(self, client: Any, cluster: Any = None):
-        self._client = client
-        self._cluster = cluster
+    def __init__(self, connection: Connection):
+        self._client = connection.client
+        self._connection = connection
         self._open = True
-        self._workers, self._next_look = 1, 0.0
+        self._threads: dict[str, int] = {}
+        self._next_look = 0.0
         self._sandbox = ""
         self._known: dict[str, Worker] = {}
+        self._pending: dict[str, _Pending] = {}
+        self._faults: Counter[str] = Counter()
+        self._waits_for = ""
+        self._dashboard = connection.dashboard
 
     @property
     def workers(self) -> int:
@@ -125,24 +101,71 @@ class DaskExecutor(RemoteExecutor):
         Raises SetupError if the scheduler can't be reached any more.
         """
         if time.monotonic() >= self._next_look:
-            self._workers = max(1, sum(self._look().values()))
+            self._look()
             self._next_look = time.monotonic() + _LOOK_SECONDS
-        return self._workers
+        return max(1, sum(self._threads.values()))
 
-    def _look(self) -> dict[str, int]:
-        """Returns the number of threads of each worker, by address.
+    def describe(self) -> str:
+        """Returns the number of workers and threads, or what the run waits for, and the address of
+        Dask's dashboard."""
+        workers, threads = len(self._threads), sum(self._threads.values())
+        said = f"{count_of(workers, 'worker')}, {count_of(threads, 'thread')}"
+        if not workers:
+            said = "waiting for workers"
+        for one in self._known.values():
+            if one.error:
+                said += f"; left out: {one.address} ({one.error})"
+        if workers and self._waits_for:
+            said += f"; waiting: {self._waits_for}"
+        return f"{said}; dashboard: {self._dashboard}" if self._dashboard else said
 
-        Asks workers that have joined what they offer; those that don't fit get no tasks.
-        """
+    def _look(self) -> None:
+        """Asks the scheduler for its workers, and those that have joined what they offer; those
+        that don't fit get no tasks."""
         try:
-            threads: dict[str, int] = self._client.nthreads()
-            new = [one for one in threads if one not in self._known]
+            self._threads = dict(self._client.nthreads())
+            new = [one for one in self._threads if one not in self._known]
             if self._sandbox and new:
                 self._known |= {w.address: w for w in ask_workers(self._client, self._sandbox, new)}
+                self._choose_route(new[0])
         except OSError as error:
             raise _lost_scheduler() from error
-        self._known = {a: w for a, w in self._known.items() if a in threads}
-        return threads
+        self._known = {a: w for a, w in self._known.items() if a in self._threads}
+        self._place_again()
+
+    def _choose_route(self, worker: str) -> None:
+        """Lets results come straight from the workers if this machine can reach *worker*, and
+        through the scheduler otherwise."""
+        open_channel = importlib.import_module("distributed.comm").connect
+
+        async def try_it() -> bool:
+            try:
+                channel = await open_channel(
+                    worker, timeout=_REACH_SECONDS, **self._client.connection_args
+                )
+            except (OSError, TimeoutError):
+                return False
+            channel.abort()
+            return True
+
+        self._client.direct_to_workers = self._client.sync(try_it)
+
+    def _place_again(self) -> None:
+        """Sends tasks whose workers are all gone to others that meet their needs.
+
+        If there are none, the tasks wait for one.
+        """
+        self._waits_for = ""
+        for key, one in list(self._pending.items()):
+            if not one.where or one.needs is None or one.can_run(self._known):
+                continue
+            try:
+                where = choose_workers(self._known.values(), one.needs)
+            except SetupError as error:
+                self._waits_for = error.what
+                continue
+            if self._known:
+                self._send(key, one, where)
 
     def submit_for(
         self, needs: WorkerNeeds, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
@@ -154,41 +177,99 @@ class DaskExecutor(RemoteExecutor):
         """
         if not self._sandbox:
             self._sandbox = needs.sandbox
+            self._connection.wait_for_worker()
             self._look()
             require_same(self._known.values(), sandbox=needs.sandbox)
         where = choose_workers(self._known.values(), needs)
-        return self._submit(where, fn, *args, **kwargs)
+        return self._submit(needs, where, fn, *args, **kwargs)
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Returns the future of `fn(*args, **kwargs)` on a worker. Raises RuntimeError if closed.
 
-        The future raises GraderError if the worker died three times, and SetupError if the
+        The future raises WorkersDiedError if each worker that ran it died, and SetupError if the
         scheduler can't be reached any more.
         """
-        return self._submit({}, fn, *args, **kwargs)
+        return self._submit(None, {}, fn, *args, **kwargs)
 
     def _submit(
-        self, where: dict[str, Any], fn: Callable[..., T], /, *args: Any, **kwargs: Any
+        self,
+        needs: WorkerNeeds | None,
+        where: dict[str, Any],
+        fn: Callable[..., T],
+        /,
+        *args: Any,
+        **kwargs: Any,
     ) -> Future[T]:
         if not self._open:
             raise RuntimeError("cannot schedule new futures after shutdown")
         if self._client.status != "running":
             raise _lost_scheduler()
-        future: Future[T] = Future()
-        task = self._client.submit(
-            fn, *args, **kwargs, **where, key=f"grader-{uuid.uuid4().hex}", pure=False
-        )
-        task.add_done_callback(lambda done: _settle(future, done))
-        return future
+
+        def call(chosen: dict[str, Any]) -> Any:
+            key = f"grader-{uuid.uuid4().hex}"
+            return self._client.submit(
+                _run_on_worker, fn, *args, **kwargs, **chosen, key=key, pure=False
+            )
+
+        one = _Pending(future=Future(), needs=needs, call=call, where=where)
+        self._send(uuid.uuid4().hex, one, where)
+        return one.future
+
+    def _send(self, key: str, one: _Pending, where: dict[str, Any]) -> None:
+        """Sends a task to the workers *where*, in place of those that it was sent to before."""
+        before, one.where = one.task, where
+        one.task = sent = one.call(where)
+        self._pending[key] = one
+        if before is not None:
+            before.cancel()
+        sent.add_done_callback(lambda done: self._settle(key, done))
+
+    def _settle(self, key: str, task: Any) -> None:
+        """Moves the result or the error of a finished Dask *task* into the future of the caller."""
+        one = self._pending.get(key)
+        if one is None or one.task is not task:  # sent to other workers meanwhile
+            return
+        del self._pending[key]
+        error = task.exception() if task.status == "error" else None
+        if isinstance(error, WorkerFaultError) and one.needs is not None:
+            self._leave_out(str(error.where), error.what)
+            try:
+                self._send(key, one, choose_workers(self._known.values(), one.needs))
+            except SetupError:
+                one.future.set_exception(_no_worker_left(error))
+            return
+        _settle(one.future, task)
+
+    def _leave_out(self, address: str, why: str) -> None:
+        """Sends no more tasks to the worker at *address* if its machine has failed before."""
+        self._faults[address] += 1
+        known = self._known.get(address)
+        if known is not None and self._faults[address] >= _MOST_FAULTS:
+            self._known[address] = replace(known, error=why)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Takes no more tasks. Dask drops tasks that have not finished."""
         del wait, cancel_futures
         if self._open:
             self._open = False
-            self._client.close()
-            if self._cluster is not None:
-                self._cluster.close()
+            self._connection.close()
+
+
+def _run_on_worker(fn: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+    """Runs a task on a worker; an error of its machine says where it is."""
+    try:
+        return fn(*args, **kwargs)
+    except WorkerFaultError as error:
+        address = importlib.import_module("distributed").get_worker().address
+        raise WorkerFaultError(error.what, where=address, fix=error.fix) from None
+
+
+def _no_worker_left(error: GraderError) -> SetupError:
+    return SetupError(
+        f"no worker is left that can run notebooks; the last one said: {error.what}",
+        where=error.where,
+        fix=f"{error.fix or 'repair its machine'}; then {_CONTINUE}",
+    )
 
 
 def _settle(future: Future[Any], task: Any) -> None:
@@ -204,7 +285,7 @@ def _settle(future: Future[Any], task: Any) -> None:
 
 def _error_of_death(error: Exception) -> GraderError | None:
     if type(error).__name__ == "KilledWorker":
-        return GraderError("every worker that ran this notebook died")
+        return WorkersDiedError("every worker that ran this notebook died")
     return None
 
 

@@ -69,7 +69,10 @@ def grade_assignment(
     found = collect_assignment(submissions, assignment.name, [n.name for n in assignment.notebooks])
     _require_students(found, only, submissions)
     at = wanted_address(out, settings.gradebook, assignment.name)
-    with Gradebook.open(out, create=True, at=at) as book, exclusive_lock(out):
+    with (
+        Gradebook.open(out, create=True, at=at, evidence=settings.evidence) as book,
+        exclusive_lock(out),
+    ):
         for folder in WRITTEN_INTO:
             remove_partial_files(out / folder)
         _bind_results(book, assignment)
@@ -180,7 +183,9 @@ class _AssignmentFiler:
             settings = replace(self._settings, overlay=NotebookOverlay(notebook))
             with (
                 signals.delay_interrupts() as stopped,
-                closing(execute_all(todo[notebook.name], (), settings, stopped=stopped)) as results,
+                closing(
+                    execute_all(todo[notebook.name], (), settings, stopped=stopped, show=done.show)
+                ) as results,
             ):
                 for submission, evidence in results:
                     work = works[submission.student]

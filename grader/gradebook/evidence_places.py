@@ -1,0 +1,216 @@
+"""Where evidence is kept: a folder, or an object store that fsspec can reach, such as S3."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Protocol
+
+from grader.errors import PackageError, SetupError
+from grader.files import AGAIN, make_private_folder, write_atomic, write_error
+
+POINTER = "evidence.url"
+"""The file that names the object store of a results folder without a folder `evidence`."""
+_FOLDER = "evidence"
+_EXAMPLE = "s3://my-bucket/midterm"
+_PACKAGES = {"s3": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "abfs": "adlfs", "az": "adlfs"}
+"""The packages that fsspec needs for some protocols."""
+
+
+class EvidencePlace(Protocol):
+    """Stores named pieces of data that never change."""
+
+    def where(self, name: str) -> str:
+        """Returns the path or the address of a piece, for messages."""
+
+    def read(self, name: str) -> bytes | None:
+        """Returns a piece; None if there is none. Raises SetupError if the place can't be
+        reached."""
+
+    def write(self, name: str, data: bytes) -> None:
+        """Stores a piece durably. Raises SetupError if it can't be stored."""
+
+    def remove(self, name: str) -> None:
+        """Removes a piece, if it exists. Raises SetupError if it can't be removed."""
+
+
+class EvidenceFolder:
+    """A folder with one file for each piece."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+
+    def where(self, name: str) -> str:
+        """Returns the path of a piece."""
+        return str(self.folder / name)
+
+    def read(self, name: str) -> bytes | None:
+        """Returns a piece; None if there is none."""
+        try:
+            return (self.folder / name).read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def write(self, name: str, data: bytes) -> None:
+        """Stores a piece; it would survive a power loss. Raises SetupError."""
+        write_atomic(self.folder / name, data, durable=True)
+
+    def remove(self, name: str) -> None:
+        """Removes a piece, if it exists. Raises SetupError."""
+        try:
+            (self.folder / name).unlink(missing_ok=True)
+        except OSError as error:
+            raise write_error(error, self.folder / name) from error
+
+
+class ObjectStore:
+    """A bucket, or a prefix in one, with an object for each piece."""
+
+    def __init__(self, address: str):
+        self.address = address.rstrip("/")
+
+    def where(self, name: str) -> str:
+        """Returns the address of a piece."""
+        return f"{self.address}/{name}"
+
+    def read(self, name: str) -> bytes | None:
+        """Returns a piece; None if there is none. Raises SetupError."""
+        system, root = self._system
+        try:
+            data: bytes = system.cat_file(f"{root}/{name}")
+        except FileNotFoundError:
+            return None
+        except Exception as error:  # each store has errors of its own
+            raise self._error("read", name, error) from error
+        return data
+
+    def write(self, name: str, data: bytes) -> None:
+        """Stores a piece. Raises SetupError."""
+        system, root = self._system
+        try:
+            system.pipe_file(f"{root}/{name}", data)
+        except Exception as error:  # each store has errors of its own
+            raise self._error("written", name, error) from error
+
+    def remove(self, name: str) -> None:
+        """Removes a piece, if it exists. Raises SetupError."""
+        system, root = self._system
+        try:
+            if system.exists(f"{root}/{name}"):
+                system.rm_file(f"{root}/{name}")
+        except Exception as error:  # each store has errors of its own
+            raise self._error("removed", name, error) from error
+
+    @cached_property
+    def _system(self) -> tuple[Any, str]:
+        """The file system and the path in it; imported only when evidence is used."""
+        try:
+            fsspec = import_module("fsspec")  # without types
+            system, root = fsspec.url_to_fs(self.address, use_listings_cache=False)
+        except (ImportError, ValueError) as error:
+            raise SetupError(
+                f"evidence can't be stored here: {error}",
+                where=self.address,
+                fix=f"write an address that fsspec knows, such as {_EXAMPLE}",
+            ) from error
+        return system, root.rstrip("/")
+
+    def _error(self, done: str, name: str, error: Exception) -> SetupError:
+        said = " ".join(str(error).split()) or type(error).__name__
+        return SetupError(
+            f"evidence can't be {done}: {said}",
+            where=self.where(name),
+            fix=f"check the address, the credentials, and the network, then {AGAIN}",
+        )
+
+
+def parse_store(address: str) -> ObjectStore:
+    """Returns the object store at *address*, such as `s3://bucket/prefix`.
+
+    Raises SetupError if *address* is not one, and PackageError if a package is missing.
+    """
+    protocol, colon, rest = address.partition("://")
+    if not colon or not protocol or not rest.strip("/"):
+        raise SetupError(
+            "this is not the address of an object store",
+            where=address,
+            fix=f"write it like {_EXAMPLE}; without --evidence, evidence goes to the results"
+            " folder",
+        )
+    package = _PACKAGES.get(protocol, "fsspec")
+    if find_spec(package) is None:
+        raise PackageError(
+            f"evidence in {protocol}:// needs the package {package}",
+            fix=f"run: pip install {package}",
+        )
+    return ObjectStore(address)
+
+
+def find_place(folder: Path) -> EvidencePlace:
+    """Returns where the results folder *folder* keeps its evidence.
+
+    Raises SetupError, naming the file, if the folder names a store in a way that can't be read.
+    """
+    address = _stored_address(folder)
+    return parse_store(address) if address else EvidenceFolder(folder / _FOLDER)
+
+
+def choose_place(folder: Path, wanted: str) -> EvidencePlace:
+    """Returns where the results folder *folder* keeps its evidence: in the store *wanted* if the
+    folder is new, or as before if *wanted* is empty.
+
+    Raises SetupError if the folder keeps its evidence elsewhere.
+    """
+    if not wanted:
+        return find_place(folder)
+    store, known = parse_store(wanted), _stored_address(folder)
+    if known and known != store.address:
+        raise SetupError(
+            f"the evidence of this folder is in {known}",
+            where=str(folder),
+            fix="leave out --evidence, or choose another folder for --out",
+        )
+    if not known and any((folder / _FOLDER).glob("*.json*")):
+        raise SetupError(
+            "this folder has evidence already",
+            where=str(folder / _FOLDER),
+            fix=f"copy it with `grader gradebook copy {folder} NEW --evidence {store.address}`, "
+            "or choose another folder for --out",
+        )
+    return store
+
+
+def store_place(folder: Path, place: EvidencePlace) -> None:
+    """Makes *place* the one where the results folder *folder* keeps its evidence."""
+    if isinstance(place, ObjectStore):
+        make_private_folder(folder)
+        write_atomic(folder / POINTER, f"{place.address}\n".encode())
+
+
+def wanted_store(folder: Path, named: str, of_course: str, set_: str) -> str:
+    """Returns the address of the object store that a run of the set *set_* into *folder* asks for;
+    empty for the place that the folder has.
+
+    *named* is the address on the command line. The course's, *of_course*, counts for new folders
+    only, and each set has a prefix of its own in it.
+    """
+    if named or not of_course:
+        return named
+    is_new = not (folder / POINTER).exists() and not any((folder / _FOLDER).glob("*.json*"))
+    return f"{of_course.rstrip('/')}/{set_}" if is_new else ""
+
+
+def _stored_address(folder: Path) -> str:
+    pointer = folder / POINTER
+    try:
+        return pointer.read_text(encoding="utf-8").strip().rstrip("/")
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+    except (OSError, ValueError) as error:
+        raise SetupError(
+            f"this file can't be read: {error}",
+            where=str(pointer),
+            fix="let it contain the address of the store of the evidence",
+        ) from None

@@ -1,0 +1,47 @@
+"""Brings gradebooks of earlier versions up to date, one schema version at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlalchemy import Connection, inspect, update
+
+from grader.gradebook import schema
+from grader.gradebook.decision_rows import store_overrides
+from grader.gradebook.overrides import read_overrides
+
+OLDEST = 1
+
+
+def migrate(connection: Connection, version: int) -> None:
+    """Changes a gradebook with the schema *version*, at least OLDEST, to the current one.
+
+    All steps are one transaction: a process that is killed meanwhile leaves the gradebook as it
+    was.
+    """
+    for step in range(version, schema.VERSION):
+        _STEPS[step](connection)
+    connection.execute(update(schema.schema_version).values(version=schema.VERSION))
+
+
+def _add_tables(connection: Connection) -> None:
+    """From 1 to 2: adds tables that version 1 gained over time, and the index of `submissions`.
+
+    From version 2 on, evidence is compressed, which version 1 can't read.
+    """
+    there = set(inspect(connection).get_table_names())
+    missing = [table for table in _LATER_TABLES if table.name not in there]
+    for table in missing:  # not by the metadata, which would create the view once more
+        table.create(connection, checkfirst=True)
+    for index in schema.submissions.indexes:
+        index.create(connection, checkfirst=True)
+    if schema.decisions in missing:
+        store_overrides(connection, list(read_overrides(connection)))
+
+
+_LATER_TABLES = (
+    schema.derived, schema.times, schema.rubric_items, schema.decisions, schema.requests,
+    schema.request_answers, schema.independent_marks,
+)  # fmt: skip
+_STEPS: dict[int, Callable[[Connection], None]] = {1: _add_tables}
+"""The step from each earlier schema version to the next."""
