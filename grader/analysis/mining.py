@@ -20,11 +20,10 @@ from grader import units
 from grader.analysis.answer_matches import digits_of
 from grader.analysis.edits import edited_expressions
 from grader.analysis.products import CONSTANTS, Named, Product, iter_products
-from grader.expressions import evaluate
 from grader.kinds import tolerance
 from grader.kinds.numeric import NumericKey, evaluate_answer, judge
 from grader.model import Verdict
-from grader.units.quantity import Quantity, dimension_of
+from grader.units.quantity import ONE, Quantity, dimension_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -214,9 +213,9 @@ class _Search:
                 others.append(
                     Named(text=name, values=np.array(every), dimension=dimension_of(value))
                 )
-        answer = evaluate(key.part.answer, key.draw.scope, key.draw.facts)
+        dimension = units.parse_unit(key.unit).dimension if key.unit else ONE
         right = np.array([float(one.value) for one in self._keys]) * float(scale)
-        named = Named(text=f"({key.part.answer})", values=right, dimension=dimension_of(answer))
+        named = Named(text=f"({key.part.answer})", values=right, dimension=dimension)
         with np.errstate(all="ignore"):
             return [
                 Product(p.text, p.values / float(scale), p.cost + 1)
