@@ -1,65 +1,51 @@
 """Finds the wrong ideas of a class: expressions that explain the wrong answers of many students.
 
-A wrong idea is one expression for all students. Each candidate, such as `key * gpus`, is computed
-with the numbers of every student with a wrong answer, and compared with the answer. A candidate
-counts only if it explains many more students than if the answers were assigned to other students.
+A wrong idea is one expression for all students. Each candidate is computed with the numbers of
+every student with a wrong answer, and compared with the answer. A candidate counts only if it
+explains many more students than if the answers were compared with other students' numbers. See
+`docs/explanation/statistics.md`.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grader import units
+from grader.analysis.answer_matches import digits_of
+from grader.analysis.edits import edited_expressions
+from grader.analysis.products import CONSTANTS, Named, Product, iter_products
+from grader.kinds import tolerance
+from grader.kinds.numeric import NumericKey, evaluate_answer, judge
+from grader.model import Verdict
+from grader.units.quantity import ONE, Quantity, dimension_of
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Numbers = NDArray[np.float64]
+    Truths = NDArray[np.bool_]
 
 FEWEST = 3
 """The fewest students whom an idea must explain."""
-CLOSE = 0.006
-"""How far an answer may be from a candidate, as a share: rounding to three digits."""
 MOST_CHANCE = 0.01
 """The largest expected number of false ideas for one part."""
-MAX_IDEAS = 8
+MOST_PERMUTED = 0.01
+"""The largest probability that as many answers fit if the variants are permuted."""
+MOST_IDEAS = 8
 """Most ideas proposed for one part."""
-POWERS = (1.0, -1.0, 0.5, -0.5, 2.0, -2.0)
-# Factors that people forget or misapply, by how they are written in expressions.
-CONSTANTS: Mapping[str, float] = {
-    "1": 1.0, "2": 2.0, "3": 3.0, "4": 4.0, "6": 6.0, "8": 8.0, "12": 12.0, "16": 16.0, "32": 32.0,
-    "100": 100.0, "60": 60.0, "3600": 3600.0, "1e3": 1e3, "1e6": 1e6, "1e9": 1e9, "1e12": 1e12,
-    "1.024": 1.024, "1.024**2": 1.024**2, "1.024**3": 1.024**3, "1024": 1024.0,
-    "1024**2": 1024.0**2, "1024**3": 1024.0**3, "1.5": 1.5,
-}  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
-    """A quantity that candidates are made of, for each student."""
-
-    text: str
-    """How it is written in a problem's expressions."""
-    values: Sequence[float]
-    plain: bool
-    """Whether it is a number without a dimension, and can be a factor."""
-    same_dimension: bool
-    """Whether it has the dimension of the answer, and can stand for it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WrongAnswers:
-    """The wrong answers of a class to one part, with every student's numbers."""
-
-    students: Sequence[str]
-    answers: Sequence[float]
-    columns: Sequence[Column]
-    """The first is the key."""
+CLOSE, CLOSEST, WIDEST = 0.006, 0.0005, 0.05
+"""How far an answer may be from a candidate, as a share: for intermediate results that were
+rounded, the least that counts as a difference, and the most for answers of few digits."""
+SMALL = 1000
+"""Below this, so many products give the same whole number that only edits are tried."""
+SPREAD = 3.0
+"""Chance answers are taken to spread over a factor of e to this power, about 20."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,190 +55,298 @@ class Idea:
     expression: str
     students: tuple[str, ...]
     by_chance: float
-    """The share of pairs of one student's answer and another's numbers that it explains."""
+    """The share of other students' numbers with which it explains these answers as well."""
     false_ideas: float
     """How many candidates that are as simple are expected to explain as many students by chance."""
+    when: str = ""
+    """The condition for variants in which it differs from the right answer; empty if all do."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    text: str
-    values: Numbers = field(repr=False)
-    cost: int
-    """How complex it is; simpler candidates are preferred."""
+@dataclass(slots=True)
+class WrongNumbers:
+    """The wrong answers of a class to one number, and the keys of all who were asked."""
+
+    keys: list[NumericKey] = field(default_factory=list)
+    students: list[str] = field(default_factory=list)
+    answers: list[float] = field(default_factory=list)
+    at: list[int] = field(default_factory=list)
+    """The index of each wrong answer's key."""
+
+    def add(self, student: str, key: NumericKey, answer: float | None) -> None:
+        """Adds a student; an answer counts only if it is wrong and nothing known explains it."""
+        self.keys.append(key)
+        if answer is None or not math.isfinite(answer) or answer == 0:
+            return
+        if judge(answer, key).verdict is Verdict.INCORRECT and not _is_rounded(answer, key):
+            self.students.append(student)
+            self.answers.append(float(answer))
+            self.at.append(len(self.keys) - 1)
 
 
-def mine(wrong: WrongAnswers, *, fewest: int = FEWEST) -> tuple[Idea, ...]:
+def _is_rounded(answer: float, key: NumericKey) -> bool:
+    """Returns whether *answer* is the key or a declared mistake, rounded to too few digits."""
+    if isinstance(key.value, int):
+        return False
+    known = [float(key.value), *(float(centre) for _, centre, _, _ in key.mistake_ranges)]
+    width = min(_half_unit(answer), WIDEST * abs(answer))
+    return any(abs(answer - value) <= width for value in known)
+
+
+def _half_unit(answer: float) -> float:
+    """Returns half a unit of the last digit of *answer*, without zeros at its end."""
+    return 0.5 * 10.0 ** (math.floor(math.log10(abs(answer))) - digits_of(answer) + 1)
+
+
+def mine(wrong: WrongNumbers, *, fewest: int = FEWEST) -> tuple[Idea, ...]:
     """Returns the ideas that explain at least *fewest* students, the most frequent first.
 
-    Each student counts for one idea: the one that explains most students, and of those the
-    simplest.
+    Each student counts for one idea only.
     """
-    answers = np.asarray(wrong.answers, dtype=float)
-    usable = np.isfinite(answers) & (answers != 0)
-    if usable.sum() < fewest:
+    if len(wrong.students) < fewest:
         return ()
-    scored, tried = _find_candidates(wrong, answers, fewest)
-    found: list[Idea] = []
-    left = usable.copy()
-    while len(found) < MAX_IDEAS:
-        ranked = [(int((hits & left).sum()), -c.cost, c.text, c, hits) for c, hits in scored]
-        ranked = [one for one in ranked if one[0] >= fewest]
-        if not ranked:
-            break
-        best = max(ranked, key=lambda one: one[:3])
-        count, candidate, hits = best[0], best[3], best[4]
-        chance = _chance(candidate.values[usable], answers[usable])
-        as_simple = sum(n for cost, n in tried.items() if cost <= candidate.cost)
-        expected = as_simple * _binomial_tail(count, int(left.sum()), chance)
-        scored = [one for one in scored if one[0] is not candidate]
-        if expected > MOST_CHANCE:
-            continue
-        students = tuple(wrong.students[int(i)] for i in np.flatnonzero(hits & left))
-        found.append(
-            Idea(
-                expression=candidate.text,
-                students=students,
-                by_chance=chance,
-                false_ideas=expected,
+    search = _Search(wrong, fewest)
+    return tuple(sorted(search.ideas(), key=lambda idea: -len(idea.students)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Candidate:
+    text: str
+    cost: int
+    exact: Truths
+    """Which wrong answers it explains up to the digits that were given."""
+    close: Truths
+    """Which it explains if intermediate results were rounded as well."""
+    exact_chances: Numbers
+    """The probability that it explains each wrong answer exactly by chance."""
+    close_chances: Numbers
+    when: str = ""
+    permuted: float = 0.0
+    """The share of other students' numbers with which it explains an answer as well."""
+
+
+class _Search:
+    """The search for one number."""
+
+    def __init__(self, wrong: WrongNumbers, fewest: int):
+        self._wrong, self._fewest = wrong, fewest
+        self._answers = np.array(wrong.answers)
+        self._keys = [wrong.keys[index] for index in wrong.at]
+        self._exact = all(key.low == key.high for key in self._keys)
+        halves = np.array([_half_unit(one) for one in wrong.answers]) / np.abs(self._answers)
+        self._resolution = np.clip(halves, CLOSEST, 1.0)
+        self._width = np.clip(halves, CLOSE, WIDEST)
+        if self._exact:
+            self._resolution = np.minimum(0.5 / np.abs(self._answers), 1.0)
+            self._width = np.full(len(self._answers), 1e-9)
+        self._tried: Counter[int] = Counter()
+
+    def ideas(self) -> Iterator[Idea]:
+        """Yields ideas, the clearest first."""
+        every = list(self._candidates())
+        left = np.ones(len(self._answers), dtype=bool)
+        for _ in range(MOST_IDEAS):
+            scored = [(self._expected(one, left), one.cost, len(one.text), one) for one in every]
+            if not scored:
+                return
+            expected, _, _, best = min(scored, key=lambda one: one[:3])
+            if expected > math.log(MOST_CHANCE):
+                return
+            hits = best.close & left
+            yield Idea(
+                expression=best.text,
+                students=tuple(self._wrong.students[int(i)] for i in np.flatnonzero(hits)),
+                by_chance=best.permuted,
+                false_ideas=math.exp(expected),
+                when=best.when,
             )
-        )
-        left &= ~hits
-    return tuple(found)
+            left &= ~hits
+            every.remove(best)
 
-
-def _find_candidates(
-    wrong: WrongAnswers, answers: Numbers, fewest: int
-) -> tuple[list[tuple[_Candidate, NDArray[np.bool_]]], Counter[int]]:
-    """Returns the candidates that explain at least *fewest* students, and which students those are.
-
-    Of candidates with the same values, returns the simplest. Also returns the number of candidates
-    tried, by cost.
-    """
-    found: dict[bytes, tuple[_Candidate, NDArray[np.bool_]]] = {}
-    tried: Counter[int] = Counter()
-    with np.errstate(all="ignore"):
-        for candidate in _candidates(wrong, answers, tried):
-            hits = np.abs(candidate.values - answers) <= CLOSE * np.abs(candidate.values)
-            if hits.sum() < fewest:
+    def _candidates(self) -> Iterator[_Candidate]:
+        """Yields the candidates that explain enough students."""
+        key, limit = self._keys[0], math.log(MOST_CHANCE)
+        texts: list[tuple[str, int, Numbers]] = []
+        seen: set[bytes] = set()
+        for text in edited_expressions(key.part.answer, key.draw):
+            values = self._evaluate(text)
+            self._tried[1] += 1
+            if values is not None:
+                texts.append((text, 1, values))
+        edits = [Product(f"({text})", values, 2) for text, _, values in texts]
+        key_values = np.array([float(one.value) for one in self._keys])
+        texts += self._with_constants([Product(f"({key.part.answer})", key_values, 1), *edits])
+        if not self._exact or np.median(np.abs(self._answers)) >= SMALL:
+            texts += self._with_constants(self._products(), plain=True)
+        for text, cost, values in texts:
+            near = self._differences(values)
+            hits = np.isfinite(near)
+            if hits.sum() < self._fewest:
                 continue
-            key = np.round(candidate.values / answers, 6).tobytes()
-            if key not in found or candidate.cost < found[key][0].cost:
-                found[key] = candidate, hits
-    return list(found.values()), tried
+            code = np.round(np.where(hits, values / self._answers, 0), 7).tobytes()
+            rough = self._rough(text, cost, near)
+            if code in seen or self._expected(rough, np.ones_like(hits)) > limit:
+                continue
+            seen.add(code)
+            found = self._checked(rough)
+            if found is not None:
+                yield found
 
+    def _evaluate(self, text: str) -> Numbers | None:
+        """Returns the values of *text* for the wrong answers; None if it never has one."""
+        found = np.full(len(self._keys), np.nan)
+        for index, key in enumerate(self._keys):
+            value = _value(text, key)
+            if value is None and index == 4 and np.isnan(found[:4]).all():
+                return None
+            found[index] = np.nan if value is None else value
+        return found
 
-def _candidates(wrong: WrongAnswers, answers: Numbers, tried: Counter[int]) -> Iterator[_Candidate]:
-    """Yields candidates: a quantity, or the sum or difference of two, times factors.
-
-    Adds the number of candidates that it tries to *tried*, by cost.
-    """
-    bases = list(_bases(wrong))
-    factors = list(_factors(wrong, len(answers)))
-    for base in bases:
-        yield from _with_constant(base, answers, tried)
-        for factor in factors:
-            yield from _with_constant(_product(base, factor), answers, tried)
-    # Two factors only of the key and of quantities that stand for it, which are few.
-    for base in bases[: 1 + sum(c.same_dimension for c in wrong.columns[1:])]:
-        for one, other in itertools.combinations(factors, 2):
-            yield from _with_constant(_product(_product(base, one), other), answers, tried)
-
-
-def _bases(wrong: WrongAnswers) -> Iterator[_Candidate]:
-    columns = [c for i, c in enumerate(wrong.columns) if i == 0 or c.same_dimension]
-    singles = [_Candidate(c.text, np.asarray(c.values, float), 1) for c in columns]
-    yield from singles
-    for one, other in itertools.combinations(singles, 2):
-        yield _Candidate(f"({one.text} + {other.text})", one.values + other.values, 4)
-        yield _Candidate(f"({one.text} - {other.text})", one.values - other.values, 4)
-        yield _Candidate(f"({other.text} - {one.text})", other.values - one.values, 4)
-
-
-def _factors(wrong: WrongAnswers, count: int) -> Iterator[_Candidate]:
-    for column in wrong.columns[1:]:
-        values = np.asarray(column.values, dtype=float)
-        if not column.plain or len(values) != count:
-            continue
-        shifted = [(column.text, values, 1)]
-        if np.all(values == np.round(values)):
-            shifted += [
-                (f"({column.text} - 1)", values - 1, 2),
-                (f"({column.text} + 1)", values + 1, 2),
+    def _products(self) -> list[Product]:
+        key = self._keys[0]
+        scale = units.parse_unit(key.unit).scale if key.unit else 1.0
+        others = []
+        for name, value in key.draw.scope.items():
+            if isinstance(value, (bool, str)):
+                continue
+            every = [_magnitude(one.draw.scope.get(name)) for one in self._keys]
+            if all(one is not None and one > 0 for one in every):
+                others.append(
+                    Named(text=name, values=np.array(every), dimension=dimension_of(value))
+                )
+        dimension = units.parse_unit(key.unit).dimension if key.unit else ONE
+        right = np.array([float(one.value) for one in self._keys]) * float(scale)
+        named = Named(text=f"({key.part.answer})", values=right, dimension=dimension)
+        with np.errstate(all="ignore"):
+            return [
+                Product(p.text, p.values / float(scale), p.cost + 1)
+                for p in iter_products(named, others)
             ]
-        for (text, numbers, cost), power in itertools.product(shifted, POWERS):
-            yield _Candidate(_power_text(text, power), numbers**power, cost + _power_cost(power))
+
+    def _with_constants(
+        self, products: list[Product], *, plain: bool = False
+    ) -> list[tuple[str, int, Numbers]]:
+        """Returns the products, and their multiples, that explain enough students."""
+        if not products:
+            return []
+        found = []
+        values = np.array([one.values for one in products])
+        with np.errstate(all="ignore"):
+            ratios = values / self._answers
+            factors = [("", 1.0), *((f" * {t}", n) for t, n in CONSTANTS.items()),
+                       *((f" / {t}", 1 / n) for t, n in CONSTANTS.items())]  # fmt: skip
+            for text, number in factors[0 if plain else 1 :]:
+                counts = (np.abs(ratios * number - 1) <= self._width).sum(axis=1)
+                for index in np.flatnonzero(counts >= self._fewest):
+                    one = products[int(index)]
+                    cost = one.cost + (2 if text else 0)
+                    found.append((one.text + text, cost, one.values * number))
+        for one in products:
+            self._tried[one.cost] += plain
+            self._tried[one.cost + 2] += len(factors) - 1
+        return found
+
+    def _differences(self, values: Numbers) -> Numbers:
+        with np.errstate(all="ignore"):
+            near = np.abs(values / self._answers - 1)
+            found = np.where(near <= self._width, near, np.inf)
+        for index in np.flatnonzero(np.isfinite(found)):
+            key = self._keys[int(index)]
+            if tolerance.is_within(float(values[index]), key.low, key.high):
+                found[index] = np.inf  # it would have been right
+        return found
+
+    def _density(self, width: Numbers) -> Numbers:
+        """Returns the probability that a chance answer is within *width* of a value."""
+        # Wrong whole numbers are close to the right one more often.
+        return np.minimum(2 * width / (1.0 if self._exact else SPREAD), 1.0)
+
+    def _rough(self, text: str, cost: int, near: Numbers) -> _Candidate:
+        chances = self._density(self._resolution), self._density(self._width)
+        return _Candidate(text, cost, near <= self._resolution, np.isfinite(near), *chances)
+
+    def _checked(self, rough: _Candidate) -> _Candidate | None:
+        """Returns the candidate as the grader itself computes it, with its chances for all other
+        students' numbers; None if it can't be written in a spec."""
+        values = [_value(rough.text, key) for key in self._wrong.keys]
+        if any(values[index] is None for index in self._wrong.at):
+            return None
+        numbers = np.array([np.nan if value is None else float(value) for value in values])
+        near, own = self._differences(numbers[self._wrong.at]), numbers[self._wrong.at]
+        with np.errstate(all="ignore"):
+            apart = np.abs(numbers[None, :] / self._answers[:, None] - 1)
+            others = np.abs(numbers[None, :] - own[:, None]) > 1e-6 * np.abs(own[:, None])
+        apart[np.arange(len(own)), self._wrong.at] = np.inf
+        chances, permuted = [], np.zeros(len(own))
+        for width in (self._resolution, self._width):
+            close = apart <= width[:, None]
+            permuted = close.mean(axis=1)
+            # Students with the same numbers don't show what a chance match is.
+            chances.append(np.maximum((close & others).mean(axis=1), self._density(width)))
+        hits = np.isfinite(near)
+        if _tail(int(hits.sum()), permuted) > MOST_PERMUTED:
+            return None
+        return _Candidate(
+            rough.text, rough.cost, near <= self._resolution, hits, chances[0], chances[1],
+            self._condition(rough.text, values), float(permuted[hits].mean()),
+        )  # fmt: skip
+
+    def _condition(self, text: str, values: list[float | None]) -> str:
+        """Returns the condition under which *text* is a mistake; empty if it always is."""
+        pairs = zip(values, self._wrong.keys, strict=True)
+        if not any(v is None or tolerance.is_within(v, *_widened(key)) for v, key in pairs):
+            return ""
+        answer = f"({self._keys[0].part.answer})"
+        if self._exact:
+            return f"({text}) != {answer}"
+        return f"abs(({text}) - {answer}) > 0.03 * abs({answer})"
+
+    def _expected(self, one: _Candidate, left: Truths) -> float:
+        """Returns the logarithm of the expected number of candidates that are as simple and explain
+        as many of the answers that are *left* by chance; of exact and of close answers, those that
+        are less likely."""
+        as_simple = sum(number for cost, number in self._tried.items() if cost <= one.cost)
+        total, found = int(left.sum()), math.inf
+        for hits, chances in ((one.exact, one.exact_chances), (one.close, one.close_chances)):
+            here = hits & left
+            count = int(here.sum())
+            if count >= self._fewest:
+                product = float(np.log(chances[here]).sum())
+                subsets = math.lgamma(total + 1) - math.lgamma(count + 1)
+                subsets -= math.lgamma(total - count + 1)
+                found = min(found, subsets + product)
+        return math.log(2 * max(1, as_simple)) + found
 
 
-def _power_text(text: str, power: float) -> str:
-    match power:
-        case 1.0:
-            return f" * {text}"
-        case -1.0:
-            return f" / {text}"
-        case 0.5:
-            return f" * sqrt({text})"
-        case -0.5:
-            return f" / sqrt({text})"
-        case 2.0:
-            return f" * {text}**2"
-        case _:
-            return f" / {text}**2"
+def _tail(count: int, chances: Numbers) -> float:
+    """Returns the probability that at least *count* of independent events happen, of which each
+    has its own chance (the Poisson binomial distribution).
 
-
-def _power_cost(power: float) -> int:
-    return 1 if abs(power) == 1 else 3
-
-
-def _product(base: _Candidate, factor: _Candidate) -> _Candidate:
-    return _Candidate(base.text + factor.text, base.values * factor.values, base.cost + factor.cost)
-
-
-def _with_constant(
-    candidate: _Candidate, answers: Numbers, tried: Counter[int]
-) -> Iterator[_Candidate]:
-    """Yields *candidate* times each constant that some of the answers agree on."""
-    tried[candidate.cost] += 1
-    tried[candidate.cost + 2] += len(_LOGS)
-    ratios = answers / candidate.values
-    logs = np.log(np.where(ratios > 0, ratios, np.nan))
-    for text, log, cost in _LOGS:
-        near = np.abs(logs - log) <= CLOSE
-        if np.count_nonzero(near) >= FEWEST:
-            scaled = candidate.values * math.exp(log)
-            yield _Candidate(candidate.text + text, scaled, candidate.cost + cost)
-    negative = np.count_nonzero(np.abs(np.log(np.where(ratios < 0, -ratios, np.nan))) <= CLOSE)
-    if negative >= FEWEST:
-        yield _Candidate(f"-({candidate.text})", -candidate.values, candidate.cost + 2)
-
-
-_LOGS = [
-    *((f" * {text}" if number != 1 else "", math.log(number), 0 if number == 1 else 2)
-      for text, number in CONSTANTS.items()),
-    *((f" / {text}" if "*" not in text else f" / ({text})", -math.log(number), 2)
-      for text, number in CONSTANTS.items() if number != 1),
-]  # fmt: skip
-
-
-def _chance(values: Numbers, answers: Numbers) -> float:
-    """Returns the share of pairs of one student's answer and another's candidate that agree."""
-    count = len(answers)
-    with np.errstate(all="ignore"):
-        close = np.abs(values[None, :] - answers[:, None]) <= CLOSE * np.abs(values[None, :])
-    np.fill_diagonal(close, val=False)
-    return float(close.sum()) / max(1, count * (count - 1))
-
-
-def _binomial_tail(hits: int, trials: int, chance: float) -> float:
-    """Returns the probability of at least *hits* of *trials*, each with the probability *chance*.
-
-    The chance is at least that of rounded numbers that spread over four decades.
+    >>> round(_tail(2, np.array([0.5, 0.5, 0.0])), 2)
+    0.25
     """
-    chance = min(max(chance, _LEAST_CHANCE), 1.0)
-    return sum(
-        math.comb(trials, k) * chance**k * (1 - chance) ** (trials - k)
-        for k in range(hits, trials + 1)
-    )
+    exactly = np.zeros(len(chances) + 1)
+    exactly[0] = 1.0
+    for chance in chances[chances > 0]:
+        exactly[1:] = exactly[1:] * (1 - chance) + exactly[:-1] * chance
+        exactly[0] *= 1 - chance
+    return float(exactly[count:].sum())
 
 
-_LEAST_CHANCE = 2 * CLOSE / math.log(1e4)
+def _widened(key: NumericKey) -> tuple[float, float]:
+    width = float(key.high - key.low)
+    return float(key.low) - width, float(key.high) + width
+
+
+def _value(text: str, key: NumericKey) -> float | None:
+    try:
+        found = evaluate_answer(text, key.unit, key.draw, key.draw.scope)
+    except (ValueError, OverflowError, ZeroDivisionError, TypeError):
+        return None
+    return found if isinstance(found, (int, float)) else None
+
+
+def _magnitude(value: object) -> float | None:
+    number = value.magnitude if isinstance(value, Quantity) else value
+    if isinstance(number, (bool, str)) or not isinstance(number, (int, float)):
+        return None
+    return float(number) if abs(number) < 1e300 else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,7 +49,7 @@ def command(results: Path, fewest: int, as_yaml: bool, as_json: bool) -> None:
         click.echo("\n".join(_mistakes(parts)))
         return
     rows = [
-        (str(one.part), f"{len(idea.students)} of {one.wrong}", idea.expression)
+        (_place(one), f"{len(idea.students)} of {one.wrong}", idea.expression)
         for one in parts
         for idea in one.ideas
     ]
@@ -66,11 +67,13 @@ def _data(one: MinedPart) -> dict[str, object]:
     return {
         "problem": one.part.problem,
         "part": one.part.part,
+        "column": one.column,
         "asked": one.asked,
         "wrong": one.wrong,
         "ideas": [
             {
                 "value": idea.expression,
+                "when": idea.when,
                 "students": list(idea.students),
                 "by_chance": idea.by_chance,
                 "false_ideas": idea.false_ideas,
@@ -80,14 +83,22 @@ def _data(one: MinedPart) -> dict[str, object]:
     }
 
 
+def _place(one: MinedPart) -> str:
+    return f"{one.part}, {one.column}" if one.column else str(one.part)
+
+
 def _mistakes(parts: tuple[MinedPart, ...]) -> list[str]:
+    """Returns the lines of a mistake for each idea, with the indentation of a part's mistakes."""
     lines = []
     for one in parts:
+        indent = " " * (10 if one.column else 6)
         for number, idea in enumerate(one.ideas, start=1):
+            condition = [f"{indent}  when: {json.dumps(idea.when)}"] if idea.when else []
             lines += [
-                f"# {one.part}: explains {len(idea.students)} of {one.wrong} wrong answers",
-                f"      - id: idea-{number}",
-                f"        value: {idea.expression}",
-                "        feedback: TODO",
+                f"# {_place(one)}: explains {len(idea.students)} of {one.wrong} wrong answers",
+                f"{indent}- id: idea-{number}",
+                f"{indent}  value: {json.dumps(idea.expression)}",
+                *condition,
+                f"{indent}  feedback: TODO",
             ]
     return lines

@@ -1,0 +1,239 @@
+"""Expressions that differ from the right one by one error, such as a forgotten factor."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from copy import copy
+from itertools import islice
+
+from grader.model import Draw, Expr
+from grader.units.quantity import ONE, dimension_of
+
+MOST = 3000
+"""Most expressions that are tried for one part."""
+MOST_NODES = 60
+"""The largest definition of a value that is looked into."""
+_SWAPS: Mapping[type[ast.operator], tuple[type[ast.operator], ...]] = {
+    ast.Add: (ast.Sub, ast.Mult),
+    ast.Sub: (ast.Add,),
+    ast.Mult: (ast.Div, ast.Add),
+    ast.Div: (ast.Mult,),
+    ast.FloorDiv: (ast.Mod, ast.Mult),
+    ast.Mod: (ast.FloorDiv,),
+    ast.Pow: (ast.Mult,),
+}
+_ROUNDINGS = ("ceil", "floor", "round")
+_EXTREMES = ("max", "min", "sum")
+# What a constant is often mistaken for: bytes of formats, bits, states of an optimizer, prefixes.
+_FOR_SMALL = (1, 2, 3, 4, 6, 8, 12, 16, 18, 32)
+_FOR_LARGE = {1000: 1024, 1024: 1000, 1e6: 2**20, 1e9: 2**30, 1e12: 2**40}
+
+
+def edited_expressions(answer: Expr, draw: Draw) -> Iterator[str]:
+    """Yields expressions that differ from *answer* by one error, those in the answer itself first.
+
+    An error may also be in the definition of a value that the answer names. *draw* is any
+    student's; only the dimensions of its numbers matter.
+    """
+    seen = {str(answer)}
+    for text in islice(_Edits(draw).texts(_tree(answer)), 4 * MOST):
+        if text not in seen and len(text) < 1000:
+            seen.add(text)
+            yield text
+            if len(seen) > MOST:
+                return
+
+
+def _tree(source: Expr) -> ast.expr:
+    return ast.parse(str(source).strip().replace("\n", " "), mode="eval").body
+
+
+class _Edits:
+    """The edits of one problem's expressions."""
+
+    def __init__(self, draw: Draw):
+        self._draw = draw
+        self._dimensions = {
+            name: dimension_of(value)
+            for name, value in draw.scope.items()
+            if not isinstance(value, (bool, str))
+        }
+
+    def texts(self, tree: ast.expr) -> Iterator[str]:
+        """Yields the edits level by level: of the answer, then of the values that it names, then
+        of the values that those name."""
+        level, known = [tree], {ast.dump(tree)}
+        while level:
+            for one in level:
+                for edited in self._everywhere(one):
+                    yield ast.unparse(edited)
+            deeper = []
+            for one in level:
+                for expanded in self._expansions(one):
+                    if ast.dump(expanded) not in known:
+                        known.add(ast.dump(expanded))
+                        deeper.append(expanded)
+            level = deeper[:12]
+
+    def _expansions(self, tree: ast.expr) -> Iterator[ast.expr]:
+        """Yields *tree* with one value replaced by its definition, wherever it is named."""
+        for name in dict.fromkeys(n.id for n in ast.walk(tree) if isinstance(n, ast.Name)):
+            written = self._draw.values.get(name)
+            if isinstance(written, str):
+                definition = _tree(written)
+                if sum(1 for _ in ast.walk(definition)) <= MOST_NODES:
+                    yield _Renaming({name: definition}).visit(_deep(tree))
+
+    def _everywhere(self, tree: ast.expr) -> Iterator[ast.expr]:
+        """Yields *tree* with an edit in one place, or with a name replaced in all places."""
+        yield from self._inside(tree)
+        names = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name)]
+        for name in dict.fromkeys(n for n in names if n in self._dimensions):
+            for other in self._alike(name):
+                if names.count(name) > 1:
+                    yield _Renaming({name: ast.Name(other)}).visit(_deep(tree))
+                if other in names and name < other:
+                    swapped = {name: ast.Name(other), other: ast.Name(name)}
+                    yield _Renaming(swapped).visit(_deep(tree))
+
+    def _inside(self, node: ast.expr) -> Iterator[ast.expr]:
+        yield from self._of_node(node)
+        for field, value in ast.iter_fields(node):
+            if isinstance(value, ast.expr) and not (isinstance(node, ast.Call) and field == "func"):
+                for edited in self._inside(value):
+                    yield _with(node, field, edited)
+            elif isinstance(value, list) and not isinstance(node, ast.Compare):
+                for index, one in enumerate(value):
+                    if isinstance(one, ast.expr):
+                        for edited in self._inside(one):
+                            yield _with(node, field, [*value[:index], edited, *value[index + 1 :]])
+
+    def _of_node(self, node: ast.expr) -> Iterator[ast.expr]:  # noqa: C901 # one case a kind
+        """Yields what may stand in the place of *node*."""
+        match node:
+            case ast.BinOp(left, op, right):
+                yield left
+                yield right
+                for swap in _SWAPS[type(op)]:
+                    yield ast.BinOp(left, swap(), right)
+                if isinstance(op, ast.Mult):
+                    yield ast.BinOp(right, ast.Div(), left)
+                elif not isinstance(op, ast.Add):
+                    yield ast.BinOp(right, op, left)
+                yield from self._of_brackets(left, op, right)
+                if isinstance(op, ast.FloorDiv):
+                    yield _call("ceil", ast.BinOp(left, ast.Div(), right))
+            case ast.Call(ast.Name(name), args):
+                yield from self._of_call(name, args)
+            case ast.Name(name) if name in self._dimensions:
+                yield from map(ast.Name, self._alike(name))
+                if self._dimensions[name] == ONE:
+                    yield ast.BinOp(node, ast.Pow(), ast.Constant(2))
+                    yield _call("sqrt", node)
+            case ast.Constant(int() | float() as value) if not isinstance(value, bool):
+                yield from self._of_constant(value)
+            case ast.IfExp(_, body, orelse):
+                yield body
+                yield orelse
+                yield _with(_with(node, "body", orelse), "orelse", body)
+        if not isinstance(node, ast.Constant):
+            yield from _scaled(node)
+
+    def _of_brackets(self, left: ast.expr, op: ast.operator, right: ast.expr) -> Iterator[ast.expr]:
+        """Yields what *left* *op* *right* becomes with its brackets in another place."""
+        factor, term = (ast.Mult, ast.Div), (ast.Add, ast.Sub)
+        match left:
+            case ast.BinOp(one, ast.Add() | ast.Sub() as inner, other) if isinstance(op, factor):
+                yield ast.BinOp(ast.BinOp(one, op, right), inner, other)
+                yield ast.BinOp(one, inner, ast.BinOp(other, op, right))
+        match right:
+            case ast.BinOp(one, ast.Mult() | ast.Div() as within, other) if isinstance(op, term):
+                yield ast.BinOp(ast.BinOp(left, op, one), within, other)
+
+    def _of_call(self, name: str, args: list[ast.expr]) -> Iterator[ast.expr]:
+        if name in _ROUNDINGS:
+            yield from (_call(other, args[0]) for other in _ROUNDINGS if other != name)
+            yield args[0]
+        elif name in ("sqrt", "log", "log2"):
+            yield args[0]
+            yield ast.BinOp(args[0], ast.Div(), ast.Constant(2))
+        elif name in _EXTREMES and len(args) > 1:
+            yield from (_call(other, *args) for other in _EXTREMES if other != name)
+            yield from args
+            for index in range(len(args) if len(args) > 2 else 0):
+                yield _call(name, *args[:index], *args[index + 1 :])
+        elif name == "fact" and len(args) == 2:
+            for field in self._facts_alike(*args):
+                yield _call("fact", args[0], ast.Constant(field))
+
+    def _of_constant(self, value: float) -> Iterator[ast.expr]:
+        others = [2 * value, value / 2, value + 1, value - 1]
+        others += _FOR_SMALL if 0 < value <= 32 else ()
+        others += [_FOR_LARGE[value]] if value in _FOR_LARGE else []
+        for other in dict.fromkeys(o for o in others if o != value):
+            whole = int(other) if other == int(other) else other
+            yield (
+                ast.Constant(whole) if other >= 0 else ast.UnaryOp(ast.USub(), ast.Constant(-whole))
+            )
+
+    def _alike(self, name: str) -> list[str]:
+        """Returns the other names of the same dimension, without those that build on *name*."""
+        dimension = self._dimensions[name]
+        return [n for n, d in self._dimensions.items() if d == dimension and n != name]
+
+    def _facts_alike(self, item: ast.expr, field: ast.expr) -> list[str]:
+        key = (
+            item.value
+            if isinstance(item, ast.Constant)
+            else (self._draw.scope.get(item.id) if isinstance(item, ast.Name) else None)
+        )
+        fields = self._draw.facts.get(str(key), {})
+        asked = field.value if isinstance(field, ast.Constant) else None
+        if asked not in fields:
+            return []
+        dimension = dimension_of(fields[str(asked)])
+        return [
+            n for n, value in fields.items()
+            if n != asked and not isinstance(value, str) and dimension_of(value) == dimension
+        ]  # fmt: skip
+
+
+def _scaled(node: ast.expr) -> Iterator[ast.expr]:
+    """Yields *node* off by one, with a factor of 2 or 8, and its complement."""
+    for off in (ast.Add(), ast.Sub()):
+        yield ast.BinOp(node, off, ast.Constant(1))
+    for number in (2, 8):
+        yield ast.BinOp(ast.Constant(number), ast.Mult(), node)
+        yield ast.BinOp(node, ast.Div(), ast.Constant(number))
+    yield ast.BinOp(ast.Constant(1), ast.Sub(), node)
+
+
+class _Renaming(ast.NodeTransformer):
+    """Replaces names, but not those of functions."""
+
+    def __init__(self, new: Mapping[str, ast.expr]):
+        self._new = new
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """Returns what replaces a name."""
+        return self._new.get(node.id, node)
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        """Returns a call with other arguments."""
+        node.args = [self.visit(one) for one in node.args]
+        return node
+
+
+def _deep(node: ast.expr) -> ast.expr:
+    return _tree(ast.unparse(node))
+
+
+def _with(node: ast.expr, field: str, value: object) -> ast.expr:
+    new = copy(node)
+    setattr(new, field, value)
+    return new
+
+
+def _call(name: str, *args: ast.expr) -> ast.Call:
+    return ast.Call(ast.Name(name), list(args), [])

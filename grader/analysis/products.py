@@ -1,0 +1,119 @@
+"""Products of the numbers of a problem, as candidates for wrong ideas."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grader.units.quantity import ONE, Dimension, base_unit
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Numbers = NDArray[np.float64]
+
+MOST_BASES = 600
+"""Most quantities of the answer's dimension that are combined with factors."""
+# Factors that people forget or misplace.
+CONSTANTS = {
+    "2": 2.0, "3": 3.0, "4": 4.0, "6": 6.0, "8": 8.0, "12": 12.0, "16": 16.0, "32": 32.0,
+    "60": 60.0, "100": 100.0, "3600": 3600.0, "1e3": 1e3, "1e6": 1e6, "1e9": 1e9, "1e12": 1e12,
+    "1024": 1024.0, "1.5": 1.5,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """A quantity that candidates are made of, for each student."""
+
+    text: str
+    """How it is written in expressions."""
+    values: Numbers
+    """In base units."""
+    dimension: Dimension
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A candidate."""
+
+    text: str
+    values: Numbers
+    cost: int
+    """How complex it is: 1 for a single quantity."""
+
+
+def iter_products(answer: Named, others: Sequence[Named]) -> Iterator[Product]:
+    """Yields candidates with the dimension of *answer*: a quantity, or the sum, difference,
+    product, or quotient of two or three, and each of these times a factor without a dimension."""
+    bases = list(itertools.islice(_bases(answer, others), MOST_BASES))
+    factors = list(_factors(others))
+    yield from bases
+    for base, factor in itertools.product(bases, factors):
+        yield _times(base, factor)
+    for base in bases[: 1 + len(others)]:
+        if base.cost == 1:
+            simple = [factor for factor in factors if factor.cost <= 3]
+            for one, other in itertools.combinations(simple, 2):
+                yield _times(_times(base, one), other)
+
+
+def _bases(answer: Named, others: Sequence[Named]) -> Iterator[Product]:
+    unit = base_unit(answer.dimension).replace("*", " * ").replace("/", " / ").replace("^", "**")
+    every = [answer, *others]
+    same = [Product(one.text, one.values, 1) for one in every if one.dimension == answer.dimension]
+    yield from same
+    if unit:
+        for plain in others:
+            if plain.dimension == ONE:
+                yield Product(f"{plain.text} * ({unit})", plain.values, 2)
+    for one, other in itertools.combinations(same, 2):
+        yield Product(f"({one.text} + {other.text})", one.values + other.values, 3)
+        yield Product(f"({one.text} - {other.text})", one.values - other.values, 3)
+        yield Product(f"({other.text} - {one.text})", other.values - one.values, 3)
+    if answer.dimension != ONE:
+        yield from _of_other_dimensions(answer, others)
+    else:
+        with_one = [one for one in every if one.dimension != ONE]
+        for over, under in itertools.permutations(with_one, 2):
+            if over.dimension == under.dimension:
+                yield Product(f"{over.text} / {under.text}", over.values / under.values, 2)
+
+
+def _of_other_dimensions(answer: Named, others: Sequence[Named]) -> Iterator[Product]:
+    """Yields products and quotients of quantities whose dimensions give that of the answer."""
+    measured = [one for one in others if one.dimension != ONE]
+    for one, other in itertools.permutations(measured, 2):
+        if _sum(one.dimension, other.dimension, -1) == answer.dimension:
+            yield Product(f"{one.text} / {other.text}", one.values / other.values, 2)
+        if one.text < other.text and _sum(one.dimension, other.dimension, 1) == answer.dimension:
+            yield Product(f"{one.text} * {other.text}", one.values * other.values, 2)
+
+
+def _sum(one: Dimension, other: Dimension, sign: int) -> tuple[int, ...]:
+    return tuple(a + sign * b for a, b in zip(one, other, strict=True))
+
+
+def _factors(others: Sequence[Named]) -> Iterator[Product]:
+    for one in others:
+        if one.dimension != ONE:
+            continue
+        shifted = [Product(one.text, one.values, 1)]
+        if np.all(one.values == np.round(one.values)):
+            shifted.append(Product(f"({one.text} - 1)", one.values - 1, 2))
+            shifted.append(Product(f"({one.text} + 1)", one.values + 1, 2))
+        for base in shifted:
+            yield Product(f" * {base.text}", base.values, base.cost + 1)
+            yield Product(f" / {base.text}", 1 / base.values, base.cost + 1)
+        yield Product(f" * sqrt({one.text})", np.sqrt(one.values), 4)
+        yield Product(f" / sqrt({one.text})", 1 / np.sqrt(one.values), 4)
+        yield Product(f" * {one.text}**2", one.values**2, 4)
+        yield Product(f" / {one.text}**2", one.values**-2.0, 4)
+
+
+def _times(one: Product, other: Product) -> Product:
+    return Product(one.text + other.text, one.values * other.values, one.cost + other.cost)
