@@ -17,9 +17,8 @@ _DYNAMO = "torch._dynamo"
 class _DeferredDynamo(types.ModuleType):
     """Stands in for `torch._dynamo`, whose import takes longer than that of torch itself.
 
-    Optimizers, checkpoints, and process groups import it for a few functions that do nothing unless
-    code is being compiled. Anything else that is looked up here, including a submodule, imports the
-    real module.
+    Optimizers and process groups import it for a few functions that do nothing unless code is being
+    compiled. Anything else that is looked up here, including a submodule, imports the real module.
     """
 
     def __init__(self, name: str):
