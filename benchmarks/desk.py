@@ -26,7 +26,6 @@ import synthetic
 from synthetic import forty_parts, students
 
 from grader.bank.folders import Bank
-from grader.desk.access import Access, Person
 from grader.gradebook import Gradebook
 from grader.grading.score import score
 from grader.model import Grade, Override
@@ -34,6 +33,7 @@ from grader.model.course import Course, GradingPlan, Role, StaffMember
 from grader.model.desk import AnswerToDecide, Choice, PartId
 from grader.release.papers import bind
 from grader.release.rendering import make_release
+from grader.web.desk.access import Access, Person
 from tests.helpers.desk import Reader, a_desk, signed_in
 
 _WORDS = [

@@ -5,8 +5,6 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass
 
-from grader.words import count_of
-
 
 @dataclass(frozen=True, slots=True, order=True)
 class Location:
@@ -105,7 +103,7 @@ class SpecErrors(SpecError):  # noqa: N818 - plural
 
     def __init__(self, errors: tuple[SpecError, ...]):
         self.errors = errors
-        super().__init__(count_of(len(errors), "error"))
+        super().__init__(f"{len(errors)} error{'' if len(errors) == 1 else 's'}")
 
     def __reduce__(self) -> tuple[object, ...]:
         return SpecErrors, (self.errors,)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.cli.options import bank_option, examples, json_option, print_errors, print_json, table
-from grader.words import count_of, points
+from grader.text.words import count_of, points
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

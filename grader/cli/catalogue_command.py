@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from grader.cli.options import bank_option, examples, print_errors
-from grader.words import count_of
+from grader.text.words import count_of
 
 
 @click.command(

@@ -10,7 +10,7 @@ import click
 from grader.cli.options import cell_seconds_option, examples, json_option, print_json
 
 if TYPE_CHECKING:
-    from grader.check.run import CheckResult
+    from grader.collect.check.run import CheckResult
 
 
 @click.command(
@@ -54,7 +54,7 @@ def command(
     the notebook doesn't contain the key. Exits 1 if an answer is missing or unreadable, or if an
     example fails.
     """
-    from grader.check.run import check
+    from grader.collect.check.run import check
     from grader.model import Limits
 
     if verify_receipt is not None:
@@ -81,7 +81,7 @@ def command(
 def _make_receipt(checked: CheckResult, notebook: Path, path: Path | None) -> dict[str, object]:
     from datetime import UTC, datetime
 
-    from grader.check.receipts import make_receipt, write_receipt
+    from grader.collect.check.receipts import make_receipt, write_receipt
 
     made = dict(make_receipt(checked, notebook.name, datetime.now(UTC)))
     if path is not None:
@@ -106,7 +106,7 @@ def _check_data(checked: CheckResult, made: dict[str, object]) -> dict[str, obje
 
 
 def _verify_receipt(receipt: Path, notebook: Path, *, as_json: bool) -> int:
-    from grader.check.receipts import compare_receipt
+    from grader.collect.check.receipts import compare_receipt
 
     found = compare_receipt(receipt, notebook)
     if as_json:

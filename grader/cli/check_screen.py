@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import click
 
-from grader.check.run import AnswerLine, AnswerStatus, CheckResult, StoppedCell
+from grader.collect.check.run import AnswerLine, AnswerStatus, CheckResult, StoppedCell
 from grader.errors import one_line
 from grader.model import SAMPLE
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from grader.check.run import AnswerLine, CheckResult
 from grader.cli.check_screen import NOT_RIGHT, answer_sentence, outcome_sentence, status_word
+from grader.collect.check.run import AnswerLine, CheckResult
 from grader.integrations.github.actions import Annotation, Level, markdown_summary
 from grader.integrations.line_numbers import notebook_lines
 

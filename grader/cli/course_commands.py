@@ -10,7 +10,7 @@ import click
 from grader.cli.completion import complete_ids
 from grader.cli.options import bank_option, course_option, examples, json_option, print_json, table
 from grader.errors import SetupError
-from grader.words import count_of, points
+from grader.text.words import count_of, points
 
 if TYPE_CHECKING:
     from grader.grading.attempts import CourseToApply
@@ -98,7 +98,7 @@ def invite_command(
     import time
 
     from grader.course import load_course
-    from grader.desk.accounts import AccountFile
+    from grader.web.desk.accounts import AccountFile
 
     staff = load_course(require_course(course_file, banks)).staff
     if unknown := [id_ for id_ in people if id_ not in staff]:

@@ -78,7 +78,7 @@ def _print_table(results: Path) -> None:
     import json
 
     from grader.cli import demo_class
-    from grader.words import points
+    from grader.text.words import points
 
     rows = []
     for student, (habit, _) in zip(demo_class.students(), demo_class.HABITS, strict=True):

@@ -15,8 +15,8 @@ from grader.errors import SetupError
 
 if TYPE_CHECKING:
     from grader.course.staff import StaffFile
-    from grader.desk.access import Entrance
-    from grader.desk.hub import HubService
+    from grader.web.desk.access import Entrance
+    from grader.web.desk.hub import HubService
 
 
 @click.command(
@@ -87,7 +87,7 @@ def command(
     from grader.course.staff import StaffFile
 
     try:
-        from grader.desk.app import DeskApp
+        from grader.web.desk.app import DeskApp
         from grader.web.prefix import BelowPrefix
         from grader.web.serving import LOOPBACK, free_port, serve
     except ModuleNotFoundError as error:
@@ -95,8 +95,8 @@ def command(
             f"the desk needs the package '{error.name}'",
             fix="run `pip install starlette uvicorn`",
         ) from error
-    from grader.desk.hub import hub_service
-    from grader.desk.pages import Desk
+    from grader.web.desk.hub import hub_service
+    from grader.web.desk.pages import Desk
 
     path = find_course(course_file, ()) if course_file else None
     service = hub_service(os.environ) if hub else None
@@ -169,10 +169,10 @@ class _Way:
 
     def entrance(self, staff: StaffFile | None, me: str) -> Entrance:
         """Returns the way to sign in."""
-        from grader.desk.access import StaffAccess, one_person
-        from grader.desk.accounts import AccountFile
-        from grader.desk.hub import Hub
-        from grader.desk.sign_in import Accounts
+        from grader.web.desk.access import StaffAccess, one_person
+        from grader.web.desk.accounts import AccountFile
+        from grader.web.desk.hub import Hub
+        from grader.web.desk.sign_in import Accounts
 
         if staff is None:
             return one_person(me)
@@ -184,8 +184,8 @@ class _Way:
 
 
 def _print_way_in(entrance: Entrance, home: str) -> None:
-    from grader.desk.access import Access
-    from grader.desk.sign_in import Accounts
+    from grader.web.desk.access import Access
+    from grader.web.desk.sign_in import Accounts
 
     if isinstance(entrance, Access):
         several = len(entrance.people) > 1

@@ -17,7 +17,7 @@ from grader.cli.completion import complete_ids
 from grader.cli.lazy import LazyGroup
 from grader.cli.options import bank_option, examples, json_option, print_json
 from grader.errors import GraderError, SetupError
-from grader.words import count_of
+from grader.text.words import count_of
 
 if TYPE_CHECKING:
     from grader.integrations.base import Exporter

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.cli.options import examples, json_option, print_json, table
-from grader.words import count_of, points
+from grader.text.words import count_of, points
 
 if TYPE_CHECKING:
     from grader.analysis.fairness import Compared, Fairness

@@ -25,7 +25,7 @@ from grader.cli.options import (
     sandbox_option,
 )
 from grader.cli.progress import progress
-from grader.words import count_of
+from grader.text.words import count_of
 
 if TYPE_CHECKING:
     from grader.collect import Notice

@@ -67,18 +67,18 @@ def command(
     from grader.errors import SetupError
 
     try:
-        from grader.practice.app import PracticeApp
+        from grader.web.practice.app import PracticeApp
         from grader.web.serving import free_port, serve
     except ModuleNotFoundError as error:
         raise SetupError(
             f"practice needs the package '{error.name}'",
             fix="run `pip install starlette uvicorn`",
         ) from error
-    from grader.practice.record import load_progress
-    from grader.practice.selection import Selection
-    from grader.practice.session import Practice
-    from grader.practice.spacing import Progress
     from grader.web.owner import OwnerAccess
+    from grader.web.practice.record import load_progress
+    from grader.web.practice.selection import Selection
+    from grader.web.practice.session import Practice
+    from grader.web.practice.spacing import Progress
 
     bank = Bank.open(banks)
     heads, _ = read_heads(bank)

@@ -16,7 +16,7 @@ from grader.cli.options import (
     table,
 )
 from grader.cli.progress import progress
-from grader.words import count_of, points
+from grader.text.words import count_of, points
 
 if TYPE_CHECKING:
     from grader.integrations.paper.printing import PrintResult

@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from grader.cli.options import bank_option, examples, json_option, print_json, table
-from grader.words import count_of
-from grader.words import points as worth
+from grader.text.words import count_of
+from grader.text.words import points as worth
 
 _SHOWN = 60
 """Characters of a request in the list."""

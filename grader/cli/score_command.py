@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.cli.options import bank_option, course_option, examples, json_option, print_json, table
-from grader.words import count_of, points
+from grader.text.words import count_of, points
 
 if TYPE_CHECKING:
     from grader.bank.folders import Bank

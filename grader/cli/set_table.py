@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from grader.cli.options import table
-from grader.words import count_of, points
+from grader.text.words import count_of, points
 
 if TYPE_CHECKING:
     from grader.bank.blueprint import Group

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.cli.options import examples, json_option, print_json, table
-from grader.words import count_of
+from grader.text.words import count_of
 
 if TYPE_CHECKING:
     from grader.analysis.shared_answers import MatchedAnswer, SharedAnswers, SharedPair

@@ -10,7 +10,7 @@ import click
 from grader.cli.options import bank_option, examples, jobs_option, json_option, print_json
 from grader.cli.progress import progress
 from grader.model.packages import install_command
-from grader.words import count_of
+from grader.text.words import count_of
 
 if TYPE_CHECKING:
     from grader.verify import Finding, Verified

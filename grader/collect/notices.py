@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 
 from grader.collect.names import Notice, display_name
-from grader.words import count_of
+from grader.text.words import count_of
 
 EACH = 20
 """Maximum notices about the files of one student, warnings first."""

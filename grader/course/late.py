@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from grader.course.times import duration_text, local_text, parse_duration
 from grader.model.course import Deduction, LatePolicy, Rules, TimeSource
-from grader.words import count_of, points
+from grader.text.words import count_of, points
 
 _NO_DEDUCTION = Deduction(points=0.0, why="")
 

@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from grader.words import count_of, points
+from grader.text.words import count_of, points
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?) ?(s|min|h|hours?|d|days?)\Z")
 _SECONDS = {"s": 1, "min": 60, "h": 3600, "hour": 3600, "hours": 3600, "d": 86400, "day": 86400}

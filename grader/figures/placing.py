@@ -9,7 +9,7 @@ from typing import Literal
 from grader.figures.base import FieldReader, FigureError, figure_types
 from grader.model import Figure, Problem, Variant
 from grader.model.figure import DrawnFigure, TextBlock
-from grader.words import part_letter
+from grader.text.words import part_letter
 
 
 def prompt_figures(variant: Variant) -> tuple[DrawnFigure, ...]:

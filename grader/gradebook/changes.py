@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from grader.model import Grade, Mark, Verdict
-from grader.words import points
+from grader.text.words import points
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

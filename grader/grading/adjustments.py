@@ -13,7 +13,7 @@ from grader.gradebook import Gradebook
 from grader.model import Grade, Mark
 from grader.model.course import Deduction
 from grader.model.result import Row
-from grader.words import points
+from grader.text.words import points
 
 ADJUSTMENTS = "adjustments"
 """The gradebook's key for the adjustments in effect."""

@@ -18,7 +18,7 @@ from grader.grading.course_policy import (
 from grader.model import Release, Student, Submission
 from grader.model.course import Course, HandedIn, TimeLine
 from grader.release.people import students_by_text
-from grader.words import count_of
+from grader.text.words import count_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,7 +28,7 @@ from grader.gradebook import Gradebook
 from grader.model import Student, Submission
 from grader.model.course import UNTRUSTED, Course, Deduction, HandedIn, Rules, TimeSource
 from grader.model.result import Row, Standing
-from grader.words import count_of, points
+from grader.text.words import count_of, points
 
 COURSE = "course"
 """The gradebook's key for the course whose policies count."""

@@ -18,7 +18,7 @@ from grader.model import Grade, Mark, Override
 from grader.registry import nearest
 from grader.release.papers import Papers, papers_of
 from grader.text.spreadsheet import csv_line, escape_cell
-from grader.words import points as worth
+from grader.text.words import points as worth
 
 _DIGITS = 12
 """Digits of the SHA-256 that identifies a submission in a table."""

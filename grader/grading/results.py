@@ -44,7 +44,7 @@ from grader.report import (
     write_feedback,
     write_grade_json,
 )
-from grader.words import count_of
+from grader.text.words import count_of
 
 _WAIT_SECONDS = 600.0
 """Seconds to wait for another command that writes the same files, which is slow for a large

@@ -12,7 +12,7 @@ from grader.integrations.results import join_names, warning_notes
 from grader.model.exported import ClassResults, Exported, Result
 from grader.model.result import Feedback, Standing
 from grader.text.spreadsheet import csv_line, escape_cell
-from grader.words import points
+from grader.text.words import points
 
 FILE = "results.csv"
 _HEAD = (

@@ -9,7 +9,7 @@ from grader.errors import SetupError
 from grader.model.exported import Result
 from grader.model.grade import Verdict
 from grader.model.result import Feedback, ShownPart, ShownProblem, Standing
-from grader.words import count_of, points
+from grader.text.words import count_of, points
 
 VERDICT_TEXTS: Mapping[Verdict, str] = {
     Verdict.CORRECT: "correct",

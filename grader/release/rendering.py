@@ -27,7 +27,7 @@ from grader.notebook.render.figure_cells import describe_figures
 from grader.release.file import add_students_to, load_release, new_release, release_bytes
 from grader.release.papers import Papers
 from grader.release.versions import assign_versions, of_version, versions_of
-from grader.words import count_of
+from grader.text.words import count_of
 
 _UNGUESSABLE = 22
 """Number of random letters and digits for 128 bits."""

@@ -16,7 +16,7 @@ from grader.report.names import file_name
 from grader.report.summary import ClassSummary
 from grader.text.markdown import feedback_text
 from grader.text.templates import html_environment, render_template
-from grader.words import count_of, part_letter, points
+from grader.text.words import count_of, part_letter, points
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from grader.model import Mark, Verdict
 from grader.model.result import Row
 from grader.report.names import question_number
-from grader.statistics.intervals import Interval, correlation_interval, mean_interval
-from grader.statistics.items import Thirds, correlation, thirds
-from grader.words import count_of
+from grader.report.statistics.intervals import Interval, correlation_interval, mean_interval
+from grader.report.statistics.items import Thirds, correlation, thirds
+from grader.text.words import count_of
 
 _MISTAKES = 12
 _FEW = 5

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from grader.model.result import Row, Standing
 from grader.report.names import question_number
 from grader.text.spreadsheet import csv_line, escape_cell
-from grader.words import points
+from grader.text.words import points
 
 _DEDUCTION_FIELDS = ("raw", "deduction", "why")
 _MARK_FIELDS = (

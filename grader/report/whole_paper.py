@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from grader.model import Mark
 from grader.model.result import Row, Standing
 from grader.report.names import question_number
-from grader.statistics.reliability import Reliability, reliability
+from grader.report.statistics.reliability import Reliability, reliability
 
 Shape = tuple[tuple[str, float], ...]
 """The items of a paper, each with its maximum points."""

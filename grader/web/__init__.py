@@ -1,1 +1,1 @@
-"""What the web applications share: headers, limits on requests, one person's access, a server."""
+"""The web applications, desk and practice, and what they share: safety, sign-in, a server."""

@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from grader.bank.folders import Bank
-from grader.desk.access import Access, Entrance, one_person
-from grader.desk.app import DeskApp
-from grader.desk.pages import Desk
 from grader.model.course import Course
+from grader.web.desk.access import Access, Entrance, one_person
+from grader.web.desk.app import DeskApp
+from grader.web.desk.pages import Desk
 from tests.helpers.banks import ESSAY, a_bank
 from tests.helpers.commands import ok
 from tests.helpers.servers import running

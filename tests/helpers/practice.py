@@ -13,12 +13,12 @@ from grader.kinds import kinds
 from grader.kinds.plan import PlanKey
 from grader.kinds.table import TableKey
 from grader.model import Key
-from grader.practice.answers import NONE, form_of
-from grader.practice.app import PracticeApp
-from grader.practice.question import Asked
-from grader.practice.selection import Selection
-from grader.practice.session import Practice
 from grader.web.owner import OwnerAccess
+from grader.web.practice.answers import NONE, form_of
+from grader.web.practice.app import PracticeApp
+from grader.web.practice.question import Asked
+from grader.web.practice.selection import Selection
+from grader.web.practice.session import Practice
 from tests.helpers.servers import running
 
 

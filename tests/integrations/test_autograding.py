@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from grader.check.run import AnswerLine, AnswerStatus
+from grader.collect.check.run import AnswerLine, AnswerStatus
 from grader.errors import SetupError
 from grader.grading.settings import Settings
 from grader.integrations.github.autograding import answer_test, grade_submission

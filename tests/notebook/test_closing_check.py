@@ -20,8 +20,8 @@ import numpy as np
 import pytest
 
 from grader.bank.folders import Bank
-from grader.check.run import AnswerStatus, answer_line
 from grader.cli.check_screen import answer_sentence
+from grader.collect.check.run import AnswerStatus, answer_line
 from grader.draw import draw, sample_seed, standalone_paper
 from grader.kinds import Unreadable, kinds
 from grader.kinds.answers import answer_as_python

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.check.run import AnswerStatus, CheckResult, check
+from grader.collect.check.run import AnswerStatus, CheckResult, check
 from grader.model import Limits
 from tests.helpers import roundtrip as editors
 from tests.helpers.commands import ok

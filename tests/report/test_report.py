@@ -39,8 +39,8 @@ from grader.report import (
 )
 from grader.report.names import question_number
 from grader.report.pages import format_seconds
+from grader.report.statistics.items import correlation
 from grader.report.summary import histogram, quartiles
-from grader.statistics.items import correlation
 from grader.text.markdown import author_text, feedback_text
 from grader.text.mathml import formula_html
 from tests.helpers.report import (

@@ -95,8 +95,8 @@ def _check_publicly(
     notebook: Path, whose: SubmissionIdentity, limits: Limits, when: str, scale: int
 ) -> tuple[Exported, dict[str, str]]:
     """Returns Classroom 50's files, and the outputs for its runner."""
-    from grader.check.run import check
     from grader.cli.check_steps import step_summary
+    from grader.collect.check.run import check
     from grader.errors import SubmissionError
     from grader.integrations.github import classroom50
     from grader.integrations.github.autograding import answer_test, public_test

@@ -9,7 +9,7 @@ import click
 from grader.cli.classrooms import choose_students, git_access, print_outcomes, repository_options
 from grader.cli.options import examples, json_option
 from grader.cli.progress import progress
-from grader.words import count_of
+from grader.text.words import count_of
 
 
 @click.command(

@@ -16,7 +16,7 @@ from grader.integrations.github.options import (
     load_previous,
     merge_options,
 )
-from grader.words import count_of
+from grader.text.words import count_of
 
 
 @click.command(

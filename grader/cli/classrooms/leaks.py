@@ -10,7 +10,7 @@ import click
 from grader.cli.classrooms import students_option
 from grader.cli.options import bank_option, examples, json_option, print_json
 from grader.cli.progress import progress
-from grader.words import count_of
+from grader.text.words import count_of
 
 if TYPE_CHECKING:
     from grader.security.leaks import SearchResult

@@ -21,7 +21,7 @@ from grader.integrations.paper.printing import printed_problem
 from grader.model.printed import PrintedProblem
 from grader.notebook.render import cell_id
 from grader.release.rendering import Preview, preview
-from grader.words import part_letter
+from grader.text.words import part_letter
 
 VARIANTS = 3
 """The number of variants on a page."""

@@ -25,7 +25,7 @@ from grader.integrations.paper.pages import figure_markup, inline_markup
 from grader.model import Level
 from grader.report.pages import format_coefficient, format_percent
 from grader.text.templates import html_environment, render_template
-from grader.words import count_of, points
+from grader.text.words import count_of, points
 
 if TYPE_CHECKING:
     from jinja2 import Environment

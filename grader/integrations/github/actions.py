@@ -24,7 +24,7 @@ from grader.model.grade import Verdict
 from grader.model.result import Feedback, ShownProblem, Standing
 from grader.report import file_name
 from grader.text.escape import escape_markdown, neutralize, neutralize_line, to_one_line
-from grader.words import points
+from grader.text.words import points
 
 MOST = 10
 """Annotations per level that GitHub shows for one step."""

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from grader.check.run import AnswerLine
+from grader.collect.check.run import AnswerLine
 from grader.errors import GraderError, SetupError
 from grader.grading.results import set_published
 from grader.grading.run import grade

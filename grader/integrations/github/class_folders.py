@@ -40,7 +40,7 @@ from grader.release.papers import call_plans_of
 from grader.release.rendering import Notebooks
 from grader.release.roster import load_roster
 from grader.release.versions import of_version, sample_student, shared_version, versions_of
-from grader.words import count_of
+from grader.text.words import count_of
 
 TEMPLATE, STUDENTS, INSTRUCTOR, BUNDLE = "student-template", "students", "instructor", "classroom50"
 ROSTER = "roster.csv"

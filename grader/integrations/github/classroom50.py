@@ -29,7 +29,7 @@ from grader.integrations.results import (
 from grader.model.exported import Exported, Result
 from grader.model.result import ShownPart, ShownProblem
 from grader.text.escape import escape_controls, neutralize_line, to_one_line
-from grader.words import points
+from grader.text.words import points
 
 SCHEMA = "classroom50/result/v1"
 RESULT, BODY = "result.json", "release-body.md"

@@ -26,7 +26,7 @@ from grader.integrations.results import (
 from grader.model.exported import Exported, Result
 from grader.model.result import ShownPart, ShownProblem
 from grader.text.escape import neutralize, neutralize_line
-from grader.words import points
+from grader.text.words import points
 
 RUNNERS = "runners"
 """Name of the output that lists all runner ids for the reporter."""

@@ -21,7 +21,7 @@ from grader.integrations.templates import render_folder
 from grader.model import Release
 from grader.release.file import load_release, release_bytes
 from grader.runtime.sandbox.linux import FIRST_UID
-from grader.words import count_of
+from grader.text.words import count_of
 
 RELEASE, SETTINGS, EARLY, WHEELS = "release.json", "settings.json", "not-finished.json", "wheels"
 EXECUTABLE = ("setup.sh", "run_autograder")

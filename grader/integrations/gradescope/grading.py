@@ -32,7 +32,7 @@ from grader.model import Limits, Student
 from grader.notebook.self_description import read_owner
 from grader.release.file import load_release
 from grader.text.escape import to_one_line
-from grader.words import count_of, points
+from grader.text.words import count_of, points
 
 OURS_MB, OURS_WITH_TORCH_MB = 300, 550
 """Megabytes of the container's memory that are reserved for the grader, the parent process of

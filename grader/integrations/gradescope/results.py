@@ -22,7 +22,7 @@ from grader.integrations.results import (
 from grader.model.exported import Exported, Result
 from grader.model.result import Feedback, ShownPart, ShownProblem, Standing
 from grader.text.escape import escape_controls, to_one_line
-from grader.words import count_of as count
+from grader.text.words import count_of as count
 
 FILE = "results.json"
 HIDDEN_TOTAL = "Gradescope hides the total from students while any test is hidden from them"

@@ -19,7 +19,7 @@ from grader.model import Slot, Variant
 from grader.model.quiz import Pool, Quiz, QuizPart, QuizQuestion
 from grader.notebook.render import given_values
 from grader.release.rendering import private_key_of
-from grader.words import part_letter
+from grader.text.words import part_letter
 
 TRIES = 20
 """Seeds to try per wanted variant until one gives different numbers."""

@@ -30,7 +30,7 @@ from grader.notebook import Cell, write
 from grader.notebook.cells import CellType
 from grader.notebook.render.figure_cells import figure_markdown
 from grader.text.escape import escape_controls
-from grader.words import points
+from grader.text.words import points
 
 STUDENTS = "students"
 """Not `release`, because nbgrader does not regenerate an assignment that exists there."""

@@ -11,7 +11,7 @@ from grader.integrations.nbgrader.assignment import Assignment, SourceCell, Sour
 from grader.integrations.nbgrader.source import release_of
 from grader.model import CellRun, Evidence, Grade, Mark, Outcome, Submission, Verdict
 from grader.model.evidence import Raw
-from grader.words import points as shown
+from grader.text.words import points as shown
 
 TESTS, MANUAL, TASK = "tests", "manual", "task"
 """Kinds of marks."""

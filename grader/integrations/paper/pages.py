@@ -15,7 +15,7 @@ from grader.model.printed import AnswerForm, PrintedExam
 from grader.text.markdown import author_text, strip_paragraph
 from grader.text.spreadsheet import csv_line, escape_cell
 from grader.text.templates import html_environment, render_template
-from grader.words import points
+from grader.text.words import points
 
 if TYPE_CHECKING:
     from jinja2 import Environment

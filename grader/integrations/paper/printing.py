@@ -44,8 +44,8 @@ from grader.notebook.render.answer_cells import choices_text
 from grader.release.file import load_release
 from grader.release.rendering import make_release
 from grader.release.versions import LETTERS
+from grader.text.words import part_letter
 from grader.units import format_with_unit, printed_unit
-from grader.words import part_letter
 
 PRINTED = 6
 """Default number of versions."""

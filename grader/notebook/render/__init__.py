@@ -33,8 +33,8 @@ from grader.notebook.render.answer_cells import (
 from grader.notebook.render.closing import check_of, owner_texts, wrap_literal
 from grader.notebook.render.figure_cells import figure_cell
 from grader.text.templates import make_environment, render_template
+from grader.text.words import part_letter, points
 from grader.units.quantity import Value
-from grader.words import part_letter, points
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -10,7 +10,7 @@ from grader.errors import SetupError
 from grader.integrations.results import join_names
 from grader.model.item import Item
 from grader.model.quiz import Pool, Quiz, QuizPart, QuizQuestion
-from grader.words import count_of, points
+from grader.text.words import count_of, points
 
 # Maps an item and its points to the reason why it can't be asked; None if it can.
 Unfit = Callable[[Item, float], str | None]

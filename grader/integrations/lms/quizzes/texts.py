@@ -11,8 +11,8 @@ from grader.figures import figure_png
 from grader.model.item import NumberItem, NumberRange
 from grader.model.quiz import QuizPart, QuizQuestion
 from grader.text.markdown import strip_paragraph, typeset_text
+from grader.text.words import points
 from grader.units import printed_unit
-from grader.words import points
 
 CenteredRange = tuple[int | float, int | float]
 """A value and its tolerance."""

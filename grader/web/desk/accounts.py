@@ -1,0 +1,141 @@
+"""The file with the staff's accounts: hashes of passwords and of invitations."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from threading import Lock
+
+from grader.errors import SetupError
+from grader.files import exclusive_lock, write_atomic
+from grader.web.desk.passwords import hash_password, is_password, require_good
+
+_FORMAT = "grader-accounts/1"
+_OTHERS = 0o077
+_DAY = 86_400.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """What is stored of one person. **Secret.**"""
+
+    password: str = ""
+    """The hash of the password; empty if the person has not chosen one yet."""
+    invitation: str = ""
+    """The hash of the token in the person's invitation; empty if none is open."""
+    until: float = 0.0
+    """When the invitation ends, in seconds since 1970."""
+
+
+_Accounts = dict[str, Account]
+
+
+class AccountFile:
+    """The accounts in a file, which is read again whenever it has changed."""
+
+    def __init__(self, path: Path):
+        self._path = path
+        self._state: tuple[int, ...] = ()
+        self._known: _Accounts = {}
+        self._lock = Lock()
+
+    def invite(self, ids: Iterable[str], now: float, days: float) -> dict[str, str]:
+        """Returns the token of a new invitation for each person.
+
+        Removes the person's password, and earlier invitations.
+        """
+        tokens = {id_: secrets.token_urlsafe(32) for id_ in ids}
+        until = now + days * _DAY
+        new = {
+            id_: Account(invitation=_digest(token), until=until) for id_, token in tokens.items()
+        }
+        self._change(lambda known: known | new)
+        return tokens
+
+    def invited(self, token: str, now: float) -> str | None:
+        """Returns who has an open invitation with *token*; None if nobody has."""
+        wanted = _digest(token)
+        for id_, one in self._read().items():
+            if one.invitation == wanted and now < one.until:
+                return id_
+        return None
+
+    def accept(self, token: str, password: str, now: float) -> str:
+        """Stores the password that an invited person chose, and ends the invitation.
+
+        Returns the person's id. Raises SetupError.
+        """
+        id_ = self.invited(token, now)
+        require_good(password, id_ or "")
+        hashed = hash_password(password)
+
+        def change(known: _Accounts) -> _Accounts:
+            if id_ is None or known.get(id_, Account()).invitation != _digest(token):
+                raise SetupError(
+                    "this invitation is not valid", fix="ask an instructor for a new one"
+                )
+            return known | {id_: Account(password=hashed)}
+
+        self._change(change)
+        return id_ or ""
+
+    def accepts(self, id_: str, password: str) -> bool:
+        """Returns whether *password* is right; takes the same time for an unknown *id_*."""
+        return is_password(password, self._read().get(id_, Account()).password)
+
+    def password_of(self, id_: str) -> str:
+        """Returns the stored hash, which changes with the password; empty if there is none."""
+        return self._read().get(id_, Account()).password
+
+    def _read(self) -> _Accounts:
+        with self._lock:
+            try:
+                found = self._path.stat()
+            except FileNotFoundError:
+                return {}
+            except OSError as error:
+                raise _unreadable(self._path) from error
+            state = (found.st_mtime_ns, found.st_size, found.st_ino)
+            if state != self._state:
+                if os.name == "posix" and found.st_mode & _OTHERS:
+                    fix = f"run `chmod 600 {self._path}`, and invite everybody again"
+                    what = "other users of this machine may read the staff's accounts"
+                    raise SetupError(what, where=str(self._path), fix=fix)
+                self._known, self._state = _load(self._path), state
+            return self._known
+
+    def _change(self, change: Callable[[_Accounts], _Accounts]) -> None:
+        if not self._path.parent.is_dir():
+            fix = "create it, or choose another path"
+            raise SetupError("there is no such folder", where=str(self._path.parent), fix=fix)
+        with exclusive_lock(self._path.parent):
+            people = {id_: asdict(one) for id_, one in sorted(change(self._read()).items())}
+            text = json.dumps({"format": _FORMAT, "people": people}, indent=1) + "\n"
+            write_atomic(self._path, text.encode(), durable=True, private=True)
+
+
+def _load(path: Path) -> _Accounts:
+    try:
+        data = json.loads(path.read_bytes())
+        if data["format"] != _FORMAT:
+            raise _unreadable(path)
+        return {id_: replace(Account(), **one) for id_, one in data["people"].items()}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise _unreadable(path) from error
+
+
+def _unreadable(path: Path) -> SetupError:
+    return SetupError(
+        "this is not a file with accounts that can be read",
+        where=str(path),
+        fix="choose another path, and invite everybody",
+    )
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()

@@ -1,0 +1,351 @@
+"""The routes of the desk: an ASGI application over one results folder."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+from threading import Lock
+from typing import Any
+from urllib.parse import quote
+
+from anyio.to_thread import run_sync
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from grader.bank.folders import Bank
+from grader.errors import GraderError, SetupError
+from grader.gradebook import Gradebook
+from grader.grading.results import write_results
+from grader.model.desk import PartId
+from grader.web.cookies import SessionCookie
+from grader.web.desk.access import Entrance, Person, Session
+from grader.web.desk.audit import AuditPages
+from grader.web.desk.changes import Changed, Graded, change_mark, grade_group
+from grader.web.desk.evidence import student_view
+from grader.web.desk.forms import Form, item_of
+from grader.web.desk.pages import Desk, Names
+from grader.web.desk.part_page import part_page
+from grader.web.desk.presence import Place, Presence
+from grader.web.desk.receiving import receive_form
+from grader.web.desk.rendering import Renderer
+from grader.web.desk.requests import change_requests, requests_page
+from grader.web.desk.roles import Capability
+from grader.web.origins import is_own_address
+from grader.web.safety import HEADERS, not_found, plain, redirect
+
+log = logging.getLogger("grader.desk")
+_LONGEST_SEARCH = 200
+_Page = Callable[["_Call"], Response]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Call:
+    """One request of somebody who is signed in."""
+
+    request: Request
+    session: Session
+    book: Gradebook
+    form: Form = field(default_factory=Form)
+
+
+class DeskApp:
+    """The application; `asgi` is what a server runs."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        entrance: Entrance,
+        bank: Bank,
+        hosts: tuple[str, ...],
+        *,
+        secure: bool = False,
+    ):
+        """With *secure*, browsers send the session's cookie over https alone."""
+        self._desk = desk
+        self._entrance = entrance
+        self._cookie = SessionCookie(name="desk", secure=secure)
+        self._bank = bank
+        self._renderer = Renderer(bank.templates, anonymous=desk.anonymous)
+        self._book = Gradebook.open(desk.out)
+        self._audits = AuditPages()
+        self._presence = Presence()
+        self._writing = Lock()
+        get, post = partial(Route, methods=["GET"]), partial(Route, methods=["POST"])
+        shown, can = self._page_route, Capability
+        self.asgi = Starlette(
+            routes=[
+                *entrance.routes(self._renderer, self._cookie),
+                get("/static/{name}", self._static),
+                get("/", shown(self._queue, can.READ)),
+                get("/students", shown(self._students, can.READ)),
+                get("/student/{id}", shown(self._student, can.READ)),
+                get("/student/{id}/{view}", shown(self._student_view, can.READ)),
+                get("/part/{problem}/{part}", shown(self._part, can.READ)),
+                get("/here", shown(self._here, can.READ)),
+                get("/requests", shown(self._requests, can.READ)),
+                get("/agreement", shown(self._agreement, can.READ_LOG)),
+                get("/audit", shown(self._audit, can.READ_LOG)),
+                post("/grade", shown(self._grade, can.GRADE)),
+                post("/override", shown(self._override, can.CHANGE_MARK)),
+                post("/item", shown(self._item, can.CHANGE_RUBRIC)),
+                post("/undo", shown(self._undo, can.GRADE)),
+                post("/request", shown(self._request, can.ANSWER_REQUESTS)),
+                post("/write", shown(self._write, can.WRITE_RESULTS)),
+                post("/names", shown(self._show_names, can.SEE_NAMES)),
+                post("/sign-out", shown(self._sign_out, can.READ)),
+            ],
+            middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))],
+            exception_handlers={404: not_found, 405: not_found},
+        )
+
+    def close(self) -> None:
+        """Closes the gradebook."""
+        self._book.close()
+
+    # Access
+
+    def _page_route(
+        self, page: _Page, capability: Capability
+    ) -> Callable[[Request], Awaitable[Response]]:
+        """Returns the endpoint of a page for people who are signed in and may do this."""
+
+        async def answer(request: Request) -> Response:
+            try:
+                id_ = self._cookie.id_of(request)
+                session = await run_sync(self._entrance.sessions.get, id_)
+            except GraderError as error:
+                log.error("%s", error)
+                return plain("Nobody can use the desk now. For details, see the terminal.", 503)
+            if session is None:
+                return self._entrance.turn_away(request)
+            if not session.person.may(capability):
+                return plain(f"The role '{session.person.role.value}' may not do this.", 403)
+            form = Form()
+            if request.method == "POST":
+                received = await receive_form(request)
+                if isinstance(received, Response):
+                    return received
+                form = received
+                if not session.accepts(form.text("form_token")):
+                    return plain(
+                        "This form has expired. Go back, reload the page, and try again.", 403
+                    )
+            call = _Call(request=request, session=session, book=self._book, form=form)
+            return await run_sync(self._answer, page, call)
+
+        answer.capability = capability  # type: ignore[attr-defined] # for the test of all routes
+        return answer
+
+    def _sign_out(self, call: _Call) -> Response:
+        self._entrance.sessions.close(self._cookie.id_of(call.request))
+        return self._cookie.take_back(self._entrance.leave(), call.request)
+
+    def _show_names(self, call: _Call) -> Response:
+        show = bool(call.form.text("show"))
+        if show and not call.session.person.sees_names:
+            call.book.record("names shown", by=call.session.person.id)
+        self._entrance.sessions.show_names(self._cookie.id_of(call.request), show)
+        return redirect("/")
+
+    def _answer(self, page: _Page, call: _Call) -> Response:
+        changes = call.request.method == "POST"
+        try:
+            with self._writing if changes else nullcontext():
+                return page(call)
+        except GraderError as error:
+            return self._error(call, error, 400)
+        except Exception as error:
+            log.exception("%s %s", call.request.method, call.request.url.path)
+            what = f"an internal error occurred ({type(error).__name__}); nothing was changed"
+            fix = "go back and try again; for details, see the terminal of `grader desk`"
+            return self._error(call, SetupError(what, fix=fix), 500)
+
+    def _error(self, call: _Call, error: GraderError, status: int) -> Response:
+        try:
+            names = self._desk.names(call.book, call.session.person)
+        except GraderError:  # the gradebook can't be read, and the error is about that
+            names = Names(students={})
+        text = self._renderer.page("error", call.session, error=error, hide=names.hide)
+        return HTMLResponse(text, status, headers=HEADERS)
+
+    async def _static(self, request: Request) -> Response:
+        found = self._renderer.static(request.path_params["name"])
+        if found is None:
+            return plain("Not found.", 404)
+        text, kind = found
+        return Response(text, media_type=kind, headers=HEADERS)
+
+    def _page(
+        self, call: _Call, name: str, place: Place | None = None, **names: Any
+    ) -> HTMLResponse:
+        self._report(call.session.person, place)
+        presence = self._presence.texts(call.session.person.id, place)
+        text = self._renderer.page(name, call.session, presence=presence, place=place, **names)
+        return HTMLResponse(text, headers=HEADERS)
+
+    # Pages
+
+    def _queue(self, call: _Call) -> Response:
+        page = self._desk.queue(call.book, call.session.person)
+        names = self._desk.names(call.book, call.session.person)
+        return self._page(call, "queue", page=page, names=names)
+
+    def _students(self, call: _Call) -> Response:
+        names = self._desk.names(call.book, call.session.person)
+        rows = sorted(
+            self._desk.rows(call.book, names), key=lambda row: names.shown(row.student.id)
+        )
+        return self._page(call, "students", rows=rows, names=names)
+
+    def _student(self, call: _Call) -> Response:
+        names = self._desk.names(call.book, call.session.person)
+        return self._student_page(call, names.find(call.request.path_params["id"]))
+
+    def _student_page(self, call: _Call, id_: str, unsaved: Changed | None = None) -> HTMLResponse:
+        names, person = self._desk.names(call.book, call.session.person), call.session.person
+        page = self._desk.student(call.book, id_, names, person)
+        place = Place(key=names.key(id_))
+        return self._page(call, "student", place, page=page, names=names, unsaved=unsaved)
+
+    def _student_view(self, call: _Call) -> Response:
+        names = self._desk.names(call.book, call.session.person)
+        id_ = names.find(call.request.path_params["id"])
+        page = student_view(call.book, call.request.path_params["view"], id_)
+        return self._page(call, page.template, page=page, names=names)
+
+    def _part(self, call: _Call) -> Response:
+        index = call.request.query_params.get("group", "")
+        everything = call.request.query_params.get("all", "")
+        done = call.request.query_params.get("done", "")
+        return self._part_page(
+            call,
+            _part_of(call),
+            done=done,
+            everything=bool(everything),
+            index=int(index[:9]) if index.isdecimal() else None,
+        )
+
+    def _part_page(
+        self, call: _Call, part: PartId, *, done: str = "", graded: Graded | None = None, **how: Any
+    ) -> HTMLResponse:
+        names, person = self._desk.names(call.book, call.session.person), call.session.person
+        page = part_page(self._desk, call.book, part, names, person, **how)
+        place = Place(part, page.current.key)
+        return self._page(
+            call, "part", place, page=page, names=names, done=done, graded=graded,
+            everything=how.get("everything"),
+        )  # fmt: skip
+
+    def _here(self, call: _Call) -> Response:
+        query, person = call.request.query_params, call.session.person
+        problem, part, key = (query.get(name, "")[:200] for name in ("problem", "part", "key"))
+        place = Place(PartId(problem, part) if part else None, key) if key else None
+        self._report(person, place)
+        return JSONResponse(self._presence.texts(person.id, place), headers=HEADERS)
+
+    def _report(self, person: Person, place: Place | None) -> None:
+        if person.may(Capability.GRADE):
+            self._presence.report(person.id, place)
+
+    def _requests(self, call: _Call) -> Response:
+        names = self._desk.names(call.book, call.session.person)
+        page = requests_page(call.book, names)
+        return self._page(call, "requests", page=page, names=names)
+
+    def _agreement(self, call: _Call) -> Response:
+        from grader.analysis.agreement import agreement_of  # numpy takes a while to import
+
+        return self._page(call, "agreement", lines=agreement_of(call.book))
+
+    def _audit(self, call: _Call) -> Response:
+        wanted = call.request.query_params.get("q", "")[:_LONGEST_SEARCH]
+        number = call.request.query_params.get("page", "1")
+        names = self._desk.names(call.book, call.session.person)
+        start = int(number[:6]) if number[:6].isdecimal() else 1
+        page = self._audits.read(call.book, names, wanted, start)
+        return self._page(call, "audit", page=page, wanted=wanted)
+
+    # Changes
+
+    def _grade(self, call: _Call) -> Response:
+        names = self._desk.names(call.book, call.session.person)
+        graded = grade_group(self._desk, call.book, call.form, names, call.session.person)
+        everything = bool(call.form.text("all"))
+        if graded.unsaved:
+            page = self._part_page(
+                call,
+                graded.part,
+                graded=graded,
+                everything=everything,
+                entry=graded.choice,
+                unsaved=graded.unsaved,
+            )
+            page.status_code = 409
+            return page
+        return redirect(f"{_address(graded.part)}?done={graded.batch}{'&all=1' * everything}")
+
+    def _override(self, call: _Call) -> Response:
+        names = self._desk.names(call.book, call.session.person)
+        changed = change_mark(self._desk, call.book, call.form, names, call.session.person)
+        if changed.why_not:
+            page = self._student_page(call, changed.student, changed)
+            page.status_code = 409
+            return page
+        return redirect(f"/student/{quote(names.address(changed.student))}#{changed.name}")
+
+    def _item(self, call: _Call) -> Response:
+        part = PartId(call.form.text("problem"), call.form.text("part"))
+        every = call.book.decisions.answers(part)
+        if not every:
+            raise SetupError(f"no student was asked '{part}'", fix="go back to the queue")
+        item = item_of(call.form, part, every[0].max_points)
+        by = call.session.person.id
+        if item.number:
+            worth = {(one.student, one.name): one.max_points for one in every}
+            names = self._desk.names(call.book, call.session.person)
+            students = names.students if call.session.person.sections else None
+            call.book.decisions.change_item(item, worth, by=by, students=students)
+        else:
+            call.book.decisions.add_item(part, item.text, item.points, item.feedback, by=by)
+        group = call.form.text("group")
+        address = _address(part)
+        return redirect(f"{address}?group={group}" if group.isdecimal() else address)
+
+    def _undo(self, call: _Call) -> Response:
+        person, names = call.session.person, self._desk.names(call.book, call.session.person)
+
+        def may(by: str, student: str) -> bool:
+            own = by == person.id or person.may(Capability.UNDO_OTHERS)
+            return own and student in names.students
+
+        call.book.double.undo(call.form.number("batch"), by=person.id, may=may)
+        back = call.form.text("back")
+        return redirect(back if is_own_address(back) else "/")
+
+    def _request(self, call: _Call) -> Response:
+        names = self._desk.names(call.book, call.session.person)
+        change_requests(call.book, call.form, names, call.session.person)
+        return redirect("/requests")
+
+    def _write(self, call: _Call) -> Response:
+        written = write_results(self._desk.out, self._bank)
+        names = self._desk.names(call.book, call.session.person)
+        return self._page(call, "written", summary=names.hide(written.summary))
+
+
+def _address(part: PartId) -> str:
+    return f"/part/{quote(part.problem, safe='')}/{quote(part.part, safe='')}"
+
+
+def _part_of(call: _Call) -> PartId:
+    return PartId(call.request.path_params["problem"], call.request.path_params["part"])
+
+
+__all__ = ["DeskApp"]

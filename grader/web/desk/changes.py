@@ -1,0 +1,142 @@
+"""Stores what the forms of a part and of a student change: decisions about answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from grader.errors import SetupError
+from grader.gradebook import Gradebook
+from grader.model.desk import AnswerToDecide, Choice, Decision, PartAnswer, PartId
+from grader.web.desk.forms import Form, Seen, choice_of
+from grader.web.desk.groups import answer_key
+from grader.web.desk.pages import Desk, Names
+from grader.web.desk.part_page import is_double
+from grader.web.desk.roles import Capability
+from grader.web.desk.sessions import Person
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graded:
+    """What became of the form of a part."""
+
+    part: PartId
+    batch: int
+    choice: Choice
+    conflicts: tuple[Decision, ...]
+    """What others stored meanwhile; these answers are unchanged."""
+    changed: frozenset[str]
+    """Students whose answers were graded or handed in again meanwhile; these are unchanged too."""
+
+    @property
+    def unsaved(self) -> frozenset[str]:
+        """The students whose answers are unchanged."""
+        return self.changed | {one.student for one in self.conflicts}
+
+    @property
+    def people(self) -> str:
+        """Who graded answers meanwhile."""
+        return ", ".join(sorted({one.by for one in self.conflicts}))
+
+
+def grade_group(desk: Desk, book: Gradebook, form: Form, names: Names, person: Person) -> Graded:
+    """Stores the choice of the form for all answers that it is about."""
+    part = PartId(form.text("problem"), form.text("part"))
+    seen = form.seen()
+    every = [
+        (one, seen[names.address(one.student)])
+        for one in book.decisions.answers(part)
+        if one.student in names.students and names.address(one.student) in seen
+    ]
+    if not every:
+        raise SetupError(f"there is no answer to '{part}' here", fix="go back to the queue")
+    choice = choice_of(form, max(one.max_points for one, _ in every))
+    _require_items(book, part, choice)
+    shares, instructor = desk.shares(book), person.may(Capability.SETTLE)
+    done = book.double.decide(
+        part,
+        [
+            _to_decide(one, shown, double=is_double(shares, part, one))
+            for one, shown in every
+            if shown.state == one.state
+        ],
+        choice,
+        by=person.id,
+        tolerance=shares.plan.tolerance if shares else 0.0,
+        final=instructor and bool(form.text("final")),
+        settles=instructor,
+    )
+    changed = frozenset(one.student for one, shown in every if shown.state != one.state)
+    return Graded(
+        part=part, batch=done.batch, choice=choice, conflicts=done.conflicts, changed=changed
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changed:
+    """What became of a changed mark on a student's page."""
+
+    student: str
+    name: str
+    choice: Choice
+    why_not: str
+    """Why it was not stored; empty if it was."""
+
+
+def change_mark(desk: Desk, book: Gradebook, form: Form, names: Names, person: Person) -> Changed:
+    """Stores the points of the form as a decision about one answer."""
+    id_ = names.find(form.text("student"))
+    part = PartId(form.text("problem"), form.text("part"))
+    answers = book.decisions.answers(part)
+    answer = next((one for one in answers if one.student == id_), None)
+    if answer is None:
+        raise SetupError(f"this student has no answer to '{part}'", fix="reload the page")
+    choice = choice_of(form, answer.max_points)
+    _require_items(book, part, choice)
+    if choice.points is None or not choice.comment:
+        raise SetupError("a changed mark needs points and a reason", fix="go back and fill in both")
+    seen = Seen(decision=form.number("seen"), mark=0, state=form.text("state"))
+    why_not = ""
+    if seen.state != answer.state:
+        why_not = "Meanwhile, this answer was graded or handed in again."
+    else:
+        _require_graded(desk, book, answer, part, person)
+        to_decide = [_to_decide(answer, seen)]
+        conflicts: Sequence[Decision]
+        conflicts = book.decisions.decide(to_decide, choice, by=person.id).conflicts
+        if conflicts:
+            other = conflicts[0]
+            why_not = f"Meanwhile, {other.by} changed this mark to {other.points:g} points."
+    return Changed(student=id_, name=answer.name, choice=choice, why_not=why_not)
+
+
+def _require_graded(
+    desk: Desk, book: Gradebook, answer: PartAnswer, part: PartId, person: Person
+) -> None:
+    """Raises SetupError if two people should grade the answer independently first."""
+    if person.may(Capability.SETTLE) or not is_double(desk.shares(book), part, answer):
+        return
+    if (answer.student, answer.name) not in book.decisions.current({answer.name}):
+        raise SetupError(
+            "two people grade this answer independently",
+            fix="grade it on the page of the part, or ask an instructor",
+        )
+
+
+def _to_decide(answer: PartAnswer, seen: Seen, *, double: bool = False) -> AnswerToDecide:
+    return AnswerToDecide(
+        student=answer.student,
+        name=answer.name,
+        max_points=answer.max_points,
+        engine_points=answer.points,
+        seen=seen.decision,
+        key=answer_key(answer.answer),
+        double=double,
+        seen_mark=seen.mark,
+    )
+
+
+def _require_items(book: Gradebook, part: PartId, choice: Choice) -> None:
+    """Raises SetupError if the choice has an item of another rubric."""
+    if not {item.number for item in book.decisions.items(part)}.issuperset(choice.items):
+        raise SetupError("this item is not in the rubric of the part", fix="reload the page")

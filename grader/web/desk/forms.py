@@ -1,0 +1,106 @@
+"""Reads the forms of the desk."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from grader.errors import SetupError
+from grader.model.desk import Choice, PartId, RubricItem
+from grader.text.words import points as worth
+
+_LONGEST = 10_000
+"""Maximum characters of a text."""
+_MOST_DIGITS = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What a page showed of an answer."""
+
+    decision: int
+    """The number of its newest decision; 0 for none."""
+    mark: int
+    """The number of its newest independent mark; 0 for none."""
+    state: str
+    """The state of the answer and of the grader's own mark."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The fields of a submitted form."""
+
+    fields: Mapping[str, list[str]] = field(default_factory=dict)
+
+    def text(self, name: str) -> str:
+        """Returns the field's text without spaces around it; empty if there is none."""
+        return self.fields.get(name, [""])[0].strip()[:_LONGEST].replace("\r\n", "\n")
+
+    def every(self, name: str) -> list[str]:
+        """Returns all values of the field."""
+        return self.fields.get(name, [])
+
+    def number(self, name: str) -> int:
+        """Returns the field's whole number; 0 if there is none."""
+        return _whole(self.text(name))
+
+    def seen(self) -> dict[str, Seen]:
+        """Returns what the page showed of each answer that the form is about, by student as in
+        addresses."""
+        parts = (value.rsplit(":", 3) for value in self.every("answer"))
+        return {
+            one[0]: Seen(decision=_whole(one[1]), mark=_whole(one[2]), state=one[3])
+            for one in parts
+            if len(one) == 4
+        }
+
+
+def _whole(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) < _MOST_DIGITS else 0
+
+
+def choice_of(form: Form, max_points: float) -> Choice:
+    """Returns the choice that *form* makes. Raises SetupError if its points can't be given."""
+    points = _points(form.text("points"), "points", 0.0, max_points)
+    items = tuple(sorted({_whole(one) for one in form.every("item")} - {0}))
+    comment, second = form.text("comment"), bool(form.text("second_opinion"))
+    if points is None and not items:
+        raise SetupError(
+            "there are no points to save", fix="go back, and choose rubric items or enter points"
+        )
+    return Choice(items=items, points=points, comment=comment, second_opinion=second)
+
+
+def item_of(form: Form, part: PartId, max_points: float) -> RubricItem:
+    """Returns the rubric item that *form* describes, with number 0 for a new one."""
+    text = form.text("text")
+    points = _points(form.text("points"), "points", -max_points, max_points)
+    if not text or points is None:
+        raise SetupError("a rubric item needs text and points", fix="go back and fill in both")
+    return RubricItem(
+        number=form.number("number"),
+        part=part,
+        text=text,
+        points=points,
+        feedback=form.text("feedback"),
+        retired=bool(form.text("retired")),
+    )
+
+
+def _points(text: str, name: str, least: float, most: float) -> float | None:
+    """Returns the number in a field; None if it is empty."""
+    if not text:
+        return None
+    try:
+        points = float(text.replace(",", "."))
+    except ValueError:
+        points = math.nan
+    if not least <= points <= most and worth(points if math.isfinite(points) else 0) != worth(most):
+        raise SetupError(
+            f"'{text}' is not a valid number of {name}",
+            fix=f"go back and enter a number from {worth(least)} to {worth(most)}",
+        )
+    if not math.isfinite(points):
+        raise SetupError(f"'{text}' is not a number", fix="go back and enter a number")
+    return min(points, most)

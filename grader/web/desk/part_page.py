@@ -1,0 +1,201 @@
+"""The page of one part: the answers of the class in groups, and the group to grade now."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from grader.errors import SetupError
+from grader.gradebook import Gradebook
+from grader.grading.manual import AnswerToRead, answers_to_read
+from grader.model.desk import (
+    Choice,
+    Decision,
+    IndependentMark,
+    PartAnswer,
+    PartId,
+    RubricItem,
+    visible_marks,
+)
+from grader.web.desk.groups import AnswerGroup, answer_key, group_answers
+from grader.web.desk.pages import Desk, Names
+from grader.web.desk.roles import Capability
+from grader.web.desk.sessions import Person
+from grader.web.desk.shares import Shares
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartPage:
+    """The answers of the class to one part, in groups."""
+
+    part: PartId
+    kind: str
+    max_points: float
+    ask: str
+    rubric: str
+    items: tuple[RubricItem, ...]
+    groups: tuple[AnswerGroup, ...]
+    index: int
+    """The group to grade now, or the nearest one."""
+    current: AnswerGroup
+    """The answers to grade now: a group, or those of a form that was not stored."""
+    owners: tuple[tuple[str, ...], ...]
+    """Whose share each group is in; empty if answers are not divided."""
+    mine_left: int
+    """How many answers in the reader's share wait for the reader."""
+    others_left: int
+    """How many other answers wait for the reader."""
+    by_share: bool
+    """Whether the page goes through the reader's share alone."""
+    double: bool
+    """Whether two people grade the current group independently."""
+    settles: bool
+    """Whether the reader may decide what two others graded."""
+    entry: Choice | None
+    """What the form contains."""
+
+    @property
+    def left(self) -> int:
+        """How many answers have no points yet."""
+        return sum(len(one.answers) for one in self.groups if not one.decided)
+
+    @property
+    def marks(self) -> tuple[IndependentMark, ...]:
+        """The independent marks of the current group that the reader may see."""
+        return self.current.marks[0] if self.current.marks else ()
+
+    @property
+    def theirs(self) -> tuple[Decision | IndependentMark, ...]:
+        """What people gave for the current group so far, each of them once."""
+        every: list[Decision | IndependentMark] = []
+        every += [one for mine in self.current.marks for one in mine]
+        every += [one for one in self.current.decisions if one is not None]
+        return tuple({(one.by, one.points, one.choice): one for one in every}.values())
+
+    @property
+    def differs(self) -> bool:
+        """Whether two people graded the current group, and nobody has decided yet."""
+        return len(self.current.people) > 1 and not self.current.decided
+
+    def may_decide(self, person: Person) -> bool:
+        """Returns whether *person* may grade the current group."""
+        return len(self.current.people) < 2 or person.id not in self.current.people or self.settles
+
+
+def part_page(
+    desk: Desk,
+    book: Gradebook,
+    part: PartId,
+    names: Names,
+    person: Person,
+    *,
+    index: int | None = None,
+    everything: bool = False,
+    entry: Choice | None = None,
+    unsaved: Collection[str] = (),
+) -> PartPage:
+    """Returns the page of *part*, at the group *index*, or at the first that waits.
+
+    Without *everything*, that is the first one in the reader's share. *entry* is what a form had,
+    and *unsaved* the students whose answers were not stored with it. Raises SetupError if no
+    student was asked this part.
+    """
+    every = [one for one in book.decisions.answers(part) if one.student in names.students]
+    if names.secret:  # the order of the ids would tell something
+        every.sort(key=lambda one: names.address(one.student))
+    if not every:
+        raise SetupError(f"no student has an answer to '{part}' here", fix="go back to the queue")
+    shares, settles = desk.shares(book), person.may(Capability.SETTLE)
+    groups = _groups_of(book, part, every, person)
+    owners = tuple(_owners(shares, part, one, names) for one in groups)
+    waits = [one.waits_for(person.id, settles=settles) for one in groups]
+    mine = [person.id in one for one in owners]
+    by_share = any(mine) and not everything
+    if index is None:
+        wanted = [at for at, is_mine in enumerate(mine) if is_mine or not by_share]
+        index = next((at for at in wanted if waits[at]), wanted[0])
+    index = min(max(index, 0), len(groups) - 1)
+    current = groups[index]
+    if unsaved:
+        index, current = _unsaved_group(groups, unsaved)
+    first = current.answers[0]
+    question = _question(desk, first)
+    sizes = [len(one.answers) if waits[at] else 0 for at, one in enumerate(groups)]
+    return PartPage(
+        part=part,
+        kind=first.kind,
+        max_points=first.max_points,
+        ask=question.ask if question else "",
+        rubric=question.rubric if question else "",
+        items=book.decisions.items(part),
+        groups=groups,
+        index=index,
+        current=current,
+        owners=owners if shares and shares.are_divided else (),
+        mine_left=sum(size for at, size in enumerate(sizes) if mine[at]),
+        others_left=sum(size for at, size in enumerate(sizes) if not mine[at]),
+        by_share=by_share,
+        double=is_double(shares, part, first),
+        settles=settles,
+        entry=entry or _entry_of(current),
+    )
+
+
+def is_double(shares: Shares | None, part: PartId, answer: PartAnswer) -> bool:
+    """Returns whether two people grade *answer* independently."""
+    if shares is None or answer.points is not None:
+        return False
+    return shares.is_double(part, answer_key(answer.answer))
+
+
+def _groups_of(
+    book: Gradebook, part: PartId, every: list[PartAnswer], person: Person
+) -> tuple[AnswerGroup, ...]:
+    decisions = book.decisions.current({one.name for one in every})
+    marks = book.double.by_answer(part)
+    shown = {answer: visible_marks(mine, person.id) for answer, mine in marks.items()}
+    return group_answers(every, decisions, shown)
+
+
+def _owners(
+    shares: Shares | None, part: PartId, group: AnswerGroup, names: Names
+) -> tuple[str, ...]:
+    if shares is None:
+        return ()
+    sections = {names.students[one.student].section for one in group.answers}
+    people = (shares.assigned(part, group.key, section) for section in sorted(sections))
+    return tuple(dict.fromkeys(one for found in people for one in found))
+
+
+def _unsaved_group(
+    groups: tuple[AnswerGroup, ...], unsaved: Collection[str]
+) -> tuple[int, AnswerGroup]:
+    """Returns all answers of *unsaved* students that are equal to the first one."""
+    found = [
+        (at, one.key, answer, one.decisions[place], one.marks[place])
+        for at, one in enumerate(groups)
+        for place, answer in enumerate(one.answers)
+        if answer.student in unsaved
+    ]
+    if not found:
+        return 0, groups[0]
+    same = [one for one in found if one[1] == found[0][1]]
+    return found[0][0], AnswerGroup(
+        text=found[0][2].answer,
+        key=found[0][1],
+        answers=tuple(one[2] for one in same),
+        decisions=tuple(one[3] for one in same),
+        marks=tuple(one[4] for one in same),
+    )
+
+
+def _entry_of(group: AnswerGroup) -> Choice | None:
+    """Returns what the form has at first: the decision, or the reader's own mark."""
+    if group.decisions[0] is not None:
+        return group.decisions[0].choice
+    return group.marks[0][-1].choice if len(group.people) == 1 else None
+
+
+def _question(desk: Desk, answer: PartAnswer) -> AnswerToRead | None:
+    found = answers_to_read(desk.out, answer.student, answer.name)
+    return found[0] if found else None

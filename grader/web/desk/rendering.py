@@ -1,0 +1,56 @@
+"""Renders the pages of the desk from templates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import quote
+
+from grader.model import Verdict
+from grader.model.result import Standing
+from grader.report.pages import VERDICTS
+from grader.text.markdown import feedback_text
+from grader.text.templates import html_environment, render_template
+from grader.text.words import points
+from grader.web.desk.presence import EVERY
+from grader.web.desk.roles import Capability
+from grader.web.desk.sessions import Session
+
+_STATIC = {"style.css": "text/css", "desk.css": "text/css", "desk.js": "text/javascript"}
+
+
+class Renderer:
+    """The compiled templates of one bank."""
+
+    def __init__(self, folders: tuple[Path, ...], *, anonymous: bool = False):
+        filters = {
+            "points": points,
+            "feedback_text": feedback_text,
+            "segment": lambda text: quote(str(text), safe=""),
+        }
+        self._environment = html_environment(folders, filters)
+        verdicts = {verdict.value: name for verdict, name in VERDICTS.items()}
+        self._environment.globals |= {
+            "EVERY": EVERY,
+            "anonymous": anonymous,
+            "Can": Capability,
+            "Standing": Standing,
+            "VERDICTS": verdicts,
+            "Verdict": Verdict,
+        }
+        self._folders = folders
+
+    def page(self, name: str, session: Session | None, **names: object) -> str:
+        """Returns the page *name* for the person of *session*; None for somebody unknown."""
+        names = {"place": None, "presence": {}} | names
+        if session is not None:
+            names = {"person": session.person, "form_token": session.form_token} | names
+        return render_template(self._environment, f"desk/{name}.html.j2", **names)
+
+    def static(self, name: str) -> tuple[str, str] | None:
+        """Returns the text and media type of a style sheet or script; None if there is none."""
+        if name not in _STATIC:
+            return None
+        home = "report" if name == "style.css" else "desk"
+        found = (folder / home / name for folder in self._folders)
+        path = next((one for one in found if one.is_file()), None)
+        return None if path is None else (path.read_text(encoding="utf-8"), _STATIC[name])

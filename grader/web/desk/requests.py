@@ -1,0 +1,165 @@
+"""The page of regrade requests, and the answers to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from grader.errors import SetupError
+from grader.gradebook import Gradebook
+from grader.grading.request_files import MAX_BYTES, parse_requests
+from grader.grading.requests import store_requests
+from grader.model import Mark
+from grader.model.desk import AnswerToDecide, Decision, PartId
+from grader.model.requests import RegradeRequest, RequestState
+from grader.web.desk.forms import Form, choice_of
+from grader.web.desk.pages import Names, state_of
+from grader.web.desk.roles import Capability
+from grader.web.desk.sessions import Person
+
+_MOST = 50
+"""Maximum number of open requests on a page."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenRequest:
+    """An open request beside the mark that it is about."""
+
+    request: RegradeRequest
+    mark: Mark | None
+    """The grader's own mark; None if the student's grade no longer has it."""
+    decision: Decision | None
+    """The decision that counts; None if there is none."""
+
+    @property
+    def part(self) -> PartId | None:
+        """The part; None without a mark."""
+        return PartId(self.mark.problem, self.mark.part) if self.mark else None
+
+    @property
+    def points(self) -> float | None:
+        """The points that count; None if the mark is open."""
+        if self.decision is not None:
+            return self.decision.points
+        return self.mark.points if self.mark else None
+
+    @property
+    def state(self) -> str:
+        """The state of the answer and its mark."""
+        return state_of(self.request.student, self.mark) if self.mark else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestsPage:
+    """The requests of the students that the reader may see."""
+
+    waiting: tuple[OpenRequest, ...]
+    """The first open requests, oldest first."""
+    left: int
+    """How many are open."""
+    answered: tuple[RegradeRequest, ...]
+    """The newest first."""
+
+
+def requests_page(book: Gradebook, names: Names) -> RequestsPage:
+    """Returns the page of all regrade requests."""
+    every = [one for one in book.requests.every() if one.student in names.students]
+    waiting = [one for one in every if one.state is RequestState.OPEN]
+    answered = [one for one in every if one.state is not RequestState.OPEN]
+    answered.sort(key=lambda one: one.answer.number if one.answer else 0, reverse=True)
+    return RequestsPage(
+        waiting=tuple(_beside_marks(book, waiting[:_MOST])),
+        left=len(waiting),
+        answered=tuple(answered),
+    )
+
+
+def _beside_marks(book: Gradebook, requests: list[RegradeRequest]) -> Iterator[OpenRequest]:
+    grades = {id_: book.grade(id_) for id_ in {one.student for one in requests}}
+    decisions = book.decisions.current({one.name for one in requests})
+    for one in requests:
+        grade = grades[one.student]
+        marks = {mark.name: mark for mark in grade.marks} if grade else {}
+        decision = decisions.get((one.student, one.name))
+        yield OpenRequest(request=one, mark=marks.get(one.name), decision=decision)
+
+
+def change_requests(book: Gradebook, form: Form, names: Names, person: Person) -> None:
+    """Stores new requests if the form has the text of a file or an issue; else an answer to one."""
+    if form.every("content"):
+        _take_text(book, form)
+    else:
+        _answer_request(book, form, names, person)
+
+
+def _answer_request(book: Gradebook, form: Form, names: Names, person: Person) -> None:
+    """Stores what the form answers to a request: accepts or declines it, or opens it again.
+
+    Raises SetupError, and changes nothing, if the request, the answer, or its mark has changed
+    since the page was shown.
+    """
+    number = form.number("request")
+    every = {one.number: one for one in book.requests.every() if one.student in names.students}
+    request = every.get(number)
+    if request is None:
+        raise SetupError("there is no such request", fix="reload the page")
+    outcome, reply = form.text("outcome"), form.text("reply")
+    if outcome == "reopen":
+        _require_own(request, person)
+        book.requests.reopen(number, by=person.id)
+        return
+    if not reply:
+        raise SetupError("an answer needs a reply for the student", fix="go back and write one")
+    if outcome == "decline":
+        book.requests.decline(number, reply, by=person.id)
+    elif outcome == "accept":
+        answer, points = _new_mark(book, form, request)
+        book.requests.accept(number, answer, points, reply, by=person.id)
+    else:
+        raise SetupError("this answer is neither 'accept' nor 'decline'", fix="reload the page")
+
+
+def _require_own(request: RegradeRequest, person: Person) -> None:
+    answer = request.answer
+    if answer is not None and answer.by != person.id and not person.may(Capability.UNDO_OTHERS):
+        raise SetupError(
+            "this answer is not yours to undo", fix=f"ask {answer.by}, or an instructor"
+        )
+
+
+def _new_mark(book: Gradebook, form: Form, request: RegradeRequest) -> tuple[AnswerToDecide, float]:
+    line = next(iter(_beside_marks(book, [request])))
+    if line.mark is None:
+        raise SetupError(
+            f"the student's grade no longer has a mark for '{request.name}'",
+            fix="decline the request and explain why",
+        )
+    points = choice_of(form, line.mark.max_points).points
+    if points is None:
+        raise SetupError("a new mark needs points", fix="go back and enter them")
+    if form.text("state") != line.state:
+        raise SetupError(
+            "this answer was graded or handed in again in the meantime",
+            fix="go back, reload the page, and decide again",
+        )
+    answer = AnswerToDecide(
+        student=request.student,
+        name=request.name,
+        max_points=line.mark.max_points,
+        engine_points=line.mark.points,
+        seen=form.number("seen"),
+    )
+    return answer, points
+
+
+def _take_text(book: Gradebook, form: Form) -> None:
+    """Stores the requests in the text of a file or of an issue.
+
+    Raises GraderError or SpecErrors.
+    """
+    text = form.every("content")[0]
+    if not text.strip():
+        raise SetupError("there is no text", fix="go back, and paste a file or an issue")
+    if len(text) > MAX_BYTES:
+        raise SetupError("the text is too long", fix="use `grader requests`")
+    store_requests(book, [parse_requests(text.replace("\r\n", "\n"), "pasted text")])

@@ -1,0 +1,132 @@
+"""People who use the desk, and their sessions."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from threading import Lock
+
+from grader.model.course import Role, StaffMember
+from grader.web.desk.roles import CAPABILITIES, WHOLE_CLASS, Capability
+
+IDLE_SECONDS = 2 * 3600
+"""Seconds without a request after which a session ends."""
+SESSION_SECONDS = 12 * 3600
+"""Seconds after which every session ends."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """A staff member."""
+
+    id: str
+    role: Role
+    sections: tuple[str, ...] = ()
+    """The sections that the person may see; all if empty."""
+    wants_names: bool = False
+    """Whether the person asked to see names although grading is anonymous."""
+
+    def may(self, capability: Capability) -> bool:
+        """Returns whether the person may do this."""
+        if self.sections and capability in WHOLE_CLASS:
+            return False
+        return capability in CAPABILITIES[self.role]
+
+    @property
+    def sees_names(self) -> bool:
+        """Whether pages show names although grading is anonymous."""
+        return self.wants_names and self.may(Capability.SEE_NAMES)
+
+
+def person_of(id_: str, member: StaffMember) -> Person:
+    """Returns the person that *member* of the course's staff is."""
+    return Person(id=id_, role=member.role, sections=member.sections)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """A browser in which somebody is signed in."""
+
+    person: Person
+    form_token: str
+    """Every form sends it back, so that other sites can't send forms in the person's name."""
+
+    def accepts(self, token: str) -> bool:
+        """Returns whether a form with *token* comes from a page of this session."""
+        return hmac.compare_digest(self.form_token.encode(), token.encode())
+
+
+@dataclass(slots=True, kw_only=True)
+class _Entry:
+    person: str
+    proof: str
+    form_token: str
+    opened: float
+    seen: float
+    wants_names: bool = False
+
+
+class Sessions:
+    """The sessions of one running desk. They end with the process, or earlier."""
+
+    def __init__(
+        self,
+        find: Callable[[str, str], Person | None],
+        now: Callable[[], float] = time.time,
+    ):
+        """Asks *find* at each request for the person with an id as of now, None to end the session.
+
+        The second argument of *find* is what the person proved their identity with.
+        """
+        self._find = find
+        self._now = now
+        self._entries: dict[str, _Entry] = {}
+        self._lock = Lock()
+
+    def open(self, person: str, proof: str = "") -> str:
+        """Returns the id of a new session."""
+        id_, now = secrets.token_urlsafe(32), self._now()
+        token = secrets.token_urlsafe(32)
+        with self._lock:
+            for old in [key for key, one in self._entries.items() if _has_ended(one, now)]:
+                del self._entries[old]
+            self._entries[id_] = _Entry(
+                person=person, proof=proof, form_token=token, opened=now, seen=now
+            )
+        return id_
+
+    def get(self, id_: str | None) -> Session | None:
+        """Returns the session with this id, None if there is none or it has ended.
+
+        Raises GraderError if nobody can tell who the staff are.
+        """
+        now = self._now()
+        with self._lock:
+            entry = self._entries.get(id_ or "")
+        if entry is None:
+            return None
+        person = None if _has_ended(entry, now) else self._find(entry.person, entry.proof)
+        if person is None:
+            self.close(id_)
+            return None
+        entry.seen = now
+        person = replace(person, wants_names=entry.wants_names)
+        return Session(person=person, form_token=entry.form_token)
+
+    def show_names(self, id_: str | None, show: bool) -> None:
+        """Sets whether the pages of a session show names although grading is anonymous."""
+        with self._lock:
+            if entry := self._entries.get(id_ or ""):
+                entry.wants_names = show
+
+    def close(self, id_: str | None) -> None:
+        """Ends the session."""
+        with self._lock:
+            self._entries.pop(id_ or "", None)
+
+
+def _has_ended(entry: _Entry, now: float) -> bool:
+    return now - entry.seen > IDLE_SECONDS or now - entry.opened > SESSION_SECONDS

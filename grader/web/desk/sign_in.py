@@ -1,0 +1,174 @@
+"""The way into the desk with an account: invitations, and sign-in with a password."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import math
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import quote
+
+from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+
+from grader.errors import GraderError, SetupError
+from grader.model.course import StaffMember
+from grader.web.cookies import SessionCookie
+from grader.web.desk.accounts import AccountFile
+from grader.web.desk.forms import Form
+from grader.web.desk.passwords import SHORTEST
+from grader.web.desk.receiving import receive_form
+from grader.web.desk.rendering import Renderer
+from grader.web.desk.sessions import Person, Sessions, person_of
+from grader.web.origins import is_own_address
+from grader.web.safety import HEADERS, plain, redirect
+from grader.web.throttle import Allowance, Throttle, network_of
+
+log = logging.getLogger("grader.desk")
+_OF_ACCOUNT = Allowance(free=5, longest=60)
+_OF_ADDRESS = Allowance(free=20, longest=300)
+_MOST_WAITING = 20
+"""Maximum number of people who wait until a password is hashed."""
+_LONGEST_ID = 200
+_Staff = Callable[[], Mapping[str, StaffMember]]
+_Page = Callable[[Request, Form], Awaitable[Response]]
+
+
+class Accounts:
+    """Sign-in with the id and the password of a staff member."""
+
+    def __init__(self, staff: _Staff, file: AccountFile, now: Callable[[], float] = time.time):
+        self._staff = staff
+        self._file = file
+        self._now = now
+        self.sessions = Sessions(self._find, now)
+
+    def _find(self, id_: str, password: str) -> Person | None:
+        member = self._staff().get(id_)
+        is_same = password != "" and self._file.password_of(id_) == password
+        return person_of(id_, member) if member and is_same else None
+
+    def without_password(self) -> list[str]:
+        """Returns the ids of the staff members who can't sign in yet."""
+        return [id_ for id_ in self._staff() if not self._file.password_of(id_)]
+
+    def turn_away(self, request: Request) -> Response:
+        """Returns the answer to somebody who has no session."""
+        if request.method not in ("GET", "HEAD"):
+            text = "Your session has ended, so nothing was saved. Go back, copy what you wrote, "
+            return plain(f"{text}and sign in again.", 403)
+        wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        return redirect("/sign-in" if wanted == "/" else f"/sign-in?next={quote(wanted, safe='')}")
+
+    def leave(self) -> Response:
+        """Returns the answer to somebody who has signed out."""
+        return redirect("/sign-in")
+
+    def routes(self, renderer: Renderer, cookie: SessionCookie) -> list[Route]:
+        """Returns the routes of the sign-in page and of invitations."""
+        pages = _Pages(self._staff, self._file, self.sessions, self._now, renderer, cookie)
+        return [
+            Route("/sign-in", pages.open_to_all(pages.sign_in), methods=["GET", "POST"]),
+            Route("/invitation", pages.open_to_all(pages.invitation), methods=["GET", "POST"]),
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Pages:
+    staff: _Staff
+    file: AccountFile
+    sessions: Sessions
+    now: Callable[[], float]
+    renderer: Renderer
+    cookie: SessionCookie
+    throttle: Throttle = field(default_factory=Throttle)
+    hashing: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(1))
+
+    def open_to_all(self, page: _Page) -> Callable[[Request], Awaitable[Response]]:
+        """Returns the endpoint of a page that needs no session."""
+
+        @functools.wraps(page)
+        async def answer(request: Request) -> Response:
+            if self.cookie.secure and request.url.scheme != "https":
+                text = "Open this page over https. If you did, the proxy must say so in the header "
+                return plain(f"{text}X-Forwarded-Proto.", 400)
+            form = await receive_form(request) if request.method == "POST" else Form()
+            if isinstance(form, Response):
+                return form
+            try:
+                return await page(request, form)
+            except GraderError as error:
+                log.error("%s", error)
+                return plain("Nobody can sign in now. For details, see the terminal.", 503)
+
+        return answer
+
+    def _page(self, name: str, status: int = 200, **names: object) -> Response:
+        return HTMLResponse(self.renderer.page(name, None, **names), status, headers=HEADERS)
+
+    def _delay(self, request: Request, keys: dict[str, Allowance]) -> Response | None:
+        """Counts an attempt; returns the answer if it comes too soon after others."""
+        keys = {_address_of(request): _OF_ADDRESS, **keys}
+        wait = self.throttle.attempt(keys.items(), self.now())
+        if wait > 0:
+            seconds = math.ceil(wait)
+            answer = plain(f"Too many attempts. Try again in {seconds} seconds.", 429)
+        elif self.hashing.statistics().tasks_waiting >= _MOST_WAITING:
+            seconds, answer = 5, plain("Too many people are signing in. Try again soon.", 503)
+        else:
+            return None
+        answer.headers["Retry-After"] = str(seconds)
+        return answer
+
+    async def sign_in(self, request: Request, form: Form) -> Response:
+        """Returns the page with the form, or the answer to it."""
+        if request.method != "POST":
+            wanted = request.query_params.get("next", "")
+            return self._page("sign_in", id="", next=wanted, failed=False)
+        id_, wanted = form.text("id")[:_LONGEST_ID], form.text("next")
+        account = f"account {id_}"
+        if late := self._delay(request, {account: _OF_ACCOUNT}):
+            return late
+        password = form.every("password")[0] if form.every("password") else ""
+        is_right = await run_sync(self.file.accepts, id_, password, limiter=self.hashing)
+        if not is_right or id_ not in self.staff():
+            log.warning("failed sign-in from %s", _address_of(request))
+            return self._page("sign_in", 403, id=id_, next=wanted, failed=True)
+        self.throttle.succeed(account)
+        self.throttle.take_back(_address_of(request))
+        return self._let_in(request, id_, wanted)
+
+    async def invitation(self, request: Request, form: Form) -> Response:
+        """Returns the page on which somebody chooses a password, or the answer to it."""
+        token = form.text("token") or request.query_params.get("token", "")
+        id_ = self.file.invited(token, self.now())
+        if id_ is None or id_ not in self.staff():
+            if late := self._delay(request, {}):
+                return late
+            text = "This invitation is not valid: it was used, replaced, or is too old. "
+            return plain(f"{text}Ask an instructor for a new one.", 403)
+        show = functools.partial(self._page, "invitation", id=id_, token=token, shortest=SHORTEST)
+        if request.method != "POST":
+            return show(problem=None)
+        first, again = ((form.every(name) or [""])[0] for name in ("password", "again"))
+        try:
+            if first != again:
+                raise SetupError("the two passwords differ", fix="type the same one twice")
+            await run_sync(self.file.accept, token, first, self.now(), limiter=self.hashing)
+        except SetupError as problem:
+            return show(400, problem=problem)
+        return self._let_in(request, id_, "/")
+
+    def _let_in(self, request: Request, id_: str, wanted: str) -> Response:
+        session = self.sessions.open(id_, self.file.password_of(id_))
+        address = wanted if is_own_address(wanted) else "/"
+        return self.cookie.give(redirect(address), request, session)
+
+
+def _address_of(request: Request) -> str:
+    return f"address {network_of(request.client.host if request.client else '')}"

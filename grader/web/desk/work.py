@@ -1,0 +1,102 @@
+"""Counts what waits for each person; reads only the students whose results changed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from threading import Lock
+
+from grader.gradebook import Gradebook
+from grader.model import Student
+from grader.model.desk import PartId
+from grader.web.desk.groups import answer_key
+from grader.web.desk.roles import Capability
+from grader.web.desk.sessions import Person
+from grader.web.desk.shares import Shares
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenAnswer:
+    """An answer without points."""
+
+    part: PartId
+    people: frozenset[str]
+    """Who graded it independently."""
+    assigned: tuple[str, ...]
+    """Whose share it is in; nobody's in particular if empty."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Left:
+    """How many answers to one part wait for a person, by what the person has to do with them."""
+
+    mine: int = 0
+    """In the person's share."""
+    others: int = 0
+    """In shares of others, or in nobody's."""
+    differ: int = 0
+    """Graded by two others who differ."""
+    away: int = 0
+    """Not for this person to grade: they wait for the second mark, or for somebody to decide."""
+
+    def add(self, one: OpenAnswer, person: Person) -> None:
+        """Counts an answer."""
+        if len(one.people) > 1 and (person.id not in one.people or person.may(Capability.SETTLE)):
+            self.differ += 1
+        elif person.id in one.people:
+            self.away += 1
+        elif person.id in one.assigned:
+            self.mine += 1
+        else:
+            self.others += 1
+
+
+@dataclass(slots=True)
+class OpenWork:
+    """The open answers of one gradebook. Any thread may read them."""
+
+    _seen: dict[str, tuple[object, ...]] = field(default_factory=dict)
+    _answers: dict[str, tuple[OpenAnswer, ...]] = field(default_factory=dict)
+    _sections: dict[str, str] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def left(
+        self, book: Gradebook, shares: Shares, students: Mapping[str, Student], person: Person
+    ) -> dict[PartId, Left]:
+        """Returns what is left for *person* of the answers of *students*, by part."""
+        found: dict[PartId, Left] = {}
+        with self._lock:
+            self._update(book, shares, students)
+            for id_ in students:
+                for one in self._answers.get(id_, ()):
+                    found.setdefault(one.part, Left()).add(one, person)
+        return found
+
+    def _update(self, book: Gradebook, shares: Shares, students: Mapping[str, Student]) -> None:
+        now = book.decisions.signatures().students
+        changed = {
+            id_
+            for id_, one in students.items()
+            if self._seen.get(id_) != now.get(id_, ()) or self._sections.get(id_) != one.section
+        }
+        if changed:
+            read: dict[str, list[OpenAnswer]] = {}
+            for id_, one in _read(book, shares, students, changed):
+                read.setdefault(id_, []).append(one)
+            for id_ in changed:
+                self._answers[id_] = tuple(read.get(id_, ()))
+                self._seen[id_] = now.get(id_, ())
+                self._sections[id_] = students[id_].section
+
+
+def _read(
+    book: Gradebook, shares: Shares, students: Mapping[str, Student], changed: Collection[str]
+) -> Iterator[tuple[str, OpenAnswer]]:
+    people: dict[tuple[str, str, str], set[str]] = {}
+    for mark in book.double.of_students(changed):
+        people.setdefault((mark.student, mark.name, mark.key), set()).add(mark.by)
+    for student, part, name, text in book.decisions.waiting(changed):
+        key = answer_key(text)
+        by = people.get((student, name, key), set())
+        assigned = shares.assigned(part, key, students[student].section)
+        yield student, OpenAnswer(part=part, people=frozenset(by), assigned=assigned)

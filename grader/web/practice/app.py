@@ -1,0 +1,208 @@
+"""The routes of practice: an ASGI application for one student on their own machine."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Awaitable, Callable
+from functools import partial
+from threading import Lock
+from urllib.parse import parse_qs
+
+from anyio.to_thread import run_sync
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+
+from grader.errors import GraderError, SetupError
+from grader.runtime.sandbox import choose
+from grader.web.origins import is_foreign
+from grader.web.owner import OwnerAccess
+from grader.web.practice.answers import Fields
+from grader.web.practice.rendering import Renderer
+from grader.web.practice.selection import Selection
+from grader.web.practice.session import Practice
+from grader.web.practice.spacing import LEVELS
+from grader.web.practice.views import part_views
+from grader.web.safety import (
+    HEADERS,
+    limited_body,
+    not_found,
+    plain,
+    redirect,
+    session_cookie,
+)
+from grader.web.serving import LOOPBACK
+
+log = logging.getLogger("grader.practice")
+_MOST_MINUTES = 10_000
+_POLICY = "Content-Security-Policy"
+# Formulas and figures have style attributes; what students write is escaped.
+_HEADERS = {
+    **HEADERS,
+    _POLICY: HEADERS[_POLICY].replace("style-src 'self'", "style-src 'self' 'unsafe-inline'"),
+}
+_Page = Callable[[Fields, str], Response]
+
+
+class PracticeApp:
+    """The application; `asgi` is what a server runs."""
+
+    def __init__(self, practice: Practice, access: OwnerAccess):
+        self._practice = practice
+        self._access = access
+        self._renderer = Renderer(practice.bank.templates)
+        self._changing = Lock()
+        get, post = partial(Route, methods=["GET"]), partial(Route, methods=["POST"])
+        self.asgi = Starlette(
+            routes=[
+                get("/enter", self._enter),
+                get("/static/{name}", self._static),
+                get("/", self._page_route(self._choose)),
+                get("/question", self._page_route(self._question)),
+                post("/start", self._page_route(self._start)),
+                post("/answer", self._page_route(self._answer)),
+                post("/tick", self._page_route(self._tick)),
+                post("/next", self._page_route(self._next)),
+                post("/save", self._page_route(self._save)),
+            ],
+            middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=list(LOOPBACK))],
+            exception_handlers={404: not_found, 405: not_found},
+        )
+
+    # Access
+
+    async def _enter(self, request: Request) -> Response:
+        id_ = self._access.enter(request.query_params.get("token", ""))
+        if id_ is None:
+            return plain("This link is not valid. Use the one that `grader practice` printed.", 403)
+        response = redirect("/question" if self._practice.asked else "/")
+        name = session_cookie("practice", request)
+        response.set_cookie(name, id_, httponly=True, samesite="lax", path="/")
+        return response
+
+    def _page_route(self, page: _Page) -> Callable[[Request], Awaitable[Response]]:
+        async def answer(request: Request) -> Response:
+            cookie = request.cookies.get(session_cookie("practice", request))
+            token = self._access.form_token(cookie)
+            if token is None:
+                return plain("Open the link that `grader practice` printed.", 403)
+            fields = Fields()
+            if request.method == "POST":
+                if is_foreign(request.headers):
+                    return plain("This form comes from another site.", 403)
+                body = await limited_body(request)
+                if body is None:
+                    return plain("This form is too large.", 413)
+                try:
+                    values = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True)
+                except ValueError:
+                    return plain("This form has too many fields.", 413)
+                fields = Fields(values)
+                if not self._access.accepts(token, fields.text("form_token")):
+                    return plain("This form has expired. Reload the page, and try again.", 403)
+            return await run_sync(self._respond, page, fields, token)
+
+        return answer
+
+    def _respond(self, page: _Page, fields: Fields, token: str) -> Response:
+        try:
+            with self._changing:
+                return page(fields, token)
+        except GraderError as error:
+            return self._page("error", token, 400, error=error)
+        except Exception as error:
+            log.exception("practice failed")
+            what = f"an internal error occurred ({type(error).__name__})"
+            fix = "go on with another question; for details, see the terminal"
+            return self._page("error", token, 500, error=SetupError(what, fix=fix))
+
+    async def _static(self, request: Request) -> Response:
+        found = self._renderer.static(request.path_params["name"])
+        if found is None:
+            return plain("Not found.", 404)
+        text, kind = found
+        return Response(text, media_type=kind, headers=HEADERS)
+
+    def _page(self, name: str, token: str, status: int = 200, **names: object) -> Response:
+        text = self._renderer.page(name, form_token=token, practice=self._practice, **names)
+        return HTMLResponse(text, status, headers=_HEADERS)
+
+    # Pages
+
+    def _choose(self, _fields: Fields, token: str) -> Response:
+        heads, bank = self._practice.heads, self._practice.bank
+        present = {head.family for head in heads}
+        families = {name: title for name, title in bank.families.items() if name in present}
+        topics = sorted({topic for head in heads for topic in head.topics})
+        return self._page(
+            "choose",
+            token,
+            families=families,
+            levels=LEVELS,
+            topics=topics,
+            sets=bank.listed_sets,
+            sandbox=choose(self._practice.sandbox).warning,
+        )
+
+    def _question(self, _fields: Fields, token: str) -> Response:
+        if self._practice.asked is None:
+            return redirect("/")
+        warning = choose(self._practice.sandbox).warning
+        views = tuple(part_views(self._practice))
+        return self._page("question", token, parts=views, sandbox=warning)
+
+    # Changes
+
+    def _start(self, fields: Fields, _token: str) -> Response:
+        self._practice.start(
+            Selection(
+                wanted=fields.text("wanted").strip() or fields.text("set"),
+                family=fields.text("family"),
+                level=fields.text("level"),
+                concept=fields.text("concept").strip(),
+                minutes=_minutes(fields.text("minutes").strip()),
+            )
+        )
+        return redirect("/question")
+
+    def _answer(self, fields: Fields, _token: str) -> Response:
+        self._require_current(fields)
+        self._practice.answer(fields, give_up=fields.text("action") == "solution")
+        return redirect("/question#verdict")
+
+    def _tick(self, fields: Fields, _token: str) -> Response:
+        self._require_current(fields)
+        self._practice.tick(fields.text("name"), fields.every("criterion"))
+        return redirect("/question#verdict")
+
+    def _next(self, fields: Fields, _token: str) -> Response:
+        self._require_current(fields)
+        self._practice.next()
+        return redirect("/question")
+
+    def _save(self, _fields: Fields, _token: str) -> Response:
+        self._practice.save()
+        return redirect("/question" if self._practice.asked else "/")
+
+    def _require_current(self, fields: Fields) -> None:
+        """Raises SetupError if the form belongs to another question than the one on the page."""
+        if fields.text("variant") != str(self._practice.number):
+            raise SetupError(
+                "this form belongs to an earlier question",
+                fix="go back to the question, which is open in another tab or was replaced",
+            )
+
+
+def _minutes(text: str) -> float:
+    """Returns the minutes in a field; 0 if it is empty. Raises SetupError for anything else."""
+    try:
+        found = float(text or 0)
+    except ValueError:
+        found = math.nan
+    if not 0 <= found <= _MOST_MINUTES:
+        raise SetupError(f"'{text}' is not a number of minutes", fix="enter a number such as 30")
+    return found

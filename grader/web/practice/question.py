@@ -1,0 +1,245 @@
+"""One question: a variant with its inputs, and its marks once it is answered."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from grader.bank.folders import Bank
+from grader.bank.heads import Head
+from grader.figures import prompt_figures, solution_blocks
+from grader.grading.score import score
+from grader.kinds import kinds
+from grader.kinds.answers import explain_part
+from grader.kinds.attempts import CodeKey, required_packages
+from grader.kinds.base import Unreadable
+from grader.kinds.code import CodeKind, ExampleResult
+from grader.kinds.explanation import ExplanationKey
+from grader.kinds.texts import fill
+from grader.model import (
+    Answer,
+    CellRun,
+    Evidence,
+    Job,
+    Key,
+    Limits,
+    Mark,
+    Outcome,
+    Submission,
+    Verdict,
+)
+from grader.model.packages import missing_packages
+from grader.model.result import ProblemText
+from grader.notebook import Cell, write
+from grader.notebook.render import cell_id, given_values, metadata
+from grader.release.rendering import Preview, preview
+from grader.runtime.execute import execute
+from grader.web.practice.answers import Fields, answer_of
+
+_WORTH = re.compile(r"^\*\*(\d+(?:\.\d+)?) points?\*\*")
+_SECONDS = 60.0
+"""Time limit for all code of a question."""
+_ASK_AGAIN = (Verdict.ABSENT, Verdict.UNREADABLE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A variant that a student is asked. **Secret**, because its paper contains the key."""
+
+    head: Head
+    preview: Preview
+    text: ProblemText
+    missing: tuple[str, ...]
+    """The packages that this machine lacks to run its code."""
+
+    @property
+    def keys(self) -> Mapping[str, Key]:
+        """The keys by the names of the answers."""
+        return dict(self.preview.paper.named_keys())
+
+    @property
+    def sources(self) -> Mapping[str, str]:
+        """The sources of the code cells by id."""
+        return {cell.id: cell.source for cell in self.preview.cells if cell.type == "code"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Criterion:
+    """One paragraph of a rubric, which students tick."""
+
+    text: str
+    """Markdown."""
+    points: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marked:
+    """The marks of an answered question."""
+
+    marks: Mapping[str, Mark]
+    """By the name of the answer."""
+    examples: Mapping[str, tuple[ExampleResult, ...]]
+    """The results of the visible examples of code."""
+
+    @property
+    def to_correct(self) -> Mapping[str, Mark]:
+        """The answers that are blank or can't be read, which is not wrong."""
+        return {name: m for name, m in self.marks.items() if m.verdict in _ASK_AGAIN}
+
+    @property
+    def points(self) -> float:
+        """The points of the settled marks."""
+        return sum(mark.points or 0.0 for mark in self.marks.values())
+
+    @property
+    def max_points(self) -> float:
+        """The maximum points of the settled marks."""
+        return sum(mark.max_points for mark in self.marks.values() if mark.points is not None)
+
+    @property
+    def share(self) -> float | None:
+        """The share of the settled points that was earned; None if no mark is settled."""
+        return self.points / self.max_points if self.max_points else None
+
+    def ticked(self, name: str, points: float) -> Marked:
+        """Returns the marks with *points* for the explanation *name*, as the student ticked."""
+        old = self.marks[name]
+        points = min(max(points, 0.0), old.max_points)
+        full = points == old.max_points
+        verdict = Verdict.CORRECT if full else Verdict.PARTIAL if points else Verdict.INCORRECT
+        feedback = "You graded this answer yourself."
+        new = replace(old, points=points, verdict=verdict, feedback=feedback)
+        return replace(self, marks={**self.marks, name: new})
+
+
+def ask(bank: Bank, head: Head, number: int) -> Asked:
+    """Returns variant *number* of the problem. Raises SpecError if it can't be drawn."""
+    shown = preview(bank, head.id, number)
+    variant = shown.paper.questions[0].variant
+    problem = variant.problem
+    solution = fill(problem.explanation, variant.draw)
+    text = ProblemText(
+        title=problem.title,
+        prompt=fill(problem.prompt, variant.draw),
+        given=tuple(given_values(variant)),
+        assumptions=tuple(fill(one, variant.draw) for one in problem.assumptions),
+        solution=solution,
+        figures=prompt_figures(variant),
+        solution_blocks=solution_blocks(variant, solution),
+    )
+    needed = (name for p in problem.parts for name in required_packages(p, problem.solution))
+    return Asked(
+        head=head, preview=shown, text=text, missing=missing_packages(dict.fromkeys(needed))
+    )
+
+
+def mark(asked: Asked, fields: Fields, sandbox: str = "auto") -> Marked:
+    """Returns the marks for the answers in *fields*. Code runs in a kernel in the sandbox."""
+    evidence = _evidence(asked, fields, sandbox)
+    grade = score(asked.preview.paper, evidence)
+    stopped = _stopped_cells(asked, evidence)
+    marks = {
+        one.name: replace(one, feedback=stopped[one.name])
+        if one.verdict is Verdict.ABSENT and one.name in stopped
+        else one
+        for one in grade.marks
+    }
+    examples = {
+        name: found
+        for name, key in asked.keys.items()
+        if (found := _example_results(key, evidence.answers.get(name)))
+    }
+    return Marked(marks=marks, examples=examples)
+
+
+def criteria(key: Key, max_points: float) -> tuple[Criterion, ...]:
+    """Returns the rubric of an explanation by paragraphs; empty for other kinds.
+
+    If every paragraph starts with its points in bold, those count; otherwise all count equally.
+    """
+    if not isinstance(key, ExplanationKey):
+        return ()
+    texts = [one.strip() for one in key.rubric.split("\n\n") if one.strip()]
+    texts = texts or [explain_part(kinds.find(key.part.kind), key)]
+    found = [_WORTH.match(one) for one in texts]
+    worth = [float(one[1]) for one in found if one]
+    if len(worth) != len(texts) or sum(worth) != max_points:
+        worth = [max_points / len(texts)] * len(texts)
+    pairs = zip(texts, worth, strict=True)
+    return tuple(Criterion(text=text, points=points) for text, points in pairs)
+
+
+def _evidence(asked: Asked, fields: Fields, sandbox: str) -> Evidence:
+    """Returns the evidence of one attempt; only code and measurements need a kernel."""
+    answers: dict[str, Answer] = {}
+    sources: dict[str, str] = {}
+    for name, key in asked.keys.items():
+        if kinds.find(key.part.kind).call_plan(name, key) is None:
+            raw = answer_of(name, key, fields)
+            answers[name] = Answer(name=name, raw=raw, absent=None if raw else "it is blank")
+        elif isinstance(key, CodeKey):
+            sources[name] = fields.text(name)
+        elif line := fields.text(name).strip():
+            sources[name] = f"{name} = {line!r}"
+    if not sources:
+        return Evidence(
+            submission_sha256="",
+            outcome=Outcome.FINISHED,
+            answers=answers,
+            cells=(),
+            seconds=0.0,
+        )
+    ran = _run(asked, sources, sandbox)
+    return replace(ran, answers={**answers, **ran.answers})
+
+
+def _stopped_cells(asked: Asked, evidence: Evidence) -> Mapping[str, str]:
+    """Returns why the code of answers did not run to its end, by the names of the answers."""
+    offset = len(_tools(asked))
+    names = [
+        name
+        for name, key in asked.keys.items()
+        if kinds.find(key.part.kind).call_plan(name, key) is not None and name in evidence.answers
+    ]
+    return {
+        names[run.index - offset]: _sentence(run)
+        for run in evidence.cells
+        if run.failed and offset <= run.index < offset + len(names)
+    }
+
+
+def _sentence(run: CellRun) -> str:
+    line = f" in line {run.line}" if run.line else ""
+    return f"Your code stopped{line}: {run.trouble}."
+
+
+def _tools(asked: Asked) -> list[Cell]:
+    return [cell for cell in asked.preview.cells if cell.id.startswith("tools-")]
+
+
+def _run(asked: Asked, sources: Mapping[str, str], sandbox: str) -> Evidence:
+    cells = _tools(asked)
+    cells += [Cell(type="code", source=text, id=cell_id(name)) for name, text in sources.items()]
+    plans = (kinds.find(k.part.kind).call_plan(n, k) for n, k in asked.keys.items() if n in sources)
+    job = Job(
+        submission=Submission(student="you", path="practice", sha256=""),
+        names=tuple(sources),
+        trials=tuple(plan for plan in plans if plan is not None),
+        limits=Limits(cell_seconds=_SECONDS / 2, notebook_seconds=_SECONDS),
+        sandbox=sandbox,
+        loopback="loopback" in asked.preview.paper.questions[0].variant.problem.needs,
+    )
+    return execute(job, write(cells, metadata(asked.preview.paper)))
+
+
+def _example_results(key: Key, answer: Answer | None) -> tuple[ExampleResult, ...]:
+    kind = kinds.find(key.part.kind)
+    if not isinstance(kind, CodeKind) or not isinstance(key, CodeKey):
+        return ()
+    if answer is None or answer.raw is None:
+        return ()
+    try:
+        return kind.example_results(kind.read(answer.raw, key), key)
+    except Unreadable:
+        return ()

@@ -1,0 +1,63 @@
+"""Renders the pages of practice from templates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from grader.figures import draw_once, figure_svg
+from grader.model import Verdict
+from grader.report.pages import VERDICTS
+from grader.text.markdown import author_text, feedback_text, strip_paragraph
+from grader.text.templates import html_environment, render_template
+from grader.text.words import points
+from grader.units import format_number
+
+if TYPE_CHECKING:
+    from grader.model.figure import DrawnFigure
+
+_STATIC = {
+    "style.css": ("report", "text/css"),
+    "practice.css": ("practice", "text/css"),
+    "practice.js": ("practice", "text/javascript"),
+}
+
+
+class Renderer:
+    """The compiled templates of one bank."""
+
+    def __init__(self, folders: tuple[Path, ...]):
+        self._folders = folders
+        filters = {
+            "feedback_text": feedback_text,
+            "figure_svg": _figure,
+            "inline": _inline,
+            "kind": lambda name: name.replace("_", " "),
+            "plain": format_number,
+            "points": points,
+        }
+        self._environment = html_environment(folders, filters)
+        self._environment.globals |= {"VERDICTS": VERDICTS, "Verdict": Verdict}
+
+    def page(self, name: str, **names: object) -> str:
+        """Returns the page *name*."""
+        return draw_once(render_template(self._environment, f"practice/{name}.html.j2", **names))
+
+    def static(self, name: str) -> tuple[str, str] | None:
+        """Returns the text and media type of a style sheet or script; None if there is none."""
+        if name not in _STATIC:
+            return None
+        home, kind = _STATIC[name]
+        found = (folder / home / name for folder in self._folders)
+        path = next((one for one in found if one.is_file()), None)
+        return None if path is None else (path.read_text(encoding="utf-8"), kind)
+
+
+def _inline(written: str) -> Markup:
+    return Markup(strip_paragraph(author_text(written)))  # noqa: S704 - the parser lets no raw HTML through
+
+
+def _figure(figure: DrawnFigure) -> Markup:
+    return Markup(figure_svg(figure))  # noqa: S704 - its only text is escaped

@@ -1,0 +1,105 @@
+"""What a page shows of each part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from grader.kinds import kinds
+from grader.kinds.answers import explain_part
+from grader.kinds.code import ExampleResult
+from grader.kinds.texts import fill
+from grader.model import Key, Mark
+from grader.notebook.render import cell_id
+from grader.text.words import part_letter
+from grader.units import printed_unit
+from grader.web.practice.answers import form_of
+from grader.web.practice.question import Asked, Criterion, criteria
+from grader.web.practice.session import Practice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartView:
+    """One part on the page: its question and input, and once it is answered, its mark and key."""
+
+    name: str
+    letter: str
+    """Empty if it is the only part."""
+    form: str
+    """The name of its input."""
+    kind: str
+    ask: str
+    """Markdown."""
+    how: str
+    """That a whole number is wanted, or the rule for part credit; may be empty."""
+    points: float
+    unit: str
+    key: Any
+    """The key; templates read only its public fields. **Secret.**"""
+    starter: str
+    examples: str
+    """The source of the visible examples of code; empty if there are none."""
+    error: str
+    """Why the last answer can't be read."""
+    mark: Mark | None
+    tried: Sequence[ExampleResult]
+    accepted: str
+    """The right answer as Markdown; empty until it is answered."""
+    criteria: Sequence[Criterion]
+    titles: Sequence[str]
+    """The column heads of a table, with units."""
+
+
+def part_views(practice: Practice) -> Iterator[PartView]:
+    """Yields the parts of the question on the page."""
+    asked = practice.asked
+    if asked is None:
+        return
+    question = asked.preview.paper.questions[0]
+    alone = len(question.keys) == 1
+    for index, (part_id, key) in enumerate(question.keys.items()):
+        name = question.name(part_id)
+        yield _view(
+            practice,
+            asked,
+            name,
+            key,
+            question.points[part_id],
+            "" if alone else part_letter(index),
+        )
+
+
+def _view(
+    practice: Practice, asked: Asked, name: str, key: Key, points: float, letter: str
+) -> PartView:
+    kind, form = kinds.find(key.part.kind), form_of(key)
+    marked = practice.marked
+    heads = zip(getattr(key, "titles", ()), getattr(key, "units", ()), strict=True)
+    is_table = form == "table"
+    return PartView(
+        name=name,
+        letter=letter,
+        form=form,
+        kind=key.part.kind,
+        ask=fill(key.part.ask, key.draw),
+        how=_how(key.part.kind, kind.instructions(key)),
+        points=points,
+        unit=printed_unit(getattr(key.part, "unit", "") or ""),
+        key=key,
+        starter=asked.sources.get(cell_id(name), "") if form == "code" else "",
+        examples=asked.sources.get(cell_id(f"try-{name}"), "") if form == "code" else "",
+        error=practice.problems_with.get(name, "") if marked is None else "",
+        mark=marked.marks[name] if marked else None,
+        tried=marked.examples.get(name, ()) if marked else (),
+        accepted=explain_part(kind, key) if marked and form != "text" else "",
+        criteria=criteria(key, points) if marked else (),
+        titles=[f"{t} ({printed_unit(u)})" if u else t for t, u in heads] if is_table else (),
+    )
+
+
+def _how(kind: str, instructions: str) -> str:
+    """Returns the hint at an input: that a whole number is wanted, or the rule for part credit."""
+    form, _, rule = instructions.partition("; ")
+    hint = form if kind == "integer" else rule
+    return f"{hint[:1].upper()}{hint[1:]}." if hint else ""

@@ -1,0 +1,204 @@
+"""Practice over HTTP: verdicts, what is never wrong, code in a kernel, and who may do what."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from grader.errors import SetupError
+from grader.kinds import kinds
+from grader.model import Verdict
+from grader.notebook.render.answer_cells import code_cell
+from grader.web.practice.answers import Fields, form_of
+from grader.web.practice.record import load_progress
+from tests.helpers.commands import fails
+from tests.helpers.desk import Reader, signed_in
+from tests.helpers.desk import form_of as form_in
+from tests.helpers.practice import a_practice, a_server, right_fields
+
+OF_FORM = {
+    "table": "activation-smoothing",
+    "line": "kv-cache-size",
+    "matching": "energy-of-a-layer",
+    "ordering": "energy-of-a-layer",
+    "plan": "pruning-ratios",
+    "truth": "recall-compression",
+    "text": "threads-versus-processes",
+}
+
+
+@pytest.mark.parametrize("form", OF_FORM)
+def test_right_answers_of_every_form_earn_all_points(form: str, tmp_path: Path) -> None:
+    practice = a_practice(tmp_path, OF_FORM[form])
+    assert practice.asked is not None
+    assert form in {form_of(key) for key in practice.asked.keys.values()}
+    fields = right_fields(practice.asked)
+    for name, key in practice.asked.keys.items():
+        if form_of(key) == "text":
+            fields[name] = ["Because a thread that waits has released the lock of the interpreter."]
+    practice.answer(Fields(fields), give_up=False)
+    assert practice.problems_with == {}
+    assert practice.marked is not None
+    assert practice.marked.points == practice.marked.max_points
+    assert not practice.file.exists()
+
+
+def give_up(reader: Reader) -> None:
+    fields = form_in(reader.get("/question")[1], "/answer")
+    reader.post("/answer", {**fields, "action": "solution"})
+
+
+def test_malformed_is_not_wrong_and_the_solution_comes_at_once(tmp_path: Path) -> None:
+    practice = a_practice(tmp_path, "fsdp-state-per-gpu")
+    with a_server(practice) as link:
+        reader = signed_in(link)
+        assert practice.asked is not None
+        right = right_fields(practice.asked)
+        name = next(n for n, k in practice.asked.keys.items() if form_of(k) == "line")
+        _, page = reader.send("/question", "/answer", **{**right, name: "28 bananas"})
+        assert "Not graded yet" in page
+        assert "That is not a wrong answer" in page
+        assert "28 bananas" in page
+        assert "Worked solution" not in page
+        assert practice.progress.answered == 0
+        _, page = reader.send("/question", "/answer", **right)
+        assert "Worked solution" in page
+        assert practice.progress.answered == 1
+        # A form that was sent before changes nothing.
+        fields = {**form_in(page, "/next")}
+        assert reader.post("/answer", {**fields, **right})[0] == 400
+        assert practice.progress.answered == 1
+        number = practice.number
+        assert "Worked solution" not in reader.send("/question", "/next")[1]
+        assert practice.number != number
+        assert reader.post("/answer", fields)[0] == 400
+
+
+def test_a_known_mistake_gets_its_feedback(tmp_path: Path) -> None:
+    practice = a_practice(tmp_path, "fsdp-state-per-gpu")
+    assert practice.asked is not None
+    for name, key in practice.asked.keys.items():
+        wrong = [e for e in kinds.find(key.part.kind).examples(key) if e.mistake and not e.share]
+        if form_of(key) != "line" or not wrong:
+            continue
+        fields = {**right_fields(practice.asked), name: [str(wrong[0].raw["v"])]}
+        practice.answer(Fields(fields), give_up=False)
+        assert practice.marked is not None
+        assert practice.marked.marks[name].verdict is Verdict.MISTAKE
+        assert practice.marked.marks[name].mistake == wrong[0].mistake
+        assert practice.progress.boxes["fsdp-state-per-gpu"].number == 1
+        return
+    raise AssertionError("no part with a mistake")
+
+
+def test_an_explanation_is_ticked_by_the_student(tmp_path: Path) -> None:
+    practice = a_practice(tmp_path, "threads-versus-processes")
+    with a_server(practice) as link:
+        reader = signed_in(link)
+        assert practice.asked is not None
+        right = right_fields(practice.asked)
+        (name,) = (n for n, k in practice.asked.keys.items() if form_of(k) == "text")
+        right[name] = ["<script>alert(1)</script> a thread that waits has released the lock"]
+        _, page = reader.send("/question", "/answer", **right)
+        assert "Tick what your explanation says" in page
+        assert "<script>alert" not in page
+        _, page = reader.send("/question", "/tick", criterion=["0", "999", "x"])
+        assert practice.marked is not None
+        assert practice.marked.marks[name].points == 1
+        assert practice.progress.answered == 1
+
+
+def test_code_runs_in_a_kernel(tmp_path: Path) -> None:
+    practice = a_practice(tmp_path, "self-time-from-a-trace")
+    assert practice.asked is not None
+    keys = practice.asked.keys
+    code = [name for name, key in keys.items() if form_of(key) == "code"]
+    assert code
+    fields = right_fields(practice.asked)
+    for name in code:
+        fields[name] = [code_cell(name, keys[name], fields[name][0])]
+    broken = {**fields, code[0]: ["def oops(:"]}
+    practice.answer(Fields(broken), give_up=False)
+    assert practice.marked is None
+    assert "SyntaxError" in practice.problems_with[code[0]]
+    practice.answer(Fields(fields), give_up=False)
+    assert practice.marked is not None, practice.problems_with
+    assert practice.marked.marks[code[0]].points == practice.marked.marks[code[0]].max_points
+
+
+def test_progress_is_kept_only_on_request(tmp_path: Path) -> None:
+    practice = a_practice(tmp_path, "kv-cache-size")
+    with a_server(practice) as link:
+        reader = signed_in(link)
+        give_up(reader)
+        assert not practice.file.exists()
+        reader.send("/question", "/save")
+        assert load_progress(practice.file) == practice.progress
+        reader.send("/question", "/next")
+        give_up(reader)
+        assert load_progress(practice.file).answered == 2
+    other = a_practice(tmp_path)
+    with pytest.raises(SetupError, match="already exists"):
+        other.save()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{", '{"schema": 1}', '{"schema": "systems-grader/practice/v1"}']
+)
+def test_another_file_is_not_progress(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "other.json"
+    path.write_text(text)
+    with pytest.raises(SetupError, match="was not written by"):
+        load_progress(path)
+    data = {"schema": "systems-grader/practice/v1", "answered": -1, "level": "recall", "boxes": {}}
+    path.write_text(json.dumps(data))
+    with pytest.raises(SetupError):
+        load_progress(path)
+
+
+def test_only_the_link_opens_the_pages(tmp_path: Path) -> None:
+    practice = a_practice(tmp_path, "kv-cache-size")
+    with a_server(practice) as link:
+        stranger = Reader(link.partition("/enter")[0])
+        assert stranger.get("/question")[0] == 403
+        assert stranger.get("/enter?token=%ff")[0] == 403
+        assert stranger.post("/next", {"variant": practice.number})[0] == 403
+        reader = signed_in(link)
+        assert reader.post("/next", {"variant": practice.number})[0] == 403
+        assert reader.get("/", Host="evil.example")[0] == 400
+        assert reader.get("/static/..%2fbase.html.j2")[0] == 404
+        token = form_in(reader.get("/question")[1], "/answer")
+        for fields in (
+            {**token, "variant": "99999999999999999999"},
+            {**token, "q1_cache": "9" * 40_000, "action": "solution"},
+        ):
+            assert reader.post("/answer", fields)[0] in (200, 400)
+        assert reader.post("/answer", {**token, "x": "y" * 300_000})[0] == 413
+        assert reader.post("/answer", {**token, **{f"f{n}": "" for n in range(2_000)}})[0] < 500
+        for minutes in ("nan", "-1", "1e999", "soon"):
+            assert reader.post("/start", {**token, "minutes": minutes})[0] == 400
+        assert reader.post("/start", {**token, "wanted": "../../etc/passwd"})[0] == 400
+        assert reader.post("/start", {**token, "family": "no-such"})[0] == 400
+        assert reader.get("/question")[0] == 200
+
+
+def test_a_page_takes_less_than_200_ms(tmp_path: Path) -> None:
+    practice = a_practice(tmp_path, "quiz-memory-math")
+    with a_server(practice) as link:
+        reader = signed_in(link)
+        reader.send("/question", "/next")
+        times = []
+        for _ in range(7):
+            reader.send("/question", "/next")
+            began = time.monotonic()
+            assert reader.get("/question")[0] == 200
+            times.append(time.monotonic() - began)
+        assert sorted(times)[3] < 0.2
+
+
+def test_choices_are_checked_before_the_server_starts(capsys: pytest.CaptureFixture[str]) -> None:
+    said = fails(capsys, "practice", "no-such-problem")
+    assert "there is no problem or set 'no-such-problem'" in said
