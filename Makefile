@@ -19,6 +19,11 @@ BIN := $(VENV)/bin
 COVERING := tests/grading tests/kinds tests/units tests/contract tests/release \
   tests/runtime/test_measurements.py
 TIMES ?= 10
+# Tests start Python hundreds of times, which must not compile the grader each time.
+export PYTHONDONTWRITEBYTECODE :=
+# Each worker gets a row of tests, which share what their modules set up, and takes from the other's
+# row when it is done.
+PYTEST := $(BIN)/python -m pytest -q -n auto --dist worksteal
 # The version is part of a file's name, so that with another PYTHON the environment is made again.
 VERSION_OF = -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null
 VERSION := $(shell $(PYTHON) $(VERSION_OF))
@@ -31,19 +36,19 @@ demo: $(VENV)/.installed
 	$(BIN)/grader demo --out demo
 
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -q -n auto -m "not slow and not thorough and not gpu"
+	$(PYTEST) -m "not slow and not thorough and not gpu"
 
 thorough: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -q -n auto -m "thorough and not slow and not gpu"
+	$(PYTEST) -m "thorough and not slow and not gpu"
 
 test-all: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -q -n auto -m "not gpu"
+	$(PYTEST) -m "not gpu"
 
 slow: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -q -m slow
 
 coverage: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -q -n auto -m "not slow and not gpu" $(COVERING) --cov
+	$(PYTEST) -m "not slow and not gpu" $(COVERING) --cov
 
 flaky: $(VENV)/.installed-dev
 	$(BIN)/python .ci/flaky.py $(TIMES)

@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from xml.etree import ElementTree
 
-QUICK = ["-n", "auto", "-m", "not slow and not thorough and not gpu"]
+QUICK = ["-n", "auto", "--dist", "worksteal", "-m", "not slow and not thorough and not gpu"]
 
 
 def failed_tests(report: Path) -> list[str]:

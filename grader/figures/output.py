@@ -78,9 +78,14 @@ def figure_png(figure: DrawnFigure) -> bytes:
 
 def painted_texts(figure: DrawnFigure) -> frozenset[str]:
     """Returns the labels of the figure, apart from those of ticks."""
+    return _painted_texts(figure.type, figure.picture)
+
+
+@lru_cache(maxsize=256)
+def _painted_texts(name: str, picture: Hashable) -> frozenset[str]:
     from matplotlib.text import Text
 
-    with _canvas(figure.type, figure.picture) as canvas:
+    with _canvas(name, picture) as canvas:
         texts = frozenset(one.get_text() for one in canvas.findobj(Text))
     return texts - {""}
 

@@ -40,17 +40,23 @@ from grader.grading.score import has_fault, is_disturbed, score, score_refused
 from grader.grading.set_apart import SetApart
 from grader.grading.settings import Settings, StartProgress, no_progress
 from grader.grading.sources import NOTICES
+from grader.kinds.attempts import required_packages
 from grader.model import CallPlan, Evidence, Grade, Outcome, Release, Submission
 from grader.release.file import load_release
 from grader.release.papers import SEATS, Papers, bind, papers_of
 from grader.release.people import load_numbers
 from grader.runtime import executors
+from grader.runtime.kernels import start_early
+from grader.runtime.sandbox import choose
 
 WRITTEN_INTO = (".", "evidence", "corrected", "grades", "feedback", "report")
 """Results folders in which a killed process may have left something."""
 
 
 NO_COURSE = CourseToApply()
+
+_LOOKED_AT = 20
+"""Submissions, the newest, that tell whether there is anything to execute."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +148,7 @@ def grade(
                 settings.limits, processes=release.exam.processes or settings.limits.processes
             ),
         )
+        _start_kernels_early(release, settings, book, latest[-_LOOKED_AT:])
         filing = _GradeFiler(book, papers, settings, f"grade {submissions.name}")
         todo = filing.score_known(latest)
         if settings.deferred and not todo:
@@ -171,6 +178,33 @@ def grade(
         unsettled=filing.unsettled,
         notebook_seconds=filing.notebook_seconds,
         notices=tuple(n for n in collected.notices if not only or n.student in only),
+    )
+
+
+def _start_kernels_early(
+    release: Release, settings: Settings, book: Gradebook, newest: list[Submission]
+) -> None:
+    """Starts what kernels are forked from, with torch if the release needs it, unless the *newest*
+    submissions were executed before.
+
+    Importing torch there takes as long as creating the hidden cases here, which imports it too.
+    """
+    executor = executors.parse(settings.executor, settings.jobs)
+    files = {s.sha256 for s in newest if s.refusal is None}
+    if executor.name not in ("threads", "inline") or files <= book.evidence_digests(files).keys():
+        return
+    needed = {
+        name
+        for problem in release.problems.values()
+        for part in problem.parts
+        for name in required_packages(part, problem.solution)
+    }
+    start_early(
+        choose(settings.sandbox).sandbox,
+        settings.device,
+        loopback=settings.loopback,
+        variables=settings.variables,
+        imports=("numpy", "torch") if "torch" in needed and settings.device == "cpu" else (),
     )
 
 

@@ -28,8 +28,9 @@ from tests.helpers.banks import SPEC, a_bank, a_roster
 from tests.helpers.commands import fails, ok
 
 ROOT = Path(__file__).parent.parent.parent
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast where libyaml is there
 SETS = {
-    path.stem: yaml.safe_load(path.read_text(encoding="utf-8"))
+    path.stem: yaml.load(path.read_text(encoding="utf-8"), LOADER)
     for path in (ROOT / "problems/sets").glob("*.yaml")
 }
 BANK = Bank.open()
@@ -191,7 +192,7 @@ def minutes_and_points(spec: Mapping[str, Any], asked: tuple[str, ...]) -> tuple
 @pytest.fixture(scope="module")
 def specs() -> dict[str, Any]:
     return {
-        path.stem: yaml.safe_load(path.read_text(encoding="utf-8"))
+        path.stem: yaml.load(path.read_text(encoding="utf-8"), LOADER)
         for path in (ROOT / "problems").glob("*/*.yaml")
         if path.parent.name not in ("sets", "facts")
     }

@@ -6,17 +6,12 @@ import http.client
 import http.cookiejar
 import json
 import re
-import socket
-import threading
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-
-import uvicorn
 
 from grader.bank.folders import Bank
 from grader.model.course import Course
@@ -25,6 +20,7 @@ from grader.web.desk.app import DeskApp
 from grader.web.desk.pages import Desk
 from tests.helpers.banks import ESSAY, a_bank
 from tests.helpers.commands import ok
+from tests.helpers.servers import running
 
 ANSWERS = {
     "s0": "Because the lock lets one thread run at a time.",
@@ -138,31 +134,15 @@ def a_desk(
         secure=behind_proxy,
     )
     app_made(app)
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = found.getsockname()[1]
     proxies = ["127.0.0.1"] if behind_proxy else []
-    server = uvicorn.Server(
-        uvicorn.Config(
-            app.asgi, port=port, log_level="warning", proxy_headers=behind_proxy,
-            forwarded_allow_ips=proxies,
-        )
-    )  # fmt: skip
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    end = time.monotonic() + 20
-    while not server.started:
-        assert time.monotonic() < end, "the desk did not start"
-        time.sleep(0.01)
-    home = f"http://127.0.0.1:{port}"
+    options = {"proxy_headers": behind_proxy, "forwarded_allow_ips": proxies}
     try:
-        if isinstance(access, Access):
-            yield {p.id: f"{home}/enter?token={token}" for token, p in access.people.items()}
-        else:
-            yield {"": home}
+        with running(app.asgi, **options) as home:
+            if isinstance(access, Access):
+                yield {p.id: f"{home}/enter?token={token}" for token, p in access.people.items()}
+            else:
+                yield {"": home}
     finally:
-        server.should_exit = True
-        thread.join(20)
         app.close()
 
 

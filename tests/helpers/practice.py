@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import random
-import socket
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-import uvicorn
 
 from grader.bank.folders import Bank
 from grader.bank.listing import read_heads
@@ -24,6 +19,7 @@ from grader.web.practice.app import PracticeApp
 from grader.web.practice.question import Asked
 from grader.web.practice.selection import Selection
 from grader.web.practice.session import Practice
+from tests.helpers.servers import running
 
 
 def a_practice(home: Path, wanted: str = "", **choice: object) -> Practice:
@@ -78,19 +74,6 @@ def _fields(name: str, key: Key) -> dict[str, list[str]]:
 def a_server(practice: Practice) -> Iterator[str]:
     """Runs the application; yields its link."""
     access = OwnerAccess()
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = found.getsockname()[1]
     app = PracticeApp(practice, access)
-    server = uvicorn.Server(uvicorn.Config(app.asgi, port=port, log_level="warning"))
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    end = time.monotonic() + 20
-    while not server.started:
-        assert time.monotonic() < end, "practice did not start"
-        time.sleep(0.01)
-    try:
-        yield f"http://127.0.0.1:{port}/enter?token={access.token}"
-    finally:
-        server.should_exit = True
-        thread.join(20)
+    with running(app.asgi) as address:
+        yield f"{address}/enter?token={access.token}"

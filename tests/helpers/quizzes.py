@@ -223,9 +223,10 @@ def numbered(parts: Sequence[Part]) -> list[str]:
 
 
 def quiz_problems() -> list[str]:
-    """The bank's problems that are not asked by a solution of Python."""
+    """The bank's problems that are not asked by a solution of Python, without loading any."""
     bank = Bank.open(())
-    return [name for name in bank.listed_problems if not bank.problem(name).solution]
+    heads = bank.heads(bank.listed_problems).values()
+    return [h.id for h in heads if not any(kinds.find(p.kind).needs_solution for p in h.parts)]
 
 
 # What the author of a problem may write, by chance or for a try

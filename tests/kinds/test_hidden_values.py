@@ -155,12 +155,12 @@ def test_keys_that_all_collide_take_no_time() -> None:
 
 
 def nested(form: str, depth: int) -> str:
-    inner = '{"t": "none"}'
-    for _ in range(depth):
-        inner = f'{{"t": "list", "v": [{inner}]}}' if form == "value" else f"[{inner}]"
-    if form == "dict":
-        inner = '{"v": ' * depth + "1" + "}" * depth
-    return inner
+    before, inner, after = {
+        "value": ('{"t": "list", "v": [', '{"t": "none"}', "]}"),
+        "list": ("[", '{"t": "none"}', "]"),
+        "dict": ('{"v": ', "1", "}"),
+    }[form]
+    return before * depth + inner + after * depth
 
 
 FORGED = {

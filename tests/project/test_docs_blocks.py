@@ -194,6 +194,7 @@ def test_the_first_change_works(tmp_path: Path) -> None:
     run_page(script, tmp_path)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform == "win32", reason="the blocks are for bash")
 def test_the_course_of_the_guide_works(tmp_path: Path) -> None:
     page = "docs/how-to/run-a-course.md"

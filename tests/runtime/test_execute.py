@@ -1022,6 +1022,9 @@ def test_eight_notebooks_on_two_threads_take_seconds() -> None:
         ("import numpy as np", ("numpy",)),
         ("def f():\n    from torch import nn", ("numpy", "torch")),
         ("import json, torch\nf = torch.compile(g)", ("numpy", "torch", "torch._dynamo")),
+        ("import torch\ncheckpoint(f, x)", ("numpy", "torch", "torch._dynamo")),
+        ("import torch\nfrom torch import func", ("numpy", "torch", "torch._dynamo")),
+        ("import torch.distributed as dist\ndef jit(): pass", ("numpy", "torch")),
     ],
 )
 def test_only_what_a_notebook_imports_is_preloaded(source: str, modules: tuple[str, ...]) -> None:

@@ -442,6 +442,17 @@ def test_a_parent_that_was_started_early_serves_the_first_notebook(own_nursery: 
     assert parents(own_nursery) == {early._process.pid}
 
 
+def test_a_parent_that_was_started_early_imports_meanwhile(own_nursery: KernelPool) -> None:
+    own_nursery.start_early(an_early_spec())
+    own_nursery.start_early(replace(an_early_spec(), imports=("decimal",)))
+    (early,) = own_nursery._early.values()
+    evidence = run("import sys\nq1_a = 'decimal' in sys.modules", asks="q1_a")
+    assert evidence.answers["q1_a"].raw == {"t": "bool", "v": True}
+    assert parents(own_nursery) == {early._process.pid}
+    own_nursery.start_early(an_early_spec())  # served by the one that runs
+    assert not own_nursery._early
+
+
 def test_a_parent_that_was_started_early_for_nobody_ends(
     own_nursery: KernelPool, short: Path
 ) -> None:

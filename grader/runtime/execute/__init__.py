@@ -210,7 +210,7 @@ _PRELOADED: Mapping[str, tuple[frozenset[str], str]] = {
     "torch": (frozenset({"torch"}), ""),
     "torch._dynamo": (
         frozenset({"torch"}),
-        r"\b(checkpoint|compile|distributed|export|func|jit|profiler|_dynamo)\b",
+        r"\btorch(?:\.|\s+import\s+)(?:compile|export|func|jit|profiler|_dynamo)\b|\bcheckpoint\b",
     ),
     "matplotlib.pyplot": (frozenset({"matplotlib"}), ""),
     "matplotlib_inline.backend_inline": (frozenset({"matplotlib"}), ""),

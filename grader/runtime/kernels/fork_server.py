@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,13 @@ class ForkServer:
             self.end()
             raise
 
+    def import_early(self, modules: Sequence[str]) -> None:
+        """Lets the process import *modules* while the caller prepares; `load` imports the rest.
+
+        Raises OSError if the process has ended.
+        """
+        ipc.send_message(self._line, {"imports": list(modules), "early": True})
+
     def load(self, spec: LaunchSpec, *, warm_up: bool = True) -> None:
         """Imports the modules of *spec*, which differs from the server's in nothing else; with
         *warm_up*, also runs what is slow the first time.
@@ -79,7 +87,8 @@ class ForkServer:
         """
         self._spec = spec
         try:
-            ipc.send_message(self._line, {"imports": spec.imports, "warm_up": warm_up})
+            asked = {"imports": spec.imports, "warm_up": warm_up, "early": False}
+            ipc.send_message(self._line, asked)
             self._wait_until_up()
         except OSError as error:
             self.end()

@@ -41,7 +41,7 @@ def _load_server(
     try:
         server.load(spec, warm_up=warm_up)
     except CrowdedError:
-        if not spec.imports:
+        if not spec.imports and early is None:
             raise
         log.warning("kernels start without preloaded modules", exc_info=True)
         return _load_server(replace(spec, imports=()))
@@ -106,14 +106,19 @@ class KernelPool:
         self._reset()
 
     def start_early(self, spec: LaunchSpec) -> None:
-        """Starts a fork server, which imports modules once the first kernel is taken.
+        """Starts a fork server, which imports the modules of *spec* at once and those that a
+        notebook needs once the first kernel is taken.
 
-        *spec* names no modules. If the server can't be started, whoever takes a kernel gets the
-        error.
+        Does nothing if there is one. If it can't be started, whoever takes a kernel gets the error.
         """
+        bare = replace(spec, imports=())
         with contextlib.suppress(NotStartedError, OSError), self._lock:
-            if spec not in self._early:
-                self._early[spec] = ForkServer(spec)
+            if any(m.spec.can_serve(spec) for m in self._members if not m.retired):
+                return
+            if bare not in self._early:
+                self._early[bare] = ForkServer(bare)
+            if spec.imports:
+                self._early[bare].import_early(spec.imports)
 
     def take(self, spec: LaunchSpec, limits: Limits, *, spare: bool = False) -> ForkedKernel:
         """Returns a kernel; if *spare*, also forks one for the next caller.

@@ -72,12 +72,14 @@ def _serve(plan: SandboxPlan, settings: dict[str, Any], line: socket.socket) -> 
     kernel.create_kernel(settings["folder"])
     # Some packages need a folder to write to when they are imported.
     os.environ["HOME"] = os.environ["TMPDIR"] = settings["folder"]
-    asked, _ = ipc.receive_message(line)  # what the first notebook needs
-    if asked is None:
-        os._exit(0)
-    for name in asked["imports"]:
-        with contextlib.suppress(BaseException):  # the notebook that needs it raises it again
-            importlib.import_module(name)
+    asked = None
+    while asked is None or asked["early"]:
+        asked, _ = ipc.receive_message(line)  # what the set or the first notebook needs
+        if asked is None:
+            os._exit(0)
+        for name in asked["imports"]:
+            with contextlib.suppress(BaseException):  # the notebook that needs it raises it again
+                importlib.import_module(name)
     gc.freeze()  # so that the collection below does not visit all of torch
     warm_up.defer_dynamo()
     if asked["warm_up"]:

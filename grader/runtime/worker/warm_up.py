@@ -17,9 +17,13 @@ _DYNAMO = "torch._dynamo"
 class _DeferredDynamo(types.ModuleType):
     """Stands in for `torch._dynamo`, whose import takes longer than that of torch itself.
 
-    Every optimizer imports it for two functions that do nothing unless code is being compiled.
-    Anything else that is looked up here, including a submodule, imports the real module.
+    Optimizers and process groups import it for a few functions that do nothing unless code is being
+    compiled. Anything else that is looked up here, including a submodule, imports the real module.
     """
+
+    def __init__(self, name: str):
+        super().__init__(name)
+        self.trace_rules = _DeferredTraceRules(self)
 
     def graph_break(self, msg: str = "") -> None:
         """Does nothing, as outside of compiled code."""
@@ -32,6 +36,19 @@ class _DeferredDynamo(types.ModuleType):
         if name in ("__file__", "__wrapped__", "__warningregistry__"):  # for inspection only
             raise AttributeError(name)
         return getattr(_import_dynamo(self), name)
+
+
+class _DeferredTraceRules:
+    """Stands in for `torch._dynamo.trace_rules`, whose cache every new process group clears."""
+
+    def __init__(self, dynamo: types.ModuleType):
+        self._dynamo = dynamo
+
+    def clear_lru_cache(self) -> None:
+        """Does nothing, since nothing has been compiled."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(_import_dynamo(self._dynamo).trace_rules, name)
 
 
 def _import_dynamo(stand_in: types.ModuleType) -> types.ModuleType:

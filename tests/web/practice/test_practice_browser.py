@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from grader.web.practice.answers import form_of
-from tests.helpers.browser import CHROMIUM, a_browser
+from tests.helpers.browser import CHROMIUM, Browser, a_browser
 from tests.helpers.practice import a_practice, a_server, right_fields
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 READY = "document.readyState === 'complete'"
 
 
-def test_a_question_is_answered_with_the_keyboard(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with a_browser(tmp_path_factory.mktemp("browser") / "profile") as browser:
+        yield browser
+
+
+@pytest.fixture
+def browser(shared: Browser) -> Browser:
+    """A browser that has no complaints yet; starting one takes longer than most tests."""
+    shared.complaints.clear()
+    return shared
+
+
+def test_a_question_is_answered_with_the_keyboard(tmp_path: Path, browser: Browser) -> None:
     practice = a_practice(tmp_path, "kv-cache-size")
-    with a_server(practice) as link, a_browser(tmp_path / "profile") as browser:
+    with a_server(practice) as link:
         browser.open(link)
         assert practice.asked is not None
         lines = [n for n, k in practice.asked.keys.items() if form_of(k) == "line"]
@@ -37,14 +51,17 @@ def test_a_question_is_answered_with_the_keyboard(tmp_path: Path) -> None:
         assert browser.complaints == []
 
 
-PAGES = ("kv-cache-size", "channel-pruning", "activation-smoothing", "energy-of-a-layer",
-         "pruning-ratios", "recall-compression", "threads-versus-processes")  # fmt: skip
+PAGES = ("kv-cache-size", "channel-pruning")
+MORE_PAGES = ("activation-smoothing", "energy-of-a-layer", "pruning-ratios", "recall-compression",
+              "threads-versus-processes")  # fmt: skip
 
 
-@pytest.mark.parametrize("problem", PAGES)
-def test_pages_fit_and_have_labels(problem: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "problem", [*PAGES, *(pytest.param(one, marks=pytest.mark.thorough) for one in MORE_PAGES)]
+)
+def test_pages_fit_and_have_labels(problem: str, tmp_path: Path, browser: Browser) -> None:
     practice = a_practice(tmp_path, problem)
-    with a_server(practice) as link, a_browser(tmp_path / "profile") as browser:
+    with a_server(practice) as link:
         browser.open(link)
         home = link.partition("/enter")[0]
         for path in ("/question", "/"):
@@ -61,9 +78,9 @@ def test_pages_fit_and_have_labels(problem: str, tmp_path: Path) -> None:
         assert browser.complaints == []
 
 
-def test_the_editor_indents_and_lets_go(tmp_path: Path) -> None:
+def test_the_editor_indents_and_lets_go(tmp_path: Path, browser: Browser) -> None:
     practice = a_practice(tmp_path, "channel-pruning")
-    with a_server(practice) as link, a_browser(tmp_path / "profile") as browser:
+    with a_server(practice) as link:
         browser.open(link)
         browser.see("document.querySelector('[data-editor]').focus()")
         browser.see("document.querySelector('[data-editor]').value = ''")
