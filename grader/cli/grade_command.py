@@ -8,10 +8,11 @@ from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
+from grader.cli.grade_outcome import RunCounts, print_outcome
 from grader.cli.options import (
     bank_option,
     course_option,
@@ -21,16 +22,12 @@ from grader.cli.options import (
     jobs_option,
     json_option,
     notebook_seconds_option,
-    print_json,
     release_or_pack,
     sandbox_option,
 )
 from grader.cli.progress import progress, where_time_went
-from grader.text.words import count_of
 
 if TYPE_CHECKING:
-    from grader.collect import Notice
-    from grader.grading.results import WrittenResults
     from grader.grading.settings import ShownProgress
 
 
@@ -257,7 +254,7 @@ def command(
                 warn=_print_note,
             )
             run = grade_all(settings=first, course=course)
-            done = _RunCounts(
+            done = RunCounts(
                 run.executed, run.kept, run.unsettled, run.notices, run.notebook_seconds
             )
             for again_ in others:
@@ -279,7 +276,7 @@ def command(
                 started=start_progress,
             )
             more = {"assignment": theirs.assignment.name}
-            done = _RunCounts(theirs.executed, theirs.kept, theirs.unsettled, theirs.notices)
+            done = RunCounts(theirs.executed, theirs.kept, theirs.unsettled, theirs.notices)
     executing = time.perf_counter() - began
     written = write_results(out, Bank.open(banks))
     if done.executed and not spec.is_local:
@@ -293,7 +290,7 @@ def command(
             ),
             err=True,
         )
-    return _print_outcome(done, written, {"results": str(out), **more}, as_json=as_json)
+    return print_outcome(done, written, {"results": str(out), **more}, as_json=as_json)
 
 
 def _prepare_pages(banks: tuple[str, ...]) -> None:
@@ -307,48 +304,6 @@ def _prepare_pages(banks: tuple[str, ...]) -> None:
 
 def _print_note(note: str) -> None:
     click.echo(f"note: {note}.", err=True)
-
-
-class _RunCounts(NamedTuple):
-    """Counts and notices of a run, for exams and nbgrader assignments alike."""
-
-    executed: int
-    kept: int
-    unsettled: int
-    notices: tuple[Notice, ...]
-    notebook_seconds: float = 0.0
-
-
-def _print_outcome(
-    done: _RunCounts, written: WrittenResults, head: dict[str, object], *, as_json: bool
-) -> int:
-    """Prints the outcome, and returns the exit status."""
-    status = 1 if done.unsettled else 0
-    if as_json:
-        print_json(
-            {
-                **head,
-                "executed": done.executed,
-                "kept": done.kept,
-                "unsettled": done.unsettled,
-                "notices": [
-                    {"level": str(n.level), "path": n.path, "text": n.text} for n in done.notices
-                ],
-                "class": written.figures,
-                "grades": written.totals,
-            }
-        )
-        return status
-    for notice in done.notices:
-        click.echo(f"{notice.level}: {notice.path}: {notice.text}", err=True)
-    click.echo(written.summary)
-    if done.unsettled:
-        click.echo(
-            f"{count_of(done.unsettled, 'notebook')} could not be graded completely because of a "
-            "problem on this machine. No points are deducted. Run the same command again.",
-            err=True,
-        )
-    return status
 
 
 def _nbgrader_source(format_: str, source: Path | None, exam: Path | None) -> Path | None:

@@ -195,7 +195,7 @@ def test_workers_that_die_without_end_are_a_sentence(
         outcomes(todo, settings("dead"))
     assert len(opened) == batch.MAX_DEAD
     # A few of them, as the last ones of a class may be, are each left open.
-    said = (Outcome.REFUSED, "the process that ran this notebook died; no points are deducted")
+    said = (Outcome.REFUSED, "every worker that ran this notebook died; no points are deducted")
     assert outcomes(todo[:3], settings("dead")) == {f"s{n}": said for n in range(3)}
 
 

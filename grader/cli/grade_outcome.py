@@ -1,0 +1,56 @@
+"""What `grader grade` prints when it has finished, and its exit status."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from grader.cli.options import print_json
+from grader.text.words import count_of
+
+if TYPE_CHECKING:
+    from grader.collect import Notice
+    from grader.grading.results import WrittenResults
+
+
+class RunCounts(NamedTuple):
+    """Counts and notices of a run, for exams and nbgrader assignments alike."""
+
+    executed: int
+    kept: int
+    unsettled: int
+    notices: tuple[Notice, ...]
+    notebook_seconds: float = 0.0
+
+
+def print_outcome(
+    done: RunCounts, written: WrittenResults, head: dict[str, object], *, as_json: bool
+) -> int:
+    """Prints the outcome, and returns the exit status."""
+    status = 1 if done.unsettled else 0
+    if as_json:
+        print_json(
+            {
+                **head,
+                "executed": done.executed,
+                "kept": done.kept,
+                "unsettled": done.unsettled,
+                "notices": [
+                    {"level": str(n.level), "path": n.path, "text": n.text} for n in done.notices
+                ],
+                "class": written.figures,
+                "grades": written.totals,
+            }
+        )
+        return status
+    for notice in done.notices:
+        click.echo(f"{notice.level}: {notice.path}: {notice.text}", err=True)
+    click.echo(written.summary)
+    if done.unsettled:
+        click.echo(
+            f"{count_of(done.unsettled, 'notebook')} could not be graded completely because of a "
+            "problem on this machine. No points are deducted. Run the same command again.",
+            err=True,
+        )
+    return status
