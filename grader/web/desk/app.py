@@ -31,6 +31,8 @@ from grader.web.desk.audit import AuditPages
 from grader.web.desk.changes import Changed, Graded, change_mark, grade_group, use_criteria
 from grader.web.desk.evidence import student_view
 from grader.web.desk.forms import Form, item_of
+from grader.web.desk.idea_search import IdeaSearch
+from grader.web.desk.ideas_page import ideas_page
 from grader.web.desk.pages import Desk, Names
 from grader.web.desk.part_page import part_page
 from grader.web.desk.presence import Place, Presence
@@ -78,6 +80,7 @@ class DeskApp:
         zone = zone_of(self._book, desk.course)
         self._renderer = Renderer(bank.templates, zone, anonymous=desk.anonymous)
         self._audits = AuditPages()
+        self._ideas = IdeaSearch(desk.out)
         self._presence = Presence()
         self._changing = Lock()
         self._exporting = Lock()
@@ -96,6 +99,8 @@ class DeskApp:
                 get("/requests", shown(self._requests, can.READ)),
                 get("/agreement", shown(self._agreement, can.READ_LOG)),
                 get("/audit", shown(self._audit, can.READ_LOG)),
+                get("/ideas", shown(self._show_ideas, can.SEARCH_IDEAS)),
+                post("/ideas", shown(self._search_ideas, can.SEARCH_IDEAS)),
                 post("/grade", shown(self._grade, can.GRADE)),
                 post("/override", shown(self._override, can.CHANGE_MARK)),
                 post("/item", shown(self._item, can.CHANGE_RUBRIC)),
@@ -110,7 +115,8 @@ class DeskApp:
         )
 
     def close(self) -> None:
-        """Closes the gradebook."""
+        """Closes the gradebook, and stops a search that is running."""
+        self._ideas.close()
         self._book.close()
 
     # Access
@@ -282,7 +288,16 @@ class DeskApp:
         page = self._audits.read(call.book, names, wanted, start)
         return self._page(call, "audit", page=page, wanted=wanted)
 
+    def _show_ideas(self, call: _Call) -> Response:
+        names = self._desk.names(call.book, call.session.person)
+        page = ideas_page(self._desk, call.book, self._ideas, names)
+        return self._page(call, "ideas", page=page, names=names)
+
     # Changes
+
+    def _search_ideas(self, call: _Call) -> Response:
+        self._ideas.start(call.book)
+        return redirect("/ideas")
 
     def _grade(self, call: _Call) -> Response:
         names = self._desk.names(call.book, call.session.person)
