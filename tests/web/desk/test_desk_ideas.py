@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from grader.gradebook import Gradebook
+from grader.kinds.numeric import evaluate_answer
 from grader.model.course import Role
 from grader.web.desk.access import Access, Person
 from tests.helpers.browser import CHROMIUM, a_browser
@@ -35,7 +36,9 @@ def plant(made: SimulatedClass) -> None:
         for name, key in number_keys(student.paper).items():
             value = float(key.value)
             if number < HOLDERS and name.startswith("q1_"):
-                value = key.draw.parameters["size"] * key.draw.parameters["rate"]
+                value = float(
+                    evaluate_answer("size * rate * s", key.unit, key.draw, key.draw.scope)
+                )
             elif number < 2 * HOLDERS:
                 value *= 10 ** dice.uniform(-1.5, 1.5)
             student.answers[name] = float(f"{value:.4g}")
