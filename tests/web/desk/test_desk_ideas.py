@@ -113,3 +113,15 @@ def test_the_page_follows_the_search_in_a_browser(results: Path, tmp_path: Path)
             assert found["scroll"] <= found["width"], (width, found["out"])
             assert found["pale"] == [], dark
         assert browser.complaints == []
+
+
+def test_the_page_of_a_part_has_its_statistics(results: Path) -> None:
+    with a_desk(results, anonymous=True) as links:
+        page = signed_in(links["kim"]).get("/part/transfer-1/time")[1]
+    with Gradebook.open(results) as book:
+        marks = [m for grade in book.grades() for m in grade.marks if m.name == "q1_time"]
+    share = sum(mark.points == mark.max_points for mark in marks) / len(marks)
+    text = page.split("<summary>Statistics</summary>")[1]
+    assert f"{100 * share:.0f}% correct, over 24 graded answers" in text
+    assert "Discrimination" in text
+    assert not re.search(r"\bs0\d\d\b", text)
