@@ -92,6 +92,21 @@ def test_graders_without_names_read_pseudonyms(results: Path) -> None:
             assert "Wrong ideas" not in reader.get("/")[1]
 
 
+def test_a_search_that_fails_says_why(results: Path) -> None:
+    release = results.parent / "release.json"
+    away = release.with_name("away.json")
+    with a_desk(results) as links:
+        kim = signed_in(links["kim"])
+        release.rename(away)
+        try:
+            page = searched(kim)
+        finally:
+            away.rename(release)
+        assert "The search failed: " in page
+        assert "release.json" in page
+        assert "1 idea explains 6 of" in searched(kim)
+
+
 def test_a_desk_that_stops_stops_its_search(results: Path) -> None:
     with a_desk(results) as links:
         assert signed_in(links["kim"]).send("/ideas", "/ideas")[0] == 200
