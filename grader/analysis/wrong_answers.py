@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +32,47 @@ class MinedPart:
     """How many gave a wrong number that no known mistake explains."""
     ideas: tuple[Idea, ...]
 
+    @property
+    def place(self) -> str:
+        """The part, and the column of a table."""
+        return f"{self.part}, {self.column}" if self.column else str(self.part)
+
+    def as_data(self) -> dict[str, object]:
+        """Returns plain data for `--json`."""
+        return {
+            "problem": self.part.problem,
+            "part": self.part.part,
+            "column": self.column,
+            "asked": self.asked,
+            "wrong": self.wrong,
+            "ideas": [
+                {
+                    "value": idea.expression,
+                    "when": idea.when,
+                    "students": list(idea.students),
+                    "by_chance": idea.by_chance,
+                    "false_ideas": idea.false_ideas,
+                }
+                for idea in self.ideas
+            ],
+        }
+
+    def mistakes(self) -> list[str]:
+        """Returns the YAML of a mistake for each idea, indented as in the problem's file."""
+        return [self._mistake(number, idea) for number, idea in enumerate(self.ideas, start=1)]
+
+    def _mistake(self, number: int, idea: Idea) -> str:
+        indent = " " * (10 if self.column else 6)
+        condition = [f"{indent}  when: {json.dumps(idea.when)}"] if idea.when else []
+        lines = (
+            f"# {self.place}: explains {len(idea.students)} of {self.wrong} wrong answers",
+            f"{indent}- id: idea-{number}",
+            f"{indent}  value: {json.dumps(idea.expression)}",
+            *condition,
+            f"{indent}  feedback: TODO",
+        )
+        return "\n".join(lines)
+
 
 def mine_results(out: Path, *, fewest: int) -> tuple[MinedPart, ...]:
     """Returns the wrong ideas about each part with numbers, for results in *out*.
@@ -41,10 +83,13 @@ def mine_results(out: Path, *, fewest: int) -> tuple[MinedPart, ...]:
         return mine_gradebook(book, fewest=fewest)
 
 
-def mine_gradebook(book: Gradebook, *, fewest: int) -> tuple[MinedPart, ...]:
+def mine_gradebook(
+    book: Gradebook, *, fewest: int, report: Callable[[int, int], object] | None = None
+) -> tuple[MinedPart, ...]:
     """Returns the wrong ideas about each part with numbers.
 
-    Raises SetupError if the results don't come from a release.
+    Calls *report* with how many numbers have been searched, and how many there are. Raises
+    SetupError if the results don't come from a release.
     """
     found: dict[tuple[PartId, str], WrongNumbers] = {}
     require_release(book)
@@ -54,16 +99,20 @@ def mine_gradebook(book: Gradebook, *, fewest: int) -> tuple[MinedPart, ...]:
             evidence = book.find_evidence(grade.submission_sha256)
             if evidence is not None:
                 _collect(found, grade, papers, evidence)
-    return tuple(
-        MinedPart(
-            part=part,
-            column=column,
-            asked=len(one.keys),
-            wrong=len(one.students),
-            ideas=mine(one, fewest=fewest),
+    mined: list[MinedPart] = []
+    for (part, column), one in found.items():
+        if report is not None:
+            report(len(mined), len(found))
+        mined.append(
+            MinedPart(
+                part=part,
+                column=column,
+                asked=len(one.keys),
+                wrong=len(one.students),
+                ideas=mine(one, fewest=fewest),
+            )
         )
-        for (part, column), one in found.items()
-    )
+    return tuple(mined)
 
 
 def _collect(

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from grader.cli.options import examples, json_option, print_json, table
 from grader.text.words import count_of
-
-if TYPE_CHECKING:
-    from grader.analysis.wrong_answers import MinedPart
 
 
 @click.command("mine", epilog=examples("grader mine results", "grader mine results --yaml"))
@@ -43,13 +38,13 @@ def command(results: Path, fewest: int, as_yaml: bool, as_json: bool) -> None:
 
     parts = mine_results(results, fewest=fewest)
     if as_json:
-        print_json([_data(one) for one in parts])
+        print_json([one.as_data() for one in parts])
         return
     if as_yaml:
-        click.echo("\n".join(_mistakes(parts)))
+        click.echo("\n".join(text for one in parts for text in one.mistakes()))
         return
     rows = [
-        (_place(one), f"{len(idea.students)} of {one.wrong}", idea.expression)
+        (one.place, f"{len(idea.students)} of {one.wrong}", idea.expression)
         for one in parts
         for idea in one.ideas
     ]
@@ -61,44 +56,3 @@ def command(results: Path, fewest: int, as_yaml: bool, as_json: bool) -> None:
         f"{count_of(len(rows), 'idea explains', 'ideas explain')} {explained} of "
         f"{count_of(wrong, 'wrong answer')}."
     )
-
-
-def _data(one: MinedPart) -> dict[str, object]:
-    return {
-        "problem": one.part.problem,
-        "part": one.part.part,
-        "column": one.column,
-        "asked": one.asked,
-        "wrong": one.wrong,
-        "ideas": [
-            {
-                "value": idea.expression,
-                "when": idea.when,
-                "students": list(idea.students),
-                "by_chance": idea.by_chance,
-                "false_ideas": idea.false_ideas,
-            }
-            for idea in one.ideas
-        ],
-    }
-
-
-def _place(one: MinedPart) -> str:
-    return f"{one.part}, {one.column}" if one.column else str(one.part)
-
-
-def _mistakes(parts: tuple[MinedPart, ...]) -> list[str]:
-    """Returns the lines of a mistake for each idea, with the indentation of a part's mistakes."""
-    lines = []
-    for one in parts:
-        indent = " " * (10 if one.column else 6)
-        for number, idea in enumerate(one.ideas, start=1):
-            condition = [f"{indent}  when: {json.dumps(idea.when)}"] if idea.when else []
-            lines += [
-                f"# {_place(one)}: explains {len(idea.students)} of {one.wrong} wrong answers",
-                f"{indent}- id: idea-{number}",
-                f"{indent}  value: {json.dumps(idea.expression)}",
-                *condition,
-                f"{indent}  feedback: TODO",
-            ]
-    return lines

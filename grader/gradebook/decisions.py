@@ -17,7 +17,12 @@ from grader.gradebook import mark_rows, overrides, parts, request_rows, schema
 from grader.gradebook.decision_rows import about, current_decisions, every_decision, next_batch
 from grader.gradebook.plain import now, storable
 from grader.gradebook.rubric_rows import read_items
-from grader.gradebook.signatures import Signatures, read_general, read_signatures
+from grader.gradebook.signatures import (
+    Signatures,
+    read_general,
+    read_grades_signature,
+    read_signatures,
+)
 from grader.gradebook.store import Store
 from grader.gradebook.students import in_chunks
 from grader.model import Override
@@ -180,6 +185,11 @@ class Decisions:
         """Returns what tells whether results have changed, much faster than the results."""
         with self._engine.begin() as connection:
             return read_signatures(connection)
+
+    def grades_signature(self) -> int:
+        """Returns a number that changes with the automatic grades, and not with decisions."""
+        with self._engine.begin() as connection:
+            return read_grades_signature(connection)
 
     def general_signature(self) -> int:
         """Returns the part of the signatures that all students share."""

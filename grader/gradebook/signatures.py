@@ -29,6 +29,12 @@ def read_signatures(connection: Connection) -> Signatures:
     return Signatures(general=read_general(connection), students=found)
 
 
+def read_grades_signature(connection: Connection) -> int:
+    """Returns the signature of what the automatic grades depend on, without people's decisions."""
+    rows = connection.execute(_queries()[0][1])
+    return hash((read_general(connection), frozenset(tuple(row) for row in rows)))
+
+
 def read_general(connection: Connection) -> int:
     """Returns the signature of what all results depend on."""
     tables = (schema.settings, schema.students, schema.times)

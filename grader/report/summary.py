@@ -170,6 +170,15 @@ def summarize(
     )
 
 
+def summarize_part(rows: Iterable[Row], problem: str, part: str) -> PartLine | None:
+    """Returns the numbers of one part; None if no row has a mark for it."""
+    parts: dict[tuple[str, str], PartFigures] = {}
+    for row in rows:
+        if row.standing is not Standing.REFUSED:
+            _add_marks(parts, row, only=(problem, part))
+    return next((one.line() for one in parts.values()), None)
+
+
 def _student_line(row: Row) -> StudentLine:
     return StudentLine(
         id=row.student.id,
@@ -242,10 +251,13 @@ def histogram(shares: Sequence[float], bins: int) -> tuple[int, ...]:
     return tuple(counts)
 
 
-def _add_marks(parts: dict[tuple[str, str], PartFigures], row: Row) -> None:
+def _add_marks(
+    parts: dict[tuple[str, str], PartFigures], row: Row, only: tuple[str, str] | None = None
+) -> None:
     settled = [mark for mark in row.marks if mark.points is not None]
     points = sum(mark.points or 0.0 for mark in settled)
     max_points = sum(mark.max_points for mark in settled)
     for order, mark in enumerate(row.marks):
-        part = parts.setdefault((mark.problem, mark.part), PartFigures(mark, order))
-        part.add(mark, row, points, max_points)
+        if only in (None, (mark.problem, mark.part)):
+            part = parts.setdefault((mark.problem, mark.part), PartFigures(mark, order))
+            part.add(mark, row, points, max_points)

@@ -89,3 +89,19 @@ if (every && document.querySelector("[data-presence]")) {
   setInterval(report, 1000 * Number(every));
   document.addEventListener("visibilitychange", report);
 }
+
+// Follows a search until it ends.
+async function follow(shown) {
+  try {
+    const answer = await fetch(location.pathname, { credentials: "same-origin" });
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const now = page.getElementById("running");
+    if (!now) return location.reload();
+    if (now.textContent !== shown.textContent) shown.replaceChildren(...now.childNodes);
+  } catch {
+    // The desk has stopped.
+  }
+  setTimeout(follow, 1500, shown);
+}
+const running = document.getElementById("running");
+if (running) setTimeout(follow, 1500, running);

@@ -28,9 +28,11 @@ from grader.model.desk import PartId
 from grader.web.cookies import SessionCookie
 from grader.web.desk.access import Entrance, Person, Session
 from grader.web.desk.audit import AuditPages
-from grader.web.desk.changes import Changed, Graded, change_mark, grade_group, use_criteria
+from grader.web.desk.changes import Changed, Graded, change_mark, change_rubric, grade_group
 from grader.web.desk.evidence import student_view
-from grader.web.desk.forms import Form, item_of
+from grader.web.desk.forms import Form
+from grader.web.desk.idea_search import IdeaSearch
+from grader.web.desk.ideas_page import ideas_page
 from grader.web.desk.pages import Desk, Names
 from grader.web.desk.part_page import part_page
 from grader.web.desk.presence import Place, Presence
@@ -78,6 +80,7 @@ class DeskApp:
         zone = zone_of(self._book, desk.course)
         self._renderer = Renderer(bank.templates, zone, anonymous=desk.anonymous)
         self._audits = AuditPages()
+        self._ideas = IdeaSearch(desk.out)
         self._presence = Presence()
         self._changing = Lock()
         self._exporting = Lock()
@@ -96,6 +99,8 @@ class DeskApp:
                 get("/requests", shown(self._requests, can.READ)),
                 get("/agreement", shown(self._agreement, can.READ_LOG)),
                 get("/audit", shown(self._audit, can.READ_LOG)),
+                get("/ideas", shown(self._show_ideas, can.SEARCH_IDEAS)),
+                post("/ideas", shown(self._search_ideas, can.SEARCH_IDEAS)),
                 post("/grade", shown(self._grade, can.GRADE)),
                 post("/override", shown(self._override, can.CHANGE_MARK)),
                 post("/item", shown(self._item, can.CHANGE_RUBRIC)),
@@ -110,7 +115,8 @@ class DeskApp:
         )
 
     def close(self) -> None:
-        """Closes the gradebook."""
+        """Closes the gradebook, and stops a search that is running."""
+        self._ideas.close()
         self._book.close()
 
     # Access
@@ -282,7 +288,16 @@ class DeskApp:
         page = self._audits.read(call.book, names, wanted, start)
         return self._page(call, "audit", page=page, wanted=wanted)
 
+    def _show_ideas(self, call: _Call) -> Response:
+        names = self._desk.names(call.book, call.session.person)
+        page = ideas_page(self._desk, call.book, self._ideas, names)
+        return self._page(call, "ideas", page=page, names=names)
+
     # Changes
+
+    def _search_ideas(self, call: _Call) -> Response:
+        self._ideas.start(call.book)
+        return redirect("/ideas")
 
     def _grade(self, call: _Call) -> Response:
         names = self._desk.names(call.book, call.session.person)
@@ -311,23 +326,9 @@ class DeskApp:
         return redirect(f"/student/{quote(names.address(changed.student))}#{changed.name}")
 
     def _item(self, call: _Call) -> Response:
-        part = PartId(call.form.text("problem"), call.form.text("part"))
-        every = call.book.decisions.answers(part)
-        if not every:
-            raise SetupError(f"no student was asked '{part}'", fix="go back to the queue")
-        by = call.session.person.id
-        if call.form.text("criteria"):
-            use_criteria(call.book, part, every[0], by=by)
-            return redirect(_address(part))
-        item = item_of(call.form, part, every[0].max_points)
-        if item.number:
-            worth = {(one.student, one.name): one.max_points for one in every}
-            names = self._desk.names(call.book, call.session.person)
-            students = names.students if call.session.person.sections else None
-            call.book.decisions.change_item(item, worth, by=by, students=students)
-        else:
-            call.book.decisions.add_item(part, item.text, item.points, item.feedback, by=by)
-        group = call.form.text("group")
+        names = self._desk.names(call.book, call.session.person)
+        part = change_rubric(call.book, call.form, names, call.session.person)
+        group = "" if call.form.text("criteria") else call.form.text("group")
         address = _address(part)
         return redirect(f"{address}?group={group}" if group.isdecimal() else address)
 

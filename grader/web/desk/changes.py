@@ -9,7 +9,7 @@ from grader.errors import SetupError
 from grader.gradebook import Gradebook
 from grader.grading.manual import criteria_of
 from grader.model.desk import AnswerToDecide, Choice, Decision, PartAnswer, PartId
-from grader.web.desk.forms import Form, Seen, choice_of
+from grader.web.desk.forms import Form, Seen, choice_of, item_of
 from grader.web.desk.groups import answer_key
 from grader.web.desk.pages import Desk, Names
 from grader.web.desk.part_page import is_double
@@ -135,6 +135,28 @@ def _to_decide(answer: PartAnswer, seen: Seen, *, double: bool = False) -> Answe
         double=double,
         seen_mark=seen.mark,
     )
+
+
+def change_rubric(book: Gradebook, form: Form, names: Names, person: Person) -> PartId:
+    """Adds or changes a rubric item, or adds the criteria of the problem; returns the part.
+
+    Raises SetupError if nobody was asked the part, or if the item is incomplete.
+    """
+    part = PartId(form.text("problem"), form.text("part"))
+    every = book.decisions.answers(part)
+    if not every:
+        raise SetupError(f"no student was asked '{part}'", fix="go back to the queue")
+    if form.text("criteria"):
+        use_criteria(book, part, every[0], by=person.id)
+        return part
+    item = item_of(form, part, every[0].max_points)
+    if item.number:
+        worth = {(one.student, one.name): one.max_points for one in every}
+        students = names.students if person.sections else None
+        book.decisions.change_item(item, worth, by=person.id, students=students)
+    else:
+        book.decisions.add_item(part, item.text, item.points, item.feedback, by=person.id)
+    return part
 
 
 def use_criteria(book: Gradebook, part: PartId, answer: PartAnswer, *, by: str) -> None:

@@ -17,6 +17,8 @@ from grader.model.desk import (
     RubricItem,
     visible_marks,
 )
+from grader.report.part_lines import PartLine
+from grader.report.summary import summarize_part
 from grader.web.desk.groups import AnswerGroup, answer_key, group_answers
 from grader.web.desk.pages import Desk, Names
 from grader.web.desk.roles import Capability
@@ -55,6 +57,8 @@ class PartPage:
     """Whether the reader may decide what two others graded."""
     entry: Choice | None
     """What the form contains."""
+    statistics: PartLine | None
+    """The numbers of the part over the students whom the reader may see."""
 
     @property
     def left(self) -> int:
@@ -141,6 +145,7 @@ def part_page(
         double=is_double(shares, part, first),
         settles=settles,
         entry=entry or _entry_of(current),
+        statistics=summarize_part(desk.rows(book, names), part.problem, part.part),
     )
 
 

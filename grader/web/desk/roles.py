@@ -27,6 +27,8 @@ class Capability(StrEnum):
     """Decide which points count where two people graded independently and differ."""
     READ_LOG = auto()
     """Read the audit log, which is about the whole class."""
+    SEARCH_IDEAS = auto()
+    """Search the wrong answers of the whole class for ideas that they have in common."""
     SEE_NAMES = auto()
     """See the names of students although grading is anonymous."""
     WRITE_RESULTS = auto()
@@ -43,9 +45,15 @@ _GRADING = _READING | {
 CAPABILITIES: Mapping[Role, frozenset[Capability]] = {
     Role.OBSERVER: _READING,
     Role.GRADER: _GRADING,
-    Role.HEAD_GRADER: _GRADING | {Capability.UNDO_OTHERS, Capability.SETTLE, Capability.READ_LOG},
+    Role.HEAD_GRADER: _GRADING
+    | {
+        Capability.UNDO_OTHERS,
+        Capability.SETTLE,
+        Capability.READ_LOG,
+        Capability.SEARCH_IDEAS,
+    },
     Role.INSTRUCTOR: frozenset(Capability),
 }
 """What each role may do."""
-WHOLE_CLASS = frozenset({Capability.READ_LOG})
+WHOLE_CLASS = frozenset({Capability.READ_LOG, Capability.SEARCH_IDEAS})
 """What shows the whole class, so that people who see only some sections may not do it."""

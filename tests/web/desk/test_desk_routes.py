@@ -35,6 +35,8 @@ WHO: dict[tuple[str, str], tuple[str, ...]] = {
     ("GET", "/requests"): ALL,
     ("GET", "/agreement"): ("hao", "kim"),
     ("GET", "/audit"): ("hao", "kim"),
+    ("GET", "/ideas"): ("hao", "kim"),
+    ("POST", "/ideas"): ("hao", "kim"),
     ("POST", "/grade"): GRADERS,
     ("POST", "/override"): GRADERS,
     ("POST", "/item"): GRADERS,
@@ -243,7 +245,11 @@ def test_the_sections_of_a_person_hold_on_every_route(place: Place) -> None:
         if method == "GET":
             status, _, text = place.ask("pat", method, path)
             assert status == (
-                400 if "{id}" in path else 403 if path in ("/audit", "/agreement") else 200
+                400
+                if "{id}" in path
+                else 403
+                if path in ("/audit", "/agreement", "/ideas")
+                else 200
             ), path
             if status == 200:
                 assert not hidden.search(text), (path, hidden.search(text))

@@ -1,0 +1,127 @@
+"""Searches a class for wrong ideas, in a process of its own so that no page has to wait.
+
+`python -m grader.web.desk.idea_search RESULTS` prints one line of JSON for each number that has
+been searched, and then one with the result.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock, Thread
+from typing import Any
+
+from grader.errors import GraderError
+from grader.gradebook import Gradebook
+from grader.grading.sources import require_release
+
+log = logging.getLogger("grader.desk")
+_FEWEST = 3
+"""Minimum number of students that an idea must explain, as in `grader mine`."""
+_NICENESS = 10
+"""How far the search stands back behind the pages of the desk."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """The state of the newest search."""
+
+    signature: int
+    """Of the grades when the search began."""
+    running: bool = True
+    searched: int = 0
+    count: int = 0
+    """How many numbers there are to search; 0 while the answers are read."""
+    parts: tuple[Mapping[str, Any], ...] = ()
+    """For each part, what `grader mine --json` prints, with the YAML of each idea."""
+    error: str = ""
+
+
+@dataclass(slots=True)
+class IdeaSearch:
+    """The searches of one desk, one at a time. Any thread may use it."""
+
+    _results: Path
+    _search: Search | None = None
+    _process: subprocess.Popen[str] | None = None
+    _lock: Lock = field(default_factory=Lock)
+
+    def newest(self) -> Search | None:
+        """Returns the state of the newest search; None before the first one."""
+        return self._search
+
+    def start(self, book: Gradebook) -> None:
+        """Begins a search unless one is running.
+
+        Raises SetupError if the results don't come from a release.
+        """
+        require_release(book)
+        with self._lock:
+            if self._search is not None and self._search.running:
+                return
+            self._search = Search(signature=book.decisions.grades_signature())
+            command = [sys.executable, "-m", "grader.web.desk.idea_search", str(self._results)]
+            self._process = subprocess.Popen(  # noqa: S603 - our own program
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, encoding="utf-8"
+            )
+            Thread(target=self._follow, args=(self._search, self._process), daemon=True).start()
+
+    def close(self) -> None:
+        """Stops a search that is running."""
+        with self._lock:
+            if self._process is not None:
+                self._process.terminate()
+                self._process.wait()
+
+    def _follow(self, search: Search, process: subprocess.Popen[str]) -> None:
+        signature = search.signature
+        try:
+            for line in process.stdout or ():
+                told = json.loads(line)
+                if "parts" in told:
+                    told["parts"] = tuple(told["parts"])
+                search = self._search = Search(signature=signature, **told)
+        finally:
+            status = process.wait()
+            if search.running:
+                if status != -signal.SIGTERM:
+                    log.error("the search for wrong ideas ended with status %s", status)
+                error = "it stopped before its end; for details, see the terminal"
+                self._search = Search(signature=signature, running=False, error=error)
+
+
+def main(results: Path) -> None:
+    """Searches *results*, and prints the progress and the result."""
+    from grader.analysis.wrong_answers import mine_gradebook
+
+    os.nice(_NICENESS)
+    try:
+        with Gradebook.open(results) as book:
+            found = mine_gradebook(
+                book, fewest=_FEWEST, report=lambda done, count: _tell(searched=done, count=count)
+            )
+    except GraderError as error:
+        _tell(running=False, error=str(error))
+        return
+    parts: list[dict[str, Any]] = []
+    for one in found:
+        data: dict[str, Any] = one.as_data()
+        for idea, text in zip(data["ideas"], one.mistakes(), strict=True):
+            idea["yaml"] = text
+        parts.append(data)
+    _tell(running=False, parts=parts)
+
+
+def _tell(**state: object) -> None:
+    print(json.dumps(state), flush=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
