@@ -218,13 +218,22 @@ def chunked_loss_wrong_sum_instead_of_mean(hidden, weight, targets, chunk):
     return (logs - (hidden * right).sum(1)).mean(), of_hidden, of_weight
 
 
-def matrix_units(tokens=6, width=5, vocabulary=12, chunk=4):
-    """The counted FLOPs of the reference's matrix products, in units of one product for all logits."""
+def loss_by_tokens(hidden, weight, targets, chunk):
+    """Autograd on a few tokens at a time, with the logits of all vocabulary entries."""
+    hidden, weight = (x.clone().requires_grad_() for x in (hidden, weight))
+    for rows, right in zip(hidden.split(chunk), targets.split(chunk), strict=True):
+        loss = functional.cross_entropy(rows @ weight.T, right, reduction="sum")
+        (loss / len(targets)).backward()
+
+
+def matrix_units(divided, tokens=6, width=5, vocabulary=12, chunk=3):
+    """The counted FLOPs of a division's matrix products, in units of one product for all logits."""
     rng = torch.Generator().manual_seed(0)
     hidden = torch.randn(tokens, width, generator=rng)
     weight = torch.randn(vocabulary, width, generator=rng)
     with FlopCounterMode(display=False) as counter:
-        chunked_loss(hidden, weight, torch.arange(tokens), chunk)
+        by = chunked_loss if divided == "vocabulary" else loss_by_tokens
+        by(hidden, weight, torch.arange(tokens), chunk)
     return counter.get_total_flops() / (2 * tokens * width * vocabulary)
 
 
@@ -291,5 +300,5 @@ def solve(given):
         "all_at_once": whole / 1e9,
         "one_chunk": part / 1e6,
         "prices": costs(),
-        "cost": units[round(matrix_units())],
+        "cost": units[round(matrix_units(given["divided"]))],
     }

@@ -26,6 +26,7 @@ def solve(given):
     for _tensor in ("weight", "gradient", "mean", "variance"):
         adapters += 4 * given["adapter_millions"] * 10**6
     other = sum(2 * 10**6 for _ in range(given["other_millions"]))  # bf16, by millions
+    wanted = {"4 bits": 4, "bf16": 16, "fp32": 32}[given["precision"]]
     need = base + other + adapters + given["activations"] * 1e9
     sizes = {16: "gpu_16", 24: "gpu_24", 48: "gpu_48", 80: "gpu_80"}
     fitting = [name for size, name in sorted(sizes.items()) if size * 1e9 >= need]
@@ -35,7 +36,7 @@ def solve(given):
         "saved": groups * (plain_scales - scales) / 1e9,
         "state": (base + other + adapters) / 1e9,
         "smallest_gpu": fitting[0] if fitting else "none_of_them",
-        "formats": {name for name, bits in widths().items() if bits == 4},
+        "formats": {name for name, bits in widths().items() if bits == wanted},
     }
 
 
@@ -46,9 +47,10 @@ def widths(size=64, rank=4):
     packed = (codes[0::2] + 16 * codes[1::2]).to(torch.uint8)
     base = levels[torch.stack([packed % 16, packed // 16], dim=1).long()].reshape(size, size)
     base = base.bfloat16()  # needs no gradient, because it is frozen
+    embedding = torch.nn.Embedding(size, size, dtype=torch.bfloat16)
     adapters = [torch.nn.Parameter(torch.full(s, 0.1)) for s in ((rank, size), (size, rank))]
     optimizer = torch.optim.Adam(adapters)
-    x = torch.ones(2, size, dtype=torch.bfloat16)
+    x = embedding(torch.arange(2))
     product = x @ base.T
     down = x @ adapters[0].bfloat16().T
     (product + down @ adapters[1].bfloat16().T).float().square().mean().backward()
@@ -60,7 +62,8 @@ def widths(size=64, rank=4):
     return {
         "storage": 8 * packed.nbytes / base.numel(),
         "products": bits(product),
-        "adapter_products": bits(down),
+        "embedding": bits(embedding.weight),
+        "adapter_gradients": bits(adapters[0].grad),
         "moments": bits(optimizer.state[adapters[0]]["exp_avg"]),
         "gradients": bits(base.grad),
     }

@@ -16,7 +16,24 @@ def solve(given):
     units = given["layers"] // plan["layers_per_unit"]
     at_once = (2 if plan["reshard"] == "yes" else units) if plan["group"] > 1 else 0
     gathered = sum(2 * given["billions"] / units for _ in range(at_once + 1))
-    return {"sharding": {**plan, "cost": 1000 * seconds}, "gathered": gathered}
+    # From what the documentation says: who holds a copy, and whether weights are freed in between.
+    group, frees = {
+        "full": (given["gpus"], True),
+        "kept": (given["gpus"], False),
+        "hybrid": (8, True),
+        "none": (1, True),
+    }[given["named"]]
+    if group == 1:
+        strategy = "no_shard"
+    elif given["gpus"] // group > 1:
+        strategy = "hybrid_shard"
+    else:
+        strategy = "full_shard" if frees else "shard_grad_op"
+    return {
+        "sharding": {**plan, "cost": 1000 * seconds},
+        "gathered": gathered,
+        "strategy": strategy,
+    }
 
 
 def step_time(given, group, layers_per_unit, reshard):

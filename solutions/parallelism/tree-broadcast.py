@@ -126,15 +126,16 @@ def tree_broadcast_wrong_far_half_last(x, root):
 
 def solve(given):
     ranks, pieces = given["ranks"], given["pieces"]
-    transfer = given["size"] / given["bandwidth"] * 1e3  # MB / (GB/s) is ms
 
-    def tree(latency):
+    def tree(latency, size=given["size"]):
+        transfer = size / given["bandwidth"] * 1e3  # MB / (GB/s) is ms
         have, clock = 1, 0.0
         while have < ranks:
             have, clock = 2 * have, clock + latency + transfer
         return clock
 
-    def chain(latency):
+    def chain(latency, size=given["size"]):
+        transfer = size / given["bandwidth"] * 1e3
         arrived = [0.0] * pieces  # when the rank has each piece; the root has all of them
         for _rank in range(1, ranks):
             clock, following = 0.0, []
@@ -144,7 +145,15 @@ def solve(given):
             arrived = following
         return arrived[-1]
 
+    small, large = 0.0, 1e4
+    for _ in range(60):  # halves the interval that contains the size with equal times
+        middle = (small + large) / 2
+        if tree(given["latency"], middle) < chain(given["latency"], middle):
+            small = middle
+        else:
+            large = middle
     return {
+        "same_time": small,
         "tree_time": tree(given["latency"]),
         "chain_time": chain(given["latency"]),
         "large_tensor": tree(0.0) / chain(0.0),

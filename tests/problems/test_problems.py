@@ -110,6 +110,7 @@ BEYOND_THE_INVENTORY = {
     "checkpoint-interval",
     "continuous-batching",
     "distributed-matmul",
+    "expert-dispatch",
     "graph-rewrites",
     "im2col-convolution",
     "low-rank-factorization",

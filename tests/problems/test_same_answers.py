@@ -57,7 +57,7 @@ ALLOWED = {
         adaptive-step-sizes/scaled adaptive-step-sizes/turns attention-exponentials/incoherent
         channels-by-regression/needed gradient-noise/established gradient-staleness/practice
         in-context-learning-cost/foundation in-context-learning-cost/in_context
-        parameter-efficient-fine-tuning/qlora qlora-memory/formats
+        parameter-efficient-fine-tuning/qlora
         quantization-range-setting/methods soft-labels/first_stage soft-labels/smoothing
         stragglers/statements transformer-block-structure/trainable
     """,
@@ -69,13 +69,13 @@ ALLOWED = {
         gradient-buckets/drift gradient-check/directional loss-at-initialization/remedies
         magnitude-pruning-schedule/combined masked-fine-tuning/enough micro-autodiff/kept
         momentum-on-a-quadratic/direction positions-in-16-bits/statements ring-all-reduce/gain
-        ring-phases/bits saved-activations/second_frozen scaled-dot-product-attention/mixed
+        ring-phases/bits scaled-dot-product-attention/mixed
         sharded-optimizer-step/clipping straight-through-estimator/without
         tiled-attention-backward/identity traffic-by-strategy/divided
         vocab-parallel-loss/local_maxima weight-clustering/arithmetic
     """,
     "the cause of what the problem is about: in another regime, it would be another problem": """
-        activation-memory-counted/segment adam-in-place/matters chunked-cross-entropy/cost
+        activation-memory-counted/segment adam-in-place/matters
         ddp-versus-fsdp-traffic/keep decode-without-a-cache/gap dynamic-loss-scaler/collapse
         histogram-atomics/remedy launches-of-an-optimizer/remedy
         read-the-operator-table/add_cause weighted-nearest-centers/still_slow
