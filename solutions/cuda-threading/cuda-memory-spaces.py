@@ -8,6 +8,10 @@ CLAIMS = {
     "Global memory that one kernel wrote": True,
     "served by the L1 cache": True,
     "at most 64 KiB": True,
+    "belongs to one of the blocks": False,
+    "each other's registers": False,
+    "reach another SM through the L2": True,
+    "Different warps of a block": True,
     "separate copies": True,
 }
 NAMES = {

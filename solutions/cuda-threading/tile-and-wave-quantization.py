@@ -9,6 +9,8 @@ CLAIMS = {
     "different kernels": True,
     "A new block can start": True,
     "A smaller tile": True,
+    "An elementwise kernel in float16": False,
+    "Without its tensor cores": True,
 }
 TENSOR_TYPES = {
     "v100-sxm2-32": {"float16"},

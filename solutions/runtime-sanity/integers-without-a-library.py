@@ -1,5 +1,7 @@
 """The longest exact sum is found by trying; the code multiplies in float64."""
 
+from fractions import Fraction
+
 import numpy as np
 import torch
 
@@ -18,6 +20,17 @@ def solve(given):
     return {
         "allocated": sum(np.empty(shape, dtype=np.int64).nbytes for shape in shapes) / 1e3,
         "exact_terms": terms,
+        # NumPy rounds each number to float32 and back.
+        "exact_numbers": {
+            name
+            for name, number in {
+                "quotient": Fraction(3, 8 if given["e1"] else 10),
+                "large": Fraction(2**25 + (4 if given["e2"] else 2)),
+                "near-one": 1 + Fraction(1, 2 ** (23 if given["e3"] else 24)),
+                "tiny": Fraction(1, 2 ** (149 if given["e4"] else 150)),
+            }.items()
+            if Fraction(float(np.float32(float(number)))) == number
+        },
         # What a tuned GEMM has, as the documentation of OpenBLAS and oneDNN describes it.
         "cause": {"blocks", "vectors", "threads"},
     }

@@ -43,7 +43,7 @@ ALLOWED = {
         transformer-block-structure/heads
     """,
     "what an interpreter, a library, or a tool does": """
-        compensated-summation/fast_math count-adjacent-pairs/steady
+        compensated-summation/fast_math
         cpu-time-and-elapsed-time/questions host-device-copies/pinned_facts
         integers-without-a-library/cause lora-injection/after_load
         lost-update-lock/interpreter_lock mfu-from-throughput/monitor
