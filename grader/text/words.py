@@ -1,11 +1,28 @@
-"""Format numbers for people: counts with their nouns, and points."""
+"""Words for people: counts with their nouns, points, letters of parts, and kinds."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
 
 _HUNDREDTH = Decimal("0.01")
+_KINDS: Mapping[str, str] = {
+    "numeric": "number",
+    "integer": "whole number",
+    "choice": "single choice",
+    "multi_choice": "multiple choice",
+    "true_false": "true or false",
+    "ordering": "ordering",
+    "matching": "matching",
+    "table": "table",
+    "plan": "plan",
+    "short_text": "short text",
+    "explanation": "explanation",
+    "code": "code",
+    "measurement": "measured code",
+    "prediction": "prediction",
+}
 
 
 def count_of(number: int, one: str, several: str | None = None) -> str:
@@ -42,3 +59,12 @@ def part_letter(index: int) -> str:
     """
     before, rest = divmod(index, 26)
     return (part_letter(before - 1) if before else "") + chr(ord("a") + rest)
+
+
+def kind_words(name: str) -> str:
+    """Returns the words for the kind *name* of a part.
+
+    >>> kind_words("multi_choice"), kind_words("my_own")
+    ('multiple choice', 'my own')
+    """
+    return _KINDS.get(name, name.replace("_", " "))

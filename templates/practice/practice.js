@@ -26,6 +26,24 @@ for (const area of document.querySelectorAll("[data-editor]")) {
   area.addEventListener("blur", () => delete area.dataset.leave);
 }
 
+// A second press while the first is on its way would send a form that no longer counts.
+document.addEventListener("submit", (event) => {
+  if (event.target.dataset.sent) event.preventDefault();
+  else event.target.dataset.sent = "yes";
+});
+window.addEventListener("pageshow", () => {
+  for (const form of document.forms) delete form.dataset.sent;
+});
+
+for (const box of document.querySelectorAll('input[type="checkbox"][name]')) {
+  box.addEventListener("change", () => {
+    if (!box.checked || !answers || !answers.contains(box)) return;
+    for (const other of answers.querySelectorAll(`input[name="${CSS.escape(box.name)}"]`)) {
+      if ((other.value === "none") !== (box.value === "none")) other.checked = false;
+    }
+  });
+}
+
 if (answers) {
   answers.addEventListener("submit", () => {
     if (document.querySelector("[data-editor]")) {

@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -349,19 +350,25 @@ def test_points_go_with_the_parts_that_are_left_out() -> None:
     bank = Bank.open(())
     lab = bank.exam("lab")
     slot = next(s for s in lab.slots if s.problem == "predict-a-product")
-    from dataclasses import replace
-
     worth = replace(lab, problems=(replace(slot, points=8.0),))
     own = {part.id: part.points for part in bank.problem("predict-a-product").parts}
     kinds_of = {part.id: part.kind for part in bank.problem("predict-a-product").parts}
     kept = {i for i in own if kinds_of[i] not in ("code", "measurement", "prediction")}
-    with pytest.raises(SetupError, match="need a computer"):
+    with pytest.raises(SetupError, match="be answered on paper"):
         answerable_on_paper(worth, bank, leave_out=False)
     exam, notes = answerable_on_paper(worth, bank, leave_out=True)
     assert set(exam.slots[0].parts) == kept
     share = sum(own[i] for i in kept) / sum(own.values())
     assert exam.slots[0].points == pytest.approx(8 * share)
     assert len(notes) == 1
+
+
+def test_a_plan_has_no_box() -> None:
+    bank = Bank.open(())
+    lab = bank.exam("lab")
+    plan = replace(lab.slots[0], problem="input-pipeline-bottleneck", parts=(), points=None)
+    with pytest.raises(SetupError, match=r"answered on paper: .*/machine \(plan\)"):
+        answerable_on_paper(replace(lab, problems=(plan,)), bank, leave_out=False)
 
 
 # What comes back

@@ -11,24 +11,6 @@ from grader.model.figure import DrawnFigure
 from grader.model.printed import PrintedProblem
 from grader.model.result import GivenValue
 
-KINDS: Mapping[str, str] = {
-    "numeric": "number",
-    "integer": "whole number",
-    "choice": "single choice",
-    "multi_choice": "multiple choice",
-    "true_false": "true or false",
-    "ordering": "ordering",
-    "matching": "matching",
-    "table": "table",
-    "plan": "plan",
-    "short_text": "short text",
-    "explanation": "explanation",
-    "code": "code",
-    "measurement": "measured code",
-    "prediction": "prediction",
-}
-"""The built-in kinds in the words of the pages."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Concept:

@@ -14,7 +14,7 @@ from grader.errors import SpecError
 from grader.figures import draw_once
 from grader.files import write_atomic
 from grader.integrations.catalogue.entries import collect_entries
-from grader.integrations.catalogue.records import KINDS, Entry
+from grader.integrations.catalogue.records import Entry
 from grader.integrations.catalogue.search import (
     related_problems,
     text_words,
@@ -25,7 +25,7 @@ from grader.integrations.paper.pages import figure_markup, inline_markup
 from grader.model import Level
 from grader.report.pages import format_coefficient, format_percent
 from grader.text.templates import html_environment, render_template
-from grader.text.words import count_of, points
+from grader.text.words import count_of, kind_words, points
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -97,7 +97,7 @@ def _choices(entries: Sequence[Entry]) -> dict[str, object]:
     return {
         "families": {entry.head.family: entry.family for entry in entries},
         "levels": [level for level in get_args(Level) if level in levels],
-        "kinds": sorted(asked, key=_kind),
+        "kinds": sorted(asked, key=kind_words),
         "sets": dict(sorted(sets.items(), key=lambda pair: pair[1])),
         "topics": sorted({one.topic for entry in entries for one in entry.concepts}),
     }
@@ -111,10 +111,6 @@ def _remove_old_pages(out: Path, written: set[Path]) -> None:
                 path.unlink()
 
 
-def _kind(name: str) -> str:
-    return KINDS.get(name, name.replace("_", " "))
-
-
 @lru_cache(maxsize=8)
 def _environment(folders: tuple[Path, ...]) -> Environment:
     filters = {
@@ -122,7 +118,7 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
         "counted": count_of,
         "figure_svg": figure_markup,
         "inline": inline_markup,
-        "kind": _kind,
+        "kind": kind_words,
         "percent": format_percent,
         "plain": units.format_number,
         "points": points,

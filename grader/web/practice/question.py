@@ -35,7 +35,7 @@ from grader.notebook import Cell, write
 from grader.notebook.render import cell_id, given_values, metadata
 from grader.release.rendering import Preview, preview
 from grader.runtime.execute import execute
-from grader.web.practice.answers import Fields, answer_of
+from grader.web.practice.answers import NONE, Fields, answer_of, form_of
 
 _SECONDS = 60.0
 """Time limit for all code of a question."""
@@ -88,6 +88,11 @@ class Marked:
         return sum(mark.max_points for mark in self.marks.values() if mark.points is not None)
 
     @property
+    def open(self) -> int:
+        """The number of marks that wait for the student to tick a rubric."""
+        return sum(mark.verdict is Verdict.UNSETTLED for mark in self.marks.values())
+
+    @property
     def share(self) -> float | None:
         """The share of the settled points that was earned; None if no mark is settled."""
         return self.points / self.max_points if self.max_points else None
@@ -128,10 +133,10 @@ def mark(asked: Asked, fields: Fields, sandbox: str = "auto") -> Marked:
     """Returns the marks for the answers in *fields*. Code runs in a kernel in the sandbox."""
     evidence = _evidence(asked, fields, sandbox)
     grade = score(asked.preview.paper, evidence)
-    stopped = _stopped_cells(asked, evidence)
+    notes = {**_blank_fields(asked, fields), **_stopped_cells(asked, evidence)}
     marks = {
-        one.name: replace(one, feedback=stopped[one.name])
-        if one.verdict is Verdict.ABSENT and one.name in stopped
+        one.name: replace(one, feedback=notes[one.name])
+        if one.verdict in _ASK_AGAIN and one.name in notes
         else one
         for one in grade.marks
     }
@@ -176,6 +181,20 @@ def _evidence(asked: Asked, fields: Fields, sandbox: str) -> Evidence:
         )
     ran = _run(asked, sources, sandbox)
     return replace(ran, answers={**answers, **ran.answers})
+
+
+def _blank_fields(asked: Asked, fields: Fields) -> Mapping[str, str]:
+    """Returns what to do about blank and contradictory fields, by the names of the answers."""
+    notes = {}
+    for name, key in asked.keys.items():
+        form = form_of(key)
+        if form == "code":
+            continue
+        if form == "letters" and NONE in fields.every(name) and len(fields.every(name)) > 1:
+            notes[name] = "Choose either options or “None of these”, not both."
+        elif answer_of(name, key, fields) is None:
+            notes[name] = "This answer is blank."
+    return notes
 
 
 def _stopped_cells(asked: Asked, evidence: Evidence) -> Mapping[str, str]:

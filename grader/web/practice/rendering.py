@@ -12,7 +12,7 @@ from grader.model import Verdict
 from grader.report.pages import VERDICTS
 from grader.text.markdown import author_text, feedback_text, strip_paragraph
 from grader.text.templates import html_environment, render_template
-from grader.text.words import points
+from grader.text.words import kind_words, points
 from grader.units import format_number
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Renderer:
             "feedback_text": feedback_text,
             "figure_svg": _figure,
             "inline": _inline,
-            "kind": lambda name: name.replace("_", " "),
+            "kind": kind_words,
             "plain": format_number,
             "points": points,
         }

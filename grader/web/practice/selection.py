@@ -55,7 +55,7 @@ def _ids(bank: Bank, heads: Sequence[Head], wanted: str) -> set[str] | None:
     if wanted not in bank.listed_sets:
         raise SetupError(
             f"there is no problem or set '{wanted}'",
-            fix="`grader list` shows the problems, and the page offers the sets",
+            fix="choose a set on the page, or an ID that `grader list` shows",
         )
     return set(bank.exam(wanted).problem_ids)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from pathlib import Path
 
@@ -10,9 +11,11 @@ import pytest
 
 from grader.errors import SetupError
 from grader.kinds import kinds
+from grader.kinds.answers import explain_part
 from grader.model import Verdict
 from grader.notebook.render.answer_cells import code_cell
-from grader.web.practice.answers import Fields, form_of
+from grader.web.practice.answers import NONE, Fields, form_of
+from grader.web.practice.question import criteria
 from grader.web.practice.record import load_progress
 from tests.helpers.commands import fails
 from tests.helpers.desk import Reader, signed_in
@@ -75,6 +78,40 @@ def test_malformed_is_not_wrong_and_the_solution_comes_at_once(tmp_path: Path) -
         assert "Worked solution" not in reader.send("/question", "/next")[1]
         assert practice.number != number
         assert reader.post("/answer", fields)[0] == 400
+
+
+def test_options_and_none_of_them_contradict_each_other(tmp_path: Path) -> None:
+    practice = a_practice(tmp_path, "kv-cache-size")
+    assert practice.asked is not None
+    name = next(n for n, k in practice.asked.keys.items() if form_of(k) == "letters")
+    practice.answer(Fields({**right_fields(practice.asked), name: ["A", NONE]}), give_up=False)
+    assert practice.problems_with == {name: "Choose either options or “None of these”, not both."}
+    practice.answer(Fields({**right_fields(practice.asked), name: []}), give_up=False)
+    assert practice.problems_with == {name: "This answer is blank."}
+
+
+@pytest.mark.parametrize("problem", ["fsdp-state-per-gpu", "threads-versus-processes"])
+def test_the_key_is_on_the_page_only_after_the_answer(problem: str, tmp_path: Path) -> None:
+    practice = a_practice(tmp_path, problem)
+    with a_server(practice) as link:
+        reader = signed_in(link)
+        _, page = reader.get("/question")
+        asked = practice.asked
+        assert asked is not None
+        secret = [asked.text.solution.strip()[:40]]
+        for key in asked.keys.values():
+            kind = kinds.find(key.part.kind)
+            secret += [
+                explain_part(kind, key),
+                *(m.feedback for m in getattr(key.part, "mistakes", ())),
+            ]
+            secret += [one.text for one in criteria(key, 4)]
+            if form_of(key) == "line" and isinstance(value := kind.answer(key), float):
+                secret.append(f"{value:.4g}")
+        secret = [text for text in secret if len(text) > 3]  # "2" is on every page
+        for text in secret:
+            assert text not in page
+        assert not re.search(r"checked|selected|Right answer|Worked solution", page)
 
 
 def test_a_known_mistake_gets_its_feedback(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.web.practice.answers import form_of
+from grader.web.practice.answers import NONE, form_of
 from tests.helpers.browser import CHROMIUM, Browser, a_browser
 from tests.helpers.practice import a_practice, a_server, right_fields
 
@@ -48,6 +48,15 @@ def test_a_question_is_answered_with_the_keyboard(tmp_path: Path, browser: Brows
         browser.press("n")
         browser.wait_for(f"document.getElementById('answers') !== null && {READY}")
         assert practice.marked is None
+        browser.see("document.querySelectorAll('input[type=checkbox]').forEach(e => e.click())")
+        ticked = "[...document.querySelectorAll('input:checked')].map(e => e.value).join()"
+        assert browser.see(ticked) == NONE  # the last one unticks the others
+        number = practice.number
+        browser.see("for (let n = 0; n < 2; n++) document.querySelector('#next button').click()")
+        browser.wait_for(
+            f"document.querySelector('[name=variant][value=\"{number}\"]') === null && {READY}"
+        )
+        assert browser.see("document.getElementById('answers') !== null")
         assert browser.complaints == []
 
 
