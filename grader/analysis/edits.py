@@ -162,7 +162,7 @@ class _Edits:
             yield ast.Name(other)
             yield ast.BinOp(node, ast.Add(), ast.Name(other))
         size = self._draw.scope.get(name)
-        if isinstance(size, int) and size >= _POWERS[0] and size % _POWERS[0] == 0:
+        if isinstance(size, int) and _POWERS[0] <= size <= 2 * _POWERS[-1]:
             yield from map(ast.Constant, _POWERS)
         if self._dimensions[name] == ONE:
             yield ast.BinOp(node, ast.Pow(), ast.Constant(2))
