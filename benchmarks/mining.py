@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import random
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -180,8 +181,8 @@ def _a_class(
 ) -> tuple[WrongNumbers, dict[Planted, set[str]]]:
     """Returns the wrong answers of a class, and who holds which idea.
 
-    An idea that is right for all but a few students, or that a declared mistake explains already,
-    is not planted.
+    An idea that is right for all but a few students, that a declared mistake explains already, or
+    that is another planted idea, written in another way, is not planted.
     """
     dice = random.Random(f"{seed} {plans}")
     free = list(keys)
@@ -189,6 +190,8 @@ def _a_class(
     held: dict[Planted, set[str]] = {}
     answers: dict[str, float] = {}
     for plan in plans:
+        if any(_is_same(plan.value, other.value, keys.values()) for other in held):
+            continue
         mine_: dict[str, float] = {}
         for id_ in free:
             if len(mine_) == holders:
@@ -208,6 +211,19 @@ def _a_class(
     for id_, key in keys.items():
         wrong.add(id_, key, answers.get(id_))
     return wrong, held
+
+
+def _is_same(one: str, other: str, keys: Iterable[NumericKey]) -> bool:
+    """Returns whether two ideas have the same value for all students."""
+    for key in keys:
+        try:
+            values = [float(evaluate_answer(v, key.unit, key.draw, key.draw.scope))
+                      for v in (one, other)]  # fmt: skip
+        except ValueError:
+            return False
+        if not math.isclose(*values, rel_tol=1e-9):
+            return False
+    return True
 
 
 def _answer(key: NumericKey, value: str, dice: random.Random) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from copy import copy
-from itertools import islice
+from itertools import combinations, islice
 
 from grader.model import Draw, Expr
 from grader.units.quantity import ONE, dimension_of
@@ -27,20 +27,24 @@ _ROUNDINGS = ("ceil", "floor", "round")
 _EXTREMES = ("max", "min", "sum")
 # What a constant is often mistaken for: bytes of formats, bits, states of an optimizer, prefixes.
 _FOR_SMALL = (1, 2, 3, 4, 6, 8, 12, 16, 18, 32)
+# Typical sizes that are taken for the one that is given.
+_POWERS = (32, 64, 128, 256, 512, 1024)
 _FOR_LARGE = {1000: 1024, 1024: 1000, 1e6: 2**20, 1e9: 2**30, 1e12: 2**40}
 
 
-def edited_expressions(answer: Expr, draw: Draw) -> Iterator[str]:
-    """Yields expressions that differ from *answer* by one error, those in the answer itself first.
+def edited_expressions(answer: Expr, draw: Draw) -> Iterator[tuple[str, int]]:
+    """Yields expressions that differ from *answer* by one error, and the cost of each.
+
+    Errors in the answer itself come first. They cost 1, others 2.
 
     An error may also be in the definition of a value that the answer names. *draw* is any
     student's; only the dimensions of its numbers matter.
     """
     seen = {str(answer)}
-    for text in islice(_Edits(draw).texts(_tree(answer)), 4 * MOST):
+    for text, cost in islice(_Edits(draw).texts(_tree(answer)), 4 * MOST):
         if text not in seen and len(text) < 1000:
             seen.add(text)
-            yield text
+            yield text, cost
             if len(seen) > MOST:
                 return
 
@@ -60,14 +64,16 @@ class _Edits:
             if not isinstance(value, (bool, str))
         }
 
-    def texts(self, tree: ast.expr) -> Iterator[str]:
+    def texts(self, tree: ast.expr) -> Iterator[tuple[str, int]]:
         """Yields the edits level by level: of the answer, then of the values that it names, then
         of the values that those name."""
-        level, known = [tree], {ast.dump(tree)}
+        # A key that is only a name stands for its definition.
+        level, known, cost = [tree], {ast.dump(tree)}, 1
         while level:
             for one in level:
                 for edited in self._everywhere(one):
-                    yield ast.unparse(edited)
+                    yield ast.unparse(edited), cost
+            cost = cost if isinstance(tree, ast.Name) and level == [tree] else 2
             deeper = []
             for one in level:
                 for expanded in self._expansions(one):
@@ -122,15 +128,13 @@ class _Edits:
                 elif not isinstance(op, ast.Add):
                     yield ast.BinOp(right, op, left)
                 yield from self._of_brackets(left, op, right)
+                yield from self._of_chain(node)
                 if isinstance(op, ast.FloorDiv):
                     yield _call("ceil", ast.BinOp(left, ast.Div(), right))
             case ast.Call(ast.Name(name), args):
                 yield from self._of_call(name, args)
             case ast.Name(name) if name in self._dimensions:
-                yield from map(ast.Name, self._alike(name))
-                if self._dimensions[name] == ONE:
-                    yield ast.BinOp(node, ast.Pow(), ast.Constant(2))
-                    yield _call("sqrt", node)
+                yield from self._of_name(node, name)
             case ast.Constant(int() | float() as value) if not isinstance(value, bool):
                 yield from self._of_constant(value)
             case ast.IfExp(_, body, orelse):
@@ -150,6 +154,41 @@ class _Edits:
         match right:
             case ast.BinOp(one, ast.Mult() | ast.Div() as within, other) if isinstance(op, term):
                 yield ast.BinOp(ast.BinOp(left, op, one), within, other)
+            case ast.BinOp(one, ast.Add() | ast.Sub() as within, other) if isinstance(op, ast.Mult):
+                yield ast.BinOp(ast.BinOp(left, op, one), within, other)
+
+    def _of_name(self, node: ast.expr, name: str) -> Iterator[ast.expr]:
+        for other in self._alike(name):
+            yield ast.Name(other)
+            yield ast.BinOp(node, ast.Add(), ast.Name(other))
+        size = self._draw.scope.get(name)
+        if isinstance(size, int) and _POWERS[0] <= size <= 2 * _POWERS[-1]:
+            yield from map(ast.Constant, _POWERS)
+        if self._dimensions[name] == ONE:
+            yield ast.BinOp(node, ast.Pow(), ast.Constant(2))
+            yield _call("sqrt", node)
+
+    def _of_chain(self, node: ast.BinOp) -> Iterator[ast.expr]:
+        """Yields a product with two of its names replaced by one other, a quotient with a factor
+        and the divisor exchanged, and a sum with the factor of its first term applied to all."""
+        if isinstance(node.op, ast.Mult):
+            factors = _factors(node)
+            names = [i for i, one in enumerate(factors) if self._is_plain(one)]
+            for pair in combinations(names, 2):
+                rest = [one for i, one in enumerate(factors) if i not in pair]
+                for other, dimension in self._dimensions.items():
+                    if dimension == ONE:
+                        yield _product([*rest, ast.Name(other)])
+        elif isinstance(node.op, ast.Div):
+            factors = _factors(node.left)
+            for index in range(len(factors) if len(factors) > 1 else 0):
+                above = [*factors[:index], node.right, *factors[index + 1 :]]
+                yield ast.BinOp(_product(above), ast.Div(), factors[index])
+        elif isinstance(node.op, (ast.Add, ast.Sub)):
+            yield from _with_common_factor(node)
+
+    def _is_plain(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Name) and self._dimensions.get(node.id) == ONE
 
     def _of_call(self, name: str, args: list[ast.expr]) -> Iterator[ast.expr]:
         if name in _ROUNDINGS:
@@ -169,7 +208,7 @@ class _Edits:
 
     def _of_constant(self, value: float) -> Iterator[ast.expr]:
         others = [2 * value, value / 2, value + 1, value - 1]
-        others += _FOR_SMALL if 0 < value <= 32 else ()
+        others += _FOR_SMALL if 0 < value <= 64 else ()
         others += [_FOR_LARGE[value]] if value in _FOR_LARGE else []
         for other in dict.fromkeys(o for o in others if o != value):
             whole = int(other) if other == int(other) else other
@@ -207,6 +246,31 @@ def _scaled(node: ast.expr) -> Iterator[ast.expr]:
         yield ast.BinOp(ast.Constant(number), ast.Mult(), node)
         yield ast.BinOp(node, ast.Div(), ast.Constant(number))
     yield ast.BinOp(ast.Constant(1), ast.Sub(), node)
+
+
+def _factors(node: ast.expr) -> list[ast.expr]:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        return [*_factors(node.left), *_factors(node.right)]
+    return [node]
+
+
+def _product(factors: list[ast.expr]) -> ast.expr:
+    found = factors[0]
+    for one in factors[1:]:
+        found = ast.BinOp(found, ast.Mult(), one)
+    return found
+
+
+def _with_common_factor(node: ast.BinOp) -> Iterator[ast.expr]:
+    """Yields the sum *node*, whose first term is a product, as one product."""
+    first = node.left
+    if isinstance(first, ast.BinOp) and isinstance(first.op, (ast.Add, ast.Sub)):
+        for product in _with_common_factor(first):
+            if isinstance(product, ast.BinOp):
+                yield ast.BinOp(_with(node, "left", product.left), ast.Mult(), product.right)
+    elif isinstance(first, ast.BinOp) and isinstance(first.op, ast.Mult):
+        for kept, factor in ((first.left, first.right), (first.right, first.left)):
+            yield ast.BinOp(_with(node, "left", kept), ast.Mult(), factor)
 
 
 class _Renaming(ast.NodeTransformer):

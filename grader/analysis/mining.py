@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ import numpy as np
 from grader import units
 from grader.analysis.answer_matches import digits_of
 from grader.analysis.edits import edited_expressions
-from grader.analysis.products import CONSTANTS, Named, Product, iter_products
+from grader.analysis.products import CONSTANTS, CONVERSIONS, Named, Product, iter_products
 from grader.kinds import tolerance
 from grader.kinds.numeric import NumericKey, evaluate_answer, judge
 from grader.model import Verdict
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 FEWEST = 3
 """The fewest students whom an idea must explain."""
-MOST_CHANCE = 0.01
+MOST_CHANCE = 0.05
 """The largest expected number of false ideas for one part."""
 MOST_PERMUTED = 0.01
 """The largest probability that as many answers fit if the variants are permuted."""
@@ -44,6 +44,8 @@ CLOSE, CLOSEST, WIDEST = 0.006, 0.0005, 0.05
 rounded, the least that counts as a difference, and the most for answers of few digits."""
 SMALL = 1000
 """Below this, so many products give the same whole number that only edits are tried."""
+WIDER = 8
+"""The density of other students' numbers is taken from a range that is as many times as wide."""
 SPREAD = 3.0
 """Chance answers are taken to spread over a factor of e to this power, about 20."""
 
@@ -143,38 +145,58 @@ class _Search:
     def ideas(self) -> Iterator[Idea]:
         """Yields ideas, the clearest first."""
         every = list(self._candidates())
-        left = np.ones(len(self._answers), dtype=bool)
-        for _ in range(MOST_IDEAS):
-            scored = [(self._expected(one, left), one.cost, len(one.text), one) for one in every]
-            if not scored:
-                return
+        chosen: list[tuple[_Candidate, float]] = []
+        # A student who is only close to one idea may still be exactly at another.
+        unexplained = np.ones(len(self._answers), dtype=bool)
+        left = unexplained.copy()
+        while every and len(chosen) < MOST_IDEAS:
+            scored = [
+                (self._expected(one, left, unexplained), one.cost, len(one.text), one)
+                for one in every
+            ]
             expected, _, _, best = min(scored, key=lambda one: one[:3])
             if expected > math.log(MOST_CHANCE):
-                return
-            hits = best.close & left
-            yield Idea(
-                expression=best.text,
-                students=tuple(self._wrong.students[int(i)] for i in np.flatnonzero(hits)),
-                by_chance=best.permuted,
-                false_ideas=math.exp(expected),
-                when=best.when,
-            )
-            left &= ~hits
+                break
+            chosen.append((best, expected))
             every.remove(best)
+            left &= ~best.close
+            unexplained &= ~best.exact
+        yield from self._assigned(chosen)
+
+    def _assigned(self, chosen: list[tuple[_Candidate, float]]) -> Iterator[Idea]:
+        """Yields the ideas, each student with the first that is exact, or else the first close."""
+        taken = np.zeros(len(self._answers), dtype=bool)
+        students: list[list[str]] = [[] for _ in chosen]
+        for exactly in (True, False):
+            for (one, _), some in zip(chosen, students, strict=True):
+                hits = (one.exact & one.close if exactly else one.close) & ~taken
+                some += [self._wrong.students[int(i)] for i in np.flatnonzero(hits)]
+                taken |= hits
+        for (one, expected), some in zip(chosen, students, strict=True):
+            if len(some) >= self._fewest:
+                yield Idea(
+                    expression=one.text,
+                    students=tuple(sorted(some)),
+                    by_chance=one.permuted,
+                    false_ideas=math.exp(expected),
+                    when=one.when,
+                )
 
     def _candidates(self) -> Iterator[_Candidate]:
         """Yields the candidates that explain enough students."""
         key, limit = self._keys[0], math.log(MOST_CHANCE)
         texts: list[tuple[str, int, Numbers]] = []
         seen: set[bytes] = set()
-        for text in edited_expressions(key.part.answer, key.draw):
+        every = np.ones(len(self._answers), dtype=bool)
+        for text, cost in edited_expressions(key.part.answer, key.draw):
             values = self._evaluate(text)
-            self._tried[1] += 1
+            self._tried[cost] += 1
             if values is not None:
-                texts.append((text, 1, values))
-        edits = [Product(f"({text})", values, 2) for text, _, values in texts]
+                texts.append((text, cost, values))
+        edits = [Product(f"({text})", values, cost + 1) for text, cost, values in texts]
         key_values = np.array([float(one.value) for one in self._keys])
-        texts += self._with_constants([Product(f"({key.part.answer})", key_values, 1), *edits])
+        texts += self._with_constants([Product(f"({key.part.answer})", key_values, 1)])
+        texts += self._with_constants(edits, CONVERSIONS)
         if not self._exact or np.median(np.abs(self._answers)) >= SMALL:
             texts += self._with_constants(self._products(), plain=True)
         for text, cost, values in texts:
@@ -184,7 +206,7 @@ class _Search:
                 continue
             code = np.round(np.where(hits, values / self._answers, 0), 7).tobytes()
             rough = self._rough(text, cost, near)
-            if code in seen or self._expected(rough, np.ones_like(hits)) > limit:
+            if code in seen or self._expected(rough, every, every) > limit:
                 continue
             seen.add(code)
             found = self._checked(rough)
@@ -223,7 +245,11 @@ class _Search:
             ]
 
     def _with_constants(
-        self, products: list[Product], *, plain: bool = False
+        self,
+        products: list[Product],
+        constants: Mapping[str, float] = CONSTANTS,
+        *,
+        plain: bool = False,
     ) -> list[tuple[str, int, Numbers]]:
         """Returns the products, and their multiples, that explain enough students."""
         if not products:
@@ -232,8 +258,8 @@ class _Search:
         values = np.array([one.values for one in products])
         with np.errstate(all="ignore"):
             ratios = values / self._answers
-            factors = [("", 1.0), *((f" * {t}", n) for t, n in CONSTANTS.items()),
-                       *((f" / {t}", 1 / n) for t, n in CONSTANTS.items())]  # fmt: skip
+            factors = [("", 1.0), *((f" * {t}", n) for t, n in constants.items()),
+                       *((f" / {t}", 1 / n) for t, n in constants.items())]  # fmt: skip
             for text, number in factors[0 if plain else 1 :]:
                 counts = (np.abs(ratios * number - 1) <= self._width).sum(axis=1)
                 for index in np.flatnonzero(counts >= self._fewest):
@@ -257,8 +283,9 @@ class _Search:
 
     def _density(self, width: Numbers) -> Numbers:
         """Returns the probability that a chance answer is within *width* of a value."""
-        # Wrong whole numbers are close to the right one more often.
-        return np.minimum(2 * width / (1.0 if self._exact else SPREAD), 1.0)
+        if self._exact:
+            width = self._resolution  # a whole number is as wide as the step to the next
+        return np.minimum(2 * width / SPREAD, 1.0)
 
     def _rough(self, text: str, cost: int, near: Numbers) -> _Candidate:
         chances = self._density(self._resolution), self._density(self._width)
@@ -278,17 +305,25 @@ class _Search:
         apart[np.arange(len(own)), self._wrong.at] = np.inf
         chances, permuted = [], np.zeros(len(own))
         for width in (self._resolution, self._width):
-            close = apart <= width[:, None]
-            permuted = close.mean(axis=1)
-            # Students with the same numbers don't show what a chance match is.
-            chances.append(np.maximum((close & others).mean(axis=1), self._density(width)))
+            permuted = (apart <= width[:, None]).mean(axis=1)
+            # Students with the same numbers don't show what a chance match is. With few variants,
+            # neither does a single one that is close by accident, so a wider range is counted.
+            wider = 1 if self._exact else WIDER
+            near_others = ((apart <= wider * width[:, None]) & others).mean(axis=1) / wider
+            chances.append(np.maximum(near_others, self._density(width)))
         hits = np.isfinite(near)
-        if _tail(int(hits.sum()), permuted) > MOST_PERMUTED:
-            return None
-        return _Candidate(
+        found = _Candidate(
             rough.text, rough.cost, near <= self._resolution, hits, chances[0], chances[1],
             self._condition(rough.text, values), float(permuted[hits].mean()),
         )  # fmt: skip
+        if _tail(int(hits.sum()), permuted) > MOST_PERMUTED:
+            # With few variants, permuting them proves nothing. Then each value counts only once.
+            once = np.zeros(len(own), dtype=bool)
+            firsts = np.unique(np.round(own[hits] / np.median(own[hits]), 6), return_index=True)[1]
+            once[np.flatnonzero(hits)[firsts]] = True
+            if self._expected(found, once, once, among=len(own)) > math.log(MOST_CHANCE):
+                return None
+        return found
 
     def _condition(self, text: str, values: list[float | None]) -> str:
         """Returns the condition under which *text* is a mistake; empty if it always is."""
@@ -300,21 +335,26 @@ class _Search:
             return f"({text}) != {answer}"
         return f"abs(({text}) - {answer}) > 0.03 * abs({answer})"
 
-    def _expected(self, one: _Candidate, left: Truths) -> float:
+    def _expected(
+        self, one: _Candidate, left: Truths, unexplained: Truths, *, among: int = 0
+    ) -> float:
         """Returns the logarithm of the expected number of candidates that are as simple and explain
-        as many of the answers that are *left* by chance; of exact and of close answers, those that
-        are less likely."""
+        as many answers by chance: exactly, of those that are *unexplained*, or closely, of those
+        that are *left*; whichever is less likely. They may be *among* more answers."""
         as_simple = sum(number for cost, number in self._tried.items() if cost <= one.cost)
-        total, found = int(left.sum()), math.inf
-        for hits, chances in ((one.exact, one.exact_chances), (one.close, one.close_chances)):
-            here = hits & left
-            count = int(here.sum())
+        found = math.inf
+        of_exact = (one.exact, one.exact_chances, unexplained)
+        of_close = (one.close, one.close_chances, left)
+        for hits, chances, which in (of_exact, of_close):
+            here = hits & which
+            count, total = int(here.sum()), max(among, int(which.sum()))
             if count >= self._fewest:
                 product = float(np.log(chances[here]).sum())
                 subsets = math.lgamma(total + 1) - math.lgamma(count + 1)
                 subsets -= math.lgamma(total - count + 1)
                 found = min(found, subsets + product)
-        return math.log(2 * max(1, as_simple)) + found
+        # For exact whole numbers, the two are the same.
+        return math.log((1 if self._exact else 2) * max(1, as_simple)) + found
 
 
 def _tail(count: int, chances: Numbers) -> float:

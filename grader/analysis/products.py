@@ -24,6 +24,11 @@ CONSTANTS = {
     "60": 60.0, "100": 100.0, "3600": 3600.0, "1e3": 1e3, "1e6": 1e6, "1e9": 1e9, "1e12": 1e12,
     "1024": 1024.0, "1.5": 1.5,
 }  # fmt: skip
+# Those that convert units, and 2: after another error, few people make one with another constant.
+CONVERSIONS = {
+    text: CONSTANTS[text]
+    for text in ("2", "8", "60", "100", "3600", "1e3", "1e6", "1e9", "1e12", "1024")
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
