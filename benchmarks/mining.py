@@ -22,7 +22,8 @@ from pathlib import Path
 
 from planted import PLANTED, Planted
 
-from grader.analysis.mining import WrongNumbers, mine
+from grader.analysis.mining import mine
+from grader.analysis.wrong_numbers import WrongNumbers
 from grader.bank.folders import Bank
 from grader.draw import draw
 from grader.kinds.numeric import NumberPart, NumericKey, evaluate_answer, judge

@@ -11,18 +11,17 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grader import units
-from grader.analysis.answer_matches import digits_of
 from grader.analysis.edits import edited_expressions
 from grader.analysis.products import CONSTANTS, CONVERSIONS, Named, Product, iter_products
+from grader.analysis.wrong_numbers import WIDEST, WrongNumbers, half_unit
 from grader.kinds import tolerance
-from grader.kinds.numeric import NumericKey, evaluate_answer, judge
-from grader.model import Verdict
+from grader.kinds.numeric import NumericKey, evaluate_answer
 from grader.units.quantity import ONE, Quantity, dimension_of
 
 if TYPE_CHECKING:
@@ -39,9 +38,9 @@ MOST_PERMUTED = 0.01
 """The largest probability that as many answers fit if the variants are permuted."""
 MOST_IDEAS = 8
 """Most ideas proposed for one part."""
-CLOSE, CLOSEST, WIDEST = 0.006, 0.0005, 0.05
+CLOSE, CLOSEST = 0.006, 0.0005
 """How far an answer may be from a candidate, as a share: for intermediate results that were
-rounded, the least that counts as a difference, and the most for answers of few digits."""
+rounded, and the least that counts as a difference."""
 SMALL = 1000
 """Below this, so many products give the same whole number that only edits are tried."""
 WIDER = 8
@@ -62,41 +61,6 @@ class Idea:
     """How many candidates that are as simple are expected to explain as many students by chance."""
     when: str = ""
     """The condition for variants in which it differs from the right answer; empty if all do."""
-
-
-@dataclass(slots=True)
-class WrongNumbers:
-    """The wrong answers of a class to one number, and the keys of all who were asked."""
-
-    keys: list[NumericKey] = field(default_factory=list)
-    students: list[str] = field(default_factory=list)
-    answers: list[float] = field(default_factory=list)
-    at: list[int] = field(default_factory=list)
-    """The index of each wrong answer's key."""
-
-    def add(self, student: str, key: NumericKey, answer: float | None) -> None:
-        """Adds a student; an answer counts only if it is wrong and nothing known explains it."""
-        self.keys.append(key)
-        if answer is None or not math.isfinite(answer) or answer == 0:
-            return
-        if judge(answer, key).verdict is Verdict.INCORRECT and not _is_rounded(answer, key):
-            self.students.append(student)
-            self.answers.append(float(answer))
-            self.at.append(len(self.keys) - 1)
-
-
-def _is_rounded(answer: float, key: NumericKey) -> bool:
-    """Returns whether *answer* is the key or a declared mistake, rounded to too few digits."""
-    if isinstance(key.value, int):
-        return False
-    known = [float(key.value), *(float(centre) for _, centre, _, _ in key.mistake_ranges)]
-    width = min(_half_unit(answer), WIDEST * abs(answer))
-    return any(abs(answer - value) <= width for value in known)
-
-
-def _half_unit(answer: float) -> float:
-    """Returns half a unit of the last digit of *answer*, without zeros at its end."""
-    return 0.5 * 10.0 ** (math.floor(math.log10(abs(answer))) - digits_of(answer) + 1)
 
 
 def mine(wrong: WrongNumbers, *, fewest: int = FEWEST) -> tuple[Idea, ...]:
@@ -134,7 +98,7 @@ class _Search:
         self._answers = np.array(wrong.answers)
         self._keys = [wrong.keys[index] for index in wrong.at]
         self._exact = all(key.low == key.high for key in self._keys)
-        halves = np.array([_half_unit(one) for one in wrong.answers]) / np.abs(self._answers)
+        halves = np.array([half_unit(one) for one in wrong.answers]) / np.abs(self._answers)
         self._resolution = np.clip(halves, CLOSEST, 1.0)
         self._width = np.clip(halves, CLOSE, WIDEST)
         if self._exact:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.analysis.mining import Idea, WrongNumbers, mine
+from grader.analysis.mining import Idea, mine
+from grader.analysis.wrong_numbers import WrongNumbers
 from grader.gradebook import Gradebook
 from grader.grading.sources import require_release
 from grader.kinds import kinds

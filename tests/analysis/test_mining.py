@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.analysis.mining import WrongNumbers, mine
+from grader.analysis.mining import mine
+from grader.analysis.wrong_numbers import WrongNumbers
 from grader.bank.folders import Bank
 from grader.draw import draw
 from grader.kinds.numeric import NumericKey, evaluate_answer, judge
