@@ -83,7 +83,7 @@ if TYPE_CHECKING:
 @click.option(
     "--leave-out",
     is_flag=True,
-    help="With --format html: drop parts that can't be answered on paper, and their points.",
+    help="With --format html: drop parts that need a computer, and their points.",
 )
 @bank_option
 @json_option

@@ -249,7 +249,8 @@ def _read_choice(raw: Raw, name: str, offered: tuple[Scalar, ...]) -> Scalar:
     text = " ".join(str(written).split()).casefold()
     for value in offered:
         if isinstance(value, bool) or tag == "bool":
-            same = tag == "bool" and written is value
+            # On paper, every answer is a text.
+            same = written is value or (tag == "str" and text == str(value).casefold())
         elif isinstance(value, str):
             same = tag == "str" and text == value.casefold()
         else:

@@ -22,6 +22,8 @@ class AnswerForm(StrEnum):
     PAIRS = "pairs"
     """One letter per number."""
     GRID = "grid"
+    PLAN = "plan"
+    """A value for each choice."""
     TEXT = "text"
     """A text that a person grades."""
 
@@ -47,8 +49,10 @@ class AnswerPlace:
     """The number of letters to write, for an order or pairs; 2 for a truth with a reason."""
     points: float = 0.0
     corner: str = ""
-    """The row headers of a grid."""
+    """The row headers of a grid or a plan."""
     rows: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
+    """The names of a plan's choices, one for each row."""
     columns: tuple[PrintedColumn, ...] = ()
 
     @property
@@ -56,7 +60,7 @@ class AnswerPlace:
         """The names of the answer's columns on the entry sheet."""
         if self.form is AnswerForm.TEXT:
             return (f"{self.name}{POINTS}",)
-        if self.form is not AnswerForm.GRID:
+        if self.form not in (AnswerForm.GRID, AnswerForm.PLAN):
             return (self.name,)
         return tuple(
             cell_name(self.name, row, column)

@@ -19,18 +19,22 @@ import pytest
 
 from grader.bank.folders import Bank
 from grader.cli import main
+from grader.draw import draw, sample_seed
 from grader.errors import GraderError, SetupError
 from grader.gradebook import Gradebook
 from grader.grading.manual import give_points
 from grader.grading.sources import rows_of, source_of
-from grader.integrations.paper.entry import enter_answers
+from grader.integrations.paper.entry import enter_answers, evidence_of
 from grader.integrations.paper.printing import (
     answerable_on_paper,
     check_code,
+    place_of,
     print_exam,
     printed_exam,
 )
+from grader.integrations.paper.typed import TypedRow
 from grader.kinds import kinds
+from grader.kinds.plan import PlanKey
 from grader.model import Key, Paper, Release, Student
 from grader.model.printed import AnswerForm, PrintedExam
 from grader.release.file import load_release
@@ -354,7 +358,7 @@ def test_points_go_with_the_parts_that_are_left_out() -> None:
     own = {part.id: part.points for part in bank.problem("predict-a-product").parts}
     kinds_of = {part.id: part.kind for part in bank.problem("predict-a-product").parts}
     kept = {i for i in own if kinds_of[i] not in ("code", "measurement", "prediction")}
-    with pytest.raises(SetupError, match="be answered on paper"):
+    with pytest.raises(SetupError, match="need a computer"):
         answerable_on_paper(worth, bank, leave_out=False)
     exam, notes = answerable_on_paper(worth, bank, leave_out=True)
     assert set(exam.slots[0].parts) == kept
@@ -363,12 +367,21 @@ def test_points_go_with_the_parts_that_are_left_out() -> None:
     assert len(notes) == 1
 
 
-def test_a_plan_has_no_box() -> None:
+def test_a_plan_has_a_box_for_each_choice() -> None:
     bank = Bank.open(())
-    lab = bank.exam("lab")
-    plan = replace(lab.slots[0], problem="input-pipeline-bottleneck", parts=(), points=None)
-    with pytest.raises(SetupError, match=r"answered on paper: .*/machine \(plan\)"):
-        answerable_on_paper(replace(lab, problems=(plan,)), bank, leave_out=False)
+    variant = draw(bank.problem("input-pipeline-bottleneck"), sample_seed("paper", 3), bank.facts)
+    key = variant.keys["machine"]
+    assert isinstance(key, PlanKey)
+    place = place_of("q1_machine", key)
+    assert place.names == tuple(f"q1_machine.{n}.1" for n in range(1, len(key.part.choose) + 1))
+    typed = dict(zip(place.names, (str(v) for v in key.best[0].values()), strict=True))
+    row = TypedRow(student=Student(id="ada"), version="A", answers=typed)
+    kind = kinds.find("plan")
+    raw = evidence_of(row, (place,), "0" * 64).answers["q1_machine"].raw
+    assert raw is not None
+    assert kind.judge(kind.read(raw, key), key).share == 1
+    empty = evidence_of(replace(row, answers={}), (place,), "0" * 64)
+    assert empty.answers["q1_machine"].absent == "the box on paper is empty"
 
 
 # What comes back

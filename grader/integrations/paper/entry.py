@@ -196,6 +196,10 @@ def _typed_answer(place: AnswerPlace, typed: Mapping[str, str]) -> Answer:
         written = [[typed.get(cell_name(place.name, i, j), "") for j in columns] for i in rows]
         cells = [{"t": "list", "v": [_text_value(cell) for cell in row]} for row in written]
         raw = {"t": "list", "v": cells} if any(map(any, written)) else _NO_VALUE
+    elif place.form is AnswerForm.PLAN:
+        raw = _plan_value(
+            [(c, typed.get(n, "")) for c, n in zip(place.choices, place.names, strict=True)]
+        )
     else:
         raw = _text_value(typed.get(place.name, ""))
     blank = raw == _NO_VALUE
@@ -207,6 +211,13 @@ def _typed_answer(place: AnswerPlace, typed: Mapping[str, str]) -> Answer:
 
 
 _NO_VALUE: Raw = {"t": "none"}
+
+
+def _plan_value(written: list[tuple[str, str]]) -> Raw:
+    """Returns the values of a plan by the names of its choices."""
+    if not any(value for _, value in written):
+        return _NO_VALUE
+    return {"t": "dict", "v": [[_text_value(name), _text_value(value)] for name, value in written]}
 
 
 def _text_value(written: str) -> Raw:

@@ -18,6 +18,7 @@ from grader.integrations.quiz_items import quiz_items
 from grader.kinds import kinds
 from grader.kinds.answers import explain_part, needs_computer
 from grader.kinds.explanation import ExplanationKey
+from grader.kinds.plan import PlanKey, format_offers
 from grader.kinds.table import TableKey
 from grader.kinds.texts import fill
 from grader.kinds.true_false import TrueFalseKey
@@ -127,7 +128,7 @@ def answerable_on_paper(
 ) -> tuple[ExamSet, tuple[str, ...]]:
     """Returns the parts of *exam* that can be answered on paper, and notes on what was left out.
 
-    Raises SetupError, which names them, for other parts, unless *leave_out* is set.
+    Raises SetupError, which names them, for parts that need a computer, unless *leave_out* is set.
     """
     slots: list[Slot] = []
     dropped: list[str] = []
@@ -138,7 +139,7 @@ def answerable_on_paper(
             slots.append(kept)
     if dropped and not leave_out:
         raise SetupError(
-            f"these parts of the set '{exam.id}' can't be answered on paper: {', '.join(dropped)}",
+            f"these parts of the set '{exam.id}' need a computer: {', '.join(dropped)}",
             fix="leave out these parts and their points with --leave-out, or change the set",
         )
     if not slots:
@@ -147,21 +148,14 @@ def answerable_on_paper(
         )
     if not dropped:
         return exam, ()
-    notes = (
-        f"left out with their points because they can't be answered on paper: {', '.join(dropped)}",
-    )
+    notes = (f"left out with their points because they need a computer: {', '.join(dropped)}",)
     return replace(exam, problems=tuple(slots)), notes
-
-
-def _fits_on_paper(kind: str) -> bool:
-    """Returns whether there is a box for this kind; plans have no box for each of their choices."""
-    return kind != "plan" and not needs_computer(kind)
 
 
 def _filter_problem(slot: Slot, bank: Bank) -> tuple[Slot | None, list[str]]:
     problem = bank.problem(str(slot.problem))
     asked = [p for p in problem.parts if slot.asks(problem.id, p.id)]
-    kept = [p for p in asked if _fits_on_paper(p.kind)]
+    kept = [p for p in asked if not needs_computer(p.kind)]
     lost = [f"{problem.id}/{p.id} ({p.kind})" for p in asked if p not in kept]
     if not lost:
         return slot, []
@@ -179,7 +173,7 @@ def _filter_pool(slot: Slot, bank: Bank) -> tuple[Slot | None, list[str]]:
         name
         for name in slot.pool
         if not any(
-            not _fits_on_paper(part.kind)
+            needs_computer(part.kind)
             for part in bank.problem(name).parts
             if slot.asks(name, part.id)
         )
@@ -274,6 +268,15 @@ def place_of(name: str, key: Key) -> AnswerPlace:
                 PrintedColumn(title=title, unit=printed_unit(unit))
                 for title, unit in zip(key.titles, key.units, strict=True)
             ),
+        )
+    if isinstance(key, PlanKey):
+        return AnswerPlace(
+            name=name,
+            form=AnswerForm.PLAN,
+            corner="choice",
+            rows=tuple(f"{n}: {format_offers(offered)}" for n, offered in key.part.choose.items()),
+            choices=tuple(key.part.choose),
+            columns=(PrintedColumn(title="your value"),),
         )
     count = 2 if key.part.kind == "short_text" else 1
     if isinstance(key, TrueFalseKey) and key.choices:
