@@ -6,6 +6,7 @@ die more often than `distributed.scheduler.allowed-failures` says ends in a Work
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import importlib
 import time
@@ -230,15 +231,44 @@ class DaskExecutor(RemoteExecutor):
         if one is None or one.task is not task:  # sent to other workers meanwhile
             return
         del self._pending[key]
-        error = task.exception() if task.status == "error" else None
+        result: Any = None
+        error: Exception | None = None
+        try:
+            result = self._fetch(task)
+        except (CancelledError, OSError):
+            error = _lost_scheduler()
+        except Exception as raised:  # noqa: BLE001  # raised by the task
+            error = _error_of_death(raised) or raised
         if isinstance(error, WorkerFaultError) and one.needs is not None:
             self._leave_out(str(error.where), error.what)
             try:
                 self._send(key, one, choose_workers(self._known.values(), one.needs))
+                return
             except SetupError:
-                one.future.set_exception(_no_worker_left(error))
-            return
-        _settle(one.future, task)
+                error = _no_worker_left(error)
+        with contextlib.suppress(InvalidStateError):  # it was cancelled meanwhile
+            if error is None:
+                one.future.set_result(result)
+            else:
+                one.future.set_exception(error)
+
+    def _fetch(self, task: Any) -> Any:
+        """Returns the result of a finished Dask *task*, or raises its error.
+
+        Raises CancelledError if this executor is closed meanwhile. Dask's own functions would wait
+        forever if its event loop has just ended, and the process could not exit.
+        """
+        if not self._open:
+            raise CancelledError
+        coming = asyncio.run_coroutine_threadsafe(
+            self._client.gather(task, asynchronous=True), self._client.loop.asyncio_loop
+        )
+        while self._open:
+            with contextlib.suppress(TimeoutError):
+                return coming.result(_LOOK_SECONDS)
+            if coming.done():
+                return coming.result()
+        raise CancelledError
 
     def _leave_out(self, address: str, why: str) -> None:
         """Sends no more tasks to the worker at *address* if its machine has failed before."""
@@ -270,17 +300,6 @@ def _no_worker_left(error: GraderError) -> SetupError:
         where=error.where,
         fix=f"{error.fix or 'repair its machine'}; then {_CONTINUE}",
     )
-
-
-def _settle(future: Future[Any], task: Any) -> None:
-    """Moves the result or the error of a finished Dask *task* into *future*."""
-    with contextlib.suppress(InvalidStateError):  # it was cancelled meanwhile
-        try:
-            future.set_result(task.result())
-        except (CancelledError, OSError):
-            future.set_exception(_lost_scheduler())
-        except Exception as error:  # noqa: BLE001  # raised by the task
-            future.set_exception(_error_of_death(error) or error)
 
 
 def _error_of_death(error: Exception) -> GraderError | None:
