@@ -14,12 +14,12 @@ from importlib.metadata import PackageNotFoundError, version
 
 from grader import __version__
 from grader.errors import SetupError
-from grader.grading.run import has_cuda
 from grader.integrations.install import chosen_source
 from grader.model import Job, Limits, Outcome, Submission, packages
 from grader.notebook import Cell, write
 from grader.runtime.execute import execute
 from grader.runtime.kernels import USUAL
+from grader.runtime.machine.hardware import has_cuda
 from grader.runtime.sandbox import choose
 from grader.security.redteam.layers import attack_layers
 

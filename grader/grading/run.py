@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
@@ -47,6 +46,7 @@ from grader.release.papers import SEATS, Papers, bind, papers_of
 from grader.release.people import load_numbers
 from grader.runtime import executors
 from grader.runtime.kernels import start_early
+from grader.runtime.machine.hardware import has_cuda
 from grader.runtime.sandbox import choose
 
 WRITTEN_INTO = (".", "evidence", "corrected", "grades", "feedback", "report")
@@ -356,9 +356,3 @@ def would_lose_marks(book: Gradebook, new: Grade) -> bool:
     """Returns whether a mark is open in *new* that an earlier run settled for this very file."""
     settled = book.settled_marks(new.student, new.submission_sha256 or "")
     return any(mark.points is None and mark.name in settled for mark in new.marks)
-
-
-def has_cuda() -> bool:
-    """Returns whether this machine has an NVIDIA device, without importing a library that uses
-    it."""
-    return Path("/dev/nvidiactl").exists() or shutil.which("nvidia-smi") is not None

@@ -15,6 +15,7 @@ from grader.grading.run import grade
 from grader.grading.settings import Settings
 from grader.model import Evidence, Grade, Job, Mark, Verdict
 from grader.runtime.execute import execute as execute_job
+from grader.runtime.machine.hardware import has_cuda
 from tests.helpers.banks import a_roster
 from tests.helpers.commands import ok
 from tests.helpers.measurements import a_roof
@@ -148,7 +149,7 @@ def test_a_gpu_that_is_not_there_is_said(course: tuple[Path, Path, Path]) -> Non
     handed, release, results = course
     with pytest.raises(SetupError, match="deferred for a CPU"):
         grade(handed, release, results, Settings(deferred=True))
-    if not run.has_cuda():
+    if not has_cuda():
         with pytest.raises(SetupError, match="no CUDA device"):
             grade(handed, release, results, Settings(device="cuda", deferred=True))
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from grader.grading.run import has_cuda
 from grader.kinds import student_tools
 from grader.kinds.hidden.solutions import solution_module
+from grader.runtime.machine.hardware import has_cuda
 from grader.verify import verify_problem
 from tests.helpers.notebooks import run
 

@@ -63,8 +63,12 @@ class Survey:
 def start_local(jobs: int) -> Connection:
     """Starts *jobs* worker processes of this machine. Raises PackageError if Dask is missing."""
     dask = _import_dask()
-    # Three deaths are enough to blame the task.
-    importlib.import_module("dask").config.set({"distributed.scheduler.allowed-failures": 2})
+    importlib.import_module("dask").config.set(
+        {
+            "distributed.scheduler.allowed-failures": 2,  # three deaths are enough to blame a task
+            "distributed.worker.profile.enabled": False,  # 100 samples a second cost time
+        }
+    )
     cluster = dask.LocalCluster(
         n_workers=jobs,
         threads_per_worker=1,

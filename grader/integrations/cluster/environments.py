@@ -10,9 +10,9 @@ from importlib import metadata
 from typing import Any
 
 from grader.errors import GraderError, SetupError
-from grader.grading.run import has_cuda
 from grader.model import packages
 from grader.runtime.executors import WorkerNeeds
+from grader.runtime.machine.hardware import has_cuda
 from grader.runtime.sandbox import choose
 
 GPU, QUIET = "GPU", "QUIET"

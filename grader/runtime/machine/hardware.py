@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+import shutil
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -111,3 +112,9 @@ def _package_version(package: str) -> str | None:
         return version(package)
     except PackageNotFoundError:
         return None
+
+
+def has_cuda() -> bool:
+    """Returns whether this machine has an NVIDIA device, without importing a library that uses
+    it."""
+    return Path("/dev/nvidiactl").exists() or shutil.which("nvidia-smi") is not None
