@@ -2,7 +2,7 @@
 
     python benchmarks/cluster.py coordinator --submissions 20000 --workers 100
     python benchmarks/cluster.py growth
-    python benchmarks/cluster.py local --submissions 40
+    python benchmarks/cluster.py local --submissions 100
     python benchmarks/cluster.py model
 
 `coordinator` executes made-up notebooks on workers that only sleep. After each tenth of them, it
@@ -10,8 +10,9 @@ prints how many were received a second, the coordinator's CPU time for each, and
 workers are threads of a few processes of this machine, so the rate is that of one machine; CPU time
 and memory are the coordinator's alone. `growth` does that for 100 to 20,000 submissions.
 
-`local` grades real notebooks with two threads of one process (`--jobs 2`) and with two local
-workers, alternately, and compares wall time and the CPU time of all processes.
+`local` grades two classes of real notebooks, one five times as large as the other, with two threads
+of one process (`--jobs 2`) and with two local workers, alternately. It compares what each further
+notebook takes, in wall time and in the CPU time of all processes; the rest is the start.
 
 `model` measures the constants of docs/explanation/scaling.md on this machine, predicts what each
 number of notebooks and of workers costs, and runs it.
@@ -152,31 +153,29 @@ def grade(folder: Path, out: str, *more: str) -> tuple[float, float]:
 
 
 def local(count: int) -> None:
-    found: dict[str, list[tuple[float, float]]] = {"threads": [], "dask": [], "start": []}
+    found: dict[tuple[str, int], list[tuple[float, float]]] = {}
+    sizes = (count // 5, count)
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        a_class(folder, count, extra=WORK)
-        (folder / "one").mkdir()
-        a_class(folder / "one", 1)
-        for number in range(ROUNDS):
-            for executor in ("threads", "dask"):
-                out = f"{executor}-{number}"
-                found[executor].append(grade(folder, out, "--executor", executor, "--jobs", "2"))
-            inline = grade(folder / "one", f"inline-{number}", "--executor", "inline")
-            alone = grade(folder / "one", f"start-{number}", "--executor", "dask", "--jobs", "2")
-            found["start"].append((alone[0] - inline[0], alone[1] - inline[1]))
-    print(f"{count} notebooks, medians of {ROUNDS}   wall s   CPU s of all processes")
-    medians = {
-        name: [statistics.median(column) for column in zip(*runs, strict=True)]
-        for name, runs in found.items()
-    }
-    for name, title in (("threads", "--jobs 2"), ("dask", "two local workers"),
-                        ("start", "start of two workers")):  # fmt: skip
-        print(f"{title:32}{medians[name][0]:9.1f}{medians[name][1]:9.1f}")
-    for column, what in enumerate(("wall", "CPU")):
-        work = medians["dask"][column] - medians["start"][column]
-        print(f"two workers after their start, over --jobs 2, {what}: "
-              f"{work / medians['threads'][column]:.2f}")  # fmt: skip
+        for size in sizes:
+            folder = Path(name) / str(size)
+            folder.mkdir()
+            a_class(folder, size, extra=WORK)
+            for number in range(ROUNDS):
+                for executor in ("threads", "dask"):
+                    used = grade(
+                        folder, f"{executor}-{number}", "--executor", executor, "--jobs", "2"
+                    )
+                    found.setdefault((executor, size), []).append(used)
+    few, many = sizes
+    print(f"medians of {ROUNDS} runs      {few} notebooks  {many} notebooks   each further one")
+    for column, what in enumerate(("wall s", "CPU s")):
+        more = {}
+        for executor, title in (("threads", "--jobs 2"), ("dask", "two local workers")):
+            one, other = (statistics.median(u[column] for u in found[executor, n]) for n in sizes)
+            more[executor] = (other - one) / (many - few)
+            print(f"{title:18}{what:8}{one:12.1f}{other:15.1f}{more[executor]:15.3f}")
+        print(f"each further notebook, two workers over --jobs 2, {what[:-2]}: "
+              f"{more['dask'] / more['threads']:.2f}")  # fmt: skip
 
 
 def model() -> None:
@@ -214,7 +213,7 @@ def main() -> None:
     elif asked.what == "growth":
         growth(SIZES, asked.workers, asked.processes)
     elif asked.what == "local":
-        local(asked.submissions or 40)
+        local(asked.submissions or 100)
     else:
         model()
 
