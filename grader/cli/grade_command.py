@@ -188,8 +188,8 @@ def command(
     Run it again after Ctrl-C or with more submissions: stored results are kept. Exits 1 if a
     problem on this machine left marks open.
     """
+    from grader.cli.early_start import start_kernels_early
     from grader.runtime import executors
-    from grader.runtime.kernels import start_early
     from grader.runtime.sandbox import choose
 
     foreign = _nbgrader_source(format_, source, release or pack)
@@ -203,7 +203,7 @@ def command(
         if chosen.warning:
             click.echo(f"warning: {chosen.warning}", err=True)
         if spec.name in ("threads", "inline"):
-            start_early(chosen.sandbox, device)
+            start_kernels_early(chosen.sandbox, device, out, exam=exam, assignment=foreign)
     gc.disable()  # imported modules stay, so collecting garbage meanwhile would be in vain
     click.get_current_context().call_on_close(gc.enable)
     # Only now, because these imports take as long as the kernel's process takes to start.

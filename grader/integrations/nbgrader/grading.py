@@ -21,6 +21,7 @@ from grader.grading.batch import execute_all
 from grader.grading.run import WRITTEN_INTO, store_evidence, would_lose_marks
 from grader.grading.settings import Settings, StartProgress, no_progress
 from grader.grading.sources import NOTICES, assignment_of
+from grader.integrations.nbgrader import VARIABLES
 from grader.integrations.nbgrader.assignment import Assignment
 from grader.integrations.nbgrader.collecting import CollectedAssignment, collect_assignment
 from grader.integrations.nbgrader.marks import StudentWork, score_assignment
@@ -29,8 +30,6 @@ from grader.integrations.nbgrader.source import files_digest, load_assignment, s
 from grader.model import Evidence, Limits, Outcome, Student, Submission
 from grader.registry import suggest
 from grader.release.papers import RELEASE
-
-_VARIABLES = (("NBGRADER_EXECUTION", "autograde"),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +159,7 @@ class _AssignmentFiler:
         self._book = book
         self._assignment = assignment
         self._settings = replace(
-            settings, variables=_VARIABLES, files=tuple(sorted(assignment.files.items()))
+            settings, variables=VARIABLES, files=tuple(sorted(assignment.files.items()))
         )
         how = self._settings.fingerprint(()), files_digest(assignment)
         self._fingerprints = {

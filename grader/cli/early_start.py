@@ -1,0 +1,47 @@
+"""Starts the process that kernels are forked from before the exam is parsed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from grader.integrations.nbgrader import VARIABLES
+from grader.runtime.kernels import start_early
+from grader.runtime.sandbox import Sandbox
+
+_TORCH = re.compile(rb"\b(?:import|from) torch\b")
+
+
+def start_kernels_early(
+    sandbox: Sandbox, device: str, out: Path, *, exam: Path, assignment: Path | None
+) -> None:
+    """Starts it with the settings, and with the libraries, that the text of *exam*, a release, or
+    of an nbgrader *assignment* hints at.
+
+    Parsing takes as long as the import of torch, so both go on at the same time. A wrong hint
+    costs time, and nothing else. If there are results in *out*, perhaps nothing has to run.
+    """
+    text = _read_text(assignment or exam)
+    has_torch = device == "cpu" and not out.exists() and _TORCH.search(text)
+    start_early(
+        sandbox,
+        device,
+        loopback=assignment is None and b"loopback" in text,
+        variables=VARIABLES if assignment else (),
+        imports=("numpy", "torch") if has_torch else (),
+    )
+
+
+def _read_text(source: Path) -> bytes:
+    """Returns the bytes of a release or of an assignment's notebooks; none of what can't be read,
+    which is an error later."""
+    files = [source]
+    if source.is_dir():
+        files = [source / "release.json", *sorted(source.rglob("*.ipynb"))]
+    found = b""
+    for file in files:
+        try:
+            found += file.read_bytes()
+        except OSError:
+            continue
+    return found
