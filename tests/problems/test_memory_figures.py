@@ -267,9 +267,7 @@ def test_parameters_of_llama_and_mistral(
 def test_scales_of_qlora_with_and_without_double_quantization() -> None:
     """Dettmers et al. (2023), arXiv:2305.14314, section 3: from 0.5 to 0.127 bits per weight."""
     group_bytes = solution("memory-math/qlora-memory").group_bytes
-    weights = 64 * 256
-    codes = weights / 2
-    single, double = (8 * (group_bytes(64, 256, d) - codes) / weights for d in (False, True))
+    single, double = (8 * group_bytes(64, 256, d)[1] / (64 * 256) for d in (False, True))
     assert single == 0.5
     assert double == pytest.approx(0.127, abs=0.0005)
     assert single - double == pytest.approx(0.373, abs=0.0005)
