@@ -159,6 +159,7 @@ def test_energy_of_a_billion_products() -> None:
 
 @pytest.mark.parametrize(("stage", "state"), [(0, 120), (1, 31.4), (2, 16.6), (3, 1.88)])
 def test_model_state_in_the_first_figure_of_the_zero_paper(stage: int, state: float) -> None:
+    """Rajbhandari et al. (2020), arXiv:1910.02054, Figure 1."""
     widths = {"weight": 2, "gradient": 2, "master": 4, "mean": 4, "variance": 4}
     owned = solution("memory-math/model-state-ddp-zero").owned
     assert owned(7_500_000_000, 64, stage, widths) / 1e9 == pytest.approx(state, abs=0.05)
@@ -191,16 +192,63 @@ def test_cache_of_a_token_of_llama(layers: int, kv_heads: int, kib: int) -> None
 
 
 @pytest.mark.parametrize(
+    ("params", "ranks", "states"),
+    [
+        (7_500_000_000, 4, (52.5, 41.3, 30)),
+        (7_500_000_000, 16, (35.6, 21.6, 7.5)),
+        (128_000_000_000, 64, (536, 284, 32)),
+        (1_000_000_000_000, 1024, (4011, 2013, 15.6)),
+    ],
+)
+def test_model_state_in_the_first_table_of_the_zero_paper(
+    params: int, ranks: int, states: tuple[float, ...]
+) -> None:
+    """Rajbhandari et al. (2020), arXiv:1910.02054, Table 1."""
+    widths = {"weight": 2, "gradient": 2, "master": 4, "mean": 4, "variance": 4}
+    owned = solution("memory-math/model-state-ddp-zero").owned
+    for stage, state in enumerate(states, start=1):
+        expected = pytest.approx(state, rel=0.003)
+        assert owned(params, ranks, stage, widths) / 1e9 == expected
+
+
+@pytest.mark.parametrize(
+    ("layers", "kv_heads", "size"),
+    [(40, 40, 800 * 1024), (80, 8, 327_680), (126, 8, 516_096)],
+    ids=["OPT 13B", "Qwen 2.5 72B", "Llama 3.1 405B"],
+)
+def test_cache_of_a_token_in_papers(layers: int, kv_heads: int, size: int) -> None:
+    """OPT: Kwon et al. (2023), section 3. The others: Zhao et al. (2025), arXiv:2505.09343,
+    Table 1."""
+    shape = {"layers": layers, "kv_heads": kv_heads, "head_size": 128, "element_bytes": 2}
+    assert solution("memory-math/kv-cache-size").grown(1, shape) == size
+
+
+@pytest.mark.parametrize(
     ("hidden", "layers", "heads", "kv_heads", "inner", "vocabulary", "billions"),
     [
         (4096, 32, 32, 32, 11008, 32000, 6.738),
+        (5120, 40, 40, 40, 13824, 32000, 13.016),
+        (6656, 60, 52, 52, 17920, 32000, 32.529),
+        (8192, 80, 64, 64, 22016, 32000, 65.286),
         (8192, 80, 64, 8, 28672, 32000, 68.98),
+        (4096, 32, 32, 8, 14336, 32000, 7.242),
+        (8192, 80, 64, 8, 28672, 128256, 70.554),
         (4096, 32, 32, 8, 14336, 128256, 8.030),
         (16384, 126, 128, 8, 53248, 128256, 405.85),
     ],
-    ids=["Llama 2 7B", "Llama 2 70B", "Llama 3 8B", "Llama 3.1 405B"],
+    ids=[
+        "Llama 2 7B",
+        "LLaMA 13B",
+        "LLaMA 33B",
+        "LLaMA 65B",
+        "Llama 2 70B",
+        "Mistral 7B",
+        "Llama 3 70B",
+        "Llama 3 8B",
+        "Llama 3.1 405B",
+    ],
 )
-def test_parameters_of_llama(
+def test_parameters_of_llama_and_mistral(
     hidden: int,
     layers: int,
     heads: int,
@@ -209,7 +257,17 @@ def test_parameters_of_llama(
     vocabulary: int,
     billions: float,
 ) -> None:
+    """The sizes of the published checkpoints, which also contain the norms."""
     shape = {"hidden": hidden, "layers": layers, "heads": heads, "kv_heads": kv_heads}
     rest = {"inner": inner, "vocabulary": vocabulary, "tied": "no"}
     found = solve("memory-math/transformer-parameter-count", **shape, **rest)
     assert found["total_billions"] == pytest.approx(billions, rel=0.0002)
+
+
+def test_scales_of_qlora_with_and_without_double_quantization() -> None:
+    """Dettmers et al. (2023), arXiv:2305.14314, section 3: from 0.5 to 0.127 bits per weight."""
+    group_bytes = solution("memory-math/qlora-memory").group_bytes
+    single, double = (8 * group_bytes(64, 256, d)[1] / (64 * 256) for d in (False, True))
+    assert single == 0.5
+    assert double == pytest.approx(0.127, abs=0.0005)
+    assert single - double == pytest.approx(0.373, abs=0.0005)

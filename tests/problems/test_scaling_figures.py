@@ -81,5 +81,6 @@ def test_bubble_of_interleaved_stages_in_megatron(
 
 @pytest.mark.parametrize(("ranks", "factor"), [(2, 1.0), (8, 1.75), (16, 1.875)])
 def test_bus_bandwidth_factor_of_an_all_reduce_in_nccl_tests(ranks: int, factor: float) -> None:
+    """doc/PERFORMANCE.md of NVIDIA/nccl-tests, "Summary": 2 * (n - 1) / n."""
     sent, _ = solution("parallelism/ring-all-reduce").ring(ranks, 1.0)
     assert sent == pytest.approx(factor)
