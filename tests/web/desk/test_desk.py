@@ -212,12 +212,6 @@ def test_the_files_are_written_from_the_decisions(kim: Reader, results: Path) ->
     assert "Names the cause." in (results / "feedback" / "s0.html").read_text()
 
 
-def test_the_audit_log_can_be_searched(kim: Reader) -> None:
-    kim.send(WHY, "/grade", points="3", comment="Names the cause.")
-    assert "3 entries" in kim.get("/audit?q=names+the+cause")[1]
-    assert "0 entries" in kim.get("/audit?q=nothing+like+it")[1]
-
-
 def test_undo_brings_back_points_that_were_given_by_a_command(kim: Reader, results: Path) -> None:
     arguments = (results, "--student", "s3", "--answer", "q1_why", "--points", "1.5")
     ok("mark", *arguments, "--why", "read on paper")
