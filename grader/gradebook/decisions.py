@@ -187,8 +187,8 @@ class Decisions:
         with self._engine.begin() as connection:
             return read_signatures(connection)
 
-    def grades_signature(self) -> int:
-        """Returns a number that changes with the automatic grades, and not with decisions."""
+    def grades_signature(self) -> str:
+        """Returns a digest that changes with the automatic grades, and not with decisions."""
         with self._engine.begin() as connection:
             return read_grades_signature(connection)
 

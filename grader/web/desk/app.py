@@ -295,7 +295,7 @@ class DeskApp:
     # Changes
 
     def _search_ideas(self, call: _Call) -> Response:
-        self._ideas.start(call.book)
+        self._ideas.start(call.book, call.form.number("fewest"))
         return redirect("/ideas")
 
     def _grade(self, call: _Call) -> Response:
