@@ -214,9 +214,7 @@ class DeskApp:
 
     def _students(self, call: _Call) -> Response:
         names = self._desk.names(call.book, call.session.person)
-        rows = sorted(
-            self._desk.rows(call.book, names), key=lambda row: names.shown(row.student.id)
-        )
+        rows = self._desk.rows(call.book, names)
         return self._page(call, "students", rows=rows, names=names)
 
     def _student(self, call: _Call) -> Response:
