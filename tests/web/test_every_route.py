@@ -36,6 +36,7 @@ HUB = HubService(
     client="service-desk", token="t", api="http://127.0.0.1:9/hub/api", host="", base="/hub/",
     prefix="/", callback="/oauth_callback", listen="http://127.0.0.1:9",
 )  # fmt: skip
+Start = Callable[[Path], AbstractContextManager["App"]]
 COURSE = "id: systems\ntime_zone: Europe/Berlin\nstaff:\n  kim: {role: instructor}\n"
 SECRET = re.compile(r"Student \d|lock lets|\bs\d\b|sample|\bkim\b|form_token|GiB")
 
@@ -97,7 +98,7 @@ def in_a_hub(home: Path) -> AbstractContextManager[App]:
 
 STATIC = "/static/{name}"
 # The routes that need no session, as they lead to one or hold no data.
-OPEN = {
+OPEN: dict[Start, set[str]] = {
     with_links: {"/enter", STATIC},
     with_accounts: {"/sign-in", "/invitation", STATIC},
     in_a_hub: {"/oauth_callback", STATIC},
@@ -107,7 +108,7 @@ OPEN = {
 
 @pytest.mark.parametrize("start", OPEN)
 def test_nothing_is_read_or_changed_without_a_session(
-    start: Callable[[Path], AbstractContextManager[App]], made: Path, tmp_path: Path
+    start: Start, made: Path, tmp_path: Path
 ) -> None:
     home = Path(shutil.copytree(made, tmp_path / "home"))
     with start(home) as app:
