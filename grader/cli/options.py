@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -43,6 +44,16 @@ def jobs_option(command: F) -> F:
         type=click.IntRange(min=1),
         metavar="N",
         help="Number of parallel workers. Default: the number of CPUs.",
+    )(command)
+
+
+def by_option(command: F) -> F:
+    """Adds --by NAME."""
+    return click.option(
+        "--by",
+        default=getpass.getuser,
+        metavar="NAME",
+        help="Who does this, for the audit log. Default: your login.",
     )(command)
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import getpass
 from pathlib import Path
 
 import click
 
-from grader.cli.options import bank_option, examples, json_option, print_json
+from grader.cli.options import bank_option, by_option, examples, json_option, print_json
 from grader.text.words import count_of
 
 
@@ -22,7 +21,7 @@ from grader.text.words import count_of
     help="Zip file to write.",
 )
 @click.option("--why", default="", metavar="TEXT", help="Reason, for the audit log.")
-@click.option("--by", default="", metavar="NAME", help="Who exports it. Default: your login.")
+@by_option
 @json_option
 def archive_command(
     results: Path, student: str, out: Path, why: str, by: str, as_json: bool
@@ -35,7 +34,7 @@ def archive_command(
     """
     from grader.grading.personal import archive_student
 
-    count = archive_student(results, student, out, by=by or getpass.getuser(), why=why)
+    count = archive_student(results, student, out, by=by, why=why)
     if as_json:
         print_json({"student": student, "file": str(out), "files": count})
         return
@@ -46,7 +45,7 @@ def archive_command(
 @click.argument("results", type=click.Path(path_type=Path))
 @click.argument("student")
 @click.option("--why", required=True, metavar="TEXT", help="Reason, for the audit log.")
-@click.option("--by", default="", metavar="NAME", help="Who removes the data. Default: your login.")
+@by_option
 @bank_option
 @json_option
 def forget_command(
@@ -60,7 +59,7 @@ def forget_command(
     from grader.bank.folders import Bank
     from grader.grading.personal import forget_student
 
-    done = forget_student(results, student, Bank.open(banks), by=by or getpass.getuser(), why=why)
+    done = forget_student(results, student, Bank.open(banks), by=by, why=why)
     if as_json:
         print_json({"pseudonym": done.pseudonym, "rows": done.rows, "files": done.files})
         return

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import getpass
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-from grader.cli.options import bank_option, examples, json_option, print_json, table
+from grader.cli.options import bank_option, by_option, examples, json_option, print_json, table
 from grader.text.words import count_of
 from grader.text.words import points as worth
 
@@ -35,14 +34,14 @@ _SHOWN = 60
     default=None,
     help="Show the form for requests on feedback pages, or remove it.",
 )
-@click.option("--by", metavar="NAME", help="Your name. Default: your user name.")
+@by_option
 @bank_option
 @json_option
 def command(
     results: Path,
     files: tuple[Path, ...],
     opens: bool | None,
-    by: str | None,
+    by: str,
     banks: tuple[str, ...],
     as_json: bool,
 ) -> None:
@@ -53,7 +52,7 @@ def command(
     `grader desk`.
     """
     if opens is not None:
-        _change_form(results, opens, by or getpass.getuser(), banks)
+        _change_form(results, opens, by, banks)
     if files:
         from grader.grading.requests import take_requests
 

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.options import bank_option, course_option, examples, json_option, print_json, table
+from grader.cli.options import (
+    bank_option,
+    by_option,
+    course_option,
+    examples,
+    json_option,
+    print_json,
+    table,
+)
 from grader.text.words import count_of, points
 
 if TYPE_CHECKING:
@@ -43,6 +51,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="With --specs current and --why, apply specs even if they fail `grader verify`.",
 )
+@by_option
 @course_option
 @bank_option
 @json_option
@@ -52,6 +61,7 @@ def command(
     dry_run: bool,
     why: str,
     unverified: bool,
+    by: str,
     course_file: Path | None,
     banks: tuple[str, ...],
     as_json: bool,
@@ -64,6 +74,7 @@ def command(
     nothing, and exits 1.
     """
     from grader.bank.folders import Bank
+    from grader.gradebook.audit_log import ENGINE
     from grader.grading.results import write_results
     from grader.verify.rescoring import rescore, verify_changed
 
@@ -71,7 +82,9 @@ def command(
         raise click.UsageError("--unverified needs a reason: add --why TEXT")
     bank = Bank.open(banks)
     if course_file is not None:
-        return _change_course(results, course_file, bank, dry_run=dry_run, why=why, as_json=as_json)
+        return _change_course(
+            results, course_file, bank, dry_run=dry_run, by=by, why=why, as_json=as_json
+        )
     checked = verify_changed(results, bank) if specs == "current" else ()
     faults = [line for r in checked if not r.skipped for line in (*r.errors, *map(str, r.findings))]
     status = 1 if faults and not unverified else 0
@@ -86,6 +99,7 @@ def command(
         current=bank if specs == "current" else None,
         released=specs == "released",
         dry_run=dry_run,
+        by=ENGINE if specs == "in-force" else by,
         why=why,
     )
     if not dry_run:
@@ -130,7 +144,14 @@ def command(
 
 
 def _change_course(
-    results: Path, course_file: Path, bank: Bank, *, dry_run: bool, why: str, as_json: bool
+    results: Path,
+    course_file: Path,
+    bank: Bank,
+    *,
+    dry_run: bool,
+    by: str,
+    why: str,
+    as_json: bool,
 ) -> int:
     from grader.course import find_course, load_course
     from grader.grading.course_change import change_course, slip_days_of
@@ -140,7 +161,7 @@ def _change_course(
     assert path is not None  # noqa: S101 - it was named
     course = load_course(path)
     used = slip_days_of(results, course, path)
-    changes = change_course(results, course, used, dry_run=dry_run, why=why)
+    changes = change_course(results, course, used, dry_run=dry_run, by=by, why=why)
     if not dry_run:
         write_results(results, bank)
     if as_json:

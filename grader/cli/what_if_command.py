@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.options import bank_option, course_option, examples, json_option, print_json, table
+from grader.cli.options import (
+    bank_option,
+    by_option,
+    course_option,
+    examples,
+    json_option,
+    print_json,
+    table,
+)
 from grader.text.words import count_of, points
 
 if TYPE_CHECKING:
@@ -75,6 +83,7 @@ _MOST = 40
     metavar="TEXT",
     help="Reason, for the audit log; for --drop and --curve, students read it too.",
 )
+@by_option
 @bank_option
 @json_option
 def command(
@@ -89,6 +98,7 @@ def command(
     is_applied: bool,
     withdraw: bool,
     why: str,
+    by: str,
     banks: tuple[str, ...],
     as_json: bool,
 ) -> None:
@@ -124,7 +134,7 @@ def command(
     if withdraw:
         if given or is_applied:
             raise click.UsageError("--withdraw goes with no other change")
-        done = withdraw_adjustments(results, why=why)
+        done = withdraw_adjustments(results, by=by, why=why)
         write_results(results, bank)
         click.echo("All parts count again, without a curve." if done else "Nothing to withdraw.")
         return
@@ -137,7 +147,7 @@ def command(
         )
     found = what_if(results, changes, why=why)
     if is_applied:
-        _apply(results, changes, found, bank, why)
+        _apply(results, changes, found, bank, by, why)
     if as_json:
         print_json(_data(found) | {"applied": is_applied})
         return
@@ -165,7 +175,7 @@ def _parse_curve(text: str) -> tuple[float, float]:
     return float(found["factor"]), float(found["added"] or 0)
 
 
-def _apply(results: Path, changes: Changes, found: WhatIf, bank: Bank, why: str) -> None:
+def _apply(results: Path, changes: Changes, found: WhatIf, bank: Bank, by: str, why: str) -> None:
     from grader.grading.course_change import change_course
     from grader.grading.results import write_results
     from grader.grading.what_if import apply_adjustments
@@ -173,12 +183,12 @@ def _apply(results: Path, changes: Changes, found: WhatIf, bank: Bank, why: str)
 
     if found.edited is not None:
         made = "; ".join(str(edit) for edit in changes.edits)
-        rescore(results, edited=found.edited, why=f"{why} ({made})")
+        rescore(results, edited=found.edited, by=by, why=f"{why} ({made})")
     if changes.course is not None:
         used = dict(changes.slip_days_used)
-        change_course(results, changes.course, used, dry_run=False, why=why)
+        change_course(results, changes.course, used, dry_run=False, by=by, why=why)
     if changes.adjusts:
-        apply_adjustments(results, changes, why=why)
+        apply_adjustments(results, changes, by=by, why=why)
     write_results(results, bank)
 
 

@@ -5,12 +5,59 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from sqlalchemy import Connection, Row, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Engine, Row, func, or_, select
 
 from grader.gradebook import schema
 from grader.gradebook.records import AuditLine
 
+ENGINE = "grader"
+"""Recorded for what the grader does by itself, such as executions."""
+AND = " and "
+"""Between the people whose marks led to one decision."""
 _T = schema.audit.c
+
+
+class AuditLog:
+    """Pages of the audit log."""
+
+    def __init__(self, engine: Engine):
+        self._engine = engine
+
+    def page(
+        self, words: str = "", *, people: bool = False, person: str = "", start: int, size: int
+    ) -> tuple[tuple[AuditLine, ...], int]:
+        """Returns up to *size* entries that contain *words*, newest first, after the first *start*
+        of them, and how many there are in all.
+
+        Ignores the case of ASCII letters. With *people*, leaves out what the grader did by itself;
+        with *person*, what others did.
+        """
+        where = tuple(_conditions(words, people, person))
+        query = select(schema.audit).where(*where).order_by(_T.number.desc())
+        count = select(func.count()).select_from(schema.audit).where(*where)
+        with self._engine.begin() as connection:
+            rows = connection.execute(query.limit(size).offset(start))
+            return tuple(_line_of(row) for row in rows), connection.scalar(count) or 0
+
+    def people(self) -> set[str]:
+        """Returns everybody who did something."""
+        query = select(_T.who).where(_T.who != ENGINE).distinct()
+        with self._engine.begin() as connection:
+            return {who for row in connection.execute(query) for who in row.who.split(AND)}
+
+
+def _conditions(words: str, people: bool, person: str) -> Iterator[ColumnElement[bool]]:
+    if words:
+        columns = (_T.what, _T.who, _T.why, _T.detail)
+        yield or_(*(column.icontains(words, autoescape=True) for column in columns))
+    if people:
+        yield _T.who != ENGINE
+    if person:
+        yield or_(
+            _T.who == person,
+            _T.who.startswith(person + AND, autoescape=True),
+            _T.who.endswith(AND + person, autoescape=True),
+        )
 
 
 def read_lines(connection: Connection, after: int = 0) -> Iterator[AuditLine]:
@@ -18,24 +65,6 @@ def read_lines(connection: Connection, after: int = 0) -> Iterator[AuditLine]:
     query = select(schema.audit).where(_T.number > after).order_by(_T.number)
     for row in connection.execute(query):
         yield _line_of(row)
-
-
-def read_page(
-    connection: Connection, words: str, *, start: int, size: int
-) -> tuple[tuple[AuditLine, ...], int]:
-    """Returns up to *size* entries that contain *words*, newest first, after the first *start* of
-    them, and how many there are in all.
-
-    Ignores the case of ASCII letters.
-    """
-    columns = (_T.what, _T.who, _T.why, _T.detail)
-    found = or_(*(column.icontains(words, autoescape=True) for column in columns))
-    query = select(schema.audit).order_by(_T.number.desc()).limit(size).offset(start)
-    count = select(func.count()).select_from(schema.audit)
-    if words:
-        query, count = query.where(found), count.where(found)
-    lines = tuple(_line_of(row) for row in connection.execute(query))
-    return lines, connection.scalar(count) or 0
 
 
 def _line_of(row: Row[tuple[object, ...]]) -> AuditLine:

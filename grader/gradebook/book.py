@@ -15,7 +15,7 @@ from grader.errors import GraderError, SetupError
 from grader.gradebook import decision_rows, executions, overrides, rows, schema, submissions, times
 from grader.gradebook import students as students_table
 from grader.gradebook.address import check_choice, find_address, store_address
-from grader.gradebook.audit_log import read_lines, read_page
+from grader.gradebook.audit_log import ENGINE, AuditLog, read_lines
 from grader.gradebook.decisions import Decisions
 from grader.gradebook.derived import Derived
 from grader.gradebook.double_marks import DoubleMarks
@@ -53,6 +53,7 @@ class Gradebook:
         self._clock = clock
         self._file = DatabaseFile(engine)
         store = Store(engine=engine, write=self._write_transaction, log=self._log_action)
+        self.audit_log = AuditLog(engine)
         self.decisions = Decisions(store)
         self.personal = PersonalData(store)
         self.double = DoubleMarks(store, self.decisions)
@@ -111,7 +112,7 @@ class Gradebook:
         return None if text is None else json.loads(text)
 
     def set_setting(
-        self, name: str, value: object, *, by: str = "grader", why: str = "", secret: bool = False
+        self, name: str, value: object, *, by: str = ENGINE, why: str = "", secret: bool = False
     ) -> None:
         """Stores *value*, which is JSON data, under *name*. Changes are recorded in the audit log,
         without the value if it is *secret*."""
@@ -135,12 +136,6 @@ class Gradebook:
         with self._engine.begin() as connection:
             return tuple(read_lines(connection, after))
 
-    def audit_page(self, words: str, *, start: int, size: int) -> tuple[tuple[AuditLine, ...], int]:
-        """Returns up to *size* entries that contain *words*, newest first, after the first *start*
-        of them, and how many there are in all."""
-        with self._engine.begin() as connection:
-            return read_page(connection, words, start=start, size=size)
-
     def _log_action(
         self, connection: Connection, what: str, who: str, why: str, detail: Mapping[str, object]
     ) -> None:
@@ -155,7 +150,7 @@ class Gradebook:
             added, changed = students_table.store_students(connection, students)
             detail = {"added": added, "changed": changed}
             if added or changed:
-                self._log_action(connection, "students added", "grader", "", detail)
+                self._log_action(connection, "students added", ENGINE, "", detail)
 
     def students(self) -> dict[str, Student]:
         """Returns all students by ID, sorted by ID."""
@@ -209,7 +204,7 @@ class Gradebook:
         with self._write_transaction() as connection:
             connection.execute(insert(schema.evidence), line)
             detail = {name: line[name] for name in ("submission_sha256", "outcome", "fingerprint")}
-            self._log_action(connection, "submission executed", "grader", "", detail)
+            self._log_action(connection, "submission executed", ENGINE, "", detail)
         return kept
 
     def evidence(self, submission_sha256: str, fingerprint: str | None = None) -> Evidence | None:
@@ -249,7 +244,7 @@ class Gradebook:
 
     # Grades
 
-    def begin_run(self, why: str, *, by: str = "grader") -> int:
+    def begin_run(self, why: str, *, by: str = ENGINE) -> int:
         """Starts a run and returns its number, under which grades are stored."""
         with self._write_transaction() as connection:
             return self._begin_run(connection, why, by)
@@ -264,7 +259,7 @@ class Gradebook:
             rows.require_run(connection, run)
             return rows.file_grades(connection, [grade], run=run, at=self._clock()) == 1
 
-    def put_grades(self, grades: Iterable[Grade], *, why: str, by: str = "grader") -> int:
+    def put_grades(self, grades: Iterable[Grade], *, why: str, by: str = ENGINE) -> int:
         """Stores *grades* under one run, all or none; returns how many were new."""
         with self._write_transaction() as connection:
             run = self._begin_run(connection, why, by)

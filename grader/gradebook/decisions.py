@@ -14,6 +14,7 @@ from sqlalchemy import Connection, insert, select, update
 
 from grader.errors import SetupError
 from grader.gradebook import mark_rows, overrides, parts, request_rows, schema
+from grader.gradebook.audit_log import AND
 from grader.gradebook.decision_rows import about, current_decisions, every_decision, next_batch
 from grader.gradebook.plain import now, storable
 from grader.gradebook.rubric_rows import read_items
@@ -186,8 +187,8 @@ class Decisions:
         with self._engine.begin() as connection:
             return read_signatures(connection)
 
-    def grades_signature(self) -> int:
-        """Returns a number that changes with the automatic grades, and not with decisions."""
+    def grades_signature(self) -> str:
+        """Returns a digest that changes with the automatic grades, and not with decisions."""
         with self._engine.begin() as connection:
             return read_grades_signature(connection)
 
@@ -313,7 +314,7 @@ class Decisions:
         people: Sequence[str],
     ) -> None:
         """Stores what follows from the marks of *people*, in the transaction of *connection*."""
-        self._store(connection, batch, answer, choice, " and ".join(people))
+        self._store(connection, batch, answer, choice, AND.join(people))
 
     def _store(
         self,

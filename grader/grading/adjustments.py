@@ -55,9 +55,9 @@ def adjustments_of(book: Gradebook) -> Adjustments:
     return Adjustments(dropped=kept["dropped"], curve=Curve(**curve) if curve else None)
 
 
-def store_adjustments(book: Gradebook, adjustments: Adjustments, *, why: str) -> None:
-    """Puts *adjustments* into effect, and records them with *why* in the audit log."""
-    book.set_setting(ADJUSTMENTS, asdict(adjustments), why=why)
+def store_adjustments(book: Gradebook, adjustments: Adjustments, *, by: str, why: str) -> None:
+    """Puts *adjustments* into effect, and records who did it and why in the audit log."""
+    book.set_setting(ADJUSTMENTS, asdict(adjustments), by=by, why=why)
 
 
 def drop_parts(grade: Grade, dropped: Mapping[str, str]) -> Grade:

@@ -10,6 +10,7 @@ from grader.course import rules_for
 from grader.errors import GraderError
 from grader.files import exclusive_lock
 from grader.gradebook import Gradebook
+from grader.gradebook.audit_log import ENGINE
 from grader.grading.course_policy import CoursePolicy, policy_of, store_course
 from grader.grading.graded_attempts import file_counting_grades
 from grader.grading.sources import rows_of, source_of
@@ -29,7 +30,13 @@ class TotalChange:
 
 
 def change_course(
-    out: Path, course: Course, slip_days_used: dict[str, int], *, dry_run: bool, why: str = ""
+    out: Path,
+    course: Course,
+    slip_days_used: dict[str, int],
+    *,
+    dry_run: bool,
+    by: str = ENGINE,
+    why: str = "",
 ) -> tuple[TotalChange, ...]:
     """Applies the policies of *course* to the results in *out*.
 
@@ -50,7 +57,7 @@ def change_course(
         after = {row.student.id: row for row in rows_of(book, graded, policy)}
         if not dry_run:
             with exclusive_lock(out):
-                store_course(book, course, slip_days_used, why=why)
+                store_course(book, course, slip_days_used, by=by, why=why)
                 file_counting_grades(book, policy_of(book, graded.exam), graded.students)
     changes = (_change(row, after[id_]) for id_, row in sorted(before.items()))
     return tuple(one for one in changes if one is not None)

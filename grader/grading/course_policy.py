@@ -25,6 +25,7 @@ from grader.course import (
 from grader.course.rules import usual_rules
 from grader.course.times import parse_time
 from grader.gradebook import Gradebook
+from grader.gradebook.audit_log import ENGINE
 from grader.model import Student, Submission
 from grader.model.course import UNTRUSTED, Course, Deduction, HandedIn, Rules, TimeSource
 from grader.model.result import Row, Standing
@@ -225,11 +226,16 @@ def compares_answers(book: Gradebook, set_id: str) -> bool:
 
 
 def store_course(
-    book: Gradebook, course: Course, slip_days_used: Mapping[str, int], *, why: str = ""
+    book: Gradebook,
+    course: Course,
+    slip_days_used: Mapping[str, int],
+    *,
+    by: str = ENGINE,
+    why: str = "",
 ) -> None:
     """Stores the course whose policies count from now on."""
     plain = {"course": course_to_plain(course), "slip_days_used": dict(slip_days_used)}
-    book.set_setting(COURSE, plain, why=why)
+    book.set_setting(COURSE, plain, by=by, why=why)
 
 
 def apply_policy(

@@ -16,6 +16,9 @@ from grader.grading.audit import require_student
 from grader.grading.results import write_results
 from grader.report.names import file_name
 
+IDEAS = "ideas.json"
+"""The newest search for wrong ideas, with the students who have them."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgotten:
@@ -38,6 +41,8 @@ def archive_student(out: Path, student: str, target: Path, *, by: str, why: str)
         found = book.personal.read(student)
         pieces = {f"evidence/{d}.json": book.evidence_files.export(d) for d in found.evidence}
         files = list(_pages_of(out, student))
+        if (out / IDEAS).exists():  # it names students, and can be made again
+            files.append(out / IDEAS)
         contents = {name: data for name, data in pieces.items() if data is not None}
         contents["gradebook.json"] = json.dumps(found.rows, indent=2, ensure_ascii=False).encode()
         _write_zip(target, contents, files, out)
@@ -70,6 +75,8 @@ def forget_student(out: Path, student: str, bank: Bank, *, by: str, why: str) ->
         # The evidence first: its names are in the gradebook, so a failure can be repeated.
         gone = sum(map(book.evidence_files.remove, book.personal.read(student).evidence))
         files = list(_pages_of(out, student))
+        if (out / IDEAS).exists():  # it names students, and can be made again
+            files.append(out / IDEAS)
         removed = book.personal.remove(student, by=by, why=why)
     for path in files:
         try:

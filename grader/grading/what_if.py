@@ -170,19 +170,19 @@ def _new_adjustments(book: Gradebook, changes: Changes, why: str) -> Adjustments
     return Adjustments(dropped=dropped, curve=curve)
 
 
-def apply_adjustments(out: Path, changes: Changes, *, why: str) -> None:
+def apply_adjustments(out: Path, changes: Changes, *, by: str, why: str) -> None:
     """Drops parts and sets the curve of *changes*, with the reason *why*."""
     with Gradebook.open(out) as book:
-        store_adjustments(book, _new_adjustments(book, changes, why), why=why)
+        store_adjustments(book, _new_adjustments(book, changes, why), by=by, why=why)
         _choose_again(book)
 
 
-def withdraw_adjustments(out: Path, *, why: str) -> bool:
+def withdraw_adjustments(out: Path, *, by: str, why: str) -> bool:
     """Withdraws the curve and counts all parts again; returns whether there was any adjustment."""
     with Gradebook.open(out) as book:
         had = adjustments_of(book) != Adjustments()
         if had:
-            store_adjustments(book, Adjustments(), why=why)
+            store_adjustments(book, Adjustments(), by=by, why=why)
             _choose_again(book)
     return had
 

@@ -307,7 +307,7 @@ def _correction_path(book: Gradebook, release_id: str, ending: str) -> Path:
     return book.folder / "corrected" / f"{release_id}{ending}"
 
 
-def keep_correction(book: Gradebook, corrected: Release | None, why: str) -> None:
+def keep_correction(book: Gradebook, corrected: Release | None, *, by: str, why: str) -> None:
     """Puts the specs of *corrected* in force; None restores the specs as released."""
     if corrected is not None:
         data, ending = release_bytes(corrected), ".json"
@@ -317,7 +317,7 @@ def keep_correction(book: Gradebook, corrected: Release | None, why: str) -> Non
         write_atomic(_correction_path(book, corrected.id, ending), data, durable=True, private=True)
     value = corrected.id if corrected else None
     if book.setting(CORRECTED) != value:
-        book.set_setting(CORRECTED, value, why=why)
+        book.set_setting(CORRECTED, value, by=by, why=why)
 
 
 def _key_of(book: Gradebook) -> sealed.PackKey | None:

@@ -16,7 +16,7 @@ from grader.report.names import file_name
 from grader.report.summary import ClassSummary
 from grader.text.markdown import feedback_text
 from grader.text.templates import html_environment, render_template
-from grader.text.words import count_of, part_letter, points
+from grader.text.words import count_of, kind_words, part_letter, points
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -123,6 +123,7 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
         "figure_svg": lambda figure: Markup(figure_svg(figure)),  # noqa: S704 - texts are paths
         "file_name": file_name,
         "interval": format_interval,
+        "kind": kind_words,
         "letter": lambda place: part_letter(place - 1),
         "percent": format_percent,
         "points": points,

@@ -9,6 +9,7 @@ from pathlib import Path
 from grader.bank.folders import Bank
 from grader.files import exclusive_lock
 from grader.gradebook import Difference, Gradebook, differences
+from grader.gradebook.audit_log import ENGINE
 from grader.grading.course_policy import policy_of
 from grader.grading.graded_attempts import file_counting_grades
 from grader.grading.kept_marks import rescore_grades
@@ -57,6 +58,7 @@ def rescore(
     edited: Release | None = None,
     released: bool = False,
     dry_run: bool = False,
+    by: str = ENGINE,
     why: str = "",
 ) -> Rescored:
     """Scores all stored evidence again, without a kernel.
@@ -85,14 +87,14 @@ def rescore(
         after = {g.student: g for g in scored if (g.student, g.submission_sha256) in counting}
         changes = tuple(differences((g for g in before if g.student in after), after.values()))
         if not dry_run:
-            keep_correction(book, papers.corrected, why)
+            keep_correction(book, papers.corrected, by=by, why=why)
             known = {(g.student, g.submission_sha256): g for g in every}
             others = [
                 g
                 for g in scored
                 if (key := (g.student, g.submission_sha256)) not in counting and g != known[key]
             ]
-            book.put_grades([*others, *after.values()], why=why or "score again")
+            book.put_grades([*others, *after.values()], why=why or "score again", by=by)
             file_counting_grades(book, policy, papers.release.students)
     return Rescored(
         changes=changes,

@@ -27,7 +27,7 @@ from grader.grading.results import write_results
 from grader.model.desk import PartId
 from grader.web.cookies import SessionCookie
 from grader.web.desk.access import Entrance, Person, Session
-from grader.web.desk.audit import AuditPages
+from grader.web.desk.audit import AuditPages, Filter
 from grader.web.desk.changes import Changed, Graded, change_mark, change_rubric, grade_group
 from grader.web.desk.evidence import student_view
 from grader.web.desk.forms import Form
@@ -45,7 +45,6 @@ from grader.web.origins import is_own_address
 from grader.web.safety import HEADERS, not_found, plain, redirect
 
 log = logging.getLogger("grader.desk")
-_LONGEST_SEARCH = 200
 _Page = Callable[["_Call"], Response]
 
 
@@ -215,9 +214,7 @@ class DeskApp:
 
     def _students(self, call: _Call) -> Response:
         names = self._desk.names(call.book, call.session.person)
-        rows = sorted(
-            self._desk.rows(call.book, names), key=lambda row: names.shown(row.student.id)
-        )
+        rows = self._desk.rows(call.book, names)
         return self._page(call, "students", rows=rows, names=names)
 
     def _student(self, call: _Call) -> Response:
@@ -281,12 +278,12 @@ class DeskApp:
         return self._page(call, "agreement", lines=agreement_of(call.book))
 
     def _audit(self, call: _Call) -> Response:
-        wanted = call.request.query_params.get("q", "")[:_LONGEST_SEARCH]
-        number = call.request.query_params.get("page", "1")
+        query = call.request.query_params
         names = self._desk.names(call.book, call.session.person)
-        start = int(number[:6]) if number[:6].isdecimal() else 1
-        page = self._audits.read(call.book, names, wanted, start)
-        return self._page(call, "audit", page=page, wanted=wanted)
+        start = query.get("page", "1")[:6]
+        number = int(start) if start.isdecimal() else 1
+        page = self._audits.read(call.book, names, Filter.of(query), number)
+        return self._page(call, "audit", page=page, names=names)
 
     def _show_ideas(self, call: _Call) -> Response:
         names = self._desk.names(call.book, call.session.person)
@@ -296,7 +293,7 @@ class DeskApp:
     # Changes
 
     def _search_ideas(self, call: _Call) -> Response:
-        self._ideas.start(call.book)
+        self._ideas.start(call.book, call.form.number("fewest"))
         return redirect("/ideas")
 
     def _grade(self, call: _Call) -> Response:

@@ -1,16 +1,49 @@
-"""The pages of the audit log."""
+"""The pages of the audit log, all of it or what a filter leaves."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from threading import Lock
+from urllib.parse import urlencode
 
 from grader.gradebook import Gradebook
+from grader.gradebook.audit_log import AND, ENGINE
 from grader.gradebook.records import AuditLine
+from grader.grading.adjustments import ADJUSTMENTS
+from grader.model.desk import PartId
 from grader.web.desk.pages import Names
 
 SIZE = 100
 """Entries on a page."""
+_LONGEST = 200
+"""Maximum characters of a field of the filter."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """Which entries to show; all that are empty leave out none."""
+
+    q: str = ""
+    """Words that the entry contains."""
+    people: str = ""
+    """If not empty, leaves out what the grader did by itself."""
+    person: str = ""
+    """Who did it."""
+    student: str = ""
+    """The student that it is about, as in addresses."""
+    part: str = ""
+    """The part that it is about, such as "kv-cache/bytes"."""
+
+    @classmethod
+    def of(cls, query: Mapping[str, str]) -> Filter:
+        """Returns the filter in an address."""
+        return cls(**{name: query.get(name, "").strip()[:_LONGEST] for name in asdict(cls())})
+
+    def page(self, number: int) -> str:
+        """Returns the address of a page."""
+        given = {name: value for name, value in asdict(self).items() if value}
+        return f"/audit?{urlencode({**given, 'page': number})}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,9 +52,13 @@ class AuditPage:
 
     lines: tuple[AuditLine, ...]
     count: int
-    """How many entries contain the words, on all pages."""
+    """How many entries the filter leaves, on all pages."""
     number: int
     """The number of the page, from 1."""
+    wanted: Filter
+    people: tuple[str, ...]
+    """Everybody but the students who did something."""
+    parts: tuple[str, ...]
 
     @property
     def pages(self) -> int:
@@ -29,36 +66,118 @@ class AuditPage:
         return max(1, -(-self.count // SIZE))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _About:
+    """A student or a part, and what says that an entry is about it."""
+
+    student: str = ""
+    files: Collection[str] = ()
+    """SHA-256 of what the student handed in."""
+    part: PartId | None = None
+    answers: Collection[tuple[str, str]] = ()
+    """The answers to the part, by student and name."""
+
+    def covers(self, line: AuditLine) -> bool:
+        """Returns whether the entry is about the student and the part."""
+        return self._is_of_student(line) and self._is_of_part(line)
+
+    def _is_of_student(self, line: AuditLine) -> bool:
+        return not self.student or (
+            self.student in (line.who, line.detail.get("student"))
+            or line.detail.get("submission_sha256") in self.files
+        )
+
+    def _is_of_part(self, line: AuditLine) -> bool:
+        if self.part is None:
+            return True
+        detail = line.detail
+        place = detail.get("before") if "item" in detail else detail
+        if (
+            isinstance(place, dict)
+            and PartId(place.get("problem", ""), place.get("part", "")) == self.part
+        ):
+            return True
+        value = detail.get("value")
+        if detail.get("name") == ADJUSTMENTS and isinstance(value, dict):
+            return str(self.part) in value["dropped"]
+        return (detail.get("student"), detail.get("name")) in self.answers
+
+
+@dataclass(frozen=True, slots=True)
+class _Masked:
+    """An entry, and what somebody who may not see names reads of it."""
+
+    line: AuditLine
+    shown: AuditLine
+    text: str
+
+
 @dataclass(slots=True)
 class AuditPages:
     """Reads the log; keeps the entries in which names are masked, as the log only grows."""
 
-    _masked: list[tuple[AuditLine, str]] = field(default_factory=list)
+    _masked: list[_Masked] = field(default_factory=list)
     _mask: object = None
     _lock: Lock = field(default_factory=Lock)
 
-    def read(self, book: Gradebook, names: Names, words: str, number: int) -> AuditPage:
-        """Returns page *number* of the entries that contain *words*."""
+    def read(self, book: Gradebook, names: Names, wanted: Filter, number: int) -> AuditPage:
+        """Returns page *number* of the entries that *wanted* leaves. Raises SetupError for an
+        unknown student."""
         number = max(number, 1)
-        if not names.secret:
-            lines, count = book.audit_page(words, start=(number - 1) * SIZE, size=SIZE)
-            return AuditPage(lines=lines, count=count, number=number)
-        # The search must not tell which entries are about somebody, so it sees the pseudonyms.
-        wanted = words.casefold()
-        with self._lock:
-            self._update(book, names)
-            found = [line for line, text in reversed(self._masked) if wanted in text]
-        shown = tuple(found[(number - 1) * SIZE : number * SIZE])
-        return AuditPage(lines=shown, count=len(found), number=number)
+        start = (number - 1) * SIZE
+        parts = tuple(str(one.part) for one in book.decisions.counts())
+        if names.secret or wanted.student or wanted.part:
+            found = list(self._find(book, names, wanted))
+            lines, count = tuple(found[start : start + SIZE]), len(found)
+        else:
+            lines, count = book.audit_log.page(
+                wanted.q, people=bool(wanted.people), person=wanted.person, start=start, size=SIZE
+            )
+        people = book.audit_log.people() - names.students.keys()
+        return AuditPage(
+            lines=lines, count=count, number=number, wanted=wanted,
+            people=tuple(sorted(names.hide(one) for one in people)), parts=parts,
+        )  # fmt: skip
 
-    def _update(self, book: Gradebook, names: Names) -> None:
-        if self._mask is not names.mask:
-            self._masked, self._mask = [], names.mask
-        last = self._masked[-1][0].number if self._masked else 0
-        for line in book.audit(after=last):
-            about = str(line.detail.get("student", ""))
-            detail = {key: names.hide(str(value), about) for key, value in line.detail.items()}
-            who, why = names.hide(line.who), names.hide(line.why, about)
-            hidden = replace(line, who=who, why=why, detail=detail)
-            text = f"{hidden.what} {hidden.who} {hidden.why} {detail}".casefold()
-            self._masked.append((hidden, text))
+    def _find(self, book: Gradebook, names: Names, wanted: Filter) -> Iterator[AuditLine]:
+        about, words = _about(book, names, wanted), wanted.q.casefold()
+        for one in reversed(self._entries(book, names)):
+            if (
+                not (wanted.people and one.line.who == ENGINE)
+                and (not wanted.person or wanted.person in one.shown.who.split(AND))
+                and words in one.text
+                and about.covers(one.line)
+            ):
+                yield one.shown
+
+    def _entries(self, book: Gradebook, names: Names) -> list[_Masked]:
+        if not names.secret:
+            return [_Masked(line, line, _text(line)) for line in book.audit()]
+        # The search must not tell which entries are about somebody, so it sees the pseudonyms.
+        with self._lock:
+            if self._mask is not names.mask:
+                self._masked, self._mask = [], names.mask
+            last = self._masked[-1].line.number if self._masked else 0
+            for line in book.audit(after=last):
+                about = str(line.detail.get("student", ""))
+                detail = {key: names.hide(str(value), about) for key, value in line.detail.items()}
+                who, why = names.hide(line.who), names.hide(line.why, about)
+                hidden = replace(line, who=who, why=why, detail=detail)
+                self._masked.append(_Masked(line, hidden, _text(hidden)))
+            return list(self._masked)
+
+
+def _text(line: AuditLine) -> str:
+    return f"{line.what} {line.who} {line.why} {line.detail}".casefold()
+
+
+def _about(book: Gradebook, names: Names, wanted: Filter) -> _About:
+    student = names.find(wanted.student) if wanted.student else ""
+    problem, slash, name = wanted.part.partition("/")
+    part = PartId(problem, name) if slash else None
+    return _About(
+        student=student,
+        files={one.sha256 for one in book.submissions(student)} if student else (),
+        part=part,
+        answers={(one.student, one.name) for one in book.decisions.answers(part)} if part else (),
+    )

@@ -1,7 +1,7 @@
 """Searches a class for wrong ideas, in a process of its own so that no page has to wait.
 
-`python -m grader.web.desk.idea_search RESULTS` prints one line of JSON for each number that has
-been searched, and then one with the result.
+`python -m grader.web.desk.idea_search RESULTS FEWEST` prints one line of JSON for each number that
+has been searched, and then one with the result, which the desk files in the results folder.
 """
 
 from __future__ import annotations
@@ -13,18 +13,25 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from threading import Lock, Thread
 from typing import Any
 
-from grader.errors import GraderError
+from grader.errors import GraderError, SetupError
+from grader.files import write_atomic
 from grader.gradebook import Gradebook
+from grader.gradebook.plain import now
+from grader.grading.personal import IDEAS as FILE
 from grader.grading.sources import require_release
 
 log = logging.getLogger("grader.desk")
-_FEWEST = 3
-"""Minimum number of students that an idea must explain, as in `grader mine`."""
+_VERSION = 1
+FEWEST = 3
+"""Minimum number of students that an idea must explain if nobody chooses another, as in `grader
+mine`."""
+LEAST = 2
+"""The smallest number to choose."""
 _NICENESS = 10
 """How far the search stands back behind the pages of the desk."""
 
@@ -33,8 +40,12 @@ _NICENESS = 10
 class Search:
     """The state of the newest search."""
 
-    signature: int
+    signature: str
     """Of the grades when the search began."""
+    fewest: int
+    """Minimum number of students that an idea must explain."""
+    at: str
+    """When it began."""
     running: bool = True
     searched: int = 0
     count: int = 0
@@ -54,20 +65,30 @@ class IdeaSearch:
     _lock: Lock = field(default_factory=Lock)
 
     def newest(self) -> Search | None:
-        """Returns the state of the newest search; None before the first one."""
-        return self._search
+        """Returns the state of the newest search, of this desk or an earlier one; None before the
+        first one."""
+        with self._lock:
+            if self._search is None:
+                self._search = _load(self._results)
+            return self._search
 
-    def start(self, book: Gradebook) -> None:
-        """Begins a search unless one is running.
+    def start(self, book: Gradebook, fewest: int) -> None:
+        """Begins a search for ideas of at least *fewest* students, unless one is running.
 
-        Raises SetupError if the results don't come from a release.
+        Raises SetupError if the results don't come from a release, or if *fewest* is too small.
         """
         require_release(book)
+        if fewest < LEAST:
+            raise SetupError(
+                "an idea needs at least two students", fix=f"go back, and enter {LEAST} or more"
+            )
         with self._lock:
             if self._search is not None and self._search.running:
                 return
-            self._search = Search(signature=book.decisions.grades_signature())
-            command = [sys.executable, "-m", "grader.web.desk.idea_search", str(self._results)]
+            signature = book.decisions.grades_signature()
+            self._search = Search(signature=signature, fewest=fewest, at=now())
+            program = "grader.web.desk.idea_search"
+            command = [sys.executable, "-m", program, str(self._results), str(fewest)]
             self._process = subprocess.Popen(  # noqa: S603 - our own program
                 command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, encoding="utf-8"
             )
@@ -81,23 +102,45 @@ class IdeaSearch:
                 self._process.wait()
 
     def _follow(self, search: Search, process: subprocess.Popen[str]) -> None:
-        signature = search.signature
         try:
             for line in process.stdout or ():
                 told = json.loads(line)
                 if "parts" in told:
                     told["parts"] = tuple(told["parts"])
-                search = self._search = Search(signature=signature, **told)
+                search = self._search = replace(search, **told)
+                if not search.running and not search.error:
+                    _file(self._results, search)
+        except GraderError as error:
+            log.error("%s", error)
         finally:
             status = process.wait()
             if search.running:
                 if status != -signal.SIGTERM:
                     log.error("the search for wrong ideas ended with status %s", status)
                 error = "it stopped before its end; for details, see the terminal"
-                self._search = Search(signature=signature, running=False, error=error)
+                self._search = replace(search, running=False, error=error)
 
 
-def main(results: Path) -> None:
+def _file(results: Path, search: Search) -> None:
+    kept = {**asdict(search), "version": _VERSION}
+    write_atomic(results / FILE, json.dumps(kept).encode(), private=True)
+
+
+def _load(results: Path) -> Search | None:
+    """Returns the search that is filed; None if there is none that this version can read."""
+    try:
+        kept = json.loads((results / FILE).read_bytes())
+        if kept.pop("version") != _VERSION:
+            return None
+        return Search(**{**kept, "parts": tuple(kept["parts"])})
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        log.error("%s can't be read: %s", results / FILE, error)
+        return None
+
+
+def main(results: Path, fewest: int) -> None:
     """Searches *results*, and prints the progress and the result."""
     from grader.analysis.wrong_answers import mine_gradebook
 
@@ -105,7 +148,7 @@ def main(results: Path) -> None:
     try:
         with Gradebook.open(results) as book:
             found = mine_gradebook(
-                book, fewest=_FEWEST, report=lambda done, count: _tell(searched=done, count=count)
+                book, fewest=fewest, report=lambda done, count: _tell(searched=done, count=count)
             )
     except GraderError as error:
         _tell(running=False, error=str(error))
@@ -124,4 +167,4 @@ def _tell(**state: object) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), int(sys.argv[2]))

@@ -10,7 +10,7 @@ from grader.gradebook import Gradebook
 from grader.model import Mark
 from grader.model.desk import PartId
 from grader.model.result import Row
-from grader.web.desk.idea_search import IdeaSearch, Search
+from grader.web.desk.idea_search import FEWEST, LEAST, IdeaSearch, Search
 from grader.web.desk.pages import Desk, Names
 
 _EXAMPLES = 5
@@ -58,9 +58,11 @@ class IdeasPage:
 
     search: Search | None
     outdated: bool = False
-    """Whether the automatic grades have changed since it began."""
+    """Whether automatic grades have changed since it began."""
     parts: tuple[PartIdeas, ...] = ()
     """The parts with ideas, in the order of the exam."""
+    least: int = LEAST
+    """The smallest minimum number of students to choose."""
 
     @property
     def explained(self) -> int:
@@ -76,6 +78,11 @@ class IdeasPage:
     def ideas(self) -> int:
         """How many ideas were found."""
         return sum(len(part.ideas) for part in self.parts)
+
+    @property
+    def fewest(self) -> int:
+        """The minimum number of students to propose."""
+        return self.search.fewest if self.search else FEWEST
 
 
 def ideas_page(desk: Desk, book: Gradebook, searches: IdeaSearch, names: Names) -> IdeasPage:

@@ -208,6 +208,11 @@ class Desk:
         return self._class.read(book).get(id_)
 
     def rows(self, book: Gradebook, names: Names) -> list[Row]:
-        """Returns a row for every student that the reader may see."""
+        """Returns a row for every student that the reader may see, in the order of the list."""
         rows = self._class.read(book)
-        return [row for row in rows.values() if row.student.id in names.students]
+        return [rows[id_] for id_ in self.listed(book, names)]
+
+    def listed(self, book: Gradebook, names: Names) -> list[str]:
+        """Returns the students that the reader may see, in the order of the list."""
+        mine = self._class.read(book).keys() & names.students.keys()
+        return sorted(mine, key=names.shown)

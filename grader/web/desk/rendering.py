@@ -15,7 +15,7 @@ from grader.model.result import Standing
 from grader.report.pages import VERDICTS
 from grader.text.markdown import feedback_text
 from grader.text.templates import html_environment, render_template
-from grader.text.words import points
+from grader.text.words import kind_words, points
 from grader.web.desk.presence import EVERY
 from grader.web.desk.roles import Capability
 from grader.web.desk.sessions import Session
@@ -45,6 +45,7 @@ class Renderer:
     def __init__(self, folders: tuple[Path, ...], zone: ZoneInfo, *, anonymous: bool = False):
         """Times are shown in *zone*."""
         filters = {
+            "kind": kind_words,
             "moment": lambda text: _moment(text, zone),
             "points": points,
             "feedback_text": feedback_text,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,6 +57,40 @@ def answer_of(name: str, key: Key, fields: Fields) -> Raw | None:
     """
     value = _READERS[form_of(key)](name, key, fields)
     return None if value is None else encoding.encode_answer(value)
+
+
+def missing_fields(name: str, key: Key, fields: Fields) -> tuple[str, ...]:
+    """Returns what is missing in an answer of several fields, for the student."""
+    expected = _EXPECTED.get(form_of(key))
+    every = expected(name, key) if expected else ()
+    return tuple(shown for field, shown in every if not fields.text(field).strip())
+
+
+def _truth_fields(name: str, key: Key) -> Iterator[tuple[str, str]]:
+    if getattr(key, "choices", ()):
+        yield name, "true or false"
+        yield f"{name}.reason", "a reason"
+
+
+def _matching_fields(name: str, key: Key) -> Iterator[tuple[str, str]]:
+    for number, _ in enumerate(getattr(key, "items", ()), 1):
+        yield f"{name}.{number}", f"item {number}"
+
+
+def _order_fields(name: str, key: Key) -> Iterator[tuple[str, str]]:
+    for number, _ in enumerate(getattr(key, "choices", ()), 1):
+        yield f"{name}.{number}", f"place {number}"
+
+
+def _grid_fields(name: str, key: Key) -> Iterator[tuple[str, str]]:
+    for row, label in enumerate(getattr(key, "rows", ()), 1):
+        for column, title in enumerate(getattr(key, "titles", ()), 1):
+            yield f"{name}.{row}.{column}", f"{title} of {label}"
+
+
+def _plan_fields(name: str, key: Key) -> Iterator[tuple[str, str]]:
+    for number, choice in enumerate(getattr(key.part, "choose", {}), 1):
+        yield f"{name}.{number}", choice
 
 
 def _read_line(name: str, _key: Key, fields: Fields) -> object:
@@ -144,3 +178,11 @@ _READERS: Mapping[str, Callable[[str, Key, Fields], object]] = {
     "table": _read_grid,
     "plan": _read_plan,
 }
+_EXPECTED: Mapping[str, Callable[[str, Key], Iterator[tuple[str, str]]]] = {
+    "truth": _truth_fields,
+    "matching": _matching_fields,
+    "ordering": _order_fields,
+    "table": _grid_fields,
+    "plan": _plan_fields,
+}
+"""The fields of an answer that has several, with what students read of each."""

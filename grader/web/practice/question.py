@@ -35,10 +35,12 @@ from grader.notebook import Cell, write
 from grader.notebook.render import cell_id, given_values, metadata
 from grader.release.rendering import Preview, preview
 from grader.runtime.execute import execute
-from grader.web.practice.answers import NONE, Fields, answer_of, form_of
+from grader.web.practice.answers import NONE, Fields, answer_of, form_of, missing_fields
 
 _SECONDS = 60.0
 """Time limit for all code of a question."""
+_MOST_LISTED = 6
+"""Fields that are listed if an answer is not complete."""
 _ASK_AGAIN = (Verdict.ABSENT, Verdict.UNREADABLE)
 
 
@@ -71,11 +73,14 @@ class Marked:
     """By the name of the answer."""
     examples: Mapping[str, tuple[ExampleResult, ...]]
     """The results of the visible examples of code."""
+    unfinished: Mapping[str, str]
+    """What is missing in answers of which some fields are filled in."""
 
     @property
-    def to_correct(self) -> Mapping[str, Mark]:
-        """The answers that are blank or can't be read, which is not wrong."""
-        return {name: m for name, m in self.marks.items() if m.verdict in _ASK_AGAIN}
+    def to_correct(self) -> Mapping[str, str]:
+        """Why answers are blank, not complete, or can't be read, which is not wrong."""
+        again = {n: m.feedback for n, m in self.marks.items() if m.verdict in _ASK_AGAIN}
+        return again | dict(self.unfinished)
 
     @property
     def points(self) -> float:
@@ -145,7 +150,7 @@ def mark(asked: Asked, fields: Fields, sandbox: str = "auto") -> Marked:
         for name, key in asked.keys.items()
         if (found := _example_results(key, evidence.answers.get(name)))
     }
-    return Marked(marks=marks, examples=examples)
+    return Marked(marks=marks, examples=examples, unfinished=_unfinished(asked, fields))
 
 
 def criteria(key: Key, max_points: float) -> tuple[Criterion, ...]:
@@ -194,6 +199,18 @@ def _blank_fields(asked: Asked, fields: Fields) -> Mapping[str, str]:
             notes[name] = "Choose either options or “None of these”, not both."
         elif answer_of(name, key, fields) is None:
             notes[name] = "This answer is blank."
+    return notes
+
+
+def _unfinished(asked: Asked, fields: Fields) -> Mapping[str, str]:
+    """Returns what is missing in answers that are begun, by the names of the answers."""
+    notes = {}
+    for name, key in asked.keys.items():
+        missing = missing_fields(name, key, fields)
+        if missing and answer_of(name, key, fields) is not None:
+            rest = len(missing) - _MOST_LISTED
+            listed = "; ".join(missing[:_MOST_LISTED]) + (f"; and {rest} more" if rest > 0 else "")
+            notes[name] = f"This answer is not complete. Still missing: {listed}."
     return notes
 
 

@@ -70,13 +70,14 @@ class Practice:
     def answer(self, fields: Fields, *, give_up: bool) -> None:
         """Marks the answers.
 
-        Unless the student gives up, nothing is marked while an answer is blank or can't be read.
+        Unless the student gives up, nothing is marked while an answer is blank, not complete, or
+        can't be read.
         """
         if self.asked is None or self.marked is not None:
             raise SetupError("this question is already answered", fix="go to the next question")
         self.fields = fields
         marked = mark(self.asked, fields, self.sandbox)
-        self.problems_with = {name: one.feedback for name, one in marked.to_correct.items()}
+        self.problems_with = dict(marked.to_correct)
         if self.problems_with and not give_up:
             return
         self.marked, self._before = marked, self.progress

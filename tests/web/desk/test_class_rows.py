@@ -51,7 +51,7 @@ def test_the_log_is_read_in_pages(results: Path) -> None:
     with Gradebook.open(results) as book:
         for number in range(5):
             book.record("tested", by="kim", why=f"100% of no. {number}")
-        lines, count = book.audit_page("100% OF", start=1, size=2)
+        lines, count = book.audit_log.page("100% OF", start=1, size=2)
         assert ([line.why[-1] for line in lines], count) == (["3", "2"], 5)
-        assert book.audit_page("100_", start=0, size=9) == ((), 0)
+        assert book.audit_log.page("100_", start=0, size=9) == ((), 0)
         assert book.audit(after=lines[0].number)[0].why.endswith("4")

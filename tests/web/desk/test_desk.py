@@ -212,10 +212,17 @@ def test_the_files_are_written_from_the_decisions(kim: Reader, results: Path) ->
     assert "Names the cause." in (results / "feedback" / "s0.html").read_text()
 
 
-def test_the_audit_log_can_be_searched(kim: Reader) -> None:
-    kim.send(WHY, "/grade", points="3", comment="Names the cause.")
-    assert "3 entries" in kim.get("/audit?q=names+the+cause")[1]
-    assert "0 entries" in kim.get("/audit?q=nothing+like+it")[1]
+def test_a_student_leads_to_the_next_one_in_the_list(results: Path) -> None:
+    people = {"a": Person(id="kim", role=Role.INSTRUCTOR, sections=("B",))}
+    with a_desk(results, Access(people)) as links:
+        kim = signed_in(links["kim"])
+        listed = re.findall(r'href="/student/(\w+)"', kim.get("/students")[1])
+        assert listed == ["s1", "s3"]
+        for here, before, after in (("s1", None, "s3"), ("s3", "s1", None)):
+            page = kim.get(f"/student/{here}")[1]
+            for key, other in (("k", before), ("j", after)):
+                found = re.findall(rf'href="/student/(\w+)" data-key="{key}"', page)
+                assert found == [other] * (other is not None)
 
 
 def test_undo_brings_back_points_that_were_given_by_a_command(kim: Reader, results: Path) -> None:

@@ -86,7 +86,7 @@ def test_every_field_has_a_label(results: Path, tmp_path: Path) -> None:
         for path in ("/students", "/student/s3", WHY, "/audit"):
             browser.open(home + path)
             nameless = browser.see(
-                "[...document.querySelectorAll('input:not([type=hidden]), textarea')]"
+                "[...document.querySelectorAll('input:not([type=hidden]), select, textarea')]"
                 ".filter(e => !e.labels.length).map(e => e.name).join()"
             )
             assert nameless == "", path

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import random
 import re
+import shutil
 import time
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,7 @@ from grader.kinds.numeric import evaluate_answer
 from grader.model.course import Role
 from grader.web.desk.access import Access, Person
 from tests.helpers.browser import CHROMIUM, a_browser
+from tests.helpers.commands import ok
 from tests.helpers.desk import Reader, a_desk, signed_in
 from tests.helpers.simulated_class import SimulatedClass, a_bank_of_transfers, a_class, number_keys
 
@@ -44,9 +48,9 @@ def plant(made: SimulatedClass) -> None:
             student.answers[name] = float(f"{value:.4g}")
 
 
-def searched(reader: Reader) -> str:
+def searched(reader: Reader, fewest: str = "3") -> str:
     """Searches the class, and returns the page with the result."""
-    status, page = reader.send("/ideas", "/ideas")
+    status, page = reader.send("/ideas", "/ideas", fewest=fewest)
     assert status == 200
     end = time.monotonic() + 120
     while 'id="running"' in page:
@@ -67,12 +71,51 @@ def test_a_search_finds_the_idea_of_six_students(results: Path) -> None:
         assert '<a href="/student/s000#q1_time">s000</a>' in page
         assert "and 1 more student<" in page
         assert "have changed since" not in page
-        with Gradebook.open(results) as book:
-            before = book.setting("curve")
-            book.set_setting("curve", "changed")
-        assert "have changed since" in kim.get("/ideas")[1]
-        with Gradebook.open(results) as book:
-            book.set_setting("curve", before)
+
+
+def test_the_next_desk_shows_the_result_and_whether_marks_have_changed(
+    results: Path, tmp_path: Path
+) -> None:
+    mine = Path(shutil.copytree(results.parent, tmp_path / "class")) / results.name
+    with a_desk(mine) as links:
+        before = searched(signed_in(links["kim"]))
+    assert (mine / "ideas.json").stat().st_mode & 0o777 == 0o600
+    with a_desk(mine) as links:
+        kim = signed_in(links["kim"])
+        again = kim.get("/ideas")[1]
+        day = datetime.now(UTC).strftime("%b")
+        assert re.search(rf"Searched <time [^>]*>{day} \d", again)
+        assert "for ideas of at least 3 students" in again
+        results_of = re.compile(r"<section>.*</section>", re.DOTALL)
+        assert results_of.findall(again) == results_of.findall(before) != []
+        assert "have changed since" not in again
+        kim.send("/", "/write")
+        assert "have changed since" not in kim.get("/ideas")[1], "no mark has"
+        with Gradebook.open(mine) as book:
+            grade = next(iter(book.grades()))
+            first, *others = grade.marks
+            changed = replace(first, feedback="Another text.")
+            book.put_grades([replace(grade, marks=(changed, *others))], why="test")
+        assert "Marks have changed since" in kim.get("/ideas")[1]
+        ok("forget", mine, "s000", "--why", "asked for it", "--bank", mine.parent / "bank")
+        assert not (mine / "ideas.json").exists(), "it names the student"
+    for text in ("", "[]", "{}", '{"version": 1}', '{"version": 99, "parts": []}'):
+        (mine / "ideas.json").write_text(text)
+        with a_desk(mine) as links:
+            status, page = signed_in(links["kim"]).get("/ideas")
+            assert (status, "Search this class" in page) == (200, True), text
+
+
+def test_the_minimum_number_of_students_can_be_chosen(results: Path) -> None:
+    with a_desk(results) as links:
+        kim = signed_in(links["kim"])
+        page = searched(kim, str(HOLDERS + 1))
+        assert f"No expression explains the wrong numbers of {HOLDERS + 1} or more" in page
+        assert f'name="fewest" value="{HOLDERS + 1}"' in page
+        for wrong in ("1", "0", "-3", "2.5", "many", ""):
+            status, page = kim.send("/ideas", "/ideas", fewest=wrong)
+            assert (status, "at least two students" in page) == (400, True), wrong
+        assert "1 idea explains 6 of" in searched(kim, str(HOLDERS))
 
 
 def test_graders_without_names_read_pseudonyms(results: Path) -> None:
@@ -95,6 +138,7 @@ def test_graders_without_names_read_pseudonyms(results: Path) -> None:
 def test_a_search_that_fails_says_why(results: Path) -> None:
     release = results.parent / "release.json"
     away = release.with_name("away.json")
+    (results / "ideas.json").unlink(missing_ok=True)
     with a_desk(results) as links:
         kim = signed_in(links["kim"])
         release.rename(away)
@@ -109,7 +153,7 @@ def test_a_search_that_fails_says_why(results: Path) -> None:
 
 def test_a_desk_that_stops_stops_its_search(results: Path) -> None:
     with a_desk(results) as links:
-        assert signed_in(links["kim"]).send("/ideas", "/ideas")[0] == 200
+        assert signed_in(links["kim"]).send("/ideas", "/ideas", fewest="3")[0] == 200
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")

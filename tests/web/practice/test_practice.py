@@ -49,6 +49,53 @@ def test_right_answers_of_every_form_earn_all_points(form: str, tmp_path: Path) 
     assert not practice.file.exists()
 
 
+@pytest.mark.parametrize("form", ["table", "matching", "ordering", "plan"])
+def test_an_answer_that_is_only_begun_is_not_wrong(form: str, tmp_path: Path) -> None:
+    practice = a_practice(tmp_path, OF_FORM[form])
+    assert practice.asked is not None
+    right = right_fields(practice.asked)
+    name = next(n for n, key in practice.asked.keys.items() if form_of(key) == form)
+    mine = [field for field in right if field.startswith(f"{name}.")]
+    key = practice.asked.keys[name]
+    expected = {
+        "table": lambda: f"{key.titles[-1]} of {key.rows[-1]}",  # type: ignore[attr-defined]
+        "matching": lambda: f"item {len(mine)}",
+        "ordering": lambda: f"place {len(mine)}",
+        "plan": lambda: list(key.part.choose)[-1],  # type: ignore[attr-defined]
+    }[form]()
+    for blank in ("", " "):
+        practice.answer(Fields({**right, mine[-1]: [blank]}), give_up=False)
+        said = f"This answer is not complete. Still missing: {expected}."
+        assert practice.problems_with == {name: said}
+        assert practice.marked is None
+        assert practice.progress.answered == 0
+    only_first = {**right, **{field: [""] for field in mine[1:]}}
+    practice.answer(Fields(only_first), give_up=False)
+    count = len(mine) - 1
+    said = practice.problems_with[name]
+    assert said.count(";") == min(count - 1, 6)
+    assert said.endswith(f"; and {count - 6} more." if count > 6 else f"{expected}.")
+    practice.answer(Fields({**right, **{field: [""] for field in mine}}), give_up=False)
+    assert practice.problems_with == {name: "This answer is blank."}
+    practice.answer(Fields(only_first), give_up=True)
+    assert practice.marked is not None
+    assert practice.marked.points < practice.marked.max_points
+
+
+def test_a_truth_value_without_its_reason_is_not_wrong(tmp_path: Path) -> None:
+    practice = a_practice(tmp_path, OF_FORM["truth"])
+    assert practice.asked is not None
+    right = right_fields(practice.asked)
+    name = next(n for n in right if n.endswith(".reason") and right[n] != [""])
+    for field, missing in ((name.removesuffix(".reason"), "true or false"), (name, "a reason")):
+        practice.answer(Fields({**right, field: [""]}), give_up=False)
+        (said,) = practice.problems_with.values()
+        assert said == f"This answer is not complete. Still missing: {missing}."
+        assert practice.marked is None
+    practice.answer(Fields(right), give_up=False)
+    assert practice.marked is not None
+
+
 def give_up(reader: Reader) -> None:
     fields = form_in(reader.get("/question")[1], "/answer")
     reader.post("/answer", {**fields, "action": "solution"})
