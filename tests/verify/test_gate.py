@@ -116,6 +116,7 @@ def test_a_solution_that_raises_is_named_with_file_and_line(tmp_path: Path) -> N
     [
         ("    import sys\n    sys.exit(0)\n", "SystemExit"),
         ("    while True:\n        pass\n", "TimeoutError: it ran longer than"),
+        ("    import time\n    time.sleep(60)\n", "TimeoutError: it ran longer than"),
         ("    return 3\n", "TypeError"),
         ("    return {'share': 'x', 'bound': 'bf16'}\n", "the solution computes"),
         ("    return {'share': 1, 'bound': 'bf17'}\n", "bf17"),
@@ -128,6 +129,15 @@ def test_a_solution_that_misbehaves_is_a_finding_and_nothing_else(
     result = gate(tmp_path, solution="def solve(given):\n" + body)
     assert checks(result) >= {"second-computation"}
     assert any(words in f.what for f in result.findings), [f.what for f in result.findings]
+
+
+def test_a_solution_may_wait_for_a_busy_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("grader.verify.solutions.SOLVE_SECONDS", 0.5)
+    waiting = SOLUTION.replace("    blocks", "    import time\n    time.sleep(0.7)\n    blocks", 1)
+    assert waiting != SOLUTION
+    assert gate(tmp_path, solution=waiting, seeds=1).holds
 
 
 def test_what_a_solution_prints_stays_off_stdout(
