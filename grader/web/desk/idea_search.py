@@ -110,8 +110,8 @@ class IdeaSearch:
                 search = self._search = replace(search, **told)
                 if not search.running and not search.error:
                     _file(self._results, search)
-        except GraderError as error:
-            log.error("%s", error)
+        except GraderError as wrong:
+            log.error("%s", wrong)
         finally:
             status = process.wait()
             if search.running:
