@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from pathlib import Path
 
 from grader.integrations.nbgrader import VARIABLES
@@ -21,7 +22,7 @@ def start_kernels_early(
     Parsing takes as long as the import of torch, so both go on at the same time. A wrong hint
     costs time, and nothing else. If there are results in *out*, perhaps nothing has to run.
     """
-    text = _read_text(assignment or exam)
+    text = _read_text(exam, assignment)
     has_torch = device == "cpu" and not out.exists() and _TORCH.search(text)
     start_early(
         sandbox,
@@ -32,16 +33,15 @@ def start_kernels_early(
     )
 
 
-def _read_text(source: Path) -> bytes:
+def _read_text(exam: Path, assignment: Path | None) -> bytes:
     """Returns the bytes of a release or of an assignment's notebooks; none of what can't be read,
     which is an error later."""
-    files = [source]
-    if source.is_dir():
-        files = [source / "release.json", *sorted(source.rglob("*.ipynb"))]
-    found = b""
+    if assignment is None:
+        files = [exam / "release.json" if exam.is_dir() else exam]
+    else:
+        files = sorted(assignment.rglob("*.ipynb")) if assignment.is_dir() else [assignment]
+    texts = []
     for file in files:
-        try:
-            found += file.read_bytes()
-        except OSError:
-            continue
-    return found
+        with suppress(OSError):
+            texts.append(file.read_bytes())
+    return b"\n".join(texts)

@@ -210,9 +210,9 @@ class Desk:
     def rows(self, book: Gradebook, names: Names) -> list[Row]:
         """Returns a row for every student that the reader may see, in the order of the list."""
         rows = self._class.read(book)
-        return [rows[id_] for id_ in self.listed(book, names)]
+        return [rows[id_] for id_ in self.ordered_ids(book, names)]
 
-    def listed(self, book: Gradebook, names: Names) -> list[str]:
-        """Returns the students that the reader may see, in the order of the list."""
+    def ordered_ids(self, book: Gradebook, names: Names) -> list[str]:
+        """Returns the IDs of the students that the reader may see, in the order of the list."""
         mine = self._class.read(book).keys() & names.students.keys()
         return sorted(mine, key=names.shown)

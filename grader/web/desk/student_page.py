@@ -82,8 +82,8 @@ def student_page(
     for decision in book.decisions.history(id_):
         history.setdefault(decision.name, []).append(decision)
     own = book.grade(id_)
-    listed = desk.listed(book, names)
-    at = listed.index(id_)
+    ids = desk.ordered_ids(book, names)
+    at = ids.index(id_)
     cells, missing = _cells_of(book, row)
     if names.secret:  # the texts of a notebook name its student
         cells = tuple(_hide_cell(one, names, id_) for one in cells if one.type == "code")
@@ -92,8 +92,8 @@ def student_page(
     return StudentPage(
         row=row,
         shown=names.shown(id_),
-        before=listed[at - 1] if at else None,
-        after=listed[at + 1] if at + 1 < len(listed) else None,
+        before=ids[at - 1] if at else None,
+        after=ids[at + 1] if at + 1 < len(ids) else None,
         parts={mark.name: PartId(mark.problem, mark.part) for mark in row.marks},
         decisions={name: tuple(found) for name, found in history.items()},
         engine_points={mark.name: mark.points for mark in own.marks} if own else {},
