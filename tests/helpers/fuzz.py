@@ -17,8 +17,8 @@ from grader.errors import GraderError, SpecErrors
 
 T = TypeVar("T")
 SECONDS = 15.0
-"""Of the processor, for one example; what takes longer is a hang. A busy or a slow machine is none: the
-largest example takes 3 seconds on a fast one, and 7 on a slow one."""
+"""Of the processor, for one example; what takes longer is a hang. A busy or a slow machine is none:
+the largest example takes 7 seconds on a slow one."""
 WAITING = 60.0
 """Seconds on the clock, for what waits for ever."""
 
