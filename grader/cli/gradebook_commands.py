@@ -1,6 +1,8 @@
-"""`grader gradebook`: copies a gradebook, as a backup or to another database."""
+"""`grader gradebook`: backs up, restores, and moves gradebooks."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import click
 
@@ -10,7 +12,49 @@ from grader.text.words import count_of
 
 @click.group("gradebook")
 def command() -> None:
-    """Back up a gradebook, or move it to a database."""
+    """Back up or restore a gradebook, or move it to a database."""
+
+
+@command.command(
+    "backup",
+    epilog=examples("grader gradebook backup results backups/2026-11-24"),
+)
+@click.argument("results", type=click.Path(path_type=Path))
+@click.argument("folder", type=click.Path(path_type=Path))
+@json_option
+def backup_command(results: Path, folder: Path, as_json: bool) -> None:
+    """Copy the gradebook and the evidence of RESULTS to a new FOLDER, and compare both.
+
+    The backup is the state at one moment; others may go on grading meanwhile. It keeps the
+    gradebook in a file, wherever RESULTS keeps its own.
+    """
+    _copy(str(results), str(folder), as_json=as_json)
+
+
+@command.command(
+    "restore",
+    epilog=examples(
+        "grader gradebook restore backups/2026-11-24 results",
+        "grader gradebook restore backups/2026-11-24 results"
+        " --gradebook 'postgresql://db.example.edu/grades?schema=midterm_restored'",
+    ),
+)
+@click.argument("backup", type=click.Path(path_type=Path))
+@click.argument("results", type=click.Path(path_type=Path))
+@click.option(
+    "--gradebook",
+    default="",
+    metavar="ADDRESS",
+    help="PostgreSQL database for the gradebook of RESULTS. Default: a file in RESULTS.",
+)
+@json_option
+def restore_command(backup: Path, results: Path, gradebook: str, as_json: bool) -> None:
+    """Copy BACKUP to a new results folder RESULTS, and compare both.
+
+    An existing gradebook is never replaced: rename its folder first. To write the pages, run
+    `grader report RESULTS`. To go on grading, run `grader grade` with the same RESULTS.
+    """
+    _copy(str(backup), str(results), gradebook=gradebook, as_json=as_json)
 
 
 @command.command(
@@ -44,19 +88,33 @@ def copy_command(source: str, target: str, switch: bool, evidence: str, as_json:
     moment; others may go on grading meanwhile. Between two folders, the evidence is copied as
     well: such a copy is a backup, and copying it back restores it.
     """
+    old = _copy(source, target, evidence=evidence, switch=switch, as_json=as_json)
+    if old is not None and not as_json:
+        click.echo(f"{source} uses the copy from now on. The old gradebook is in {old}.")
+
+
+def _copy(
+    source: str,
+    target: str,
+    *,
+    as_json: bool,
+    evidence: str = "",
+    gradebook: str = "",
+    switch: bool = False,
+) -> Path | None:
+    """Copies a gradebook and reports what was copied; returns the renamed file of *switch*."""
     from grader.gradebook.address import display_address
     from grader.gradebook.copying import copy_gradebook, place_of, switch_to_copy
 
-    from_, to = place_of(source), place_of(target)
+    from_, to = place_of(source), place_of(target, gradebook)
     done = copy_gradebook(from_, to, evidence=evidence)
     old = switch_to_copy(from_, to) if switch else None
     where = display_address(to.url)
     if as_json:
         print_json({"gradebook": where, "rows": done.rows, "evidence": done.evidence})
-        return
+        return old
     files = ""
     if from_.folder and to.folder:
         files = f" and {count_of(done.evidence, 'file')} of evidence"
     click.echo(f"Copied {count_of(done.rows, 'row')}{files} to {where}; both are equal.")
-    if old is not None:
-        click.echo(f"{source} uses the copy from now on. The old gradebook is in {old}.")
+    return old

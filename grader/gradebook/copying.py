@@ -15,6 +15,7 @@ from grader.files import write_error
 from grader.gradebook import schema
 from grader.gradebook.address import (
     FILE,
+    check_choice,
     display_address,
     find_address,
     parse_address,
@@ -48,13 +49,22 @@ class Copied:
     """Pieces of evidence, copied or in place already."""
 
 
-def place_of(name: str) -> Place:
-    """Returns the gradebook that *name* stands for: a results folder or a database's address."""
+def place_of(name: str, gradebook: str = "") -> Place:
+    """Returns the gradebook that *name* stands for: a results folder or a database's address.
+
+    *gradebook* is the address of the database that a new folder is to use.
+
+    Raises SetupError if the folder has another gradebook.
+    """
     if "://" in name:
         return Place(url=parse_address(name))
     folder = Path(name.removeprefix("sqlite:"))
     if folder.name == FILE:
         folder = folder.parent
+    if gradebook:
+        url = parse_address(gradebook)
+        check_choice(folder, url)
+        return Place(url=url, folder=folder)
     return Place(url=find_address(folder), folder=folder)
 
 
@@ -88,6 +98,8 @@ def copy_gradebook(source: Place, target: Place, *, evidence: str = "") -> Copie
                     _advance_counters(to)
             with written.begin() as to:
                 _require_equal(from_, to, display_address(target.url))
+        if target.folder and target.url.get_backend_name() != "sqlite":
+            store_address(target.folder, target.url)
         digests = sorted(set(from_.scalars(select(schema.evidence.c.digest))))
     count = 0
     if source.folder and target.folder:
