@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import socket
+import struct
 import subprocess
 import threading
 import time
@@ -255,7 +256,7 @@ def scaled_right_sum(x, by=2):
 
 
 def scaled_cases(rng, given):
-    for x in (3, 5, 7, 11):
+    for x in (3, 5, 7, 1122334455667788):
         yield "numbers", {"x": x, "by": 13}
 
 
@@ -302,6 +303,13 @@ class Tap:
         self._door.close()
 
 
+def forms_of(number: int) -> set[bytes]:
+    """A number as it may appear in text, in pickles, in MessagePack, and in arrays."""
+    size = (number.bit_length() + 8) // 8
+    floats = {struct.pack("<d", number), struct.pack(">d", number)}
+    return {str(number).encode(), *(number.to_bytes(size, e) for e in ("little", "big"))} | floats
+
+
 def test_no_secret_crosses_the_wire(tmp_path: Path) -> None:
     bank = a_bank(tmp_path / "bank", _SECRET_SPEC, _SECRET_SOLUTION, CODE_EXAM)
     roster = a_roster(tmp_path, "id\nada\n")
@@ -322,16 +330,14 @@ def test_no_secret_crosses_the_wire(tmp_path: Path) -> None:
     # What a worker needs is there to be seen, so the search would find the rest.
     assert b"MARK-OF-ADA" in sent
     assert b"q1_scaled" in sent
+    assert any(form in sent for form in forms_of(1122334455667788)), "an input of a hidden case"
     private_key = re.search(r'"private_key": "([^"]+)"', (release / "release.json").read_text())
     assert private_key is not None
-    for secret in (
-        b"9081726354",
-        b"4540863177",
-        b"SECRET",
-        *(str(x * 13 * 700000000001).encode() for x in (3, 5, 7, 11)),
-        b"700000000001",
-        private_key[1].encode(),
-    ):
+    results = (x * 13 * 700000000001 for x in (3, 5, 7, 1122334455667788))
+    for number in (9081726354, 4540863177, 700000000001, *results):
+        for form in forms_of(number):
+            assert form not in sent, number
+    for secret in (b"SECRET", private_key[1].encode()):
         assert secret not in sent, secret
 
 
