@@ -14,8 +14,9 @@ and memory are the coordinator's alone. `growth` does that for 100 to 20,000 sub
 of one process (`--jobs 2`) and with two local workers, alternately. It compares what each further
 notebook takes, in wall time and in the CPU time of all processes; the rest is the start.
 
-`model` measures the constants of docs/explanation/scaling.md on this machine, predicts what each
-number of notebooks and of workers costs, and runs it.
+`model` measures the constants of docs/explanation/scaling.md on this machine, predicts how long
+other numbers of notebooks and of workers take, and runs them. First come real notebooks of a set
+of the bank, with two threads and with two local workers; then up to 100 workers that only sleep.
 """
 
 from __future__ import annotations
@@ -24,13 +25,16 @@ import argparse
 import hashlib
 import os
 import random
+import re
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from distributed.deploy.subprocess import SubprocessCluster
@@ -40,14 +44,19 @@ from grader.grading import batch
 from grader.grading.settings import Settings
 from grader.model import Answer, Evidence, Job, Limits, Outcome, Submission
 from tests.helpers.batch import a_class
+from tests.helpers.commands import ok
 from tests.helpers.notebooks import a_notebook
 
 SECONDS = 0.2
 """How long a made-up notebook runs."""
+LONG_SECONDS = 2.0
+"""How long it runs in `model`, where a hundred workers must not need more than two cores."""
 ANSWERS = 40
 OUTPUT = 20_000
 """Characters of made-up output in each evidence."""
 SIZES = (100, 1_000, 5_000, 20_000)
+REAL_SIZES = (20, 60, 40, 120)
+"""Of `model`: the first two give the constants, the others are predicted."""
 ROUNDS = 3
 WORK = "import time\nbegan = time.process_time()\nwhile time.process_time() - began < 0.5: pass"
 """Half a second of work in each real notebook."""
@@ -178,22 +187,92 @@ def local(count: int) -> None:
               f"{more['dask'] / more['threads']:.2f}")  # fmt: skip
 
 
-def model() -> None:
-    """Compares the time that the model predicts with the measured one."""
-    pairs = [(count, workers) for workers in (10, 40) for count in (100, 400, 1_600)]
-    *_, (_, used, _) = run_sleepers(1_000, 40, 2)
-    cost = used / 1_000
-    print(f"k = {1000 * cost:.2f} ms, s = {SECONDS} s (a sleep, so each worker is a core)")
+COORDINATE = """
+import resource, sys
+from grader.cli import main
+try:
+    main()
+finally:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    print("coordinator", used.ru_utime + used.ru_stime, file=sys.stderr)
+"""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one run of `grader grade` took."""
+
+    wall: float
+    cpu: float
+    """CPU seconds of all processes."""
+    coordinator: float
+    """CPU seconds of the command's own process, which runs no notebooks."""
+
+
+def run_set(home: Path, out: Path, count: int, executor: str) -> Run:
+    """Grades the first *count* submissions in *home* with two kernels at once."""
+    some = home / f"first-{count}"
+    some.mkdir(exist_ok=True)
+    for path in sorted((home / "submissions").glob("*.ipynb"))[:count]:
+        shutil.copy(path, some)
+    before, begin = cpu_seconds(resource.RUSAGE_CHILDREN), time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-c", COORDINATE, "grade", str(some), "--release", str(home / "release"),
+         "--out", str(out), "--executor", executor, "--jobs", "2"],
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    wall = time.perf_counter() - begin
+    said = re.search(r"^coordinator (.*)$", done.stderr, re.MULTILINE)
+    assert said is not None
+    return Run(wall, cpu_seconds(resource.RUSAGE_CHILDREN) - before, float(said[1]))
+
+
+def model_of_set(exam: str) -> None:
+    """Compares predicted and measured times of real notebooks on this machine."""
+    few, more, *others = REAL_SIZES
+    with tempfile.TemporaryDirectory() as name:
+        home = Path(name)
+        roster = home / "roster.csv"
+        roster.write_text("id\n" + "".join(f"s{n:03}\n" for n in range(max(REAL_SIZES))))
+        ok("render", exam, "--roster", roster, "--out", home / "release")
+        for number in range(max(REAL_SIZES)):
+            out = home / "submissions" / f"s{number:03}.ipynb"
+            ok("solve", home / "release", "--student", f"s{number:03}", "--out", out)
+        for executor in ("threads", "dask"):
+            first, second = (run_set(home, home / f"{executor}-{n}", n, executor)
+                             for n in (few, more))  # fmt: skip
+            each = (second.cpu - first.cpu) / (more - few)
+            k = (second.coordinator - first.coordinator) / (more - few)
+            start = first.wall - few * each / 2
+            print(f"{exam}, {executor}: t0 = {start:.1f} s, s = {each - k:.3f} s, "
+                  f"k = {1000 * k:.1f} ms")  # fmt: skip
+            print("notebooks   predicted s   measured s")
+            for count in others:
+                measured = run_set(home, home / f"{executor}-{count}", count, executor).wall
+                predicted = start + count * each / 2
+                print(f"{count:9}{predicted:14.1f}{measured:13.1f}", flush=True)
+
+
+def model_of_workers() -> None:
+    """Compares the predicted and measured times of workers that only sleep."""
+    globals()["SECONDS"] = LONG_SECONDS
+    cores = os.cpu_count() or 1
+    used = {}
+    for count in (200, 1_000):
+        others = cpu_seconds(resource.RUSAGE_CHILDREN)
+        *_, (_, mine, _) = run_sleepers(count, 100, 2)
+        used[count] = mine, cpu_seconds(resource.RUSAGE_CHILDREN) - others
+    k, others = ((after - before) / 800 for before, after in zip(*used.values(), strict=True))
+    print(f"k = {1000 * k:.2f} ms; scheduler and workers: {1000 * others:.2f} ms on the same "
+          f"{cores} cores; s = {LONG_SECONDS} s (a sleep, so each worker is a core)")  # fmt: skip
     print("submissions   workers   predicted s   measured s")
-    for count, workers in pairs:
-        first = last = done = 0.0
-        for number, _, _ in run_sleepers(count, workers, 2):
-            first = first or time.perf_counter()
-            last, done = time.perf_counter(), number
-        step = max(1, count // 10)
-        measured = (last - first) * done / (done - step)
-        predicted = max(count * SECONDS / workers, count * cost)
-        print(f"{count:11}{workers:10}{predicted:14.1f}{measured:13.1f}", flush=True)
+    for workers in (10, 20, 40, 100):
+        count = 10 * workers
+        times = [(number, time.perf_counter()) for number, *_ in run_sleepers(count, workers, 2)]
+        (first, begin), (last, end) = times[0], times[-1]
+        each = max(LONG_SECONDS / workers, k, (k + others) / cores)
+        predicted = (last - first) * each
+        print(f"{last - first:11}{workers:10}{predicted:14.1f}{end - begin:13.1f}", flush=True)
 
 
 def main() -> None:
@@ -205,6 +284,7 @@ def main() -> None:
         nargs="?",
     )
     options.add_argument("--submissions", type=int)
+    options.add_argument("--set", default="midterm-1", help="of `model`")
     options.add_argument("--workers", type=int, default=100)
     options.add_argument("--processes", type=int, default=2)
     asked = options.parse_args()
@@ -215,7 +295,8 @@ def main() -> None:
     elif asked.what == "local":
         local(asked.submissions or 100)
     else:
-        model()
+        model_of_set(asked.set)
+        model_of_workers()
 
 
 if __name__ == "__main__":

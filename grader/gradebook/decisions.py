@@ -77,6 +77,11 @@ class Decisions:
         with self._engine.begin() as connection:
             return tuple(parts.read_waiting(connection, students))
 
+    def refused(self) -> frozenset[str]:
+        """Returns the students whose notebook can't be read, and about whom nobody has decided."""
+        with self._engine.begin() as connection:
+            return frozenset(parts.read_refused(connection))
+
     # Rubrics
 
     def items(self, part: PartId | None = None) -> tuple[RubricItem, ...]:
@@ -148,11 +153,8 @@ class Decisions:
             )
             detail = {"item": item.number, "before": dict(before._mapping), "after": asdict(item)}
             self._log(connection, "rubric item changed", by, "", detail)
-            if (before.text, before.points, before.feedback) == (
-                item.text,
-                item.points,
-                item.feedback,
-            ):
+            counts = item.text, item.points, item.feedback
+            if (before.text, before.points, before.feedback) == counts:
                 return 0
             answers = [
                 AnswerToDecide(

@@ -51,11 +51,18 @@ def grade_differs_from(decisions: FromClause) -> ColumnElement[bool]:
     )
 
 
+def _is_refused() -> ColumnElement[bool]:
+    """Returns the condition that the file of a grade can't be read: it has no answers to grade."""
+    s, g = schema.submissions.c, schema.grades.c
+    mine = (s.student == g.student) & (s.sha256 == g.submission_sha256)
+    return select(s.number).where(mine, s.refusal.is_not(None)).exists()
+
+
 def count_parts(
     connection: Connection, students: Collection[str] | None = None
 ) -> Iterator[PartCount]:
     """Yields how many answers to each part there are, are open, and were graded by a person; only
-    answers of *students* if given."""
+    answers of *students* if given. Notebooks that can't be read don't count."""
     g, m, a, o = schema.grades.c, schema.marks.c, schema.asked.c, schema.overrides.c
     by_hand = o.points.is_not(None)
     waits = case((and_(m.points.is_(None), o.points.is_(None)), 1), else_=0)
@@ -73,6 +80,7 @@ def count_parts(
         .join(schema.grades, and_(g.number == m.grade, g.current.is_(True)))
         .join(schema.asked, a.number == m.asked)
         .outerjoin(schema.overrides, and_(o.student == g.student, o.name == a.name))
+        .where(~_is_refused())
         .group_by(a.problem, a.part)
         .order_by(func.min(m.position), a.problem, a.part)
     )
@@ -89,10 +97,19 @@ def count_parts(
         )
 
 
+def read_refused(connection: Connection) -> Iterator[str]:
+    """Yields the students whose notebook can't be read, and about whom nobody has decided."""
+    g, o = schema.grades.c, schema.overrides.c
+    decided = select(o.student).where(o.student == g.student).exists()
+    query = select(g.student).where(g.current.is_(True), _is_refused(), ~decided)
+    yield from connection.scalars(query)
+
+
 def read_waiting(
     connection: Connection, students: Collection[str]
 ) -> Iterator[tuple[str, PartId, str, str]]:
-    """Yields student, part, variable and text of every answer of *students* that has no points."""
+    """Yields student, part, variable, and text of every answer of *students* that has no points and
+    whose notebook can be read."""
     g, m, a, o = schema.grades.c, schema.marks.c, schema.asked.c, schema.overrides.c
     query = (
         select(g.student, a.problem, a.part, a.name, m.answer)
@@ -100,7 +117,7 @@ def read_waiting(
         .join(schema.grades, and_(g.number == m.grade, g.current.is_(True)))
         .join(schema.asked, a.number == m.asked)
         .outerjoin(schema.overrides, and_(o.student == g.student, o.name == a.name))
-        .where(m.points.is_(None), o.points.is_(None))
+        .where(m.points.is_(None), o.points.is_(None), ~_is_refused())
     )
     for chunk in in_chunks(students):
         for row in connection.execute(query.where(g.student.in_(chunk))):
@@ -113,7 +130,7 @@ def read_part(connection: Connection, part: PartId) -> Iterator[PartAnswer]:
     query = (
         select(
             g.student, a.name, a.kind, m.points, a.max_points, m.verdict, m.mistake, m.answer,
-            m.feedback,
+            m.feedback, _is_refused().label("refused"),
         )
         .select_from(schema.marks)
         .join(schema.grades, and_(g.number == m.grade, g.current.is_(True)))
@@ -132,4 +149,5 @@ def read_part(connection: Connection, part: PartId) -> Iterator[PartAnswer]:
             mistake=row.mistake,
             answer=row.answer or "",
             feedback=row.feedback,
+            refused=bool(row.refused),
         )

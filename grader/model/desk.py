@@ -171,6 +171,8 @@ class PartAnswer:
     answer: str
     """As read; empty if there is none."""
     feedback: str
+    refused: bool = False
+    """Whether the student's notebook can't be read, so that there is nothing to grade."""
 
     @property
     def state(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import platform
 from collections.abc import Iterable, Iterator, Mapping
@@ -58,7 +59,8 @@ class Worker:
         return (*differing, *((self.sandbox_error,) if self.sandbox_error else ()))
 
 
-def describe_environment() -> dict[str, str]:
+@functools.cache
+def describe_environment() -> Mapping[str, str]:
     """Returns the versions on which the evidence of a notebook may depend; "" for what is missing.
 
     A worker's release of Python counts without its last number, since a task can't be sent from
@@ -88,7 +90,7 @@ def describe_worker(sandbox: str, dask_worker: Any = None) -> dict[str, Any]:
         error, layers = f"{problem.what} (--sandbox {sandbox})", choose("auto").sandbox.layers()
     return {
         "host": platform.node(),
-        "versions": describe_environment(),
+        "versions": dict(describe_environment()),
         "layers": tuple(layer.name for layer in layers if layer.present),
         "sandbox_error": error,
         "cores": os.cpu_count() or 1,

@@ -127,7 +127,8 @@ class DaskExecutor(RemoteExecutor):
             self._threads = dict(self._client.nthreads())
             new = [one for one in self._threads if one not in self._known]
             if self._sandbox and new:
-                self._known |= {w.address: w for w in ask_workers(self._client, self._sandbox, new)}
+                asked = ask_workers(self._client, self._sandbox, new)
+                self._known = self._known | {one.address: one for one in asked}
                 self._choose_route(new[0])
         except OSError as error:
             raise _lost_scheduler() from error
@@ -223,24 +224,30 @@ class DaskExecutor(RemoteExecutor):
         self._pending[key] = one
         if before is not None:
             before.cancel()
-        sent.add_done_callback(lambda done: self._settle(key, done))
+        # On Dask's event loop, where results that are ready at the same time come together. Dask's
+        # own callbacks would fetch them one after another.
+        asyncio.run_coroutine_threadsafe(self._receive(key, sent), self._client.loop.asyncio_loop)
 
-    def _settle(self, key: str, task: Any) -> None:
-        """Moves the result or the error of a finished Dask *task* into the future of the caller."""
-        one = self._pending.get(key)
-        if one is None or one.task is not task:  # sent to other workers meanwhile
-            return
-        del self._pending[key]
+    async def _receive(self, key: str, task: Any) -> None:
+        """Waits for a Dask *task*, and moves its result or error into the future of the caller."""
         result: Any = None
         error: Exception | None = None
         try:
-            result = self._fetch(task)
-        except (CancelledError, OSError):
+            result = await self._client.gather(task, asynchronous=True)
+        except (CancelledError, asyncio.CancelledError, OSError):
             error = _lost_scheduler()
         except Exception as raised:  # noqa: BLE001  # raised by the task
             error = _error_of_death(raised) or raised
+        one = self._pending.get(key)
+        if one is not None and one.task is task:  # not sent to other workers meanwhile
+            self._settle(key, one, result, error)
+
+    def _settle(self, key: str, one: _Pending, result: Any, error: Exception | None) -> None:
+        """Ends a task with its result or error, or sends it to another worker."""
+        del self._pending[key]
         if isinstance(error, WorkerFaultError) and one.needs is not None:
             self._leave_out(str(error.where), error.what)
+            one.task = None  # it has ended
             try:
                 self._send(key, one, choose_workers(self._known.values(), one.needs))
                 return
@@ -251,24 +258,6 @@ class DaskExecutor(RemoteExecutor):
                 one.future.set_result(result)
             else:
                 one.future.set_exception(error)
-
-    def _fetch(self, task: Any) -> Any:
-        """Returns the result of a finished Dask *task*, or raises its error.
-
-        Raises CancelledError if this executor is closed meanwhile. Dask's own functions would wait
-        forever if its event loop has just ended, and the process could not exit.
-        """
-        if not self._open:
-            raise CancelledError
-        coming = asyncio.run_coroutine_threadsafe(
-            self._client.gather(task, asynchronous=True), self._client.loop.asyncio_loop
-        )
-        while self._open:
-            with contextlib.suppress(TimeoutError):
-                return coming.result(_LOOK_SECONDS)
-            if coming.done():
-                return coming.result()
-        raise CancelledError
 
     def _leave_out(self, address: str, why: str) -> None:
         """Sends no more tasks to the worker at *address* if its machine has failed before."""

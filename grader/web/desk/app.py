@@ -41,6 +41,7 @@ from grader.web.desk.rendering import Renderer
 from grader.web.desk.requests import change_requests, requests_page
 from grader.web.desk.roles import Capability
 from grader.web.desk.student_page import student_page
+from grader.web.desk.students_page import ListFilter, student_list
 from grader.web.origins import is_own_address
 from grader.web.safety import HEADERS, not_found, plain, redirect
 
@@ -214,8 +215,9 @@ class DeskApp:
 
     def _students(self, call: _Call) -> Response:
         names = self._desk.names(call.book, call.session.person)
-        rows = self._desk.rows(call.book, names)
-        return self._page(call, "students", rows=rows, names=names)
+        wanted = ListFilter.of(call.request.query_params)
+        page = student_list(self._desk, call.book, names, wanted)
+        return self._page(call, "students", page=page, names=names)
 
     def _student(self, call: _Call) -> Response:
         names = self._desk.names(call.book, call.session.person)

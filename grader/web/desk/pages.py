@@ -107,6 +107,8 @@ class QueuePage:
     requests: int
     """How many regrade requests are open."""
     students: int
+    refused: int
+    """How many students have a notebook that can't be read, and no decision about it."""
 
     @property
     def next(self) -> PartId | None:
@@ -201,6 +203,7 @@ class Desk:
                 for one in book.requests.every()
             ),
             students=len(mine),
+            refused=len(book.decisions.refused() & mine.keys()),
         )
 
     def row(self, book: Gradebook, id_: str) -> Row | None:

@@ -106,7 +106,8 @@ def part_page(
     and *unsaved* the students whose answers were not stored with it. Raises SetupError if no
     student was asked this part.
     """
-    every = [one for one in book.decisions.answers(part) if one.student in names.students]
+    answers = (one for one in book.decisions.answers(part) if not one.refused)
+    every = [one for one in answers if one.student in names.students]
     if names.secret:  # the order of the ids would tell something
         every.sort(key=lambda one: names.address(one.student))
     if not every:

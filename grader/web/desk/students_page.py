@@ -1,0 +1,85 @@
+"""The list of students: which of them, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+from urllib.parse import urlencode
+
+from grader.gradebook import Gradebook
+from grader.model.result import Row, Standing
+from grader.web.desk.pages import Desk, Names
+
+
+def _by_points(row: Row) -> tuple[Any, ...]:
+    return (row.total is None, row.total or 0.0)
+
+
+def _by_open_marks(row: Row) -> tuple[Any, ...]:
+    return (-row.unsettled,)
+
+
+def _by_section(row: Row) -> tuple[Any, ...]:
+    return (row.student.section,)
+
+
+ORDERS: Mapping[str, Callable[[Row], tuple[Any, ...]]] = {
+    "points": _by_points,
+    "open marks": _by_open_marks,
+    "section": _by_section,
+}
+"""Other orders than that of the names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListFilter:
+    """What the reader chose; empty for everything."""
+
+    section: str = ""
+    standing: str = ""
+    order: str = ""
+
+    @classmethod
+    def of(cls, query: Mapping[str, str]) -> ListFilter:
+        """Returns the filter in the query of an address."""
+        return cls(**{one.name: query.get(one.name, "") for one in fields(cls)})
+
+    def ordered(self, order: str) -> str:
+        """Returns the address of the same list in another order."""
+        chosen = {k: v for k, v in asdict(replace(self, order=order)).items() if v}
+        return f"/students?{urlencode(chosen)}" if chosen else "/students"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudentList:
+    """The students that a filter leaves, and what there is to choose."""
+
+    rows: tuple[Row, ...]
+    every: int
+    """How many students the reader may see."""
+    sections: tuple[str, ...]
+    standings: tuple[str, ...]
+    wanted: ListFilter
+
+
+def student_list(desk: Desk, book: Gradebook, names: Names, wanted: ListFilter) -> StudentList:
+    """Returns the list for one reader. Readers who see no names see no sections either."""
+    every = desk.rows(book, names)
+    there = {row.standing for row in every}
+    sections = set() if names.secret else {row.student.section for row in every} - {""}
+    found = [
+        row
+        for row in every
+        if wanted.section in ("", row.student.section if not names.secret else "")
+        and wanted.standing in ("", row.standing.value)
+    ]
+    if wanted.order in ORDERS and not (names.secret and wanted.order == "section"):
+        found.sort(key=ORDERS[wanted.order])  # stable, so equal ones stay in the order of names
+    return StudentList(
+        rows=tuple(found),
+        every=len(every),
+        sections=tuple(sorted(sections)),
+        standings=tuple(one.value for one in Standing if one in there),
+        wanted=wanted,
+    )
