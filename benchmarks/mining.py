@@ -1,6 +1,8 @@
 """How many planted ideas `grader mine` finds, and how many that nobody has.
 
-    python benchmarks/mining.py [--ideas written|declared] [--holders 5 8 20] [--out results.json]
+    python benchmarks/mining.py [--ideas written|declared] [--holders 5 20 5-25] [--out FILE]
+
+With `5-25` holders, the number for each idea is drawn between these two.
 
 A class of 200 students with individual numbers answers the numeric parts of the bank's exams. Some
 hold an idea that the problem does not declare: one of `planted.py`, which were written by hand, or
@@ -47,14 +49,14 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--ideas", choices=("written", "declared"), default="written")
-    parser.add_argument("--holders", type=int, nargs="+", default=[5, 8, 20])
+    parser.add_argument("--holders", nargs="+", default=["5", "20", "5-25"], metavar="N|N-M")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--share", type=float, default=1.0, help="of the parts, at random")
     parser.add_argument("--missed", action="store_true", help="print every idea that is not found")
     parser.add_argument("--out", type=Path)
     chosen = parser.parse_args()
     results = {
-        str(holders): evaluate(chosen.ideas, holders, chosen.seed, chosen.share, chosen.missed)
+        holders: evaluate(chosen.ideas, holders, chosen.seed, chosen.share, chosen.missed)
         for holders in chosen.holders
     }
     for holders, one in results.items():
@@ -67,8 +69,9 @@ def main() -> None:
         chosen.out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 
-def evaluate(ideas: str, holders: int, seed: int, share: float, missed: bool) -> dict[str, object]:
+def evaluate(ideas: str, holders: str, seed: int, share: float, missed: bool) -> dict[str, object]:
     """Returns how many ideas of *holders* students each are found, by type."""
+    fewest, _, most = holders.partition("-")
     found: Counter[str] = Counter()
     planted: Counter[str] = Counter()
     false, parts, cpu = 0, 0, 0.0
@@ -83,7 +86,8 @@ def evaluate(ideas: str, holders: int, seed: int, share: float, missed: bool) ->
             keys = {id_: keys[part_id] for id_, keys in drawn}
             for start in range(0, len(mine_), MOST_IDEAS):
                 some = mine_[start : start + MOST_IDEAS]
-                wrong, held = _a_class(keys, some, holders, f"{seed} {holders} {start}")
+                sizes = range(int(fewest), int(most or fewest) + 1)
+                wrong, held = _a_class(keys, some, sizes, f"{seed} {holders} {start}")
                 before = time.process_time()
                 mined = mine(wrong, fewest=3)
                 cpu += time.process_time() - before
@@ -178,7 +182,7 @@ def _draw(
 
 
 def _a_class(
-    keys: dict[str, NumericKey], plans: Sequence[Planted], holders: int, seed: str
+    keys: dict[str, NumericKey], plans: Sequence[Planted], sizes: range, seed: str
 ) -> tuple[WrongNumbers, dict[Planted, set[str]]]:
     """Returns the wrong answers of a class, and who holds which idea.
 
@@ -191,6 +195,8 @@ def _a_class(
     held: dict[Planted, set[str]] = {}
     answers: dict[str, float] = {}
     for plan in plans:
+        # Not drawn for a range of one, so that the other draws stay what they were.
+        holders = sizes[0] if len(sizes) == 1 else dice.choice(sizes)
         if any(_is_same(plan.value, other.value, keys.values()) for other in held):
             continue
         mine_: dict[str, float] = {}
