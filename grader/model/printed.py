@@ -100,7 +100,8 @@ class PrintedPart:
     """Markdown, like all texts here."""
     options: str
     rule: str
-    """The rule for partial credit in a few words; empty if there is none."""
+    """How close a number must be, if not as usual, and the rule for partial credit, in a few words;
+    empty if there is neither."""
     place: AnswerPlace
     accepted: str
     """The right answer, and the accepted range. **Secret.**"""
@@ -136,6 +137,8 @@ class PrintedExam:
     title: str
     instructions: str
     minutes: float | None
+    tolerance: str
+    """How close numbers must be, in a sentence; empty if there are no numbers."""
     problems: tuple[PrintedProblem, ...]
 
     @property

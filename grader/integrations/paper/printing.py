@@ -22,7 +22,7 @@ from grader.kinds.plan import PlanKey, format_offers
 from grader.kinds.table import TableKey
 from grader.kinds.texts import fill
 from grader.kinds.true_false import TrueFalseKey
-from grader.model import ExamSet, Key, Paper, Question, Release, Slot, Student
+from grader.model import ExamSet, Key, Paper, Question, Release, Slot, Student, Tolerance
 from grader.model.item import (
     AcceptedTexts,
     ChoiceItem,
@@ -42,6 +42,11 @@ from grader.model.printed import (
 )
 from grader.notebook.render import given_values
 from grader.notebook.render.answer_cells import choices_text
+from grader.notebook.render.closeness import (
+    common_tolerance,
+    tolerance_note,
+    tolerance_sentence,
+)
 from grader.release.file import load_release
 from grader.release.rendering import make_release
 from grader.release.versions import LETTERS
@@ -194,18 +199,24 @@ def check_code(release: str, version: str) -> str:
 
 def printed_exam(mine: Paper) -> PrintedExam:
     """Returns the printed form of a pseudo-student's paper."""
+    parts = [key.part for _, key in mine.named_keys()]
+    common = common_tolerance(parts)
     return PrintedExam(
         version=mine.student.id,
         check=check_code(mine.release, mine.student.id),
         title=" ".join(mine.exam.title.split()),
         instructions=mine.exam.instructions.strip(),
         minutes=mine.exam.minutes,
-        problems=tuple(printed_problem(question) for question in mine.questions),
+        tolerance=tolerance_sentence(parts),
+        problems=tuple(printed_problem(question, common) for question in mine.questions),
     )
 
 
-def printed_problem(question: Question) -> PrintedProblem:
-    """Returns a question with its key and worked solution. **Secret.**"""
+def printed_problem(question: Question, common: Tolerance | None = None) -> PrintedProblem:
+    """Returns a question with its key and worked solution. **Secret.**
+
+    Parts whose numbers are accepted within the tolerance *common* don't say so.
+    """
     variant, problem = question.variant, question.variant.problem
     dice = variant.draw
     alone = len(question.keys) == 1
@@ -217,7 +228,7 @@ def printed_problem(question: Question) -> PrintedProblem:
         given=tuple(given_values(variant)),
         assumptions=tuple(fill(a, dice) for a in problem.assumptions),
         parts=tuple(
-            _printed_part(question, key, "" if alone else part_letter(index))
+            _printed_part(question, key, "" if alone else part_letter(index), common)
             for index, key in enumerate(question.keys.values())
         ),
         solution=solution,
@@ -226,15 +237,18 @@ def printed_problem(question: Question) -> PrintedProblem:
     )
 
 
-def _printed_part(question: Question, key: Key, letter: str) -> PrintedPart:
+def _printed_part(
+    question: Question, key: Key, letter: str, common: Tolerance | None
+) -> PrintedPart:
     kind = kinds.find(key.part.kind)
+    closeness = tolerance_note(key.part, common, getattr(key, "titles", ()))
     # Unless the part is all or nothing, the rule for points follows a semicolon.
     rule = kind.instructions(key).partition("; ")[2]
     return PrintedPart(
         letter=letter,
         ask=fill(key.part.ask, key.draw),
         options=choices_text(key),
-        rule=rule,
+        rule="; ".join(filter(None, (closeness, rule))),
         place=replace(
             place_of(question.name(key.part.id), key), points=question.points[key.part.id]
         ),
