@@ -143,8 +143,8 @@ class PlanKind(KindOf[PlanKey, Chosen]):
         part = key.part
         return (
             "a dict with one value for each name; any feasible plan counts, with full points "
-            f"up to {_percent(part.full)} {_direction(part)} the best {_noun(part)}, and none from "
-            f"{_percent(part.none)} on"
+            f"up to {_percent(part.full)} {_direction(part)} the best {_noun(part)}, and no points "
+            f"at {_percent(part.none)} or more"
         )
 
     def explain(self, key: PlanKey) -> str:
