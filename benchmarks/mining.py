@@ -94,7 +94,11 @@ def evaluate(ideas: str, holders: str, seed: int, share: float, missed: bool) ->
                 parts += 1
                 for plan in held:
                     planted[plan.type] += 1
-                    hit = any(_is_it(held[plan], set(one.students)) for one in mined)
+                    hit = any(
+                        _is_same(plan.value, one.expression, keys.values())
+                        or _is_it(held[plan], set(one.students))
+                        for one in mined
+                    )
                     found[plan.type] += hit
                     if missed and not hit:
                         print("missed", *plan, sep=" | ", flush=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import deque
 from collections.abc import Iterator, Mapping
 from copy import copy
 from itertools import combinations, islice
@@ -14,6 +15,8 @@ MOST = 3000
 """Most expressions that are tried for one part."""
 MOST_NODES = 60
 """The largest definition of a value that is looked into."""
+_IN_A_ROW = 20
+"""Second errors that are tried before the next first error."""
 _SWAPS: Mapping[type[ast.operator], tuple[type[ast.operator], ...]] = {
     ast.Add: (ast.Sub, ast.Mult),
     ast.Sub: (ast.Add,),
@@ -49,6 +52,25 @@ def edited_expressions(answer: Expr, draw: Draw) -> Iterator[tuple[str, int]]:
                 return
 
 
+def edits_of_edits(answer: Expr, draw: Draw) -> Iterator[ast.expr]:
+    """Yields expressions that differ from *answer* by two errors, in the answer itself or, if it is
+    only a name, in the definition of that value."""
+    edits, tree = _Edits(draw), _tree(answer)
+    while isinstance(tree, ast.Name):
+        definition = next(edits.expansions(tree), None)
+        if definition is None:
+            return
+        tree = definition
+    # Round robin, so that a limit leaves out some second errors and no first one.
+    rows = deque(edits.everywhere(one) for one in edits.everywhere(tree))
+    while rows:
+        row = rows.popleft()
+        some = list(islice(row, _IN_A_ROW))
+        yield from some
+        if len(some) == _IN_A_ROW:
+            rows.append(row)
+
+
 def _tree(source: Expr) -> ast.expr:
     return ast.parse(str(source).strip().replace("\n", " "), mode="eval").body
 
@@ -71,18 +93,18 @@ class _Edits:
         level, known, cost = [tree], {ast.dump(tree)}, 1
         while level:
             for one in level:
-                for edited in self._everywhere(one):
+                for edited in self.everywhere(one):
                     yield ast.unparse(edited), cost
             cost = cost if isinstance(tree, ast.Name) and level == [tree] else 2
             deeper = []
             for one in level:
-                for expanded in self._expansions(one):
+                for expanded in self.expansions(one):
                     if ast.dump(expanded) not in known:
                         known.add(ast.dump(expanded))
                         deeper.append(expanded)
             level = deeper[:12]
 
-    def _expansions(self, tree: ast.expr) -> Iterator[ast.expr]:
+    def expansions(self, tree: ast.expr) -> Iterator[ast.expr]:
         """Yields *tree* with one value replaced by its definition, wherever it is named."""
         for name in dict.fromkeys(n.id for n in ast.walk(tree) if isinstance(n, ast.Name)):
             written = self._draw.values.get(name)
@@ -91,7 +113,7 @@ class _Edits:
                 if sum(1 for _ in ast.walk(definition)) <= MOST_NODES:
                     yield _Renaming({name: definition}).visit(_deep(tree))
 
-    def _everywhere(self, tree: ast.expr) -> Iterator[ast.expr]:
+    def everywhere(self, tree: ast.expr) -> Iterator[ast.expr]:
         """Yields *tree* with an edit in one place, or with a name replaced in all places."""
         yield from self._inside(tree)
         names = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name)]

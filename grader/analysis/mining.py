@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grader import units
+from grader.analysis import double_edits
 from grader.analysis.edits import edited_expressions
+from grader.analysis.permutation import poisson_binomial_tail
 from grader.analysis.products import CONSTANTS, CONVERSIONS, Named, Product, iter_products
 from grader.analysis.wrong_numbers import WIDEST, WrongNumbers, half_unit
 from grader.kinds import tolerance
@@ -38,6 +40,8 @@ MOST_PERMUTED = 0.01
 """The largest probability that as many answers fit if the variants are permuted."""
 MOST_IDEAS = 8
 """Most ideas proposed for one part."""
+FEWEST_OF_DOUBLE, COST_OF_DOUBLE = 6, 6
+"""The fewest students whom an expression with two errors must explain, and how complex it is."""
 CLOSE, CLOSEST = 0.006, 0.0005
 """How far an answer may be from a candidate, as a share: for intermediate results that were
 rounded, and the least that counts as a difference."""
@@ -163,6 +167,7 @@ class _Search:
         texts += self._with_constants(edits, CONVERSIONS)
         if not self._exact or np.median(np.abs(self._answers)) >= SMALL:
             texts += self._with_constants(self._products(), plain=True)
+            texts += self._doubly_edited()
         for text, cost, values in texts:
             near = self._differences(values)
             hits = np.isfinite(near)
@@ -176,6 +181,19 @@ class _Search:
             found = self._checked(rough)
             if found is not None:
                 yield found
+
+    def _doubly_edited(self) -> Iterator[tuple[str, int, Numbers]]:
+        """Yields expressions with two errors that explain enough students."""
+        part, draws = self._keys[0].part, [key.draw for key in self._keys]
+
+        def is_wanted(values: Numbers) -> bool:
+            near = np.abs(values / self._answers - 1) <= self._width
+            return int(near.sum()) >= max(self._fewest, FEWEST_OF_DOUBLE)
+
+        if len(draws) >= FEWEST_OF_DOUBLE:
+            self._tried[COST_OF_DOUBLE] += double_edits.MOST
+            found = double_edits.doubly_edited(part.answer, part.unit, draws, is_wanted)
+            yield from ((text, COST_OF_DOUBLE, values) for text, values in found)
 
     def _evaluate(self, text: str) -> Numbers | None:
         """Returns the values of *text* for the wrong answers; None if it never has one."""
@@ -280,7 +298,7 @@ class _Search:
             rough.text, rough.cost, near <= self._resolution, hits, chances[0], chances[1],
             self._condition(rough.text, values), float(permuted[hits].mean()),
         )  # fmt: skip
-        if _tail(int(hits.sum()), permuted) > MOST_PERMUTED:
+        if poisson_binomial_tail(int(hits.sum()), permuted) > MOST_PERMUTED:
             # With few variants, permuting them proves nothing. Then each value counts only once.
             once = np.zeros(len(own), dtype=bool)
             firsts = np.unique(np.round(own[hits] / np.median(own[hits]), 6), return_index=True)[1]
@@ -319,21 +337,6 @@ class _Search:
                 found = min(found, subsets + product)
         # For exact whole numbers, the two are the same.
         return math.log((1 if self._exact else 2) * max(1, as_simple)) + found
-
-
-def _tail(count: int, chances: Numbers) -> float:
-    """Returns the probability that at least *count* of independent events happen, of which each
-    has its own chance (the Poisson binomial distribution).
-
-    >>> round(_tail(2, np.array([0.5, 0.5, 0.0])), 2)
-    0.25
-    """
-    exactly = np.zeros(len(chances) + 1)
-    exactly[0] = 1.0
-    for chance in chances[chances > 0]:
-        exactly[1:] = exactly[1:] * (1 - chance) + exactly[:-1] * chance
-        exactly[0] *= 1 - chance
-    return float(exactly[count:].sum())
 
 
 def _widened(key: NumericKey) -> tuple[float, float]:

@@ -158,3 +158,18 @@ def noticeable_difference(values: Numbers, size: int, *, chance: float) -> float
     count = len(values)
     error = float(values.std(ddof=1)) * math.sqrt(1 / size + 1 / (count - size))
     return (NormalDist().inv_cdf(1 - chance / 2) + _POWER) * error
+
+
+def poisson_binomial_tail(count: int, chances: NDArray[np.float64]) -> float:
+    """Returns the probability that at least *count* of independent events happen, of which each
+    has its own chance (the Poisson binomial distribution).
+
+    >>> round(poisson_binomial_tail(2, np.array([0.5, 0.5, 0.0])), 2)
+    0.25
+    """
+    exactly = np.zeros(len(chances) + 1)
+    exactly[0] = 1.0
+    for chance in chances[chances > 0]:
+        exactly[1:] = exactly[1:] * (1 - chance) + exactly[:-1] * chance
+        exactly[0] *= 1 - chance
+    return float(exactly[count:].sum())

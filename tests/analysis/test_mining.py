@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
 import random
 from pathlib import Path
 
 import pytest
 
+from grader.analysis.double_edits import doubly_edited
 from grader.analysis.mining import mine
 from grader.analysis.wrong_numbers import WrongNumbers
 from grader.bank.folders import Bank
@@ -49,6 +52,47 @@ def test_an_idea_of_five_students_is_found(problem: str, part: str, idea: str) -
     wrong = a_class(problem, part, idea, holders=5, others=10)
     ideas = mine(wrong)
     assert any(set(wrong.students[:5]) <= set(one.students) for one in ideas), ideas
+
+
+def test_an_idea_with_two_errors_is_found_if_enough_students_have_it() -> None:
+    idea = "2 * (gpus - 1) * delay + small / bandwidth"
+    wrong = a_class("ring-all-reduce", "small_time", idea, holders=10, others=20)
+    [found] = mine(wrong)
+    assert set(wrong.students[:10]) <= set(found.students)
+    key = wrong.keys[0]
+    values = [
+        evaluate_answer(text, key.unit, key.draw, key.draw.scope)
+        for text in (idea, found.expression)
+    ]
+    assert values[0] == pytest.approx(values[1])
+
+
+@pytest.mark.parametrize(
+    ("problem", "part"),
+    [
+        ("ring-all-reduce", "small_time"),
+        ("float-format-extremes", "tiny_max"),
+        ("launch-configuration", "blocks"),
+        ("does-this-runtime-make-sense", "expected"),
+    ],
+)
+def test_values_for_a_whole_class_are_those_of_each_student(problem: str, part: str) -> None:
+    bank = Bank.open()
+    keys = [
+        draw(bank.problem(problem), b"%032d" % number, bank.facts).keys[part]
+        for number in range(12)
+    ]
+    first = keys[0]
+    assert isinstance(first, NumericKey)
+    every = doubly_edited(first.part.answer, first.unit, [key.draw for key in keys], lambda _: True)
+    compared = 0
+    for text, values in itertools.islice(every, 0, 4000, 40):
+        for key, value in zip(keys, values, strict=True):
+            with contextlib.suppress(ValueError, ArithmeticError, TypeError):
+                wanted = evaluate_answer(text, first.unit, key.draw, key.draw.scope)
+                assert value == pytest.approx(float(wanted), rel=1e-6), text
+                compared += 1
+    assert compared > 100
 
 
 @pytest.mark.thorough

@@ -1,0 +1,141 @@
+"""Expressions that differ from the right one by two errors, computed for a whole class at once."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from grader import units
+from grader.analysis.edits import edits_of_edits
+from grader.model import Draw, Expr
+from grader.units.quantity import Quantity
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Numbers = NDArray[Any]
+
+MOST = 40_000
+"""Most expressions that are tried for one part."""
+
+
+def doubly_edited(
+    answer: Expr, unit: str, draws: Sequence[Draw], is_wanted: Callable[[Numbers], bool]
+) -> Iterator[tuple[str, Numbers]]:
+    """Yields expressions with two errors whose values, one for each of *draws*, are wanted.
+
+    The values are computed with floats and without a check of dimensions, so the expressions
+    have to be evaluated again before they are used.
+    """
+    scale = float(units.parse_unit(unit).scale) if unit else 1.0
+    evaluate = _Arrays(draws)
+    seen: set[bytes] = set()
+    with np.errstate(all="ignore"):
+        for tree in islice(edits_of_edits(answer, draws[0]), MOST):
+            try:
+                values = np.broadcast_to(evaluate(tree), len(draws)) / scale
+            except (TypeError, ValueError, KeyError, ZeroDivisionError, OverflowError):
+                continue
+            if values.dtype != np.float64 or not is_wanted(values):
+                continue
+            code = np.round(values / np.abs(values).max(), 9).tobytes()
+            if code not in seen:
+                seen.add(code)
+                yield ast.unparse(tree), values
+
+
+class _Arrays:
+    """Evaluates expressions for many students at once. Raises TypeError for what it can't."""
+
+    def __init__(self, draws: Sequence[Draw]):
+        self._names: dict[str, Numbers] = {}
+        for name in draws[0].scope:
+            values = [_plain(draw.scope.get(name)) for draw in draws]
+            if None not in values:
+                self._names[name] = np.array(values)
+        for name, value in units.named_units().items():
+            self._names.setdefault(name, np.array(_plain(value)))
+        self._facts = draws[0].facts
+
+    def __call__(self, node: ast.expr) -> Numbers:
+        match node:
+            case ast.Name(name):
+                found = self._names[name]
+            case ast.Constant(value) if isinstance(value, (int, float, str)):
+                found = np.array(value if isinstance(value, str) else float(value))
+            case ast.BinOp(left, op, right) if type(op) in _BINARY:
+                found = _BINARY[type(op)](self(left), self(right))
+            case ast.UnaryOp(ast.USub(), operand):
+                found = -self(operand)
+            case ast.IfExp(test, body, orelse):
+                found = np.where(self(test), self(body), self(orelse))
+            case ast.Compare(left, [comparison], [right]) if type(comparison) in _COMPARISONS:
+                found = _COMPARISONS[type(comparison)](self(left), self(right))
+            case ast.Call(ast.Name("number"), [value, ast.Constant(str(unit))]):
+                found = self(value) / float(units.parse_unit(unit).scale)
+            case ast.Call(ast.Name("fact"), [item, field]):
+                found = self._look_up(self(item), self(field))
+            case ast.Call(ast.Name(name), args) if name in _FUNCTIONS:
+                found = _FUNCTIONS[name](*map(self, args))
+            case _:
+                raise TypeError
+        return np.asarray(found)
+
+    def _look_up(self, item: Numbers, field: Numbers) -> Numbers:
+        found = [
+            _plain(self._facts[str(one)][str(key)])
+            for one, key in zip(*map(np.ravel, np.broadcast_arrays(item, field)), strict=True)
+        ]
+        return np.array(found) if np.ndim(item) else np.array(found[0])
+
+
+def _plain(value: object) -> float | str | None:
+    """Returns a number in base units, or a text; None for anything else."""
+    if isinstance(value, Quantity):
+        value = value.magnitude
+    if isinstance(value, (bool, str)):
+        return value if isinstance(value, str) else float(value)
+    if isinstance(value, (int, float)) and abs(value) < 1e300:
+        return float(value)
+    return None
+
+
+def _floor(x: Numbers) -> Numbers:
+    return np.asarray(np.floor(x + 1e-9 * np.abs(x)))
+
+
+_BINARY: Mapping[type[ast.operator], Callable[[Numbers, Numbers], Numbers]] = {
+    ast.Add: np.add,
+    ast.Sub: np.subtract,
+    ast.Mult: np.multiply,
+    ast.Div: np.true_divide,
+    ast.Pow: np.power,
+    ast.FloorDiv: lambda x, y: _floor(x / y),
+    ast.Mod: np.mod,
+}
+_COMPARISONS: Mapping[type[ast.cmpop], Callable[[Numbers, Numbers], Any]] = {
+    ast.Eq: lambda x, y: x == y,
+    ast.NotEq: lambda x, y: x != y,
+    ast.Lt: lambda x, y: x < y,
+    ast.LtE: lambda x, y: x <= y,
+    ast.Gt: lambda x, y: x > y,
+    ast.GtE: lambda x, y: x >= y,
+}
+_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "abs": np.abs,
+    "ceil": lambda x: -_floor(-x),
+    "exp": np.exp,
+    "floor": _floor,
+    "log": lambda x, base=math.e: np.log(x) / np.log(base),
+    "log2": np.log2,
+    "max": lambda *x: np.maximum.reduce(np.broadcast_arrays(*x)),
+    "min": lambda *x: np.minimum.reduce(np.broadcast_arrays(*x)),
+    "round": np.round,
+    "sqrt": np.sqrt,
+    "sum": lambda *x: np.add.reduce(np.broadcast_arrays(*x)),
+}
