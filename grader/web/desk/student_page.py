@@ -91,7 +91,7 @@ def student_page(
         missing = names.hide(missing, id_)
     return StudentPage(
         row=row,
-        shown=names.shown(id_),
+        shown=names.label_of(id_),
         before=ids[at - 1] if at else None,
         after=ids[at + 1] if at + 1 < len(ids) else None,
         parts={mark.name: PartId(mark.problem, mark.part) for mark in row.marks},
