@@ -76,13 +76,13 @@ class AnswerToDecide:
     name: str
     max_points: float
     engine_points: float | None
-    seen: int
+    last_decision: int
     """The number of the latest decision that the person saw; 0 for none."""
     key: str = ""
     """A digest of the answer, which two independent marks must share to be compared."""
     double: bool = False
     """Whether two people grade the answer independently."""
-    seen_mark: int = 0
+    last_mark: int = 0
     """The number of the latest independent mark that the person saw; 0 for none."""
 
 
@@ -153,7 +153,7 @@ class PartCount:
     answers: int
     waiting: int
     """Answers without points from the grader or a person."""
-    decided: int
+    decided_count: int
     """Answers with points from a person."""
 
 

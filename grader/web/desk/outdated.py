@@ -25,7 +25,7 @@ class OutdatedDecisions:
             changed = [id_ for id_ in students if self._signatures.get(id_) != now.get(id_, ())]
             if changed:
                 read: dict[str, list[Decision]] = {}
-                for one in book.decisions.outdated(changed):
+                for one in book.decisions.list_outdated(changed):
                     read.setdefault(one.student, []).append(one)
                 for id_ in changed:
                     self._decisions[id_] = tuple(read.get(id_, ()))

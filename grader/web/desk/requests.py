@@ -160,7 +160,7 @@ def _new_mark(book: Gradebook, form: Form, request: RegradeRequest) -> tuple[Ans
         name=request.name,
         max_points=line.mark.max_points,
         engine_points=line.mark.points,
-        seen=form.number("seen"),
+        last_decision=form.number("seen"),
     )
     return answer, points
 

@@ -37,7 +37,7 @@ class StudentPage:
     """One student's marks, decisions, attempts, and notebook."""
 
     row: Row
-    shown: str
+    label: str
     before: str | None
     """The student before this one in the list; None for the first."""
     after: str | None
@@ -91,7 +91,7 @@ def student_page(
         missing = names.hide(missing, id_)
     return StudentPage(
         row=row,
-        shown=names.label_of(id_),
+        label=names.label_of(id_),
         before=ids[at - 1] if at else None,
         after=ids[at + 1] if at + 1 < len(ids) else None,
         parts={mark.name: PartId(mark.problem, mark.part) for mark in row.marks},
