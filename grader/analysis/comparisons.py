@@ -32,7 +32,7 @@ class Level(NamedTuple):
 class Score(NamedTuple):
     """Points that a student earned, and could earn."""
 
-    earned: float
+    points: float
     maximum: float
 
 
@@ -40,7 +40,7 @@ class Score(NamedTuple):
 class Comparison:
     """Something in which the papers differ, with the scores that may depend on it."""
 
-    asked: str
+    question: str
     """The part, or the questions that were drawn, for people."""
     problem: str
     """Empty for a pool of problems."""
@@ -124,7 +124,7 @@ class Collected:
             )
             if len(codes) < 2:
                 continue
-            known = found.setdefault((one.asked, division), one)
+            known = found.setdefault((one.question, division), one)
             if known is not one:
                 known.names += one.names
                 known.levels = {

@@ -81,7 +81,7 @@ def _group_data(group: Group) -> dict[str, object]:
     return {
         "problem": group.problem,
         "parts": list(group.parts),
-        **({"drawn": group.drawn} if group.drawn else {}),
+        **({"drawn": group.pool_draws} if group.pool_draws else {}),
         "minutes": round(group.minutes, 2),
         "points": group.points,
         **({"mean": round(group.mean, 4)} if group.mean is not None else {}),
@@ -110,7 +110,7 @@ def composition(bank: Bank, wanted: str) -> Composition:
         exam=exam,
         entries=tuple(_entries(exam.slots, groups)),
         questions=_range(one.questions for one in totals),
-        parts=_range(sum(group.asked for group in paper) for paper in papers),
+        parts=_range(sum(group.part_count for group in paper) for paper in papers),
         minutes=_range(one.minutes for one in totals),
         points=_range(one.points for one in totals),
         families=_shares([(one.families, one.points) for one in totals]),
