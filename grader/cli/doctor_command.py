@@ -84,11 +84,13 @@ def command(
 
     found = examine(kernel=kernel)
     if as_json:
-        print_json([{"what": f.what, "ok": f.ok, "seen": f.seen, "fix": f.fix} for f in found])
+        print_json(
+            [{"what": f.what, "ok": f.ok, "seen": f.observation, "fix": f.fix} for f in found]
+        )
     else:
         width = max(len(f.what) for f in found)
         for f in found:
-            click.echo(f"{_status_word(f.ok)} {f.what.ljust(width)}  {f.seen}")
+            click.echo(f"{_status_word(f.ok)} {f.what.ljust(width)}  {f.observation}")
             if f.fix:
                 click.echo(f"     {' ' * width}  fix: {f.fix}")
     return 1 if any(f.ok is False for f in found) else 0

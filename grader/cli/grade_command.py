@@ -255,13 +255,17 @@ def command(
             )
             run = grade_all(settings=first, course=course)
             done = RunCounts(
-                run.executed, run.kept, run.unsettled, run.notices, run.notebook_seconds
+                run.executed_count,
+                run.kept_count,
+                run.unsettled_count,
+                run.notices,
+                run.notebook_seconds,
             )
             for again_ in others:
                 run = grade_all(settings=again_)
                 done = done._replace(
-                    executed=done.executed + run.executed,
-                    unsettled=run.unsettled,
+                    executed_count=done.executed_count + run.executed_count,
+                    unsettled_count=run.unsettled_count,
                     notebook_seconds=done.notebook_seconds + run.notebook_seconds,
                 )
             more: dict[str, object] = {"missing": list(run.collected.missing)}
@@ -276,13 +280,15 @@ def command(
                 started=start_progress,
             )
             more = {"assignment": theirs.assignment.name}
-            done = RunCounts(theirs.executed, theirs.kept, theirs.unsettled, theirs.notices)
+            done = RunCounts(
+                theirs.executed_count, theirs.kept_count, theirs.unsettled_count, theirs.notices
+            )
     executing = time.perf_counter() - began
     written = write_results(out, Bank.open(banks))
-    if done.executed and not spec.is_local:
+    if done.executed_count and not spec.is_local:
         click.echo(
             where_time_went(
-                done.executed,
+                done.executed_count,
                 executing=executing,
                 notebooks=done.notebook_seconds,
                 writing=time.perf_counter() - began - executing,

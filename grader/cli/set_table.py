@@ -54,7 +54,7 @@ def _entry_rows(entry: Entry) -> Iterator[tuple[str, ...]]:
 
 
 def _group_cells(group: Group) -> tuple[str, ...]:
-    parts = group.drawn or ", ".join(group.parts) or "all"
+    parts = group.pool_draws or ", ".join(group.parts) or "all"
     minutes, worth = f"{group.minutes:.1f}", points(group.points)
     return group.problem, minutes, worth, group.family, group.level, parts
 

@@ -96,10 +96,10 @@ class _Folder:
 
     submissions: Path
     options: Mapping[str, Any]
-    graded: _Files | None = None
+    last_files: _Files | None = None
     """The files that were graded last."""
     retry_at: float = field(default=float("inf"))
-    worked: bool = False
+    has_graded: bool = False
 
     def grade_changes(self, context: click.Context, *, is_only: bool) -> bool:
         """Grades what is there if something has changed, or if it is time to try again; returns
@@ -108,7 +108,7 @@ class _Folder:
         Raises the first error of the only folder, such as a release that does not exist.
         """
         found = dict(_files_in(self.submissions))
-        changed = found != self.graded and _is_settled(self.submissions, found)
+        changed = found != self.last_files and _is_settled(self.submissions, found)
         if not found or not (changed or time.monotonic() >= self.retry_at):
             return False
         try:
@@ -116,11 +116,11 @@ class _Folder:
             # Status 1: a problem on this machine left marks open.
             complete = context.invoke(grade, submissions=self.submissions, **self.options) == 0
         except GraderError as error:
-            if is_only and not self.worked:
+            if is_only and not self.has_graded:
                 raise
             click.echo(str(error), err=True)
             complete = False
-        self.worked, self.graded = True, found
+        self.has_graded, self.last_files = True, found
         self.retry_at = float("inf") if complete else time.monotonic() + _RETRY_SECONDS
         return True
 

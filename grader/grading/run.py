@@ -65,10 +65,10 @@ class GradingRun:
 
     release: Release
     collected: Collected
-    executed: int
-    kept: int
+    executed_count: int
+    kept_count: int
     """Number of submissions whose evidence existed already."""
-    unsettled: int
+    unsettled_count: int
     notebook_seconds: float
     """How long the executed notebooks ran, in all."""
     notices: tuple[Notice, ...]
@@ -173,9 +173,9 @@ def grade(
     return GradingRun(
         release=release,
         collected=collected,
-        executed=len(todo),
-        kept=len(latest) - len(todo),
-        unsettled=filing.unsettled,
+        executed_count=len(todo),
+        kept_count=len(latest) - len(todo),
+        unsettled_count=filing.unsettled,
         notebook_seconds=filing.notebook_seconds,
         notices=tuple(n for n in collected.notices if not only or n.student in only),
     )

@@ -107,9 +107,9 @@ def _folder(bank: Bank, release: Release, problem: str) -> Path:
         folder = bank.path(problem).parent
         if own_bank().name != "_bank" or own_bank() not in folder.resolve().parents:
             return folder
-    if not bank.named:
+    if not bank.named_folders:
         raise SetupError(
             f"there is no place for the statistics of '{problem}'",
             fix="name a bank of yours with --bank DIR or GRADER_BANK",
         )
-    return bank.named[0] / "problems" / family
+    return bank.named_folders[0] / "problems" / family

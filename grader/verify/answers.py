@@ -49,10 +49,10 @@ def second_computation(case: Case) -> Iterator[Finding]:
         return
     try:
         numbers = repr(case.variant.draw.parameters)
-        if numbers not in case.solved:
+        if numbers not in case.solve_results:
             given = Given(case.variant.draw.parameters, case.facts)
-            case.solved[numbers] = call(case.solve, given)
-        solved = case.solved[numbers]
+            case.solve_results[numbers] = call(case.solve, given)
+        solved = case.solve_results[numbers]
     except (Exception, SystemExit) as error:  # noqa: BLE001 - an author's code may raise anything
         where = failure_line(error, Path(case.solve.__code__.co_filename))
         yield replace(

@@ -54,12 +54,12 @@ def properties(case: Case) -> Iterator[Finding]:
 
 
 @dataclass(slots=True)
-class _Seen:
+class _ForgeryOutcome:
     """The outcomes of one forgery over the cases that it changes."""
 
-    accepted: list[str] = field(default_factory=list)
+    passing_groups: list[str] = field(default_factory=list)
     """The groups of the cases in which it passes."""
-    refused: int = 0
+    refusal_count: int = 0
 
 
 def _passing_forgeries(
@@ -67,8 +67,8 @@ def _passing_forgeries(
 ) -> Iterator[tuple[str, str]]:
     """Yields each forgery of the reference's results that passes but should not, and how to fix
     that."""
-    always: dict[tuple[str, str], _Seen] = {}
-    once: dict[tuple[str, str], _Seen] = {}
+    always: dict[tuple[str, str], _ForgeryOutcome] = {}
+    once: dict[tuple[str, str], _ForgeryOutcome] = {}
     wanted = dict(zip(key.cases, key.expected, strict=True))
     for one, said in results:
         if said["is"] != "returned":
@@ -79,20 +79,20 @@ def _passing_forgeries(
             )
             return
         for forged in _forgeries(said["v"]):
-            seen = (always if forged.always else once).setdefault(forged.name, _Seen())
+            seen = (always if forged.always else once).setdefault(forged.name, _ForgeryOutcome())
             if _passes(key, one, forged.raw, wanted[one]):
-                seen.accepted.append(one.group)
+                seen.passing_groups.append(one.group)
             else:
-                seen.refused += 1
+                seen.refusal_count += 1
     holds = f"{key.part.id}_holds"
     for (where, how), seen in always.items():
-        if seen.accepted:
+        if seen.passing_groups:
             yield (
-                f"a result in which {where} is {how} passes ({seen.accepted[0]} cases)",
+                f"a result in which {where} is {how} passes ({seen.passing_groups[0]} cases)",
                 f"make '{holds}', or '{key.part.id}_form' if defined, refuse it in every case",
             )
     for (where, how), seen in once.items():
-        if seen.accepted and not seen.refused:
+        if seen.passing_groups and not seen.refusal_count:
             yield (
                 f"a result in which {where} is {how} passes in every case",
                 f"make '{holds}' compare it with the right value, or leave it out of the result",
@@ -126,7 +126,7 @@ def _choose_cases(cases: Sequence[HiddenCase]) -> Sequence[HiddenCase]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Forged:
+class _ForgedResult:
     """A result of the reference with one replaced item."""
 
     name: tuple[str, str]
@@ -136,11 +136,13 @@ class _Forged:
     """Whether it is wrong in every case; otherwise it is wrong in at least one."""
 
 
-def _forgeries(raw: Raw) -> Iterator[_Forged]:
+def _forgeries(raw: Raw) -> Iterator[_ForgedResult]:
     for place, one in islice(_places((), raw), MOST_PLACES):
         for how, another, always in _replacements(one, alone=not any(map(_is_item, place))):
             if another != one:
-                yield _Forged((_describe_place(place), how), _with(raw, place, another), always)
+                yield _ForgedResult(
+                    (_describe_place(place), how), _with(raw, place, another), always
+                )
 
 
 def _places(place: Place, raw: Raw) -> Iterator[tuple[Place, Raw]]:

@@ -150,12 +150,12 @@ def _printed_values(case: Case) -> Iterator[tuple[str, Value]]:
         true = scope.get(name)
         if name in own or true is None or isinstance(true, (str, bool)):
             continue
-        read = _read_back(expressions.fill(snippet, scope, case.facts), true)
+        read = _read_printed(expressions.fill(snippet, scope, case.facts), true)
         if read is not None and not _close(read, true):
             yield name, read
 
 
-def _read_back(text: str, like: Value) -> Value | None:
+def _read_printed(text: str, like: Value) -> Value | None:
     unit = (like.unit or "") if isinstance(like, Quantity) else ""
     if isinstance(like, Quantity) and not unit:
         unit = text.split(maxsplit=1)[1] if " " in text else ""

@@ -103,10 +103,10 @@ def test_the_table_of_a_set_counts_what_is_drawn(bank: Path) -> None:
     a_set(bank, "quiz", ENTRY, more="edition: {number: 1, of: 2}\n")
     found = composition(Bank.open([str(bank)]), "quiz")
     group = found.entries[0].groups[0]
-    assert (group.points, group.drawn) == (4, "2 of 4 claims, 1 of 2 terms")
+    assert (group.points, group.pool_draws) == (4, "2 of 4 claims, 1 of 2 terms")
     assert group.minutes == pytest.approx(5 * 4 / 13)
-    assert (found.parts, group.asked) == ((4, 4), 4)
-    assert found.as_data()["entries"][0]["groups"][0]["drawn"] == group.drawn  # type: ignore[index]
+    assert (found.parts, group.part_count) == ((4, 4), 4)
+    assert found.as_data()["entries"][0]["groups"][0]["drawn"] == group.pool_draws  # type: ignore[index]
 
 
 def test_a_slot_that_draws_has_the_edition_of_its_set() -> None:

@@ -39,7 +39,7 @@ from grader.model import Key, Paper, Release, Student
 from grader.model.printed import AnswerForm, PrintedExam
 from grader.release.file import load_release
 from grader.release.papers import Papers
-from grader.verify.rescoring import Rescored, rescore
+from grader.verify.rescoring import Rescoring, rescore
 
 PROBLEM = """\
 id: {id}
@@ -560,7 +560,7 @@ def test_a_line_that_is_emptied_is_of_somebody_who_did_not_come(bank: Bank, tmp_
     assert standings(results) == {
         "ada": ("no submission", 0, False), "bo": ("graded", worth, True),
     }  # fmt: skip
-    assert rescore(results, current=bank).scored == 1
+    assert rescore(results, current=bank).scored_count == 1
     with Gradebook.open(results) as book:
         assert len(book.history("ada")) == 1
         assert {o.student for o in book.overrides()} == {"bo"}
@@ -587,7 +587,7 @@ def test_a_corrected_key_regrades_paper_too(bank: Bank, tmp_path: Path) -> None:
     path = tmp_path / "bank" / "problems" / "foundations" / "every.yaml"
     path.write_text(path.read_text().replace("answer: n > 0 * GB", "answer: n < 0 * GB"))
     current = Bank.open((str(tmp_path / "bank"),))
-    dry: Rescored = rescore(results, current=current, dry_run=True)
+    dry: Rescoring = rescore(results, current=current, dry_run=True)
     changed = {(one.student, mark.name) for one in dry.changes for mark in one.marks}
     assert changed == {(f"s{version}", "q1_claim") for version in "ABC"}
     rescore(results, current=current)

@@ -37,11 +37,11 @@ class AssignmentRun:
     """Result of one call of `grader grade --format nbgrader`."""
 
     assignment: Assignment
-    executed: int
+    executed_count: int
     """Number of notebooks."""
-    kept: int
+    kept_count: int
     """Number of notebooks whose evidence existed already."""
-    unsettled: int
+    unsettled_count: int
     """Number of notebooks that could not be run because of an internal error."""
     notices: tuple[Notice, ...]
 
@@ -87,9 +87,9 @@ def grade_assignment(
     file = PurePosixPath(PurePath(assignment.config.file).name)
     return AssignmentRun(
         assignment=assignment,
-        executed=filer.executed,
-        kept=filer.kept,
-        unsettled=filer.unsettled,
+        executed_count=filer.executed,
+        kept_count=filer.kept,
+        unsettled_count=filer.unsettled,
         notices=(
             *(make_notice("warning", file, text) for text in assignment.config.notes),
             *(n for n in found.notices if not only or n.student in only),
