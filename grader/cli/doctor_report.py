@@ -36,8 +36,8 @@ class DoctorFinding:
 
 
 _UNTRIED = "sandbox"
-"""Name of the finding that replaces the layers if they can't be examined; then no kernel is
-started either."""
+"""Name of the finding that replaces the layers if they can't be examined. No kernel is started
+then."""
 _PACKAGES = ("nbclient", "ipykernel", "jupyter_client", "nbformat", "numpy", "sqlalchemy")
 
 

@@ -300,7 +300,7 @@ def command(
 
 
 def _prepare_pages(banks: tuple[str, ...]) -> None:
-    """Compiles templates while the first kernel starts; errors show when the pages are written."""
+    """Compiles templates while the first kernel starts. Writing the pages reports any errors."""
     from grader.bank.folders import Bank
     from grader.grading.results import prepare_pages
 
@@ -313,8 +313,10 @@ def _print_note(note: str) -> None:
 
 
 def _nbgrader_source(format_: str, source: Path | None, exam: Path | None) -> Path | None:
-    """Returns the source of an nbgrader assignment, or None for an exam; raises SetupError if the
-    options don't fit together."""
+    """Returns the source of an nbgrader assignment, or None for an exam.
+
+    Raises SetupError if the options don't fit together.
+    """
     from grader.errors import SetupError
 
     if format_ != "nbgrader":

@@ -153,7 +153,7 @@ def _name_answers(answers: list[str]) -> str:
 
 
 def _truncate(text: str) -> str:
-    """Returns the beginning of *text*; `--student` shows all of it."""
+    """Returns the beginning of *text*. With `--student`, the command shows all of it."""
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
 

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 _WIDTH = 100
 _SAME = 0.005
-"""Shares and numbers that differ less look the same."""
+"""Shares and numbers that differ by less than this are printed as one."""
 _SHORT = 0.5
-"""Minutes that a paper may lack without a note; expected times are estimates."""
+"""Minutes that a paper may lack without a note, since expected times are estimates."""
 
 
 def set_text(found: Composition, topics: Mapping[str, str]) -> str:

@@ -35,7 +35,7 @@ Place = tuple[Step, ...]
 
 
 def properties(case: Case) -> Iterator[Finding]:
-    """Where properties alone decide, they refuse forged versions of the reference's results."""
+    """Yields a finding for each forged result that passes a part where properties alone decide."""
     for part_id, key in case.variant.keys.items():
         kind = kinds.find(key.part.kind)
         if not isinstance(key, CodeKey) or not isinstance(kind, CodeKind) or not runs(case):
@@ -65,8 +65,7 @@ class _ForgeryOutcome:
 def _passing_forgeries(
     key: CodeKey, results: Sequence[tuple[HiddenCase, Mapping[str, Any]]]
 ) -> Iterator[tuple[str, str]]:
-    """Yields each forgery of the reference's results that passes but should not, and how to fix
-    that."""
+    """Yields what each forged result is that passes but should not, and how to fix that."""
     always: dict[tuple[str, str], _ForgeryOutcome] = {}
     once: dict[tuple[str, str], _ForgeryOutcome] = {}
     wanted = dict(zip(key.cases, key.expected, strict=True))
@@ -164,7 +163,8 @@ def _is_item(step: Step) -> bool:
 
 
 def _replacements(raw: Raw, *, alone: bool) -> Iterator[tuple[str, Raw, bool]]:
-    """Replacements for *raw*: in words, the value, and whether it is wrong in every case."""
+    """Yields replacements for *raw*: a description, the value, and whether it is wrong in every
+    case."""
     if raw["t"] in ("list", "tuple"):
         yield "empty", {**raw, "v": []}, False
         return
@@ -211,7 +211,7 @@ def _with(raw: Raw, place: Place, another: Raw) -> Raw:
 
 
 def _describe_place(place: Place) -> str:
-    """Returns the name of a place, the same for all items of a list."""
+    """Returns a description of a place, which is the same for all items of a list."""
     name = "the result"
     for _, key in place:
         name = f"{key} of {name}" if key else f"an item of {name}"

@@ -170,7 +170,10 @@ def _solve(bank: Bank, name: str, problem: Problem, findings: list[Finding]) -> 
 
 
 def _unloadable(problem: Problem, path: Path) -> Finding | None:
-    """Why the solution file, which holds a code problem's hidden cases, can't be loaded."""
+    """Returns a finding if the solution file can't be loaded; None if it can, or if there is none.
+
+    The file has the hidden cases of a code problem.
+    """
     if not problem.solution:
         return None
     try:
