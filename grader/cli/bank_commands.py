@@ -92,7 +92,7 @@ def _list_sets(banks: tuple[str, ...], *, as_json: bool) -> int:
     if as_json:
         print_json([{"id": e.id, "title": e.title, "problems": list(e.problem_ids)} for e in exams])
     else:
-        rows = [(e.id, str(sum(s.asked for s in e.slots)), e.title) for e in exams]
+        rows = [(e.id, str(sum(s.count for s in e.slots)), e.title) for e in exams]
         click.echo(table(("set", "problems", "title"), rows, right=(1,)))
     return _print_errors(errors)
 

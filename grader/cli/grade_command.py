@@ -230,7 +230,7 @@ def command(
         names=names,
         gradebook=gradebook,
         evidence=evidence,
-        deferred=only == "deferred",
+        only_deferred=only == "deferred",
         machine=read_profile(machine).to_json() if machine else "",
     )
     with ExitStack() as stack:
@@ -268,7 +268,7 @@ def command(
                     unsettled_count=run.unsettled_count,
                     notebook_seconds=done.notebook_seconds + run.notebook_seconds,
                 )
-            more: dict[str, object] = {"missing": list(run.collected.missing)}
+            more: dict[str, object] = {"missing": list(run.collection.missing)}
         else:
             theirs = grade_assignment(
                 submissions,

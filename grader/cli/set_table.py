@@ -45,10 +45,10 @@ def _entries_table(found: Composition) -> str:
 
 
 def _entry_rows(entry: Entry) -> Iterator[tuple[str, ...]]:
-    last = entry.first + entry.asked - 1
+    last = entry.first + entry.count - 1
     number = f"{entry.first}" if last == entry.first else f"{entry.first}-{last}"
-    if entry.asked < len(entry.groups):
-        number += f" ({entry.asked} of {len(entry.groups)})"
+    if entry.count < len(entry.groups):
+        number += f" ({entry.count} of {len(entry.groups)})"
     for index, group in enumerate(entry.groups):
         yield ("" if index else number, *_group_cells(group))
 

@@ -143,7 +143,7 @@ class Decisions:
                     text=storable(item.text),
                     points=item.points,
                     feedback=storable(item.feedback),
-                    retired=item.retired,
+                    retired=item.is_retired,
                 )
             )
             detail = {"item": item.number, "before": dict(before._mapping), "after": asdict(item)}

@@ -30,7 +30,7 @@ class RubricItem:
     """The points that it adds; negative if it takes some."""
     feedback: str = ""
     """What the student reads; *text* if empty."""
-    retired: bool = False
+    is_retired: bool = False
     """Whether it can't be chosen any more; decisions that have it keep it."""
 
 
@@ -65,7 +65,7 @@ class Decision:
     """The grader's own points at that time; None if open."""
     by: str
     at: str
-    undone: bool = False
+    is_undone: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +103,7 @@ class IndependentMark:
     """The points that the choice gives by the rubric of today."""
     by: str
     at: str
-    undone: bool = False
+    is_undone: bool = False
 
 
 def visible_marks(marks: Sequence[IndependentMark], person: str) -> tuple[IndependentMark, ...]:

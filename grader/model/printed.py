@@ -102,7 +102,7 @@ class PrintedPart:
     rule: str
     """The rule for partial credit in a few words; empty if there is none."""
     place: AnswerPlace
-    accepted: str
+    accepted_answer: str
     """The right answer, and the accepted range. **Secret.**"""
     mistakes: tuple[PrintedMistake, ...]
 

@@ -27,7 +27,7 @@ class Entry:
 
     first: int
     """The number of its first question."""
-    asked: int
+    count: int
     """How many of the groups a student gets."""
     groups: tuple[Group, ...]
 
@@ -60,7 +60,7 @@ class Composition:
             "entries": [
                 {
                     "first": entry.first,
-                    "asked": entry.asked,
+                    "asked": entry.count,
                     "groups": [_group_data(group) for group in entry.groups],
                 }
                 for entry in self.entries
@@ -124,8 +124,8 @@ def _entries(slots: Iterable[Slot], groups: Mapping[str, Group]) -> list[Entry]:
     entries, number = [], 1
     for slot in slots:
         members = tuple(groups[name] for name in slot.problem_ids)
-        entries.append(Entry(first=number, asked=slot.asked, groups=members))
-        number += slot.asked
+        entries.append(Entry(first=number, count=slot.count, groups=members))
+        number += slot.count
     return entries
 
 

@@ -73,11 +73,11 @@ def rescore(
         papers = papers_of(book)
         if current is not None:
             corrected = current_specs(papers.release, current)
-            papers = replace(papers, corrected=corrected)
+            papers = replace(papers, correction=corrected)
         elif edited is not None:
-            papers = replace(papers, corrected=edited)
+            papers = replace(papers, correction=edited)
         elif released:
-            papers = replace(papers, corrected=None)
+            papers = replace(papers, correction=None)
         before = list(book.grades())
         policy = policy_of(book, papers.counts.exam.id)
         chooses = policy is not None and policy.chooses
@@ -87,7 +87,7 @@ def rescore(
         after = {g.student: g for g in scored if (g.student, g.submission_sha256) in counting}
         changes = tuple(differences((g for g in before if g.student in after), after.values()))
         if not dry_run:
-            keep_correction(book, papers.corrected, by=by, why=why)
+            keep_correction(book, papers.correction, by=by, why=why)
             known = {(g.student, g.submission_sha256): g for g in every}
             others = [
                 g

@@ -70,7 +70,7 @@ def test_every_student_gets_as_many_parts_of_each_pool_as_the_set_says(bank: Pat
         assert [part[0] for part in parts] == ["c", "c", "t", "a"]
     every = {part.id for part in release.problems["facts"].parts}
     assert {part for parts in drawn for part in parts} == every
-    assert paper(release, STUDENTS[0]).questions[0].pooled
+    assert paper(release, STUDENTS[0]).questions[0].is_pooled
 
 
 def test_editions_never_ask_the_same_part_of_a_pool(bank: Path) -> None:
@@ -92,7 +92,7 @@ def test_a_correction_keeps_the_parts_that_were_asked(bank: Path) -> None:
     more = "  - {id: c9, kind: true_false, ask: Claim 9., answer: true, pool: claims}\n"
     spec.write_text(spec.read_text() + more)
     corrected = released(bank, "quiz")
-    papers = Papers(release=release, corrected=corrected)
+    papers = Papers(release=release, correction=corrected)
     for student in STUDENTS[:50]:
         assert asked(papers.of(student.id)) == asked(paper(release, student))
         assert [n for n, _ in papers.questions(student.id)] == [1]

@@ -134,13 +134,14 @@ def test_what_needs_a_gpu_waits_for_one_and_is_filled_in(
 
     assert grade(handed, release, results, Settings()).executed_count == 0
     monkeypatch.setattr(run, "has_cuda", lambda: True)
-    later = grade(handed, release, results, Settings(device="cuda", deferred=True))
+    later = grade(handed, release, results, Settings(device="cuda", only_deferred=True))
     assert later.executed_count == 1
     ann = marks(results, "ann")
     assert [ann[part].points for part in ("here", "there")] == [1.0, 1.0]
     # It is one piece of evidence now: nothing is left to fill in, or to run again elsewhere.
     assert (
-        grade(handed, release, results, Settings(device="cuda", deferred=True)).executed_count == 0
+        grade(handed, release, results, Settings(device="cuda", only_deferred=True)).executed_count
+        == 0
     )
     assert grade(handed, release, results, Settings()).executed_count == 0
     assert marks(results, "ann") == ann
@@ -150,10 +151,10 @@ def test_what_needs_a_gpu_waits_for_one_and_is_filled_in(
 def test_a_gpu_that_is_not_there_is_said(course: tuple[Path, Path, Path]) -> None:
     handed, release, results = course
     with pytest.raises(SetupError, match="deferred for a CPU"):
-        grade(handed, release, results, Settings(deferred=True))
+        grade(handed, release, results, Settings(only_deferred=True))
     if not has_cuda():
         with pytest.raises(SetupError, match="no CUDA device"):
-            grade(handed, release, results, Settings(device="cuda", deferred=True))
+            grade(handed, release, results, Settings(device="cuda", only_deferred=True))
 
 
 @pytest.mark.thorough

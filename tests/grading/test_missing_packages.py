@@ -182,18 +182,18 @@ def test_what_needs_a_package_waits_for_it_and_is_filled_in(
     with pytest.raises(
         SetupError, match="the deferred parts need triton, which this machine lacks"
     ):
-        grade(handed, release, results, Settings(deferred=True))
+        grade(handed, release, results, Settings(only_deferred=True))
     assert grade(handed, release, results, Settings()).executed_count == 0
 
     # A machine that has it: into the same gradebook, and once.
     installed.write_text("def jit(function):\n    return function\n")
     assert grade(handed, release, results, Settings()).executed_count == 0
     changed_before = marks(results, "ann")["here"]
-    assert grade(handed, release, results, Settings(deferred=True)).executed_count == 3
+    assert grade(handed, release, results, Settings(only_deferred=True)).executed_count == 3
     assert marks(results, "ann")["there"].points == 1.0
     assert marks(results, "ann")["here"] == changed_before
     assert marks(results, "cy")["there"].points == 0.0
-    assert grade(handed, release, results, Settings(deferred=True)).executed_count == 0
+    assert grade(handed, release, results, Settings(only_deferred=True)).executed_count == 0
     assert ok("score", results, "--dry-run").output.startswith("0 of 4 grades would change")
 
 
@@ -203,7 +203,7 @@ def test_a_run_that_had_it_from_the_start_comes_to_the_same(
     handed, release, results = handed_in(tmp_path)
     grade(handed, release, results, Settings())
     installed.write_text("def jit(function):\n    return function\n")
-    grade(handed, release, results, Settings(deferred=True))
+    grade(handed, release, results, Settings(only_deferred=True))
     grade(handed, release, tmp_path / "whole", Settings())
     for student in ("ann", "bo", "cy"):
         assert marks(results, student) == marks(tmp_path / "whole", student)
@@ -239,11 +239,11 @@ def test_what_waits_for_a_gpu_goes_on_waiting_when_a_package_is_there(
     ok("solve", release, "--student", "ann", "--out", handed / "ann.ipynb")
     grade(handed, release, results, Settings())
     installed.write_text("")
-    assert grade(handed, release, results, Settings(deferred=True)).executed_count == 1
+    assert grade(handed, release, results, Settings(only_deferred=True)).executed_count == 1
     mine = marks(results, "ann")
     assert (mine["there"].points, mine["third"].points) == (1.0, None)
     assert "needs a GPU" in mine["third"].feedback
-    assert grade(handed, release, results, Settings(deferred=True)).executed_count == 0
+    assert grade(handed, release, results, Settings(only_deferred=True)).executed_count == 0
 
 
 def imported_at_the_top(tmp_path: Path) -> tuple[Path, Path, Path, Path]:
@@ -299,12 +299,12 @@ def test_a_solution_that_imports_what_is_missing_defers_its_parts(
     with pytest.raises(
         SetupError, match="the deferred parts need triton, which this machine lacks"
     ):
-        grade(handed, release, results, Settings(deferred=True))
+        grade(handed, release, results, Settings(only_deferred=True))
     # A correction of what needs nothing is scored here.
     assert ok("score", results, "--dry-run", "--bank", bank).exception is None
 
     installed.write_text("def load():\n    pass\n")
-    assert grade(handed, release, results, Settings(deferred=True)).executed_count == 2
+    assert grade(handed, release, results, Settings(only_deferred=True)).executed_count == 2
     whole, bo = marks(results, "ann"), marks(results, "bo")
     assert all(m.points == m.max_points for m in whole.values())
     assert (bo["here"].points, bo["there"].points) == (1.0, 1.0)
@@ -314,7 +314,7 @@ def test_a_solution_that_imports_what_is_missing_defers_its_parts(
     # What was judged there stays, on a machine that lacks it, and is not judged again there.
     installed.unlink()
     forgotten()
-    for settings in (Settings(), Settings(deferred=True)):
+    for settings in (Settings(), Settings(only_deferred=True)):
         with contextlib.suppress(SetupError):
             assert grade(handed, release, results, settings).executed_count == 0
         assert marks(results, "ann") == whole

@@ -85,8 +85,8 @@ def _listed_totals(exam: ExamSet, listed: Mapping[str, Head]) -> Totals:
         before = totals.questions
         for name in slot.problem_ids:
             group = group_in_slot(listed[name], slot)
-            totals = totals.plus(group, slot.asked / len(slot.problem_ids))
-        totals = replace(totals, questions=before + slot.asked)
+            totals = totals.plus(group, slot.count / len(slot.problem_ids))
+        totals = replace(totals, questions=before + slot.count)
     return totals
 
 

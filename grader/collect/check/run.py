@@ -261,7 +261,7 @@ def _read_answer(name: str, kind: Kind, sheet: Sheet, raw: Raw) -> AnswerLine:
 
 def _failed_cells(evidence: Evidence, notebook: Notebook) -> Iterator[StoppedCell]:
     for number, cell in enumerate(evidence.cells, start=1):
-        if cell.failed:
+        if cell.has_failed:
             yield StoppedCell(
                 number=number,
                 index=cell.index,

@@ -78,13 +78,13 @@ def grade_submission(
         _copy(submission, handed / student)
         (handed / "submitted").touch()  # so that a submission without files is no error
         run = grade(handed, release, out, settings)
-        if not run.collected.submissions:
+        if not run.collection.submissions:
             if submission.is_dir():
                 return None
             raise unknown
         if published:
             set_published(out, True)
-        collected = run.collected.submissions[0]
+        collected = run.collection.submissions[0]
         infos = (n for n in run.notices if n.level == "info")
         return GradedSubmission(
             result=class_results(out, [collected.student]).results[0],

@@ -185,7 +185,7 @@ def _layer_outcome(layer: str, evidence: Evidence) -> tuple[bool | None, str]:
     if layer == "scratch" and "more files" in (run.error or ""):
         return True, "ended by the supervisor"
     got = run.output.partition("GOT:")[2].strip()
-    if run.failed or not got:
+    if run.has_failed or not got:
         return None, run.error or "it printed nothing"
     return got == "nothing", got
 

@@ -172,7 +172,7 @@ def use_criteria(book: Gradebook, part: PartId, answer: PartAnswer, *, by: str) 
 
     Raises SetupError if the rubric has items already, or if the spec has no criteria.
     """
-    if any(not item.retired for item in book.decisions.items(part)):
+    if any(not item.is_retired for item in book.decisions.items(part)):
         raise SetupError(f"the rubric of '{part}' has items already", fix="reload the page")
     found = criteria_of(book, answer.student, answer.name)
     if not found:

@@ -88,7 +88,7 @@ def item_of(form: Form, part: PartId, max_points: float) -> RubricItem:
         text=text,
         points=points,
         feedback=form.text("feedback"),
-        retired=bool(form.text("retired")),
+        is_retired=bool(form.text("retired")),
     )
 
 

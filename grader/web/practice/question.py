@@ -122,7 +122,7 @@ def ask(bank: Bank, head: Head, number: int) -> Question:
     text = ProblemText(
         title=problem.title,
         prompt=fill(problem.prompt, variant.draw),
-        given=tuple(given_values(variant)),
+        given_values=tuple(given_values(variant)),
         assumptions=tuple(fill(one, variant.draw) for one in problem.assumptions),
         solution=solution,
         figures=prompt_figures(variant),
@@ -227,7 +227,7 @@ def _stopped_cells(asked: Question, evidence: Evidence) -> Mapping[str, str]:
     return {
         names[run.index - offset]: _sentence(run)
         for run in evidence.cells
-        if run.failed and offset <= run.index < offset + len(names)
+        if run.has_failed and offset <= run.index < offset + len(names)
     }
 
 
