@@ -125,8 +125,8 @@ def public_test(name: str, passes: bool, why: str, scale: int) -> dict[str, Any]
 
 def answer_test(line: AnswerLine, scale: int) -> dict[str, Any]:
     """Returns the entry of the public check of one answer."""
-    what = "visible examples pass" if line.tried else "exists and can be read"
-    why = "; ".join([line.text, *(tried.fault for tried in line.tried if tried.fault)])
+    what = "visible examples pass" if line.example_results else "exists and can be read"
+    why = "; ".join([line.text, *(tried.fault for tried in line.example_results if tried.fault)])
     return public_test(f"{line.name}: {what}", line.passes, why, scale)
 
 
