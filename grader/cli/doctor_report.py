@@ -144,13 +144,13 @@ def _tested_layers() -> Iterator[DoctorFinding]:
     """Yields one finding per layer, tested by a notebook that tries to break through it."""
     for tried in attack_layers(choose("auto")):
         seen, ok = tried.detail, True if tried.present else None
-        if tried.present and tried.held is False:
+        if tried.present and tried.has_held is False:
             ok, seen = False, f"does not work here: a notebook got {tried.got}"
-        elif tried.present and tried.held is None and tried.layer != "cgroup":
+        elif tried.present and tried.has_held is None and tried.layer != "cgroup":
             ok, seen = None, f"{tried.detail} (could not be tested: {tried.got})"
         elif tried.present:
-            seen = f"{tried.detail} (tested)" if tried.held else tried.detail
-        elif tried.held is False:
+            seen = f"{tried.detail} (tested)" if tried.has_held else tried.detail
+        elif tried.has_held is False:
             seen = f"{tried.detail}; a notebook got {tried.got}"
         yield DoctorFinding(what=f"sandbox: {tried.layer}", ok=ok, observation=seen, fix=tried.fix)
 

@@ -147,7 +147,7 @@ class LayerTest:
     layer: str
     present: bool
     """Whether the sandbox claims the layer."""
-    held: bool | None
+    has_held: bool | None
     """None if it could not be tested."""
     got: str
     """What the notebook achieved, or why it could not try."""
@@ -167,7 +167,7 @@ def attack_layers(chosen: SandboxChoice) -> tuple[LayerTest, ...]:
             LayerTest(
                 layer=layer.name,
                 present=layer.present,
-                held=held,
+                has_held=held,
                 got=got,
                 detail=layer.detail,
                 fix=layer.fix,
