@@ -86,7 +86,7 @@ def _check_part(case: Case, keys: Sequence[PlanKey]) -> Iterator[Finding]:
     names: set[str | None] = set()
     count = 0
     for key in keys:
-        for one in key.judged:
+        for one in key.judged_plans:
             count += 1
             written = as_text(one.plan)
             earned[written] = earned.get(written, 0.0) + one.share
