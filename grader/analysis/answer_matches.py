@@ -81,13 +81,13 @@ class ProblemSheets:
     students: list[int] = field(default_factory=list)
     """Indexes of the students who have the problem."""
     seats: list[str] = field(default_factory=list)
-    given: list[Mapping[str, str]] = field(default_factory=list)
+    parameters: list[Mapping[str, str]] = field(default_factory=list)
     """Each student's parameters, as texts."""
     entries: dict[str, list[SheetEntry | None]] = field(default_factory=dict)
     """By number that is asked, and student."""
     matters: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """The parameters that matter, by number that is asked."""
-    unused: dict[str, list[SheetEntry]] = field(default_factory=dict)
+    spare_sheets: dict[str, list[SheetEntry]] = field(default_factory=dict)
     """Numbers of variants that no student was given, which show what else could have matched."""
 
 
@@ -107,13 +107,13 @@ class ProblemMatches:
 
 
 @dataclass(slots=True)
-class _Found:
+class _MatchCounts:
     """The matches of one problem while they are collected, by row and column."""
 
     possible: Counts
     """How closely the answers match a variant, whatever its owner answered."""
     observed: Counts
-    """The same for answers that the owner gave."""
+    """How closely the answers match answers that the owner of the variant gave."""
     same_wrong: Truths
     has_wrong: Truths
     answers: dict[tuple[int, int], list[tuple[str, Meaning]]] = field(default_factory=dict)
@@ -151,15 +151,15 @@ def rounding(number: float) -> float:
 def find_matches(sheets: ProblemSheets) -> ProblemMatches:
     """Returns the matches of one problem."""
     count = len(sheets.students)
-    shape = (count, count + max(map(len, sheets.unused.values()), default=0))
-    found = _Found(
+    shape = (count, count + max(map(len, sheets.spare_sheets.values()), default=0))
+    found = _MatchCounts(
         possible=np.zeros(shape, np.int16),
         observed=np.zeros(shape, np.int16),
         same_wrong=np.zeros(shape, np.bool_),
         has_wrong=np.zeros(count, np.bool_),
     )
     for name, entries in sheets.entries.items():
-        _add_entry_matches(sheets, name, [*entries, *sheets.unused.get(name, ())], found)
+        _add_entry_matches(sheets, name, [*entries, *sheets.spare_sheets.get(name, ())], found)
     _, seats = np.unique(sheets.seats, return_inverse=True)
     apart = seats.reshape(-1)[:, None] != seats.reshape(-1)[None, :]
     observed, same_wrong = found.observed[:, :count] * apart, found.same_wrong[:, :count] & apart
@@ -193,7 +193,7 @@ def _weights(chances: Numbers) -> Numbers:
 
 
 def _add_entry_matches(
-    sheets: ProblemSheets, name: str, entries: Sequence[SheetEntry | None], found: _Found
+    sheets: ProblemSheets, name: str, entries: Sequence[SheetEntry | None], found: _MatchCounts
 ) -> None:
     """Adds the matches of the wrong answers to one number."""
     at = np.array([index for index, one in enumerate(entries) if one is not None])
@@ -235,7 +235,7 @@ def _add_entry_matches(
 
 
 def _record(
-    found: _Found, at: Indexes, row: int, hits: Truths, answer: tuple[str, Meaning]
+    found: _MatchCounts, at: Indexes, row: int, hits: Truths, answer: tuple[str, Meaning]
 ) -> None:
     for column in np.flatnonzero(hits).tolist():
         found.answers.setdefault((int(at[row]), int(at[column])), []).append(answer)
@@ -253,7 +253,7 @@ def _codes(sheets: ProblemSheets, name: str, at: Indexes) -> Indexes:
     matters, by student and parameter; without such parameters, one column with equal numbers."""
     columns, count = [], len(sheets.students)
     for parameter in sheets.matters.get(name, ()):
-        given = [sheets.given[index].get(parameter, "") for index in at if index < count]
+        given = [sheets.parameters[index].get(parameter, "") for index in at if index < count]
         if len(set(given)) > 1:
             texts = given + [""] * (len(at) - len(given))
             columns.append(np.unique(texts, return_inverse=True)[1].reshape(-1))

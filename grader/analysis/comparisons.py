@@ -32,7 +32,7 @@ class Level(NamedTuple):
 class Score(NamedTuple):
     """Points that a student earned, and could earn."""
 
-    earned: float
+    points: float
     maximum: float
 
 
@@ -40,7 +40,7 @@ class Score(NamedTuple):
 class Comparison:
     """Something in which the papers differ, with the scores that may depend on it."""
 
-    asked: str
+    question: str
     """The part, or the questions that were drawn, for people."""
     problem: str
     """Empty for a pool of problems."""
@@ -94,7 +94,7 @@ class Collected:
     def _add_slot(
         self, id_: str, slot: Slot, questions: list[Question], marks: Mapping[str, Mark]
     ) -> None:
-        if slot.asked < len(slot.problem_ids):
+        if slot.count < len(slot.problem_ids):
             one = self._comparison(_question_numbers(questions), "the problem")
             one.leave_out = frozenset(slot.problem_ids)
             names = [q.name(part) for q in questions for part in q.points]
@@ -124,7 +124,7 @@ class Collected:
             )
             if len(codes) < 2:
                 continue
-            known = found.setdefault((one.asked, division), one)
+            known = found.setdefault((one.question, division), one)
             if known is not one:
                 known.names += one.names
                 known.levels = {
@@ -155,8 +155,8 @@ def _question_numbers(questions: list[Question]) -> str:
 def _questions_by_slot(graded: GradedPaper) -> Iterator[tuple[Slot, list[Question]]]:
     questions = list(graded.paper.questions)
     for slot in graded.paper.exam.slots:
-        yield slot, questions[: slot.asked]
-        del questions[: slot.asked]
+        yield slot, questions[: slot.count]
+        del questions[: slot.count]
 
 
 def _points_by_problem(marks: Iterable[Mark]) -> Iterator[tuple[str, Score]]:

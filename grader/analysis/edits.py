@@ -164,7 +164,7 @@ class _Edits:
                 yield orelse
                 yield _with(_with(node, "body", orelse), "orelse", body)
         if not isinstance(node, ast.Constant):
-            yield from _scaled(node)
+            yield from _iter_variations(node)
 
     def _of_brackets(self, left: ast.expr, op: ast.operator, right: ast.expr) -> Iterator[ast.expr]:
         """Yields what *left* *op* *right* becomes with its brackets in another place."""
@@ -260,7 +260,7 @@ class _Edits:
         ]  # fmt: skip
 
 
-def _scaled(node: ast.expr) -> Iterator[ast.expr]:
+def _iter_variations(node: ast.expr) -> Iterator[ast.expr]:
     """Yields *node* off by one, with a factor of 2 or 8, and its complement."""
     for off in (ast.Add(), ast.Sub()):
         yield ast.BinOp(node, off, ast.Constant(1))

@@ -59,10 +59,10 @@ class Finding(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
+class ValueComparison:
     """The scores of students with one value, compared with those of the others."""
 
-    asked: str
+    question: str
     """The part, or the questions that were drawn."""
     problem: str
     part: str
@@ -100,21 +100,21 @@ class Fairness:
     """All comparisons of an exam, the clearest first."""
 
     students: int
-    compared: tuple[Compared, ...]
+    comparisons: tuple[ValueComparison, ...]
     too_few: tuple[tuple[str, str], ...]
     """What could not be compared: the part, and what differs."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Prepared:
+class _ComparisonArrays:
     """A comparison as arrays."""
 
     comparison: Comparison
     students: tuple[str, ...]
     shares: Numbers
     """The share of the points that each student earned."""
-    adjusted: Numbers
-    """The same, other things being equal."""
+    adjusted_shares: Numbers
+    """These shares without what the students' points for the other problems predict."""
     labels: tuple[str, ...]
     members: NDArray[np.bool_]
     """By student and label."""
@@ -138,13 +138,15 @@ def compare(collected: Collected) -> Fairness:
     for one in collected.merge():
         found = _prepare(one, collected.totals if individual else {})
         if found is None:
-            too_few.append((one.asked, " and ".join(one.names)))
+            too_few.append((one.question, " and ".join(one.names)))
         else:
             prepared.append(found)
     chance = ERROR_RATE / max(1, sum(len(one.labels) for one in prepared))
     # So many that a p-value can be small enough for this number of tests.
     second = max(SECOND, round(2 * len(prepared) / ERROR_RATE) - 1)
-    tests = [find_largest_deviation(one.adjusted, one.members, second=second) for one in prepared]
+    tests = [
+        find_largest_deviation(one.adjusted_shares, one.members, second=second) for one in prepared
+    ]
     p_values = [test.p for test in tests]
     rows = zip(prepared, tests, holm(p_values), benjamini_hochberg(p_values), strict=True)
     compared = [_compare_level(one, test.group, test.p, p, q, chance) for one, test, p, q in rows]
@@ -152,7 +154,9 @@ def compare(collected: Collected) -> Fairness:
     return Fairness(len(collected.seats), tuple(compared), tuple(too_few))
 
 
-def _prepare(one: Comparison, totals: Mapping[str, Mapping[str, Score]]) -> _Prepared | None:
+def _prepare(
+    one: Comparison, totals: Mapping[str, Mapping[str, Score]]
+) -> _ComparisonArrays | None:
     """Returns the comparison as arrays; None if it has too few students, or equal scores."""
     students = tuple(one.scores)
     levels = _in_thirds([one.levels[id_] for id_ in students])
@@ -160,15 +164,15 @@ def _prepare(one: Comparison, totals: Mapping[str, Mapping[str, Score]]) -> _Pre
     members = np.array([[label in mine for label in labels] for mine in levels])
     sizes = members.sum(axis=0) if students else np.zeros(0)
     kept = (sizes >= FEWEST) & (sizes <= len(students) - FEWEST)
-    shares = np.array([one.scores[id_].earned / one.scores[id_].maximum for id_ in students])
+    shares = np.array([one.scores[id_].points / one.scores[id_].maximum for id_ in students])
     if not kept.any():
         return None
     rest = [_ability(totals.get(id_, {}), one.leave_out) for id_ in students]
-    return _Prepared(
+    return _ComparisonArrays(
         comparison=one,
         students=students,
         shares=shares,
-        adjusted=_residuals(shares, rest),
+        adjusted_shares=_residuals(shares, rest),
         labels=tuple(level.label for level, keep in zip(labels, kept, strict=True) if keep),
         members=members[:, kept],
     )
@@ -209,7 +213,7 @@ def _ability(points: Mapping[str, Score], leave_out: frozenset[str]) -> float | 
     """Returns the share of the points of the other problems; None if there are none."""
     others = [score for problem, score in points.items() if problem not in leave_out]
     maximum = sum(score.maximum for score in others)
-    return sum(score.earned for score in others) / maximum if maximum else None
+    return sum(score.points for score in others) / maximum if maximum else None
 
 
 def _residuals(shares: Numbers, rest: Sequence[float | None]) -> Numbers:
@@ -223,17 +227,17 @@ def _residuals(shares: Numbers, rest: Sequence[float | None]) -> Numbers:
 
 
 def _compare_level(
-    one: _Prepared, group: int, p: float, p_any: float, q: float, chance: float
-) -> Compared:
+    one: _ComparisonArrays, group: int, p: float, p_any: float, q: float, chance: float
+) -> ValueComparison:
     mine = one.members[:, group]
     comparison = one.comparison
     points = float(np.mean([comparison.scores[id_].maximum for id_ in one.students]))
-    low, high = interval_of_difference(one.adjusted[mine], one.adjusted[~mine])
+    low, high = interval_of_difference(one.adjusted_shares[mine], one.adjusted_shares[~mine])
     smallest = int(np.abs(one.members.mean(axis=0) - 0.5).argmax())
     size = int(one.members[:, smallest].sum())
-    noticeable = noticeable_difference(one.adjusted, size, chance=chance)
-    return Compared(
-        asked=comparison.asked,
+    noticeable = noticeable_difference(one.adjusted_shares, size, chance=chance)
+    return ValueComparison(
+        question=comparison.question,
         problem=comparison.problem,
         part=comparison.part,
         what=" and ".join(comparison.names),
@@ -255,9 +259,9 @@ def _compare_level(
     )
 
 
-def _eta_squared(one: _Prepared) -> float:
+def _eta_squared(one: _ComparisonArrays) -> float:
     """Returns the share of the variance that is between students with different values."""
-    centered = one.adjusted - one.adjusted.mean()
+    centered = one.adjusted_shares - one.adjusted_shares.mean()
     total = float(centered @ centered)
     if not total:
         return 0.0

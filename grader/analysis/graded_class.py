@@ -30,7 +30,7 @@ def read_papers(book: Gradebook) -> Papers:
 
 def iter_graded(book: Gradebook, papers: Papers) -> Iterator[GradedPaper]:
     """Yields every student with a graded submission, by the attempt that counts."""
-    as_released = replace(papers, corrected=None)
+    as_released = replace(papers, correction=None)
     for row in rows_of(book, ReleaseSource(book=book, papers=papers)):
         grade, id_ = row.grade, row.student.id
         if grade is None or grade.submission_sha256 is None or row.standing is Standing.EXEMPT:

@@ -20,7 +20,7 @@ from grader import units
 from grader.analysis import double_edits
 from grader.analysis.edits import edited_expressions
 from grader.analysis.permutation import poisson_binomial_tail
-from grader.analysis.products import CONSTANTS, CONVERSIONS, Named, Product, iter_products
+from grader.analysis.products import CONSTANTS, CONVERSIONS, NamedQuantity, Product, iter_products
 from grader.analysis.wrong_numbers import WIDEST, WrongNumbers, half_unit
 from grader.kinds import tolerance
 from grader.kinds.numeric import NumericKey, evaluate_answer
@@ -90,7 +90,7 @@ class _Candidate:
     """The probability that it explains each wrong answer exactly by chance."""
     close_chances: Numbers
     when: str = ""
-    permuted: float = 0.0
+    permuted_share: float = 0.0
     """The share of other students' numbers with which it explains an answer as well."""
 
 
@@ -119,7 +119,7 @@ class _Search:
         left = unexplained.copy()
         while every and len(chosen) < MOST_IDEAS:
             scored = [
-                (self._expected(one, left, unexplained), one.cost, len(one.text), one)
+                (self._log_expected_count(one, left, unexplained), one.cost, len(one.text), one)
                 for one in every
             ]
             expected, _, _, best = min(scored, key=lambda one: one[:3])
@@ -129,9 +129,9 @@ class _Search:
             every.remove(best)
             left &= ~best.close
             unexplained &= ~best.exact
-        yield from self._assigned(chosen)
+        yield from self._assign_students(chosen)
 
-    def _assigned(self, chosen: list[tuple[_Candidate, float]]) -> Iterator[Idea]:
+    def _assign_students(self, chosen: list[tuple[_Candidate, float]]) -> Iterator[Idea]:
         """Yields the ideas, each student with the first that is exact, or else the first close."""
         taken = np.zeros(len(self._answers), dtype=bool)
         students: list[list[str]] = [[] for _ in chosen]
@@ -145,7 +145,7 @@ class _Search:
                 yield Idea(
                     expression=one.text,
                     students=tuple(sorted(some)),
-                    by_chance=one.permuted,
+                    by_chance=one.permuted_share,
                     false_ideas=math.exp(expected),
                     when=one.when,
                 )
@@ -175,10 +175,10 @@ class _Search:
                 continue
             code = np.round(np.where(hits, values / self._answers, 0), 7).tobytes()
             rough = self._rough(text, cost, near)
-            if code in seen or self._expected(rough, every, every) > limit:
+            if code in seen or self._log_expected_count(rough, every, every) > limit:
                 continue
             seen.add(code)
-            found = self._checked(rough)
+            found = self._check(rough)
             if found is not None:
                 yield found
 
@@ -215,11 +215,11 @@ class _Search:
             every = [_magnitude(one.draw.scope.get(name)) for one in self._keys]
             if all(one is not None and one > 0 for one in every):
                 others.append(
-                    Named(text=name, values=np.array(every), dimension=dimension_of(value))
+                    NamedQuantity(text=name, values=np.array(every), dimension=dimension_of(value))
                 )
         dimension = units.parse_unit(key.unit).dimension if key.unit else ONE
         right = np.array([float(one.value) for one in self._keys]) * float(scale)
-        named = Named(text=f"({key.part.answer})", values=right, dimension=dimension)
+        named = NamedQuantity(text=f"({key.part.answer})", values=right, dimension=dimension)
         with np.errstate(all="ignore"):
             return [
                 Product(p.text, p.values / float(scale), p.cost + 1)
@@ -273,7 +273,7 @@ class _Search:
         chances = self._density(self._resolution), self._density(self._width)
         return _Candidate(text, cost, near <= self._resolution, np.isfinite(near), *chances)
 
-    def _checked(self, rough: _Candidate) -> _Candidate | None:
+    def _check(self, rough: _Candidate) -> _Candidate | None:
         """Returns the candidate as the grader itself computes it, with its chances for all other
         students' numbers; None if it can't be written in a spec."""
         values = [_value(rough.text, key) for key in self._wrong.keys]
@@ -303,21 +303,21 @@ class _Search:
             once = np.zeros(len(own), dtype=bool)
             firsts = np.unique(np.round(own[hits] / np.median(own[hits]), 6), return_index=True)[1]
             once[np.flatnonzero(hits)[firsts]] = True
-            if self._expected(found, once, once, among=len(own)) > math.log(MOST_CHANCE):
+            if self._log_expected_count(found, once, once, among=len(own)) > math.log(MOST_CHANCE):
                 return None
         return found
 
     def _condition(self, text: str, values: list[float | None]) -> str:
         """Returns the condition under which *text* is a mistake; empty if it always is."""
         pairs = zip(values, self._wrong.keys, strict=True)
-        if not any(v is None or tolerance.is_within(v, *_widened(key)) for v, key in pairs):
+        if not any(v is None or tolerance.is_within(v, *_wide_range(key)) for v, key in pairs):
             return ""
         answer = f"({self._keys[0].part.answer})"
         if self._exact:
             return f"({text}) != {answer}"
         return f"abs(({text}) - {answer}) > 0.03 * abs({answer})"
 
-    def _expected(
+    def _log_expected_count(
         self, one: _Candidate, left: Truths, unexplained: Truths, *, among: int = 0
     ) -> float:
         """Returns the logarithm of the expected number of candidates that are as simple and explain
@@ -339,7 +339,7 @@ class _Search:
         return math.log((1 if self._exact else 2) * max(1, as_simple)) + found
 
 
-def _widened(key: NumericKey) -> tuple[float, float]:
+def _wide_range(key: NumericKey) -> tuple[float, float]:
     width = float(key.high - key.low)
     return float(key.low) - width, float(key.high) + width
 

@@ -32,7 +32,7 @@ CONVERSIONS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Named:
+class NamedQuantity:
     """A quantity that candidates are made of, for each student."""
 
     text: str
@@ -52,7 +52,7 @@ class Product:
     """How complex it is: 1 for a single quantity."""
 
 
-def iter_products(answer: Named, others: Sequence[Named]) -> Iterator[Product]:
+def iter_products(answer: NamedQuantity, others: Sequence[NamedQuantity]) -> Iterator[Product]:
     """Yields candidates with the dimension of *answer*: a quantity, or the sum, difference,
     product, or quotient of two or three, and each of these times a factor without a dimension."""
     bases = list(itertools.islice(_bases(answer, others), MOST_BASES))
@@ -67,7 +67,7 @@ def iter_products(answer: Named, others: Sequence[Named]) -> Iterator[Product]:
                 yield _times(_times(base, one), other)
 
 
-def _bases(answer: Named, others: Sequence[Named]) -> Iterator[Product]:
+def _bases(answer: NamedQuantity, others: Sequence[NamedQuantity]) -> Iterator[Product]:
     unit = base_unit(answer.dimension).replace("*", " * ").replace("/", " / ").replace("^", "**")
     every = [answer, *others]
     same = [Product(one.text, one.values, 1) for one in every if one.dimension == answer.dimension]
@@ -89,7 +89,9 @@ def _bases(answer: Named, others: Sequence[Named]) -> Iterator[Product]:
                 yield Product(f"{over.text} / {under.text}", over.values / under.values, 2)
 
 
-def _of_other_dimensions(answer: Named, others: Sequence[Named]) -> Iterator[Product]:
+def _of_other_dimensions(
+    answer: NamedQuantity, others: Sequence[NamedQuantity]
+) -> Iterator[Product]:
     """Yields products and quotients of quantities whose dimensions give that of the answer."""
     measured = [one for one in others if one.dimension != ONE]
     for one, other in itertools.permutations(measured, 2):
@@ -103,7 +105,7 @@ def _sum(one: Dimension, other: Dimension, sign: int) -> tuple[int, ...]:
     return tuple(a + sign * b for a, b in zip(one, other, strict=True))
 
 
-def _factors(others: Sequence[Named]) -> Iterator[Product]:
+def _factors(others: Sequence[NamedQuantity]) -> Iterator[Product]:
     for one in others:
         if one.dimension != ONE:
             continue

@@ -70,7 +70,7 @@ class MatchedAnswer:
     chance: float
     """The share of variants that this student's answers to the problem fit as well."""
 
-    def shown(self, number: float) -> str:
+    def format_number(self, number: float) -> str:
         """Returns *number* with the unit of the answers."""
         return units.format_with_unit(number, self.unit, 10)
 
@@ -130,7 +130,7 @@ class _Class:
             sheets = self.sheets.setdefault(problem.id, ProblemSheets())
             sheets.students.append(index)
             sheets.seats.append(graded.seat)
-            sheets.given.append({n: level.label for n, level in parameter_levels(question)})
+            sheets.parameters.append({n: level.label for n, level in parameter_levels(question)})
             for part_id, cell, key, answer in _numbers(question, marks, evidence):
                 name = f"{part_id}\n{cell}"
                 if name not in sheets.entries:
@@ -155,7 +155,7 @@ class _Class:
                         name = f"{part_id}\n{cell}"
                         if name in sheets.entries:
                             entry = _entry(of_cell, None, None)
-                            sheets.unused.setdefault(name, []).append(entry)
+                            sheets.spare_sheets.setdefault(name, []).append(entry)
 
 
 def find_shared_answers(out: Path) -> SharedAnswers:

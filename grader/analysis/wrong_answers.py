@@ -27,7 +27,7 @@ class MinedPart:
     part: PartId
     column: str
     """The column of a table; else empty."""
-    asked: int
+    student_count: int
     """How many students were asked it."""
     wrong: int
     """How many gave a wrong number that no known mistake explains."""
@@ -44,7 +44,7 @@ class MinedPart:
             "problem": self.part.problem,
             "part": self.part.part,
             "column": self.column,
-            "asked": self.asked,
+            "asked": self.student_count,
             "wrong": self.wrong,
             "ideas": [
                 {
@@ -108,7 +108,7 @@ def mine_gradebook(
             MinedPart(
                 part=part,
                 column=column,
-                asked=len(one.keys),
+                student_count=len(one.keys),
                 wrong=len(one.students),
                 ideas=mine(one, fewest=fewest),
             )

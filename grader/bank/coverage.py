@@ -15,9 +15,9 @@ class Coverage:
     """The concepts of the inventory and the problems that examine them."""
 
     concepts: Mapping[str, Mapping[str, str]]
-    examined: Mapping[str, tuple[str, ...]]
+    problems: Mapping[str, tuple[str, ...]]
     """Maps concept ids to the problems that cite them."""
-    unknown: Mapping[str, tuple[str, ...]]
+    unknown_concepts: Mapping[str, tuple[str, ...]]
     """Maps cited ids that are not in the inventory to the problems that cite them."""
     errors: tuple[SpecError, ...] = ()
     """Errors in problem files. These problems are not counted."""
@@ -27,18 +27,18 @@ class Coverage:
         counts: dict[str, tuple[int, int]] = {}
         for name, concept in self.concepts.items():
             have, total = counts.get(concept["family"], (0, 0))
-            counts[concept["family"]] = have + (name in self.examined), total + 1
+            counts[concept["family"]] = have + (name in self.problems), total + 1
         return counts
 
     def as_data(self) -> dict[str, object]:
         """Returns the coverage as plain data."""
         return {
-            "examined": len(self.examined),
+            "examined": len(self.problems),
             "concepts": len(self.concepts),
             "families": {f: {"examined": h, "of": t} for f, (h, t) in self.by_family().items()},
-            "by_concept": {name: list(problems) for name, problems in self.examined.items()},
-            "missing": sorted(set(self.concepts) - set(self.examined)),
-            "unknown": {name: list(problems) for name, problems in self.unknown.items()},
+            "by_concept": {name: list(problems) for name, problems in self.problems.items()},
+            "missing": sorted(set(self.concepts) - set(self.problems)),
+            "unknown": {name: list(problems) for name, problems in self.unknown_concepts.items()},
         }
 
 
@@ -52,7 +52,7 @@ def coverage(bank: BankIndex) -> Coverage:
             cited.setdefault(name, []).append(head.id)
     return Coverage(
         concepts=concepts,
-        examined={n: tuple(p) for n, p in sorted(cited.items()) if n in concepts},
-        unknown={n: tuple(p) for n, p in sorted(cited.items()) if n not in concepts},
+        problems={n: tuple(p) for n, p in sorted(cited.items()) if n in concepts},
+        unknown_concepts={n: tuple(p) for n, p in sorted(cited.items()) if n not in concepts},
         errors=errors,
     )

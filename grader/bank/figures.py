@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from grader.bank.names import check_expression, check_text, parameter_names
-from grader.bank.shape import Shaped, iter_marked, shape_list
+from grader.bank.shape import PartialRecord, iter_marked, shape_list
 from grader.bank.yaml12 import Located, Path_
 from grader.errors import SpecError
 from grader.figures import figure_types
@@ -16,7 +16,7 @@ from grader.registry import suggest
 _ID = re.compile(r"[a-z][a-z0-9_-]*\Z")
 
 
-def shape_figures(source: Located) -> Iterator[Shaped]:
+def shape_figures(source: Located) -> Iterator[PartialRecord]:
     """Yields every figure, validated by its type."""
     yield from shape_list(source, "figures", "figure", "type", figure_types)
 

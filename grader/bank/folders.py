@@ -26,7 +26,7 @@ from grader.registry import nearest
 class Bank(BankIndex):
     """Banks whose problems, sets, and facts can be loaded."""
 
-    _loaded: dict[str, tuple[Problem, Located]] = field(default_factory=dict, repr=False)
+    _problems: dict[str, tuple[Problem, Located]] = field(default_factory=dict, repr=False)
     _heads: dict[str, Head] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -40,7 +40,7 @@ class Bank(BankIndex):
 
     def locate(self, wanted: str) -> tuple[Problem, Located]:
         """Returns the problem with the id or path *wanted*, and its data with locations."""
-        if wanted not in self._loaded:
+        if wanted not in self._problems:
             path = self.path(wanted)
             problem, source = load_problem(path, self._families_at(path))
             folder = path.resolve().parent.name
@@ -48,8 +48,8 @@ class Bank(BankIndex):
                 what = f"the family '{problem.family}' is not the folder name '{folder}'"
                 fix = "move the file, or change the family"
                 raise SpecErrors((source.error(("family",), what, fix),))
-            self._loaded[wanted] = self._with_solution(wanted, problem, source)
-        return self._loaded[wanted]
+            self._problems[wanted] = self._with_solution(wanted, problem, source)
+        return self._problems[wanted]
 
     def _families_at(self, path: Path) -> Mapping[str, str]:
         """Returns the families of these banks, and of the bank that contains the file *path*."""
@@ -115,7 +115,7 @@ class Bank(BankIndex):
         """Returns the heads of the problems that a blueprint in the bank *home* draws from: those
         of the named banks, or those of *home* if it is not one of them."""
         own = {folder for folder in self.folders if folder.resolve() == home.resolve()}
-        if not own or own <= set(self.named):
+        if not own or own <= set(self.named_folders):
             return self.heads(self.listed_problems)
         inside = (n for n, path in self.paths.items() if path.parent.parent.parent in own)
         return self.heads(inside)

@@ -36,7 +36,7 @@ class BankIndex:
 
     folders: tuple[Path, ...]
     """All banks in search order; that of the package is last."""
-    named: tuple[Path, ...] = ()
+    named_folders: tuple[Path, ...] = ()
     """The banks that the user named; empty for that of the package."""
 
     @classmethod
@@ -66,15 +66,15 @@ class BankIndex:
     @cached_property
     def listed_problems(self) -> tuple[str, ...]:
         """The ids of the problems in the named banks. A set may use others too."""
-        return tuple(self._of_named(self.paths))
+        return tuple(self._ids_in_named_folders(self.paths))
 
     @cached_property
     def listed_sets(self) -> tuple[str, ...]:
         """The ids of the sets in the named banks."""
-        return tuple(self._of_named(self.set_paths))
+        return tuple(self._ids_in_named_folders(self.set_paths))
 
-    def _of_named(self, paths: Mapping[str, Path]) -> Iterator[str]:
-        homes = {p.resolve() for p in self.named or self.folders}
+    def _ids_in_named_folders(self, paths: Mapping[str, Path]) -> Iterator[str]:
+        homes = {p.resolve() for p in self.named_folders or self.folders}
         banks = {folder for folder in self.folders if folder.resolve() in homes}
         yield from (n for n, p in paths.items() if p.parent.parent.parent in banks)
 
@@ -122,7 +122,7 @@ class BankIndex:
     def faults(self) -> tuple[SpecError, ...]:
         """Errors in the named banks beyond single problems: unreadable folders and declarations."""
         errors: list[SpecError] = []
-        for folder in self.named or self.folders:
+        for folder in self.named_folders or self.folders:
             for family in self._family_folders(folder, errors):
                 _listing(family, _is_yaml, errors)
             for other in NOT_FAMILIES:

@@ -24,7 +24,7 @@ def read_heads(
         from grader.bank.folders import Bank
 
         if not loader:
-            loader.append(Bank(bank.folders, bank.named))
+            loader.append(Bank(bank.folders, bank.named_folders))
         return loader[0].problem(name)
 
     names = [

@@ -14,7 +14,7 @@ from grader.bank.families import unknown_family
 from grader.bank.figures import check_figures, shape_figures
 from grader.bank.names import check_names, check_parameters
 from grader.bank.parts import check_part
-from grader.bank.shape import Shaped, describe, shape, shape_list
+from grader.bank.shape import PartialRecord, describe, shape, shape_list
 from grader.bank.yaml12 import Located, read_yaml
 from grader.errors import SpecError, SpecErrors
 from grader.kinds import kinds
@@ -95,10 +95,10 @@ def _unread(source: Located, index: int) -> Part:
 
 
 def _independent_errors(
-    errors: list[SpecError], source: Located, shaped: tuple[Shaped, ...]
+    errors: list[SpecError], source: Located, shaped: tuple[PartialRecord, ...]
 ) -> Iterator[SpecError]:
     """Yields the *errors* that do not just follow from unreadable pieces."""
-    broken = [path for one in shaped for path in one.broken]
+    broken = [path for one in shaped for path in one.error_paths]
     places = {
         source.at(path[:length], key=key)
         for path in broken
@@ -133,7 +133,7 @@ def _home(problem: Problem, path: Path, source: Located) -> Iterator[SpecError]:
         yield source.error(("id",), what, fix)
 
 
-def _parts(source: Located) -> Iterator[Shaped]:
+def _parts(source: Located) -> Iterator[PartialRecord]:
     """Yields every part, validated by its kind."""
     listed = source.data.get("parts") if isinstance(source.data, dict) else None
     if listed is None:
@@ -141,7 +141,7 @@ def _parts(source: Located) -> Iterator[Shaped]:
     if not listed:
         what = f"'parts' should be a list of parts, saw {describe(listed)}"
         error = source.error(("parts",), what, "add '- id: …' lines")
-        yield Shaped(None, (error,), (("parts",),))
+        yield PartialRecord(None, (error,), (("parts",),))
         return
     yield from shape_list(source, "parts", "part", "kind", kinds)
 

@@ -24,19 +24,19 @@ def adapter(record: type) -> TypeAdapter[Any]:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Shaped:
+class PartialRecord:
     """A record, as far as it could be read, and the errors in its data."""
 
     record: Any
     """The record without its unreadable pieces; None if it can't exist without them."""
     errors: tuple[SpecError, ...] = ()
-    broken: tuple[Path_, ...] = ()
+    error_paths: tuple[Path_, ...] = ()
     """The paths of the errors."""
 
 
 def shape(
     record: type, data: object, source: Located, at: Path_, fill: Mapping[str, object] | None = None
-) -> Shaped:
+) -> PartialRecord:
     """Returns the record that *data* describes, and all errors in it.
 
     *fill* supplies required fields that are missing, so that the rest can be checked.
@@ -44,9 +44,9 @@ def shape(
     if not isinstance(data, dict):
         what = f"expected keys and values, saw {describe(data)}"
         fix = "known keys: " + ", ".join(_names(record))
-        return Shaped(None, (source.error(at, what, fix),), (at,))
+        return PartialRecord(None, (source.error(at, what, fix),), (at,))
     try:
-        return Shaped(_validate(record, data))
+        return PartialRecord(_validate(record, data))
     except ValidationError as error:
         found = dict(_errors(error, record, source, at))
     left = _without(data, [path[len(at) :] for path in found])
@@ -54,12 +54,12 @@ def shape(
         rest = _validate(record, {**(fill or {}), **left})
     except ValidationError:
         rest = None  # a required field is missing
-    return Shaped(rest, tuple(found.values()), tuple(found))
+    return PartialRecord(rest, tuple(found.values()), tuple(found))
 
 
 def shape_list(
     source: Located, key: str, noun: str, choice: str, registry: Registry[Any]
-) -> Iterator[Shaped]:
+) -> Iterator[PartialRecord]:
     """Yields each item of the list under *key*, such as the parts, validated by its own record.
 
     The item's value of *choice*, such as its kind, names an entry of *registry* with a `spec`.
@@ -68,14 +68,14 @@ def shape_list(
     if not isinstance(listed, tuple):
         what = f"'{key}' should be a list of {key}, saw {describe(listed)}"
         error = source.error((key,), what, "add '- id: …' lines")
-        yield Shaped(None, (error,), ((key,),))
+        yield PartialRecord(None, (error,), ((key,),))
         return
     for index, data in enumerate(listed):
         at: Path_ = (key, index)
         try:
             record = _record_of(data, source, at, noun, choice, registry)
         except SpecError as error:
-            yield Shaped(None, (error,), (at,))
+            yield PartialRecord(None, (error,), (at,))
         else:
             yield shape(record, data, source, at)
 

@@ -92,7 +92,7 @@ def _list_sets(banks: tuple[str, ...], *, as_json: bool) -> int:
     if as_json:
         print_json([{"id": e.id, "title": e.title, "problems": list(e.problem_ids)} for e in exams])
     else:
-        rows = [(e.id, str(sum(s.asked for s in e.slots)), e.title) for e in exams]
+        rows = [(e.id, str(sum(s.count for s in e.slots)), e.title) for e in exams]
         click.echo(table(("set", "problems", "title"), rows, right=(1,)))
     return _print_errors(errors)
 
@@ -213,7 +213,7 @@ def coverage_command(missing: bool, banks: tuple[str, ...], as_json: bool) -> in
         _print_coverage(found, missing=missing)
     if found.errors:
         print_errors(f"{count_of(len(found.errors), 'error')}; not counted:", found.errors)
-    return 1 if found.unknown or found.errors else 0
+    return 1 if found.unknown_concepts or found.errors else 0
 
 
 def _print_coverage(found: Coverage, *, missing: bool) -> None:
@@ -221,14 +221,14 @@ def _print_coverage(found: Coverage, *, missing: bool) -> None:
         (family, str(have), str(total), f"{have / total:.0%}")
         for family, (have, total) in sorted(found.by_family().items())
     ]
-    have, total = len(found.examined), len(found.concepts)
+    have, total = len(found.problems), len(found.concepts)
     by_family.append(("all", str(have), str(total), f"{have / total:.0%}" if total else "-"))
     click.echo(table(("family", "examined", "of", "share"), by_family, right=(1, 2, 3)))
     if missing:
         click.echo("\nNot examined by any problem:")
-        for name in sorted(set(found.concepts) - set(found.examined)):
+        for name in sorted(set(found.concepts) - set(found.problems)):
             click.echo(f"  {name}  {found.concepts[name].get('topic', '')}")
-    for name, problems in sorted(found.unknown.items()):
+    for name, problems in sorted(found.unknown_concepts.items()):
         click.echo(f"unknown concept '{name}' in {', '.join(problems)}", err=True)
 
 

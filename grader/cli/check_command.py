@@ -99,7 +99,7 @@ def _check_data(checked: CheckResult, made: dict[str, object]) -> dict[str, obje
         "trouble": list(checked.trouble),
         "stopped": [
             {"cell": one.number, "index": one.index, "line": one.line, "error": one.error}
-            for one in checked.stopped
+            for one in checked.stopped_cells
         ],
         "receipt": made["code"],
     }

@@ -32,29 +32,29 @@ def report(checked: CheckResult) -> str:
     """Returns the full report, with one or more lines per answer."""
     width = min(max(len(line.name) for line in checked.lines), _WIDEST)
     lines = [text for line in checked.lines for text in _answer_lines(line, width)]
-    if checked.stopped:
+    if checked.stopped_cells:
         lines += ["", "Cells that stopped; the answers that they would have set are missing:"]
-        lines += [text for one in checked.stopped for text in _stop_lines(one)]
+        lines += [text for one in checked.stopped_cells for text in _stop_lines(one)]
     return "\n".join([*_head_lines(checked), *lines, "", *_end_lines(checked)])
 
 
 def _stop_lines(one: StoppedCell) -> Iterator[str]:
     """Yields the cell and line that stopped, the reason, and the source of that line."""
-    yield from _wrap_lines(one.said, "  ")
+    yield from _wrap_lines(one.message, "  ")
     if one.source:
         yield from _wrap_lines(f"`{one.source}`", "    ")
 
 
 def status_word(line: AnswerLine) -> str:
     """Returns the status word of an answer."""
-    return _SIGNS[line.found] if line.passes or line.found is not AnswerStatus.READ else "FAIL"
+    return _SIGNS[line.status] if line.passes or line.status is not AnswerStatus.READ else "FAIL"
 
 
 def outcome_sentence(checked: CheckResult) -> str:
     """Returns a sentence that counts the readable answers and the examples that pass."""
-    good = sum(line.found is AnswerStatus.READ for line in checked.lines)
+    good = sum(line.status is AnswerStatus.READ for line in checked.lines)
     text = f"{good} of {len(checked.lines)} answers are there and readable"
-    tried = [one for line in checked.lines for one in line.tried]
+    tried = [one for line in checked.lines for one in line.example_results]
     if tried:
         passed = sum(not one.fault for one in tried)
         text += f"; {passed} of {len(tried)} visible examples pass"
@@ -99,7 +99,7 @@ def _answer_lines(line: AnswerLine, width: int) -> Iterator[str]:
         first = indent
     wrapped = _wrap_lines(text, first, indent)
     yield from (_color(row, mark) if n == 0 else row for n, row in enumerate(wrapped))
-    for fault in (one.fault for one in line.tried if one.fault):
+    for fault in (one.fault for one in line.example_results if one.fault):
         rows = _wrap_lines(fault, f"{' ' * _GUTTER}FAIL  ", " " * 15)
         yield from (_color(row, "FAIL") if n == 0 else row for n, row in enumerate(rows))
 
@@ -108,9 +108,9 @@ def answer_sentence(line: AnswerLine) -> str:
     """Returns what the check found, followed by how to write the answer if that helps."""
     text, how = line.text.rstrip("."), line.how.split(";")[0]
     # A kind's message about an unreadable answer already says what to give.
-    if not how or line.found is AnswerStatus.READ or "give " in text:
+    if not how or line.status is AnswerStatus.READ or "give " in text:
         return text
-    return f"to do: {how}" if line.found is AnswerStatus.EMPTY else f"{text}. To do: {how}"
+    return f"to do: {how}" if line.status is AnswerStatus.EMPTY else f"{text}. To do: {how}"
 
 
 def _end_lines(checked: CheckResult) -> Iterator[str]:

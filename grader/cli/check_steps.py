@@ -17,7 +17,7 @@ def annotations_of_check(checked: CheckResult, notebook: Path) -> Iterator[Annot
     data = notebook.read_bytes()
     at = notebook_lines(data)
     file = notebook.as_posix()
-    for one in checked.stopped:
+    for one in checked.stopped_cells:
         yield Annotation(
             level=Level.ERROR,
             title=f"code cell {one.number}",
@@ -45,7 +45,7 @@ def _definition_line(data: bytes, name: str) -> int | None:
 def step_summary(checked: CheckResult) -> str:
     """Returns the step summary: what was checked, and a table with one row per answer."""
     notes = [outcome_sentence(checked), "These are the public checks only. " + NOT_RIGHT]
-    notes += [f"Did not run to its end: {one.said}" for one in checked.stopped]
+    notes += [f"Did not run to its end: {one.message}" for one in checked.stopped_cells]
     rows = [(line.name, status_word(line), _answer_message(line)) for line in checked.lines]
     return markdown_summary(
         checked.about.exam or "Exam", notes, ("Answer", "Check", "Result"), rows
@@ -53,5 +53,5 @@ def step_summary(checked: CheckResult) -> str:
 
 
 def _answer_message(line: AnswerLine) -> str:
-    faults = [one.fault for one in line.tried if one.fault]
+    faults = [one.fault for one in line.example_results if one.fault]
     return "; ".join([answer_sentence(line), *faults])

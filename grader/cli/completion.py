@@ -32,8 +32,10 @@ class CompletedText(click.types.StringParamType):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Returns the names that begin with *incomplete*; none after an error, which the command
-        reports when it runs."""
+        """Returns the names that begin with *incomplete*.
+
+        Returns none after an error, which the command reports when it runs.
+        """
         from click.shell_completion import CompletionItem
 
         del param
@@ -62,8 +64,8 @@ def _family_prefixes(ctx: click.Context) -> Iterable[str]:
 
 
 def _student_ids(ctx: click.Context) -> Iterable[str]:
-    """Returns the students of the first release, results folder, or roster on the command line, or
-    else of the course's results.
+    """Returns the students of the first release, results folder, or roster on the command line; if
+    there is none, those of the course's results.
 
     Reads the line itself, since click does not see arguments while an option lacks its value.
     """

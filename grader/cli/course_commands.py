@@ -239,7 +239,7 @@ def require_course(course_file: Path | None, banks: tuple[str, ...]) -> Path:
 
 
 def course_path(course_file: Path | None, banks: tuple[str, ...]) -> Path | None:
-    """Returns the path of the course file, *course_file* or one beside a bank; None without one."""
+    """Returns *course_file*, or else the course file beside a bank; None if there is none."""
     from grader.bank.folders import Bank
     from grader.course import find_course
 

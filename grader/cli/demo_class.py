@@ -22,7 +22,7 @@ NAMES = (
 )  # fmt: skip
 ENDLESS_SECONDS = 4.0
 PRIVATE_KEY = "made-up-for-the-demonstration"
-"""Fixed, so that every demo has the same numbers; never use it for a real exam."""
+"""A fixed key, so that every demo has the same numbers. Never use it for a real exam."""
 
 
 def students() -> tuple[Student, ...]:
@@ -64,7 +64,10 @@ Habit = Callable[[Sheet], bytes]
 
 
 def submissions(release: Release, templates: tuple[Path, ...]) -> list[tuple[str, str, bytes]]:
-    """Returns file name, description, and bytes of every made-up submission; deterministic."""
+    """Returns the file name, a description, and the bytes of every made-up submission.
+
+    They are the same in each call.
+    """
     from grader.draw import paper
 
     made = []
@@ -83,9 +86,9 @@ def submissions(release: Release, templates: tuple[Path, ...]) -> list[tuple[str
 
 
 def write_submissions(release: Release, templates: tuple[Path, ...], folder: Path) -> int:
-    """Writes the submissions to *folder*, and one from an unknown person.
+    """Writes the submissions to *folder*, and another one from an unknown person.
 
-    Returns their number, without that one.
+    Returns the number of submissions by students.
     """
     made = submissions(release, templates)
     for name, _, data in made:
@@ -134,8 +137,8 @@ def _answer_nothing(sheet: Sheet) -> bytes:
 
 
 def _make_mistakes(share: float) -> Habit:
-    """Returns the habit of a student who gets about *share* of the answers wrong, by known
-    mistakes."""
+    """Returns a function that writes the notebook of a student who makes known mistakes in about
+    *share* of the answers."""
 
     def habit(sheet: Sheet) -> bytes:
         answers = dict(sheet.right)
@@ -153,7 +156,7 @@ def _answer_half(sheet: Sheet) -> bytes:
 
 
 def _scale_numbers(factor: float) -> Habit:
-    """Returns the habit of a student who has the numbers right and the unit wrong."""
+    """Returns a function that writes the notebook of a student with right numbers, wrong units."""
 
     def habit(sheet: Sheet) -> bytes:
         answers = dict(sheet.right)

@@ -84,11 +84,13 @@ def command(
 
     found = examine(kernel=kernel)
     if as_json:
-        print_json([{"what": f.what, "ok": f.ok, "seen": f.seen, "fix": f.fix} for f in found])
+        print_json(
+            [{"what": f.what, "ok": f.ok, "seen": f.observation, "fix": f.fix} for f in found]
+        )
     else:
         width = max(len(f.what) for f in found)
         for f in found:
-            click.echo(f"{_status_word(f.ok)} {f.what.ljust(width)}  {f.seen}")
+            click.echo(f"{_status_word(f.ok)} {f.what.ljust(width)}  {f.observation}")
             if f.fix:
                 click.echo(f"     {' ' * width}  fix: {f.fix}")
     return 1 if any(f.ok is False for f in found) else 0
@@ -155,7 +157,7 @@ def _run_suite(classes: tuple[str, ...], sandbox: str, quick: bool, as_json: boo
     from grader.security.redteam import AttackSettings, report_data, run_attacks
 
     click.echo("Attacking this installation. This takes a minute or two.", err=True)
-    report = run_attacks(AttackSettings(sandbox=sandbox, wanted=classes, slow=not quick))
+    report = run_attacks(AttackSettings(sandbox=sandbox, selection=classes, slow=not quick))
     if as_json:
         print_json(report_data(report))
     else:
@@ -166,13 +168,15 @@ def _run_suite(classes: tuple[str, ...], sandbox: str, quick: bool, as_json: boo
 def _print_report(report: Report) -> None:
     width = max(len(row.name) for row in report.rows)
     for row in report.rows:
-        click.echo(f"{_status_word(row.held)} {row.name.ljust(width)}  {row.tries}")
-        if row.held is not True:
-            click.echo(f"     {' ' * width}  {row.seen}")
+        click.echo(f"{_status_word(row.has_held)} {row.name.ljust(width)}  {row.tries}")
+        if row.has_held is not True:
+            click.echo(f"     {' ' * width}  {row.observation}")
     click.echo(f"layers: {', '.join(report.layers) or 'none'}")
     if report.missing:
         click.echo(f"not available: {', '.join(report.missing)}")
-    counts = {held: sum(row.held is held for row in report.rows) for held in (True, False, None)}
+    counts = {
+        held: sum(row.has_held is held for row in report.rows) for held in (True, False, None)
+    }
     click.echo(
         f"{counts[True]} checks passed, {counts[False]} failed, {counts[None]} could not be run; "
         f"{report.seconds:.0f} s"

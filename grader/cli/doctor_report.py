@@ -31,13 +31,13 @@ class DoctorFinding:
 
     what: str
     ok: bool | None
-    seen: str
+    observation: str
     fix: str = ""
 
 
 _UNTRIED = "sandbox"
-"""Name of the finding that replaces the layers if they can't be examined; then no kernel is
-started either."""
+"""Name of the finding that replaces the layers if they can't be examined. No kernel is started
+then."""
 _PACKAGES = ("nbclient", "ipykernel", "jupyter_client", "nbformat", "numpy", "sqlalchemy")
 
 
@@ -50,7 +50,7 @@ def _iter_findings(kernel: bool) -> Iterator[DoctorFinding]:
     yield DoctorFinding(
         what="grader",
         ok=sys.version_info >= (3, 11),
-        seen=f"{__version__} on Python {platform.python_version()}, {platform.system()} "
+        observation=f"{__version__} on Python {platform.python_version()}, {platform.system()} "
         f"{platform.machine()}, {os.cpu_count()} CPUs",
     )
     yield _install_source()
@@ -58,7 +58,7 @@ def _iter_findings(kernel: bool) -> Iterator[DoctorFinding]:
     yield DoctorFinding(
         what="packages",
         ok=not missing,
-        seen=", ".join(f"{p} {_version(p) or 'missing'}" for p in _PACKAGES),
+        observation=", ".join(f"{p} {_version(p) or 'missing'}" for p in _PACKAGES),
         fix=f"pip install {' '.join(missing)}" if missing else "",
     )
     yield from _optional_packages()
@@ -70,7 +70,7 @@ def _iter_findings(kernel: bool) -> Iterator[DoctorFinding]:
     yield DoctorFinding(
         what="scratch space",
         ok=free > 1_000_000_000,
-        seen=f"{free / 1e9:.0f} GB free in {tempfile.gettempdir()}",
+        observation=f"{free / 1e9:.0f} GB free in {tempfile.gettempdir()}",
         fix="" if free > 1_000_000_000 else "free some space, or set TMPDIR",
     )
     if kernel and not any(each.what == _UNTRIED for each in sandbox):
@@ -82,9 +82,9 @@ def _install_source() -> DoctorFinding:
     try:
         found = chosen_source("")
     except SetupError as error:
-        return DoctorFinding(what="source", ok=None, seen=error.what, fix=error.fix or "")
+        return DoctorFinding(what="source", ok=None, observation=error.what, fix=error.fix or "")
     return DoctorFinding(
-        what="source", ok=True, seen=found.url + (f"; {found.note}" * bool(found.note))
+        what="source", ok=True, observation=found.url + (f"; {found.note}" * bool(found.note))
     )
 
 
@@ -98,7 +98,7 @@ def _optional_packages() -> Iterator[DoctorFinding]:
         yield DoctorFinding(
             what=name,
             ok=True if here else None,
-            seen=_version(name) or "installed" if here else waits,
+            observation=_version(name) or "installed" if here else waits,
             fix=""
             if here
             else f"{packages.install_command([name])}; "
@@ -117,7 +117,7 @@ def _cuda_finding() -> DoctorFinding:
     here = has_cuda()
     seen = "CUDA device found; `grader grade --device cuda` makes it available to notebooks"
     return DoctorFinding(
-        what="GPU", ok=True if here else None, seen=seen if here else "no CUDA device"
+        what="GPU", ok=True if here else None, observation=seen if here else "no CUDA device"
     )
 
 
@@ -127,28 +127,32 @@ def _layers_or_error(kernel: bool) -> tuple[DoctorFinding, ...]:
     try:
         return tuple(_tested_layers() if kernel else _listed_layers())
     except SetupError as error:
-        return (DoctorFinding(what=_UNTRIED, ok=False, seen=error.what, fix=error.fix or ""),)
+        return (
+            DoctorFinding(what=_UNTRIED, ok=False, observation=error.what, fix=error.fix or ""),
+        )
 
 
 def _listed_layers() -> Iterator[DoctorFinding]:
     for layer in choose("auto").sandbox.layers():
         ok = True if layer.present else None
-        yield DoctorFinding(what=f"sandbox: {layer.name}", ok=ok, seen=layer.detail, fix=layer.fix)
+        yield DoctorFinding(
+            what=f"sandbox: {layer.name}", ok=ok, observation=layer.detail, fix=layer.fix
+        )
 
 
 def _tested_layers() -> Iterator[DoctorFinding]:
     """Yields one finding per layer, tested by a notebook that tries to break through it."""
     for tried in attack_layers(choose("auto")):
         seen, ok = tried.detail, True if tried.present else None
-        if tried.present and tried.held is False:
+        if tried.present and tried.has_held is False:
             ok, seen = False, f"does not work here: a notebook got {tried.got}"
-        elif tried.present and tried.held is None and tried.layer != "cgroup":
+        elif tried.present and tried.has_held is None and tried.layer != "cgroup":
             ok, seen = None, f"{tried.detail} (could not be tested: {tried.got})"
         elif tried.present:
-            seen = f"{tried.detail} (tested)" if tried.held else tried.detail
-        elif tried.held is False:
+            seen = f"{tried.detail} (tested)" if tried.has_held else tried.detail
+        elif tried.has_held is False:
             seen = f"{tried.detail}; a notebook got {tried.got}"
-        yield DoctorFinding(what=f"sandbox: {tried.layer}", ok=ok, seen=seen, fix=tried.fix)
+        yield DoctorFinding(what=f"sandbox: {tried.layer}", ok=ok, observation=seen, fix=tried.fix)
 
 
 def _warm_kernels() -> DoctorFinding:
@@ -156,7 +160,7 @@ def _warm_kernels() -> DoctorFinding:
     return DoctorFinding(
         what="warm kernels",
         ok=True if warm else None,
-        seen="forked from a process that has already imported numpy and torch"
+        observation="forked from a process that has already imported numpy and torch"
         if warm
         else f"not on {platform.system()}, where forking is not safe: each notebook starts its own "
         "kernel, which takes two to three seconds longer; results are the same",
@@ -175,6 +179,6 @@ def _kernel_finding() -> DoctorFinding:
     return DoctorFinding(
         what="kernel",
         ok=fine,
-        seen=f"a notebook ran in {seconds:.1f} s" if fine else evidence.note or "no answer",
+        observation=f"a notebook ran in {seconds:.1f} s" if fine else evidence.note or "no answer",
         fix="" if fine else "pip install --force-reinstall ipykernel",
     )

@@ -16,11 +16,13 @@ _TORCH = re.compile(rb"\b(?:import|from) torch\b")
 def start_kernels_early(
     sandbox: Sandbox, device: str, out: Path, *, exam: Path, assignment: Path | None
 ) -> None:
-    """Starts it with the settings, and with the libraries, that the text of *exam*, a release, or
-    of an nbgrader *assignment* hints at.
+    """Starts the process that kernels are forked from.
+
+    Its settings and libraries are those that the text of *exam*, a release, or of an nbgrader
+    *assignment* hints at.
 
     Parsing takes as long as the import of torch, so both go on at the same time. A wrong hint
-    costs time, and nothing else. If there are results in *out*, perhaps nothing has to run.
+    costs only time. If *out* has results, perhaps no kernel is needed, and torch is not imported.
     """
     text = _read_text(exam, assignment)
     has_torch = device == "cpu" and not out.exists() and _TORCH.search(text)
@@ -34,8 +36,10 @@ def start_kernels_early(
 
 
 def _read_text(exam: Path, assignment: Path | None) -> bytes:
-    """Returns the bytes of a release or of an assignment's notebooks; none of what can't be read,
-    which is an error later."""
+    """Returns the bytes of a release or of an assignment's notebooks.
+
+    Leaves out files that can't be read, which are reported later.
+    """
     if assignment is None:
         files = [exam / "release.json" if exam.is_dir() else exam]
     else:

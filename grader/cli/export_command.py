@@ -206,8 +206,8 @@ def _export(
     if out is not None and Path(exporter.out or "").suffix:
         (data,) = exported.files.values()
         exported, out = replace(exported, files={out.name: data}), out.parent
-    click.echo(exported.printed, nl=False)
-    for file, text in exported.appended.items():
+    click.echo(exported.stdout, nl=False)
+    for file, text in exported.appended_text.items():
         append_text(file, text)
     if out is not None:
         _print_exported(exported, write_exported(exported, out), out, as_json=as_json)

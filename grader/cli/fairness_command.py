@@ -13,7 +13,7 @@ from grader.cli.options import examples, json_option, print_json, table
 from grader.text.words import count_of, points
 
 if TYPE_CHECKING:
-    from grader.analysis.fairness import Compared, Fairness
+    from grader.analysis.fairness import Fairness, ValueComparison
 
 _LONGEST = 40
 """Maximum characters of a value in the table."""
@@ -39,7 +39,7 @@ def command(results: Path, everything: bool, as_json: bool) -> None:
         print_json(_data(found))
         return
     clear = (Finding.DIFFERS, Finding.PERHAPS)
-    shown = [one for one in found.compared if everything or one.finding in clear]
+    shown = [one for one in found.comparisons if everything or one.finding in clear]
     if shown:
         header = ("part", "what differs", "value", "students", "mean", "others", "points")
         right = (3, 4, 5, 6, 7)
@@ -47,13 +47,13 @@ def command(results: Path, everything: bool, as_json: bool) -> None:
     click.echo("\n".join(_summary(found)))
 
 
-def _row(one: Compared) -> tuple[str, ...]:
+def _row(one: ValueComparison) -> tuple[str, ...]:
     from grader.kinds.lettered import one_line
 
     low, high = _format_signed(one.low), _format_signed(one.high)
     interval = f"{_format_signed(one.difference)} ({low} to {high})"
     return (
-        one.asked,
+        one.question,
         one_line(one.what, _LONGEST),
         one_line(one.value, _LONGEST),
         str(len(one.students)),
@@ -74,9 +74,9 @@ def _summary(found: Fairness) -> list[str]:
     """Returns sentences about all comparisons, and what to do."""
     from grader.analysis.fairness import ERROR_RATE, Finding
 
-    counts = Counter(one.finding for one in found.compared)
+    counts = Counter(one.finding for one in found.comparisons)
     compared = (
-        f"{count_of(len(found.compared), 'comparison')} of {count_of(found.students, 'student')}"
+        f"{count_of(len(found.comparisons), 'comparison')} of {count_of(found.students, 'student')}"
     )
     same = f"{counts[Finding.NO_SIGN]} without a sign of a difference"
     clear = f"{counts[Finding.DIFFERS]} clear, {counts[Finding.PERHAPS]} perhaps"
@@ -99,6 +99,11 @@ def _summary(found: Fairness) -> list[str]:
 def _data(found: Fairness) -> dict[str, object]:
     return {
         "students": found.students,
-        "comparisons": [{**asdict(one), "finding": one.finding.value} for one in found.compared],
-        "too_few": [{"asked": asked, "what": what} for asked, what in found.too_few],
+        "comparisons": [_comparison_data(one) for one in found.comparisons],
+        "too_few": [{"asked": question, "what": what} for question, what in found.too_few],
     }
+
+
+def _comparison_data(one: ValueComparison) -> dict[str, object]:
+    data = asdict(one)
+    return {"asked": data.pop("question"), **data, "finding": one.finding.value}

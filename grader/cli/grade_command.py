@@ -230,7 +230,7 @@ def command(
         names=names,
         gradebook=gradebook,
         evidence=evidence,
-        deferred=only == "deferred",
+        only_deferred=only == "deferred",
         machine=read_profile(machine).to_json() if machine else "",
     )
     with ExitStack() as stack:
@@ -255,16 +255,20 @@ def command(
             )
             run = grade_all(settings=first, course=course)
             done = RunCounts(
-                run.executed, run.kept, run.unsettled, run.notices, run.notebook_seconds
+                run.executed_count,
+                run.kept_count,
+                run.unsettled_count,
+                run.notices,
+                run.notebook_seconds,
             )
             for again_ in others:
                 run = grade_all(settings=again_)
                 done = done._replace(
-                    executed=done.executed + run.executed,
-                    unsettled=run.unsettled,
+                    executed_count=done.executed_count + run.executed_count,
+                    unsettled_count=run.unsettled_count,
                     notebook_seconds=done.notebook_seconds + run.notebook_seconds,
                 )
-            more: dict[str, object] = {"missing": list(run.collected.missing)}
+            more: dict[str, object] = {"missing": list(run.collection.missing)}
         else:
             theirs = grade_assignment(
                 submissions,
@@ -276,13 +280,15 @@ def command(
                 started=start_progress,
             )
             more = {"assignment": theirs.assignment.name}
-            done = RunCounts(theirs.executed, theirs.kept, theirs.unsettled, theirs.notices)
+            done = RunCounts(
+                theirs.executed_count, theirs.kept_count, theirs.unsettled_count, theirs.notices
+            )
     executing = time.perf_counter() - began
     written = write_results(out, Bank.open(banks))
-    if done.executed and not spec.is_local:
+    if done.executed_count and not spec.is_local:
         click.echo(
             where_time_went(
-                done.executed,
+                done.executed_count,
                 executing=executing,
                 notebooks=done.notebook_seconds,
                 writing=time.perf_counter() - began - executing,
@@ -294,7 +300,7 @@ def command(
 
 
 def _prepare_pages(banks: tuple[str, ...]) -> None:
-    """Compiles templates while the first kernel starts; errors show when the pages are written."""
+    """Compiles templates while the first kernel starts. Writing the pages reports any errors."""
     from grader.bank.folders import Bank
     from grader.grading.results import prepare_pages
 
@@ -307,8 +313,10 @@ def _print_note(note: str) -> None:
 
 
 def _nbgrader_source(format_: str, source: Path | None, exam: Path | None) -> Path | None:
-    """Returns the source of an nbgrader assignment, or None for an exam; raises SetupError if the
-    options don't fit together."""
+    """Returns the source of an nbgrader assignment, or None for an exam.
+
+    Raises SetupError if the options don't fit together.
+    """
     from grader.errors import SetupError
 
     if format_ != "nbgrader":

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 class RunCounts(NamedTuple):
     """Counts and notices of a run, for exams and nbgrader assignments alike."""
 
-    executed: int
-    kept: int
-    unsettled: int
+    executed_count: int
+    kept_count: int
+    unsettled_count: int
     notices: tuple[Notice, ...]
     notebook_seconds: float = 0.0
 
@@ -28,14 +28,14 @@ def print_outcome(
     done: RunCounts, written: WrittenResults, head: dict[str, object], *, as_json: bool
 ) -> int:
     """Prints the outcome, and returns the exit status."""
-    status = 1 if done.unsettled else 0
+    status = 1 if done.unsettled_count else 0
     if as_json:
         print_json(
             {
                 **head,
-                "executed": done.executed,
-                "kept": done.kept,
-                "unsettled": done.unsettled,
+                "executed": done.executed_count,
+                "kept": done.kept_count,
+                "unsettled": done.unsettled_count,
                 "notices": [
                     {"level": str(n.level), "path": n.path, "text": n.text} for n in done.notices
                 ],
@@ -47,10 +47,11 @@ def print_outcome(
     for notice in done.notices:
         click.echo(f"{notice.level}: {notice.path}: {notice.text}", err=True)
     click.echo(written.summary)
-    if done.unsettled:
+    if done.unsettled_count:
+        notebooks = count_of(done.unsettled_count, "notebook")
         click.echo(
-            f"{count_of(done.unsettled, 'notebook')} could not be graded completely because of a "
-            "problem on this machine. No points are deducted. Run the same command again.",
+            f"{notebooks} could not be graded completely because of a problem on this machine. No "
+            "points are deducted. Run the same command again.",
             err=True,
         )
     return status

@@ -87,7 +87,7 @@ def command(
     practice = Practice(bank=bank, heads=heads, file=file, progress=known, sandbox=sandbox)
     practice.saving = progress is not None
     choice = Selection(
-        wanted=wanted, family=family, level=level or "", concept=concept, minutes=minutes
+        name=wanted, family=family, level=level or "", concept=concept, minutes=minutes
     )
     if choice != Selection():
         practice.start(choice)

@@ -32,7 +32,7 @@ _BUSY = 0.5
 def format_quantity(value: float, unit: str) -> str:
     """Returns *value* with three significant digits and an SI prefix.
 
-    >>> quantity(97.94e9, "FLOP/s"), quantity(1.272e-6, "s")
+    >>> format_quantity(97.94e9, "FLOP/s"), format_quantity(1.272e-6, "s")
     ('97.9 GFLOP/s', '1.27 µs')
     """
     scales = _SMALL if unit == "s" else _PREFIXES
@@ -43,7 +43,7 @@ def format_quantity(value: float, unit: str) -> str:
 
 
 def lines_of(profile: MachineProfile) -> Iterator[str]:
-    """Yields the machine in a few lines: processor, caches, memory, software, device."""
+    """Yields lines about the machine: its processor, caches, memory, software, and device."""
     hardware, software = profile.hardware, profile.software
     yield one_line(f"{hardware.cpu}, {hardware.architecture}")
     yield f"{hardware.usable_cpus} of {hardware.logical_cpus} CPUs usable"

@@ -15,7 +15,7 @@ from grader.text.words import count_of
 EVERY_SECONDS = 60.0
 """Seconds between two lines if there is no terminal."""
 _FEWEST = 5
-"""Finished items needed for an estimate."""
+"""The number of finished items from which the remaining time is estimated."""
 
 
 class Tracker:

@@ -170,8 +170,10 @@ def render_command(
 
 
 def _new_students(names: tuple[str, ...], listed: list[Student]) -> list[Student]:
-    """Returns new students with the ids in *names*, without those already *listed*; raises
-    SetupError for an invalid id."""
+    """Returns new students with the ids in *names*, without those already *listed*.
+
+    Raises SetupError for an invalid id.
+    """
     from grader.errors import SetupError
     from grader.model import Student
     from grader.release.roster import id_problem

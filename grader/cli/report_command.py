@@ -78,7 +78,7 @@ def command(
         print_json(
             {
                 "results": str(results),
-                "published": written.published,
+                "published": written.is_published,
                 "class": written.figures,
                 "statistics": written.statistics,
                 "grades": written.totals,

@@ -153,7 +153,7 @@ def _name_answers(answers: list[str]) -> str:
 
 
 def _truncate(text: str) -> str:
-    """Returns the beginning of *text*; `--student` shows all of it."""
+    """Returns the beginning of *text*. With `--student`, the command shows all of it."""
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
 
@@ -176,8 +176,8 @@ def _answer_lines(one: AnswerToRead) -> list[str]:
     from grader.errors import one_line
 
     lines = [f"{one.student}, {one.answer}: {worth(one.max_points)} points"]
-    if one.given:
-        given = one.given
+    if one.override:
+        given = one.override
         lines[0] += one_line(f"; {given.by} gave {worth(given.points)}: {given.reason}")
     for head, text in (("Question", one.ask), ("Rubric or key", one.rubric), ("Answer", one.text)):
         if text:
@@ -263,8 +263,8 @@ def enter_command(
         print_json(
             {
                 "results": str(out),
-                "scored": done.scored,
-                "kept": done.kept,
+                "scored": done.scored_count,
+                "kept": done.kept_count,
                 "absent": list(done.absent),
                 "unreadable": list(done.unreadable),
                 "open": done.open,

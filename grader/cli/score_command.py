@@ -86,7 +86,12 @@ def command(
             results, course_file, bank, dry_run=dry_run, by=by, why=why, as_json=as_json
         )
     checked = verify_changed(results, bank) if specs == "current" else ()
-    faults = [line for r in checked if not r.skipped for line in (*r.errors, *map(str, r.findings))]
+    faults = [
+        line
+        for r in checked
+        if not r.missing_packages
+        for line in (*r.errors, *map(str, r.findings))
+    ]
     status = 1 if faults and not unverified else 0
     if not as_json:
         _print_verification(checked, faults)
@@ -107,10 +112,10 @@ def command(
     if as_json:
         print_json(
             {
-                "applied": done.applied,
+                "applied": done.is_applied,
                 "faults": faults,
-                "scored": done.scored,
-                "skipped": list(done.skipped),
+                "scored": done.scored_count,
+                "skipped": list(done.skipped_students),
                 "changes": [_change_data(d) for d in done.changes],
             }
         )
@@ -129,10 +134,13 @@ def command(
     verb = "would change" if dry_run else "changed"
     up = sum(d.points > 0 for d in done.changes)
     down = sum(d.points < 0 for d in done.changes)
-    click.echo(f"{len(rows)} of {count_of(done.scored, 'grade')} {verb}: {up} up, {down} down.")
-    if done.skipped:
+    click.echo(
+        f"{len(rows)} of {count_of(done.scored_count, 'grade')} {verb}: {up} up, {down} down."
+    )
+    if done.skipped_students:
         click.echo(
-            f"not scored, because there is no usable evidence: {', '.join(done.skipped)}", err=True
+            f"not scored, because there is no usable evidence: {', '.join(done.skipped_students)}",
+            err=True,
         )
     if is_refused:
         click.echo(
@@ -184,8 +192,9 @@ def _print_verification(checked: Sequence[Verified], faults: Sequence[str]) -> N
     if len(faults) > _MOST_FAULTS:
         click.echo(f"… and {len(faults) - _MOST_FAULTS} more: see `grader verify`", err=True)
     for result in checked:
-        if result.skipped:
-            what = f"{result.problem} was not verified: {' and '.join(result.skipped)} is missing"
+        if result.missing_packages:
+            lacking = " and ".join(result.missing_packages)
+            what = f"{result.problem} was not verified: {lacking} is missing"
             click.echo(f"note: {what} here", err=True)
 
 

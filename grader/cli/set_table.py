@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 _WIDTH = 100
 _SAME = 0.005
-"""Shares and numbers that differ less look the same."""
+"""Shares and numbers that differ by less than this are printed as one."""
 _SHORT = 0.5
-"""Minutes that a paper may lack without a note; expected times are estimates."""
+"""Minutes that a paper may lack without a note, since expected times are estimates."""
 
 
 def set_text(found: Composition, topics: Mapping[str, str]) -> str:
@@ -45,16 +45,16 @@ def _entries_table(found: Composition) -> str:
 
 
 def _entry_rows(entry: Entry) -> Iterator[tuple[str, ...]]:
-    last = entry.first + entry.asked - 1
+    last = entry.first + entry.count - 1
     number = f"{entry.first}" if last == entry.first else f"{entry.first}-{last}"
-    if entry.asked < len(entry.groups):
-        number += f" ({entry.asked} of {len(entry.groups)})"
+    if entry.count < len(entry.groups):
+        number += f" ({entry.count} of {len(entry.groups)})"
     for index, group in enumerate(entry.groups):
         yield ("" if index else number, *_group_cells(group))
 
 
 def _group_cells(group: Group) -> tuple[str, ...]:
-    parts = group.drawn or ", ".join(group.parts) or "all"
+    parts = group.pool_draws or ", ".join(group.parts) or "all"
     minutes, worth = f"{group.minutes:.1f}", points(group.points)
     return group.problem, minutes, worth, group.family, group.level, parts
 

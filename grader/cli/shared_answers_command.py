@@ -57,8 +57,8 @@ def _row(one: MatchedAnswer) -> tuple[str, ...]:
     return (
         place,
         one.student,
-        one.shown(one.answer),
-        one.shown(one.right),
+        one.format_number(one.answer),
+        one.format_number(one.right),
         f"{one.meaning.value} for {one.other}",
         f"{one.chance:.1%} of variants",
     )

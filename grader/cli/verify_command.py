@@ -80,7 +80,7 @@ def command(
             done=done,
         )  # fmt: skip
     ran = tuple(line for r in results for line in r.kernel)
-    checked = [r for r in results if not r.skipped]
+    checked = [r for r in results if not r.missing_packages]
     wording = check_style(banks, [r.problem for r in results if not r.errors]) if style else ()
     holds = all(r.holds for r in checked) and not ran and not wording
     is_short = len(checked) < len(results) and (strict or bool(problems))
@@ -118,13 +118,13 @@ def _data(
         "problems": [
             {
                 "id": r.problem,
-                "holds": None if r.skipped else r.holds,
-                "skipped": list(r.skipped),
+                "holds": None if r.missing_packages else r.holds,
+                "skipped": list(r.missing_packages),
                 "seeds": r.seeds,
                 "different": r.distinct,
                 "hit_rate": r.hit_rate,
                 "seconds": round(r.seconds, 3),
-                "cached": r.cached,
+                "cached": r.is_cached,
                 "errors": list(r.errors),
                 "unrun": list(r.unrun),
                 "findings": [_finding_data(f) for f in r.findings],
@@ -136,8 +136,8 @@ def _data(
 
 def _result_lines(result: Verified) -> Iterator[str]:
     """Yields a line with the verdict of one problem, followed by its findings."""
-    if result.skipped:
-        yield f"skip {result.problem}  needs {' and '.join(result.skipped)}"
+    if result.missing_packages:
+        yield f"skip {result.problem}  needs {' and '.join(result.missing_packages)}"
         return
     mark = "ok  " if result.holds else "FAIL"
     yield f"{mark} {result.problem}  {_summary(result)}".rstrip()
@@ -151,7 +151,7 @@ def _summary(result: Verified) -> str:
     seeds = count_of(result.seeds, "seed")
     if not result.distinct:
         return f"({seeds}, no variant could be drawn, {result.seconds:.1f} s)"
-    when = "unchanged since it passed" if result.cached else f"{result.seconds:.1f} s"
+    when = "unchanged since it passed" if result.is_cached else f"{result.seconds:.1f} s"
     return (
         f"({seeds}, {count_of(result.distinct, 'different variant')}, "
         f"hit rate {result.hit_rate:.0%}, {when})"
@@ -173,8 +173,8 @@ def _success_line(problems: int, seeds: int) -> str:
 def _skipped_line(results: Sequence[Verified]) -> str:
     """Returns the line that counts skipped problems and says how to verify them."""
 
-    skipped = [r for r in results if r.skipped]
-    lacking = dict.fromkeys(name for r in skipped for name in r.skipped)
+    skipped = [r for r in results if r.missing_packages]
+    lacking = dict.fromkeys(name for r in skipped for name in r.missing_packages)
     were = "was" if len(skipped) == 1 else "were"
     number = count_of(len(skipped), "problem")
     return f"{number} {were} skipped. To verify all: {install_command(lacking)}"

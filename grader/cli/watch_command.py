@@ -96,19 +96,20 @@ class _Folder:
 
     submissions: Path
     options: Mapping[str, Any]
-    graded: _Files | None = None
+    last_files: _Files | None = None
     """The files that were graded last."""
     retry_at: float = field(default=float("inf"))
-    worked: bool = False
+    has_graded: bool = False
 
     def grade_changes(self, context: click.Context, *, is_only: bool) -> bool:
-        """Grades what is there if something has changed, or if it is time to try again; returns
-        whether it did.
+        """Grades the files if any has changed, or if it is time to try again.
+
+        Returns whether it graded.
 
         Raises the first error of the only folder, such as a release that does not exist.
         """
         found = dict(_files_in(self.submissions))
-        changed = found != self.graded and _is_settled(self.submissions, found)
+        changed = found != self.last_files and _is_settled(self.submissions, found)
         if not found or not (changed or time.monotonic() >= self.retry_at):
             return False
         try:
@@ -116,11 +117,11 @@ class _Folder:
             # Status 1: a problem on this machine left marks open.
             complete = context.invoke(grade, submissions=self.submissions, **self.options) == 0
         except GraderError as error:
-            if is_only and not self.worked:
+            if is_only and not self.has_graded:
                 raise
             click.echo(str(error), err=True)
             complete = False
-        self.worked, self.graded = True, found
+        self.has_graded, self.last_files = True, found
         self.retry_at = float("inf") if complete else time.monotonic() + _RETRY_SECONDS
         return True
 
@@ -131,8 +132,8 @@ def _same(folders: list[_Folder]) -> Iterator[list[_Folder]]:
 
 
 def _of_course(options: Mapping[str, Any]) -> Iterator[list[_Folder]]:
-    """Yields the folders of the course's sets again and again; reads the course file whenever it
-    has changed."""
+    """Yields the folders of the course's sets without end. Reads the course file again whenever it
+    changes."""
     from grader.course import load_course
 
     given = [name for name in ("release", "pack", "out", "source", "names") if options[name]]
@@ -198,6 +199,6 @@ def _files_in(folder: Path) -> Iterator[tuple[str, tuple[int, int]]]:
 
 
 def _is_settled(folder: Path, found: _Files) -> bool:
-    """Returns whether no file is just being written."""
+    """Returns whether no file of *folder* changes any more."""
     time.sleep(_SETTLE_SECONDS)
     return dict(_files_in(folder)) == found

@@ -181,9 +181,9 @@ def _apply(results: Path, changes: Changes, found: WhatIf, bank: Bank, by: str, 
     from grader.grading.what_if import apply_adjustments
     from grader.verify.rescoring import rescore
 
-    if found.edited is not None:
+    if found.edited_release is not None:
         made = "; ".join(str(edit) for edit in changes.edits)
-        rescore(results, edited=found.edited, by=by, why=f"{why} ({made})")
+        rescore(results, edited=found.edited_release, by=by, why=f"{why} ({made})")
     if changes.course is not None:
         used = dict(changes.slip_days_used)
         change_course(results, changes.course, used, dry_run=False, by=by, why=why)

@@ -73,7 +73,7 @@ def deduction_for(rules: Rules, attempt: Attempt, max_score: float, zone: ZoneIn
     if late.span <= grace:
         return late.deduction(f"{late}; within the grace period of {rules.late.grace}.")
     if rules.closes is not None and received > rules.closes:
-        return late.not_counted("after the set closed")
+        return late.rejection("after the set closed")
     if rules.late.accept and not rules.late.deduct:
         return late.deduction(f"{late}; nothing is deducted.")
     return _charge(rules, late, attempt.score or 0.0, max_score)
@@ -99,7 +99,7 @@ class _Lateness:
         seconds = self.span.total_seconds()
         return Deduction(points=points, why=why, late_seconds=seconds, slip_days=slip_days)
 
-    def not_counted(self, reason: str) -> Deduction:
+    def rejection(self, reason: str) -> Deduction:
         why = f"{self}; {reason}, so this attempt does not count."
         return replace(self.deduction(why), counts=False)
 
@@ -132,7 +132,7 @@ def _charge(rules: Rules, late: _Lateness, score: float, max_score: float) -> De
     if slip == needed:
         return late.deduction(f"{late}; {count_of(slip, 'slip day')} used.", slip_days=slip)
     if not policy.accept:
-        return late.not_counted("late submissions are not accepted")
+        return late.rejection("late submissions are not accepted")
     said = f"{late}; {count_of(slip, 'slip day')} used." if slip else f"{late}."
     rest = late.with_slip_days(slip) if slip else late
     periods = rest.started_days() if policy.per == "day" else rest.started_hours()

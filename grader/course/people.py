@@ -35,7 +35,7 @@ def check_grading(
         yield source.error((*at, "parts"), "'parts' has no effect without 'divide: parts'", fix)
     people = course.graders_of(plan)
     if plan.divide == "sections" and not any(
-        course.staff[p].sections for p in _known(people, course)
+        course.staff[p].sections for p in _staff_among(people, course)
     ):
         fix = "add 'sections:' to the staff"
         yield source.error((*at, "divide"), "none of the graders has sections", fix)
@@ -71,7 +71,7 @@ def _check_people(
             yield source.error(here, "the course lists no staff", "list the person under 'staff:'")
 
 
-def _known(people: tuple[str, ...], course: Course) -> Iterator[str]:
+def _staff_among(people: tuple[str, ...], course: Course) -> Iterator[str]:
     return (id_ for id_ in people if id_ in course.staff)
 
 

@@ -35,7 +35,7 @@ def paper(
                 number=number,
                 variant=draw(problem, seed, release.facts, numbers.get(problem.id)),
                 points=points_of(problem, slot, seed, asked.get(problem.id)),
-                pooled=slot.differs,
+                is_pooled=slot.differs,
             )
         )
     return Paper(student=student, exam=release.exam, release=release.id, questions=tuple(questions))

@@ -40,7 +40,7 @@ def every_decision(connection: Connection, *where: ColumnElement[bool]) -> Itera
             engine_points=row.engine_points,
             by=row.by,
             at=row.at,
-            undone=row.undone,
+            is_undone=row.undone,
         )
 
 

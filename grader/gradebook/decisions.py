@@ -47,7 +47,7 @@ class Decided:
     """The outcome of storing a decision about several answers."""
 
     batch: int
-    stored: tuple[str, ...]
+    students: tuple[str, ...]
     """The students whose answers were decided."""
     conflicts: tuple[Decision, ...]
     """Decisions of others that were made meanwhile; these answers are unchanged."""
@@ -148,7 +148,7 @@ class Decisions:
                     text=storable(item.text),
                     points=item.points,
                     feedback=storable(item.feedback),
-                    retired=item.retired,
+                    retired=item.is_retired,
                 )
             )
             detail = {"item": item.number, "before": dict(before._mapping), "after": asdict(item)}
@@ -162,7 +162,7 @@ class Decisions:
                     name=d.name,
                     max_points=max_points[d.student, d.name],
                     engine_points=d.engine_points,
-                    seen=d.number,
+                    last_decision=d.number,
                 )
                 for d in found
                 if (d.student, d.name) in max_points
@@ -206,7 +206,7 @@ class Decisions:
             found = current_decisions(connection, asks)
             return tuple(d for d in found if d.choice.second_opinion)
 
-    def outdated(self, students: Collection[str]) -> tuple[Decision, ...]:
+    def list_outdated(self, students: Collection[str]) -> tuple[Decision, ...]:
         """Returns the decisions about answers of *students* that count although the grader's own
         points have changed since."""
         differs = parts.grade_differs_from(_DECISIONS)
@@ -244,12 +244,12 @@ class Decisions:
         batch = batch or next_batch(connection)
         for answer in answers:
             other = latest.get((answer.student, answer.name))
-            if other is not None and other.number != answer.seen:
+            if other is not None and other.number != answer.last_decision:
                 conflicts.append(other)
                 continue
             self._store(connection, batch, answer, choice, by)
             stored.append(answer.student)
-        return Decided(batch=batch, stored=tuple(stored), conflicts=tuple(conflicts))
+        return Decided(batch=batch, students=tuple(stored), conflicts=tuple(conflicts))
 
     def undo(self, batch: int, *, by: str, may: Callable[[Decision], bool] = lambda _: True) -> int:
         """Undoes the decisions of *batch* that still count; the earlier ones count again. A regrade
@@ -301,7 +301,7 @@ class Decisions:
                 name=one.name,
                 max_points=mark.max_points,
                 engine_points=before.engine_points,
-                seen=before.number,
+                last_decision=before.number,
             )
             self._store(connection, batch, answer, before.choice, by)
             return

@@ -87,9 +87,9 @@ class DoubleMarks:
                 marks = known.get((answer.student, answer.name, answer.key), ())
                 people, shown = {one.by for one in marks}, visible_marks(marks, by)
                 decision = decided.get((answer.student, answer.name))
-                if decision is not None and decision.number != answer.seen:
+                if decision is not None and decision.number != answer.last_decision:
                     conflicts.append(decision)
-                elif shown and shown[-1].number != answer.seen_mark:
+                elif shown and shown[-1].number != answer.last_mark:
                     conflicts.append(_as_decision(shown[-1]))
                 elif decision or len(people) > 1 or final or not answer.double:
                     _require_other(people, by, settles)
@@ -101,7 +101,7 @@ class DoubleMarks:
                         self._settle(connection, batch, part, answer, tolerance)
             done = self._decisions.decide_within(connection, direct, choice, by=by, batch=batch)
         return Decided(
-            batch=batch, stored=(*stored, *done.stored), conflicts=(*conflicts, *done.conflicts)
+            batch=batch, students=(*stored, *done.students), conflicts=(*conflicts, *done.conflicts)
         )
 
     def undo(self, batch: int, *, by: str, may: Callable[[str, str], bool]) -> int:

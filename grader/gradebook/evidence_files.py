@@ -48,7 +48,7 @@ class EvidenceFiles:
         digest = hashlib.sha256(data).hexdigest()
         self.place.write(_name(digest), gzip.compress(data, _LEVEL, mtime=0))
         self._note(digest)
-        failed = [(n, cell) for n, cell in enumerate(evidence.cells, 1) if cell.failed]
+        failed = [(n, cell) for n, cell in enumerate(evidence.cells, 1) if cell.has_failed]
         first = next((cell.describe_failure(n)[:_FIRST] for n, cell in failed), None)
         return evidence, {
             "submission_sha256": evidence.submission_sha256,

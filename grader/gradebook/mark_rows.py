@@ -47,7 +47,7 @@ def every_mark(connection: Connection, *where: ColumnElement[bool]) -> Iterator[
             points=sum_points(choice, items, row.max_points),
             by=row.by,
             at=row.at,
-            undone=row.undone,
+            is_undone=row.undone,
         )
 
 

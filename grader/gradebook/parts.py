@@ -93,7 +93,7 @@ def count_parts(
             kind=row.kind,
             answers=row.answers,
             waiting=row.waiting,
-            decided=row.decided,
+            decided_count=row.decided,
         )
 
 

@@ -42,7 +42,7 @@ def _answer_of(row: Row[tuple[object, ...]]) -> RequestAnswer:
         by=row.by,
         at=row.at,
         batch=row.batch,
-        undone=row.undone,
+        is_undone=row.undone,
     )
 
 

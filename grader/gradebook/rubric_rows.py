@@ -25,5 +25,5 @@ def read_items(connection: Connection, part: PartId | None) -> Iterator[RubricIt
             text=row.text,
             points=row.points,
             feedback=row.feedback,
-            retired=row.retired,
+            is_retired=row.retired,
         )

@@ -62,14 +62,14 @@ def execute_all(
     for submission, evidence in batch.execute_together(todo):
         if evidence is None:
             lost.append(submission)
-        elif evidence.disturbed:
+        elif evidence.disturbances:
             disturbed[submission] = evidence
         else:
             yield submission, evidence
     for submission, evidence in batch.execute_alone(lost):
         if evidence is None:
             yield submission, batch.evidence_of_death(submission)
-        elif evidence.disturbed:
+        elif evidence.disturbances:
             disturbed[submission] = evidence
         else:
             yield submission, evidence
@@ -294,7 +294,7 @@ def _received_evidence(data: bytes, submission: Submission) -> Evidence:
 
 def _disturbance_reasons(evidence: Evidence) -> tuple[str, ...]:
     """Returns what other work did to a run, each reason once."""
-    return tuple(dict.fromkeys(evidence.disturbed.values()))
+    return tuple(dict.fromkeys(evidence.disturbances.values()))
 
 
 def refused_evidence(sha256: str, note: str) -> Evidence:

@@ -106,7 +106,7 @@ def fill_in(before: Evidence, new: Evidence, made: frozenset[str]) -> Evidence:
     }
     environment = {**before.environment, "filled_in": dict(new.environment)}
     for which, old, now in (
-        (DISTURBED, before.disturbed, new.disturbed),
+        (DISTURBED, before.disturbances, new.disturbances),
         (CUT_SHORT, before.cut_short, new.cut_short),
     ):
         found = {name: why for name, why in now.items() if name in made or name in here}
@@ -123,7 +123,7 @@ def needs_rerun(grade: Grade, evidence: Evidence) -> bool:
 
 
 def _can_settle(mark: Mark, evidence: Evidence) -> bool:
-    if mark.name in evidence.disturbed:
+    if mark.name in evidence.disturbances:
         return True
     answer = evidence.answers.get(mark.name)
     final = answer is not None and is_final(answer.raw)

@@ -38,12 +38,12 @@ class AnswerToRead:
     submission: str
     ask: str = ""
     rubric: str = ""
-    given: Override | None = None
+    override: Override | None = None
     """Points that a person has already assigned."""
 
     def as_data(self) -> dict[str, object]:
         """Returns the answer as JSON data."""
-        given = self.given
+        given = self.override
         return {
             "student": self.student,
             "answer": self.answer,
@@ -211,7 +211,7 @@ def _answer_to_read(
         submission=_short_digest(grade),
         ask=fill(key.part.ask, key.draw) if key else "",
         rubric=kinds.find(mark.kind).explain(key) if key else "",
-        given=given,
+        override=given,
     )
 
 

@@ -55,7 +55,7 @@ class."""
 class WrittenResults:
     """A summary of what was written."""
 
-    published: bool
+    is_published: bool
     totals: list[dict[str, object]]
     """One entry per student: ID, standing, score, maximum, complete."""
     figures: dict[str, object]
@@ -101,11 +101,11 @@ def write_results(out: Path, bank: Bank) -> WrittenResults:
                 write_grade_json(
                     out, row, exam=graded.exam, engine=__version__, release=graded.release
                 )
-                shown = graded.shown(row, published=published)
+                shown = graded.feedback_for(row, published=published)
                 shown = replace(shown, requests=row.requests, request_form=form_of(secret, row))
                 write_feedback(out, shown, bank.templates, engine=__version__)
         with _pause_gc():
-            write_csv(out, rows, pooled=graded.pooled)
+            write_csv(out, rows, pooled=graded.pooled_numbers)
             summary = _summarize(book, graded, rows, published)
             write_class_report(out, summary, bank.templates)
             short = _class_figures(summary, rows)
@@ -183,7 +183,7 @@ def _class_figures(summary: ClassSummary, rows: Iterable[Row]) -> ClassFigures:
     totals = summary.totals
     return ClassFigures(
         standings={standing.value: n for standing, n in totals.standings.items() if n},
-        counted=totals.graded,
+        counted=totals.graded_count,
         mean=totals.mean,
         median=totals.quartiles[1] if totals.quartiles else None,
         open_totals=totals.open_totals,
@@ -211,7 +211,7 @@ def _describe_written(out: Path, short: ClassFigures, published: bool) -> Writte
         still = count_of(short.open_totals, "total is", "totals are")
         head += f" {still} open: see `grader mark {out}`."
     return WrittenResults(
-        published=published,
+        is_published=published,
         totals=short.totals,
         figures=short.figures(),
         statistics=short.statistics,

@@ -59,8 +59,8 @@ def reveal(
     view = _Audience(
         row=row,
         staff=staff,
-        given=given if published or staff else None,
-        undefined=frozenset(
+        given_table=given if published or staff else None,
+        undefined_names=frozenset(
             n for n, a in evidence.answers.items() if a.raw is None or a.is_unexecuted
         )
         if evidence and not evidence.is_on_paper
@@ -73,7 +73,7 @@ def reveal(
         release=paper.release,
         standing=row.standing,
         audience=audience,
-        published=published,
+        is_published=published,
         score=row.score,
         max_score=row.max_score,
         complete=row.complete,
@@ -93,9 +93,9 @@ class _Audience:
 
     row: Row
     staff: bool
-    given: GivenTable | None
+    given_table: GivenTable | None
     """None while the key is secret."""
-    undefined: frozenset[str]
+    undefined_names: frozenset[str]
     """The names that no cell had set after the notebook ran."""
 
 
@@ -109,7 +109,7 @@ def _shown_problems(paper: Paper, view: _Audience) -> Sequence[ShownProblem]:
             if question.name(part_id) in marks
         )
         if parts:
-            shown.append(_shown_problem(question, parts, view.given))
+            shown.append(_shown_problem(question, parts, view.given_table))
     if marks:
         raise GraderError(
             f"the grade of '{view.row.student.id}' has marks that are not on the paper:"
@@ -133,7 +133,7 @@ def _shown_problem(
         parts=parts,
         figures=prompt_figures(variant),
         prompt=_fill_text(variant, problem.prompt),
-        given=tuple(given(variant)),
+        given_values=tuple(given(variant)),
         assumptions=tuple(_fill_text(variant, text) for text in problem.assumptions),
         solution=solution or None,
         solution_blocks=solution_blocks(variant, solution),
@@ -156,12 +156,12 @@ def _shown_part(question: Question, part_id: str, mark: Mark, view: _Audience) -
         verdict=mark.verdict,
         mistake=mark.mistake if view.staff else None,
         why="" if refused else mark.feedback,
-        look_at="" if refused else _advice(question, mark, key, mark.name in view.undefined),
+        look_at="" if refused else _advice(question, mark, key, mark.name in view.undefined_names),
         points=mark.points,
         max_points=mark.max_points,
         set_by=by_hand.by if by_hand and view.staff else None,
-        accepted=None if view.given is None else explain_part(kind, key),
-        chosen=_chosen_options(mark.answer, key),
+        accepted_answer=None if view.given_table is None else explain_part(kind, key),
+        chosen_options=_chosen_options(mark.answer, key),
     )
 
 
@@ -172,7 +172,7 @@ def _chosen_options(answer: str | None, key: Key) -> tuple[str, ...]:
 
 
 def _shown_answer(kind: Kind, mark: Mark, view: _Audience) -> str | None:
-    if mark.answer is None or view.staff or view.given is not None:
+    if mark.answer is None or view.staff or view.given_table is not None:
         return mark.answer
     return kind.before_release(mark.answer)
 
@@ -202,7 +202,7 @@ def _advice(question: Question, mark: Mark, key: Key, undefined: bool) -> str:
 def run_story(evidence: Evidence) -> RunSummary:
     """Returns how a notebook ran, for its student."""
     troubles = tuple(
-        _cell_trouble(n, cell) for n, cell in enumerate(evidence.cells, 1) if cell.failed
+        _cell_trouble(n, cell) for n, cell in enumerate(evidence.cells, 1) if cell.has_failed
     )
     return RunSummary(
         sentence=_run_sentence(evidence, len(troubles)),

@@ -64,11 +64,11 @@ class GradingRun:
     """The results of one `grader grade` run."""
 
     release: Release
-    collected: Collected
-    executed: int
-    kept: int
+    collection: Collected
+    executed_count: int
+    kept_count: int
     """Number of submissions whose evidence existed already."""
-    unsettled: int
+    unsettled_count: int
     notebook_seconds: float
     """How long the executed notebooks ran, in all."""
     notices: tuple[Notice, ...]
@@ -151,7 +151,7 @@ def grade(
         _start_kernels_early(release, settings, book, latest[-_LOOKED_AT:])
         filing = _GradeFiler(book, papers, settings, f"grade {submissions.name}")
         todo = filing.score_known(latest)
-        if settings.deferred and not todo:
+        if settings.only_deferred and not todo:
             nothing = blocking_reason(release.problems.values(), settings.device)
             if nothing is not None:
                 raise SetupError(nothing[0], fix=nothing[1])
@@ -172,10 +172,10 @@ def grade(
         file_counting_grades(book, policy, release.students)
     return GradingRun(
         release=release,
-        collected=collected,
-        executed=len(todo),
-        kept=len(latest) - len(todo),
-        unsettled=filing.unsettled,
+        collection=collected,
+        executed_count=len(todo),
+        kept_count=len(latest) - len(todo),
+        unsettled_count=filing.unsettled,
         notebook_seconds=filing.notebook_seconds,
         notices=tuple(n for n in collected.notices if not only or n.student in only),
     )
@@ -219,7 +219,7 @@ class _GradeFiler:
         self._set_apart = SetApart(book)
         self._papers = papers
         self._again = settings.again
-        self._deferred = settings.deferred
+        self._deferred = settings.only_deferred
         self._settings = settings
         self._run = book.begin_run(why)
 

@@ -45,7 +45,7 @@ def has_fault(grade: Grade) -> bool:
 
 def is_disturbed(grade: Grade, evidence: Evidence) -> bool:
     """Returns whether any mark is open because of other work on the machine during the run."""
-    return any(mark.points is None and mark.name in evidence.disturbed for mark in grade.marks)
+    return any(mark.points is None and mark.name in evidence.disturbances for mark in grade.marks)
 
 
 def hold_open(mark: Mark, evidence: Evidence, name: str = "") -> Mark:
@@ -56,7 +56,7 @@ def hold_open(mark: Mark, evidence: Evidence, name: str = "") -> Mark:
     if mark.points is None or mark.points >= mark.max_points:
         return mark
     name = name or mark.name
-    if (why := evidence.disturbed.get(name)) is not None:
+    if (why := evidence.disturbances.get(name)) is not None:
         again = " The same happened when the notebook ran alone." if evidence.rerun else ""
         return _as_open(mark, f"{_OPEN}: {why}.{again} Grade it again.")
     if (why := evidence.cut_short.get(name)) is not None:
@@ -123,7 +123,7 @@ class _OwnAnswer:
     """A student's own answer to an earlier part, as later parts may use it."""
 
     value: Value
-    shown: str
+    text: str
     right: bool
 
 
@@ -266,7 +266,7 @@ def _best_judgement(
     kept = (again.share or 0.0) * (1 - discount)
     if again.share is None or kept <= judgment.share:
         return judgment
-    names = " and ".join(f"{question.name(p)} = {a.shown}" for p, a in earlier.items())
+    names = " and ".join(f"{question.name(p)} = {a.text}" for p, a in earlier.items())
     return replace(
         again,
         share=kept,

@@ -76,7 +76,7 @@ class Settings:
     evidence: str = ""
     """The address of the object store for evidence; empty for the one that the results folder has,
     or a folder in it."""
-    deferred: bool = False
+    only_deferred: bool = False
     """Whether only to fill in what earlier runs deferred and this machine can run."""
 
     def passes(self, *, is_local: bool) -> tuple[Settings, ...]:
@@ -84,15 +84,15 @@ class Settings:
 
         A cluster has GPUs for the parts that need one, and other workers for everything else.
         """
-        if is_local or self.device == "cpu" or self.deferred:
+        if is_local or self.device == "cpu" or self.only_deferred:
             return (self,)
-        return replace(self, device="cpu"), replace(self, deferred=True, again=False)
+        return replace(self, device="cpu"), replace(self, only_deferred=True, again=False)
 
     def fingerprint(self, names: tuple[str, ...], trials: tuple[CallPlan, ...] = ()) -> str:
         """Returns a digest of how a notebook is executed and what it is asked; if it differs, it
         runs again."""
         # What is filled in belongs to the run that deferred it.
-        device = "cpu" if self.deferred else self.device
+        device = "cpu" if self.only_deferred else self.device
         limits = asdict(self.limits)
         if self.limits.processes == Limits().processes:
             limits["processes"] = _FIRST_PROCESSES

@@ -57,13 +57,15 @@ class ResultSource(Protocol):
         """All students by ID."""
 
     @property
-    def pooled(self) -> Collection[int]:
+    def pooled_numbers(self) -> Collection[int]:
         """The numbers of problems that may differ between students."""
 
     def max_points(self, student: str) -> float:
         """Returns the maximum points."""
 
-    def shown(self, row: Row, *, published: bool, evidence: Evidence | None = None) -> Feedback:
+    def feedback_for(
+        self, row: Row, *, published: bool, evidence: Evidence | None = None
+    ) -> Feedback:
         """Returns what the student of *row* may see; *evidence* if it was read already."""
 
 
@@ -95,7 +97,7 @@ class ReleaseSource:
         return self.papers.release.students
 
     @property
-    def pooled(self) -> Collection[int]:
+    def pooled_numbers(self) -> Collection[int]:
         """The problem numbers at which the set draws from a pool."""
         return pooled_numbers(self.papers.counts.exam)
 
@@ -103,13 +105,15 @@ class ReleaseSource:
         """Returns the maximum points of the student's paper, which is drawn for this."""
         return self.papers.of(student).max_points
 
-    def shown(self, row: Row, *, published: bool, evidence: Evidence | None = None) -> Feedback:
+    def feedback_for(
+        self, row: Row, *, published: bool, evidence: Evidence | None = None
+    ) -> Feedback:
         """Returns what `reveal` lets through."""
         papers, grade = self.papers, row.grade
         if grade is not None and grade.release != papers.counts.id:
             # Scored before the specs were corrected, and without evidence to score again: the page
             # must show the specs that it was scored with.
-            papers = replace(papers, corrected=None)
+            papers = replace(papers, correction=None)
         return reveal(
             row,
             papers.of(row.student.id),

@@ -52,8 +52,8 @@ def pooled_numbers(exam: ExamSet) -> frozenset[int]:
     number = 1
     for slot in exam.slots:
         if slot.differs:
-            found.update(range(number, number + slot.asked))
-        number += slot.asked
+            found.update(range(number, number + slot.count))
+        number += slot.count
     return frozenset(found)
 
 

@@ -64,7 +64,7 @@ def gather_statistics(out: Path, bank: Bank, *, term: str = "") -> Gathered:
     parts: dict[str, dict[str, PartStatistics]] = {}
     too_few = []
     for line in summary.parts:
-        if line.settled < FEWEST or line.mean_share is None or line.share_correct is None:
+        if line.settled_count < FEWEST or line.mean_share is None or line.share_correct is None:
             too_few.append(f"{line.problem}/{line.part}")
         else:
             parts.setdefault(line.problem, {})[line.part] = _part_statistics(line)
@@ -86,7 +86,7 @@ def _term(
 
 def _part_statistics(line: PartLine) -> PartStatistics:
     return PartStatistics(
-        students=line.settled,
+        students=line.settled_count,
         mean=round(line.mean_share or 0.0, 3),
         solved=round(line.share_correct or 0.0, 3),
         discrimination=None if line.discrimination is None else round(line.discrimination, 3),
@@ -94,7 +94,7 @@ def _part_statistics(line: PartLine) -> PartStatistics:
         mistakes={
             one.id: round(one.share, 3)
             for one in line.mistakes
-            if one.named and one.students >= FEWEST
+            if one.is_declared and one.students >= FEWEST
         },
     )
 
@@ -107,9 +107,9 @@ def _folder(bank: Bank, release: Release, problem: str) -> Path:
         folder = bank.path(problem).parent
         if own_bank().name != "_bank" or own_bank() not in folder.resolve().parents:
             return folder
-    if not bank.named:
+    if not bank.named_folders:
         raise SetupError(
             f"there is no place for the statistics of '{problem}'",
             fix="name a bank of yours with --bank DIR or GRADER_BANK",
         )
-    return bank.named[0] / "problems" / family
+    return bank.named_folders[0] / "problems" / family

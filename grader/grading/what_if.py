@@ -96,7 +96,7 @@ class WhatIf:
     after: Distribution
     changes: tuple[StudentChange, ...]
     """The largest changes first."""
-    edited: Release | None
+    edited_release: Release | None
     """The release with the changed specs; None if they don't change."""
 
 
@@ -114,7 +114,7 @@ def what_if(out: Path, changes: Changes, *, why: str = "") -> WhatIf:
         if changes.edits_specs:
             papers = papers_of(book)
             edited = _edit_release(papers, changes)
-            papers = replace(papers, corrected=edited)
+            papers = replace(papers, correction=edited)
             chooses = policy is not None and policy.chooses
             every = book.attempt_grades() if chooses else list(book.grades())
             grades = {
@@ -135,7 +135,7 @@ def what_if(out: Path, changes: Changes, *, why: str = "") -> WhatIf:
                 key=lambda one: (-abs(one.difference), one.student),
             )
         ),
-        edited=edited,
+        edited_release=edited,
     )
 
 

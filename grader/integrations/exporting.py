@@ -40,7 +40,7 @@ def class_results(folder: Path, students: Iterable[str] = ()) -> ClassResults:
             evidence = evidence_of(book, row)
             sha256 = row.grade.submission_sha256 if row.grade else None
             result = Result(
-                feedback=graded.shown(row, published=published, evidence=evidence),
+                feedback=graded.feedback_for(row, published=published, evidence=evidence),
                 submission_sha256=sha256,
                 submitted_at=times.get((row.student.id, sha256)) if sha256 else None,
                 seconds=evidence.seconds if evidence else 0.0,
@@ -71,7 +71,7 @@ def export_students(exporter: StudentExporter, results: Iterable[Result]) -> Exp
         except SetupError as error:
             notes.setdefault(f"left out: {error.what}", [])
             continue
-        if exported.printed or exported.appended:
+        if exported.stdout or exported.appended_text:
             raise SetupError("these options are for one student", fix="add --student ID")
         files |= {f"{file_name(student)}/{name}": data for name, data in exported.files.items()}
         for note in exported.notes:

@@ -211,7 +211,7 @@ class CodeAnswer:
     source: str
     review: SourceReview = field(default_factory=SourceReview)
     """What the source shows."""
-    unseen: str = ""
+    why_unanalyzed: str = ""
     """Why the source could not be analyzed; empty if it was analyzed."""
     calls: tuple[Mapping[str, object], ...] = ()
     measurement: Mapping[str, object] = field(default_factory=dict)

@@ -71,7 +71,7 @@ class CodeKind(KindOf[CodeKey, CodeAnswer]):
         return CodeAnswer(
             source=source,
             review=review,
-            unseen=unseen,
+            why_unanalyzed=unseen,
             calls=tuple(c for c in calls if isinstance(c, dict)),
             measurement=measured if isinstance(measured, dict) else {},
             deferred=next((one for one in _WAITS if one == raw.get("deferred")), ""),

@@ -53,10 +53,10 @@ class PlanKey(Key):
     """Their cost or gain, in the part's unit."""
 
     @cached_property
-    def judged(self) -> tuple[JudgedPlan, ...]:
+    def judged_plans(self) -> tuple[JudgedPlan, ...]:
         """Every plan on offer, as it would be judged."""
         return tuple(
-            JudgedPlan(plan, *share_and_mistake(outcome, self), outcome.failed is None)
+            JudgedPlan(plan, *share_and_mistake(outcome, self), outcome.unmet_requirement is None)
             for plan, outcome in iter_outcomes(self.part, self.draw)
         )
 
@@ -68,7 +68,7 @@ class PlanKind(KindOf[PlanKey, Chosen]):
 
     def key(self, part: Plan, draw: Draw) -> PlanKey:
         _check_part(part)
-        scored = [(p, o.score) for p, o in iter_outcomes(part, draw) if o.failed is None]
+        scored = [(p, o.score) for p, o in iter_outcomes(part, draw) if o.unmet_requirement is None]
         if not scored:
             raise ValueError("no plan meets all requirements")
         best = (min if part.gain is None else max)(score for _, score in scored)
@@ -99,8 +99,8 @@ class PlanKind(KindOf[PlanKey, Chosen]):
         outcome = evaluate_plan(value, part, key.draw)
         draw = replace(key.draw, scope=outcome.scope)
         share, mistake = share_and_mistake(outcome, key)
-        if outcome.failed:
-            note = try_fill(outcome.failed.feedback, draw)
+        if outcome.unmet_requirement:
+            note = try_fill(outcome.unmet_requirement.feedback, draw)
             return Judgment(share=share, verdict=Verdict.MISTAKE, note=note, mistake=mistake)
         if share == 1:
             return CORRECT
@@ -289,11 +289,11 @@ def _judged_examples(key: PlanKey) -> Iterator[Example]:
     """Yields the first plan that fails each requirement or has each shortcoming, and the worst
     feasible plan."""
     seen = set[str]()
-    for one in key.judged:
+    for one in key.judged_plans:
         if one.mistake and one.mistake not in seen:
             seen.add(one.mistake)
             yield _example_of(one)
-    feasible = [one for one in key.judged if one.feasible]
+    feasible = [one for one in key.judged_plans if one.feasible]
     yield _example_of(min(feasible, key=lambda one: one.share))
 
 
@@ -304,8 +304,8 @@ def _example_of(one: JudgedPlan) -> Example:
 
 def share_and_mistake(outcome: Outcome, key: PlanKey) -> tuple[float, str | None]:
     """Returns the share of the points that a plan earns, and the ID of what is wrong with it."""
-    if outcome.failed:
-        return outcome.failed.credit, outcome.failed.id
+    if outcome.unmet_requirement:
+        return outcome.unmet_requirement.credit, outcome.unmet_requirement.id
     share = credit_of(key.part, regret(key.part, outcome.score, key.score))
     reason = _first_shortcoming(outcome, key) if share < 1 else None
     return share, reason.id if reason else None

@@ -79,7 +79,7 @@ class Outcome(NamedTuple):
 
     scope: Mapping[str, Value]
     """The variant's names, the chosen values, and the values computed from them."""
-    failed: Requirement | None
+    unmet_requirement: Requirement | None
     """The first requirement that the plan does not meet."""
     score: float
     """The cost or gain in the part's unit; NaN for a plan that is not feasible."""

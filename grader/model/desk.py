@@ -30,7 +30,7 @@ class RubricItem:
     """The points that it adds; negative if it takes some."""
     feedback: str = ""
     """What the student reads; *text* if empty."""
-    retired: bool = False
+    is_retired: bool = False
     """Whether it can't be chosen any more; decisions that have it keep it."""
 
 
@@ -65,7 +65,7 @@ class Decision:
     """The grader's own points at that time; None if open."""
     by: str
     at: str
-    undone: bool = False
+    is_undone: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,13 +76,13 @@ class AnswerToDecide:
     name: str
     max_points: float
     engine_points: float | None
-    seen: int
+    last_decision: int
     """The number of the latest decision that the person saw; 0 for none."""
     key: str = ""
     """A digest of the answer, which two independent marks must share to be compared."""
     double: bool = False
     """Whether two people grade the answer independently."""
-    seen_mark: int = 0
+    last_mark: int = 0
     """The number of the latest independent mark that the person saw; 0 for none."""
 
 
@@ -103,7 +103,7 @@ class IndependentMark:
     """The points that the choice gives by the rubric of today."""
     by: str
     at: str
-    undone: bool = False
+    is_undone: bool = False
 
 
 def visible_marks(marks: Sequence[IndependentMark], person: str) -> tuple[IndependentMark, ...]:
@@ -153,7 +153,7 @@ class PartCount:
     answers: int
     waiting: int
     """Answers without points from the grader or a person."""
-    decided: int
+    decided_count: int
     """Answers with points from a person."""
 
 

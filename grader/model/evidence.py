@@ -48,7 +48,7 @@ class CellRun:
     """The start and the end of its printed output, truncated when recorded."""
 
     @property
-    def failed(self) -> bool:
+    def has_failed(self) -> bool:
         """Whether the cell did not finish."""
         return self.outcome is not Outcome.FINISHED or self.error is not None
 
@@ -56,7 +56,7 @@ class CellRun:
     def trouble(self) -> str:
         """Why it did not finish, such as "ZeroDivisionError: ..." or "out of memory"."""
         said = self.error or self.outcome.value.replace("_", " ")
-        return visible(said) if self.failed else ""
+        return visible(said) if self.has_failed else ""
 
     def describe_failure(self, number: int) -> str:
         """Returns what went wrong and where, such as "code cell 4, line 2: NameError: ...".
@@ -133,7 +133,7 @@ class Evidence:
         return VERSION in self.environment
 
     @property
-    def disturbed(self) -> Mapping[str, str]:
+    def disturbances(self) -> Mapping[str, str]:
         """The answers that other work on the machine may have affected, and how."""
         found = self.environment.get(DISTURBED)
         return found if isinstance(found, Mapping) else {}

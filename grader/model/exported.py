@@ -41,7 +41,7 @@ class Exported:
     """Contents by relative path, with `/` between folders."""
     notes: tuple[str, ...] = ()
     """What the format can't represent, and what its user should know; one sentence each."""
-    printed: str = ""
+    stdout: str = ""
     """Text for stdout."""
-    appended: Mapping[Path, str] = field(default_factory=dict)
+    appended_text: Mapping[Path, str] = field(default_factory=dict)
     """Text to append to existing files, such as the outputs of a workflow step."""

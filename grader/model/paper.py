@@ -101,7 +101,7 @@ class Question:
     variant: Variant
     points: Mapping[str, float]
     """Points by id of the parts that this set asks."""
-    pooled: bool = False
+    is_pooled: bool = False
     """Whether other students may have a different problem, or other parts, at this number."""
 
     @property

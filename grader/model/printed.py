@@ -103,7 +103,7 @@ class PrintedPart:
     """How close a number must be, if not as usual, and the rule for partial credit, in a few words;
     empty if there is neither."""
     place: AnswerPlace
-    accepted: str
+    accepted_answer: str
     """The right answer, and the accepted range. **Secret.**"""
     mistakes: tuple[PrintedMistake, ...]
 

@@ -30,7 +30,7 @@ class RequestAnswer:
     at: str
     batch: int | None = None
     """The decision that changed the mark; None if the request was declined."""
-    undone: bool = False
+    is_undone: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class RegradeRequest:
     @property
     def answer(self) -> RequestAnswer | None:
         """The answer that counts; None while the request is open."""
-        return next((one for one in reversed(self.answers) if not one.undone), None)
+        return next((one for one in reversed(self.answers) if not one.is_undone), None)
 
     @property
     def state(self) -> RequestState:

@@ -117,7 +117,7 @@ class ProblemText:
     title: str
     prompt: str
     """Markdown, like all texts here."""
-    given: tuple[GivenValue, ...]
+    given_values: tuple[GivenValue, ...]
     assumptions: tuple[str, ...]
     solution: str
     """The worked solution. **Secret.**"""
@@ -149,9 +149,9 @@ class ShownPart:
     max_points: float
     set_by: str | None = None
     """Who assigned the points manually; None for students, whose feedback mentions it."""
-    accepted: str | None = None
+    accepted_answer: str | None = None
     """The accepted answer and its reason, in Markdown; None until released."""
-    chosen: tuple[str, ...] = ()
+    chosen_options: tuple[str, ...] = ()
     """The meaning of the letters in the student's answer, in Markdown."""
 
 
@@ -165,7 +165,7 @@ class ShownProblem:
     parts: tuple[ShownPart, ...]
     prompt: str | None = None
     """Markdown."""
-    given: tuple[GivenValue, ...] = ()
+    given_values: tuple[GivenValue, ...] = ()
     assumptions: tuple[str, ...] = ()
     """Markdown each."""
     figures: tuple[DrawnFigure, ...] = ()
@@ -223,7 +223,7 @@ class Feedback:
     """The short id printed in the notebook."""
     standing: Standing
     audience: Audience
-    published: bool
+    is_published: bool
     score: float
     max_score: float
     complete: bool

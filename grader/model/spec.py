@@ -250,14 +250,14 @@ class Slot(Strict):
         return (self.problem,) if self.problem else self.pool
 
     @property
-    def asked(self) -> int:
+    def count(self) -> int:
         """How many problems a student gets from this slot."""
         return 1 if self.problem else self.choose
 
     @property
     def differs(self) -> bool:
         """Whether students may get different problems or parts from this slot."""
-        return bool(self.draw) or self.asked < len(self.problem_ids)
+        return bool(self.draw) or self.count < len(self.problem_ids)
 
     def pool_share(self, ids: Sequence[str]) -> tuple[str, ...]:
         """Returns those of *ids*, the parts of one pool, that this slot's edition draws from."""

@@ -27,7 +27,7 @@ class Entry:
 
     first: int
     """The number of its first question."""
-    asked: int
+    count: int
     """How many of the groups a student gets."""
     groups: tuple[Group, ...]
 
@@ -60,7 +60,7 @@ class Composition:
             "entries": [
                 {
                     "first": entry.first,
-                    "asked": entry.asked,
+                    "asked": entry.count,
                     "groups": [_group_data(group) for group in entry.groups],
                 }
                 for entry in self.entries
@@ -81,7 +81,7 @@ def _group_data(group: Group) -> dict[str, object]:
     return {
         "problem": group.problem,
         "parts": list(group.parts),
-        **({"drawn": group.drawn} if group.drawn else {}),
+        **({"drawn": group.pool_draws} if group.pool_draws else {}),
         "minutes": round(group.minutes, 2),
         "points": group.points,
         **({"mean": round(group.mean, 4)} if group.mean is not None else {}),
@@ -110,7 +110,7 @@ def composition(bank: Bank, wanted: str) -> Composition:
         exam=exam,
         entries=tuple(_entries(exam.slots, groups)),
         questions=_range(one.questions for one in totals),
-        parts=_range(sum(group.asked for group in paper) for paper in papers),
+        parts=_range(sum(group.part_count for group in paper) for paper in papers),
         minutes=_range(one.minutes for one in totals),
         points=_range(one.points for one in totals),
         families=_shares([(one.families, one.points) for one in totals]),
@@ -124,8 +124,8 @@ def _entries(slots: Iterable[Slot], groups: Mapping[str, Group]) -> list[Entry]:
     entries, number = [], 1
     for slot in slots:
         members = tuple(groups[name] for name in slot.problem_ids)
-        entries.append(Entry(first=number, asked=slot.asked, groups=members))
-        number += slot.asked
+        entries.append(Entry(first=number, count=slot.count, groups=members))
+        number += slot.count
     return entries
 
 

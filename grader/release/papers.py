@@ -39,7 +39,7 @@ class Papers:
     """The papers of a release, with the specs in force."""
 
     release: Release
-    corrected: Release | None = None
+    correction: Release | None = None
     seats: Mapping[str, str | None] = field(default_factory=dict)
     """For an exam on paper: each student's version; None for absent students."""
     keep: Keep | None = field(default=None, compare=False, repr=False)
@@ -66,7 +66,7 @@ class Papers:
         """
         whose = self._seat(student)
         given = paper(self.release, whose, only=only)
-        drawn = given if self.corrected is None else _correct_paper(given, self.corrected, only)
+        drawn = given if self.correction is None else _correct_paper(given, self.correction, only)
         drawn = replace(drawn, student=self.release.students[student])
         return drawn if self.keep is None else _with_keep(drawn, self.keep)
 
@@ -132,7 +132,7 @@ class Papers:
     @property
     def counts(self) -> Release:
         """The release whose specs are in force."""
-        return self.corrected or self.release
+        return self.correction or self.release
 
     def needs(self, what: str) -> bool:
         """Returns whether a problem of the release needs *what*, such as a GPU."""
@@ -147,7 +147,7 @@ class Papers:
         names: dict[str, None] = {}
         number = 1
         for slot in self.release.exam.slots:
-            for _ in range(slot.asked):
+            for _ in range(slot.count):
                 for problem in (self.release.problems[i] for i in slot.problem_ids):
                     asked = (p.id for p in problem.parts if slot.asks(problem.id, p.id))
                     names.update(dict.fromkeys(f"q{number}_{part}" for part in asked))
@@ -271,12 +271,12 @@ def papers_of(book: Gradebook, release: Release | None = None) -> Papers:
     keep = Pins(book, release.id, _key_of(book))
     seats = book.setting(SEATS)
     if not isinstance(seats, dict):
-        return Papers(release=release, corrected=_load_correction(book, release), keep=keep)
+        return Papers(release=release, correction=_load_correction(book, release), keep=keep)
     # The release has only versions; the gradebook has the students.
     people = {name: one for name, one in book.students().items() if name in seats}
     release = replace(release, students=people)
     return Papers(
-        release=release, corrected=_load_correction(book, release), seats=seats, keep=keep
+        release=release, correction=_load_correction(book, release), seats=seats, keep=keep
     )
 
 

@@ -38,7 +38,7 @@ class MistakeLine:
     varies: bool
     """Whether the feedback may contain one student's numbers, because it varies between
     students."""
-    named: bool = True
+    is_declared: bool = True
     """Whether the problem declares it; False for wrong options without feedback or credit."""
     rest: float | None = None
     """The mean share of these students on the rest of the paper."""
@@ -57,7 +57,7 @@ class PartLine:
     kind: str
     max_points: float
     students: int
-    settled: int
+    settled_count: int
     share_correct: float | None
     mean_share: float | None
     """Share of the points, over settled marks; the part's difficulty."""
@@ -87,7 +87,7 @@ class PartLine:
             "part": self.part,
             "names": list(self.names),
             "students": self.students,
-            "settled": self.settled,
+            "settled": self.settled_count,
             "mean": self.mean_share,
             "mean_interval": _interval_data(self.mean_interval),
             "correct": self.share_correct,
@@ -99,7 +99,7 @@ class PartLine:
             "wrong_answers": [
                 {
                     "id": one.id,
-                    "declared": one.named,
+                    "declared": one.is_declared,
                     "students": one.students,
                     "share": one.share,
                     "rest": one.rest,
@@ -115,7 +115,7 @@ def _interval_data(interval: Interval | None) -> list[float] | None:
 
 
 def _questions(part: PartLine) -> Iterator[str]:
-    if part.settled < _ENOUGH:
+    if part.settled_count < _ENOUGH:
         return
     if part.mean_share == 1:
         yield "Everyone solved this part. Is it meant to be that easy?"
@@ -154,7 +154,7 @@ class PartFigures:
     feedback: dict[str, str] = field(default_factory=dict)
     varies: set[str] = field(default_factory=set)
     counts: Counter[str] = field(default_factory=Counter)
-    unnamed: set[str] = field(default_factory=set)
+    undeclared: set[str] = field(default_factory=set)
     wrong_rests: dict[str, array[float]] = field(default_factory=dict)
     """By wrong answer: the shares of its students on the rest of the paper."""
 
@@ -168,7 +168,7 @@ class PartFigures:
             self.add_mistake(mark.mistake, mark, row)
         elif wrong:
             self.counts[wrong] += 1
-            self.unnamed.add(wrong)
+            self.undeclared.add(wrong)
         if earned is None or not most:  # open, or a part that doesn't count
             return
         left = max_points - most
@@ -210,7 +210,7 @@ class PartFigures:
             kind=self.mark.kind,
             max_points=self.mark.max_points,
             students=students,
-            settled=settled,
+            settled_count=settled,
             share_correct=self.mix[Verdict.CORRECT] / settled if settled else None,
             mean_share=mean,
             mean_interval=None if mean is None else mean_interval(mean, settled),
@@ -231,7 +231,7 @@ class PartFigures:
         solved = [rest for rest, one in zip(rests, right, strict=True) if one]
         common = sorted(self.counts, key=lambda id_: (-self.counts[id_], id_))[:_MISTAKES]
         for id_ in common:
-            named = id_ not in self.unnamed
+            named = id_ not in self.undeclared
             mine = [rest for rest in self.wrong_rests.get(id_, ()) if not math.isnan(rest)]
             yield MistakeLine(
                 id=id_,
@@ -239,7 +239,7 @@ class PartFigures:
                 share=self.counts[id_] / students,
                 feedback=self.feedback.get(id_, ""),
                 varies=named and (id_ in self.varies or self.counts[id_] == 1),
-                named=named,
+                is_declared=named,
                 rest=_mean(mine),
                 is_better=_is_clearly_more(mine, solved),
             )

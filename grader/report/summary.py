@@ -26,7 +26,7 @@ class Totals:
 
     students: int
     standings: Mapping[Standing, int]
-    graded: int
+    graded_count: int
     """Students with settled points, possibly of an earlier file. Mean, quartiles, range, and
     histogram cover only these."""
     open_totals: int
@@ -64,7 +64,7 @@ class StudentLine:
     """Share of the settled points; None if there are none."""
     max_score: float
     complete: bool
-    unsettled: int
+    open_count: int
     overrides: int
     stale: int
     refusal: str | None
@@ -80,7 +80,7 @@ class ClassSummary:
     title: str
     release: str
     engine: str
-    published: bool
+    is_published: bool
     totals: Totals
     sections: Mapping[str, Totals]
     """The totals of each section, with "" for students without one; empty without sections."""
@@ -91,7 +91,7 @@ class ClassSummary:
     run_seconds: tuple[float, float] | None
     """The median and the sum of the notebooks' running times."""
     slowest: tuple[RunLine, ...]
-    failed: tuple[RunLine, ...]
+    failed_runs: tuple[RunLine, ...]
     failed_count: int
     same_file: tuple[tuple[str, ...], ...]
     """Students who handed in identical files."""
@@ -151,7 +151,7 @@ def summarize(
         title=title,
         release=release,
         engine=engine,
-        published=published,
+        is_published=published,
         totals=_totals(students),
         sections={
             section: _totals([line for line in students if line.section == section])
@@ -162,7 +162,7 @@ def summarize(
         minutes=quartiles(sorted(minutes)),
         run_seconds=(statistics.median(seconds), sum(seconds)) if seconds else None,
         slowest=tuple(sorted(runs, key=lambda line: (-line.run.seconds, line.students))[:_SLOWEST]),
-        failed=tuple(failed[:_FAILED]),
+        failed_runs=tuple(failed[:_FAILED]),
         failed_count=len(failed),
         same_file=tuple(sorted(tuple(sorted(ids)) for ids in owners.values() if len(ids) > 1)),
         notices=tuple(notices),
@@ -189,7 +189,7 @@ def _student_line(row: Row) -> StudentLine:
         share=row.share,
         max_score=row.max_score,
         complete=row.complete,
-        unsettled=row.unsettled,
+        open_count=row.unsettled,
         overrides=len(row.overrides),
         stale=len(row.stale),
         refusal=row.refusal,
@@ -207,14 +207,14 @@ def _totals(students: Sequence[StudentLine]) -> Totals:
         for line in students
         if not line.complete
         and line.standing not in (Standing.REFUSED, Standing.EXEMPT)
-        and (line.unsettled or line.total is not None)
+        and (line.open_count or line.total is not None)
     ]
     return Totals(
         students=len(students),
         standings={one: sum(line.standing is one for line in students) for one in Standing},
-        graded=len(counted),
+        graded_count=len(counted),
         open_totals=len(unfinished),
-        open_marks=sum(line.unsettled for line in unfinished),
+        open_marks=sum(line.open_count for line in unfinished),
         max_score=worth.pop() if len(worth) == 1 else None,
         mean=statistics.fmean(shares) if shares else None,
         quartiles=quartiles(shares),

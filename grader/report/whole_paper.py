@@ -19,17 +19,17 @@ Shape = tuple[tuple[str, float], ...]
 class WholePaper:
     """The reliability of the totals, or why it can't be computed."""
 
-    found: Reliability | None
+    reliability: Reliability | None
     items: str
     """What the items are: "questions" or "parts"."""
-    left_out: int
+    omitted_count: int
     """Students with open marks, who don't count."""
     why_not: str = ""
     """Why the reliability can't be computed; a sentence."""
 
     def as_data(self) -> dict[str, object]:
         """Returns the reliability as plain data for `--json`."""
-        one = self.found
+        one = self.reliability
         return {
             "alpha": one.alpha if one else None,
             "alpha_interval": list(one.interval) if one else None,
@@ -37,7 +37,7 @@ class WholePaper:
             "students": one.students if one else 0,
             "items": one.items if one else 0,
             "items_are": self.items,
-            "left_out": self.left_out,
+            "left_out": self.omitted_count,
             "why_not": self.why_not,
         }
 
@@ -49,14 +49,14 @@ class PaperPoints:
     questions: list[tuple[Shape, tuple[float, ...]]] = field(default_factory=list)
     parts: list[tuple[Shape, tuple[float, ...]]] = field(default_factory=list)
     """Only of papers with a single question."""
-    left_out: int = 0
+    omitted_count: int = 0
 
     def add(self, row: Row) -> None:
         """Adds one student's marks."""
         if row.standing not in (Standing.GRADED, Standing.WAITING, Standing.OPEN):
             return
         if row.unsettled or not row.marks:
-            self.left_out += 1
+            self.omitted_count += 1
             return
         by_question: dict[str, list[Mark]] = {}
         for mark in row.marks:
@@ -78,7 +78,9 @@ class PaperPoints:
         found = None if why else reliability([points for _, points in papers])
         if not why and found is None:
             why = "All students have the same total." if len(papers) > 2 else _TOO_FEW
-        return WholePaper(found=found, items=items, left_out=self.left_out, why_not=why)
+        return WholePaper(
+            reliability=found, items=items, omitted_count=self.omitted_count, why_not=why
+        )
 
 
 _TOO_FEW = "Fewer than three students have a complete grade."

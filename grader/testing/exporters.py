@@ -231,8 +231,8 @@ def _check_harmless(files: Mapping[str, bytes], written: Sequence[str], name: st
 
 def _all_files(exported: Exported) -> dict[str, bytes]:
     """Returns the files by name, with the text that is printed or appended."""
-    texts = {"stdout.txt": exported.printed}
-    texts |= {file.name: text for file, text in exported.appended.items()}
+    texts = {"stdout.txt": exported.stdout}
+    texts |= {file.name: text for file, text in exported.appended_text.items()}
     return {**exported.files, **{n: t.encode("utf-8", "replace") for n, t in texts.items() if t}}
 
 

@@ -181,7 +181,7 @@ def _result(
         "max_score": round(sum(p.max_points for p in made), 6) if made else MOST,
         "complete": bool(made) and not is_open and standing is not Standing.EXEMPT,
         "audience": Audience.STUDENT,
-        "published": False,
+        "is_published": False,
         **_EXAM,
         **changes,
     }
@@ -297,7 +297,7 @@ def _question(*fields: QuizPart, **changes: Any) -> QuizQuestion:
         "title": "Weights",
         "variant": 1,
         "prompt": "A model has `7` billion parameters.",
-        "given": (),
+        "given_values": (),
         "assumptions": ("1 GB is $10^9$ bytes.",),
         "solution": f"Divide, and mind the {SECRETS['the worked solution']}.",
     }

@@ -42,7 +42,7 @@ def check_sandbox(name: str) -> None:
         del os.environ[_VARIABLE]
     _require(not inherited, "the kernel's environment has variables of the grader's")
     for tried in attack_layers(choose(name)):
-        _require(not tried.present or tried.held is not False, f"{tried.layer}: {tried.got}")
+        _require(not tried.present or tried.has_held is not False, f"{tried.layer}: {tried.got}")
     _check_notebook(name)
 
 

@@ -44,15 +44,15 @@ AGREEMENT = 1e-6
 
 
 def second_computation(case: Case) -> Iterator[Finding]:
-    """Yields the solution file computes every key independently."""
+    """Yields a finding for each key on which the problem's solution file does not agree."""
     if case.solve is None:
         return
     try:
         numbers = repr(case.variant.draw.parameters)
-        if numbers not in case.solved:
+        if numbers not in case.solve_results:
             given = Given(case.variant.draw.parameters, case.facts)
-            case.solved[numbers] = call(case.solve, given)
-        solved = case.solved[numbers]
+            case.solve_results[numbers] = call(case.solve, given)
+        solved = case.solve_results[numbers]
     except (Exception, SystemExit) as error:  # noqa: BLE001 - an author's code may raise anything
         where = failure_line(error, Path(case.solve.__code__.co_filename))
         yield replace(
@@ -110,7 +110,7 @@ def _same_numbers(mine: object, key: object) -> bool:
 
 
 def full_marks(case: Case) -> Iterator[Finding]:
-    """Yields the reference answers, written into the notebook, earn full marks."""
+    """Yields a finding for each reference answer that does not earn full marks."""
     if _skips(case):
         return
     cells = render(case.paper, case.templates, solution(case.paper))
@@ -126,19 +126,20 @@ def full_marks(case: Case) -> Iterator[Finding]:
 
 
 def is_deferred(mark: Mark, key: Key) -> bool:
-    """Returns whether a right answer stays open: a person reads it, or a package is missing
-    here."""
+    """Returns whether a right answer stays open, because a person grades it or because this machine
+    lacks a package."""
     lacking = packages.missing_packages(required_packages(key.part, key.draw.solution))
     return mark.verdict is Verdict.UNSETTLED and (mark.kind == "explanation" or bool(lacking))
 
 
 def _skips(case: Case) -> bool:
-    """Returns whether this variant has code parts whose code is not run for this seed."""
+    """Returns whether the variant has code parts, and the gate runs no code for its seed."""
     return any(map(_is_code, case.variant.keys.values())) and not runs(case)
 
 
 def zero_marks(case: Case) -> Iterator[Finding]:
-    """Yields the untouched notebook earns 0, with the verdict absent rather than wrong."""
+    """Yields a finding for each answer of the untouched notebook that earns points, or has another
+    verdict than absent."""
     if _skips(case):
         return
     cells = render(case.paper, case.templates)
@@ -201,7 +202,8 @@ def _target_name(statement: ast.Assign) -> str:
 
 
 def carried_forward(case: Case) -> Iterator[Finding]:
-    """Yields a later answer that follows from a wrong earlier one earns what the spec declares."""
+    """Yields a finding for each part that judges an answer carried forward from a wrong earlier one
+    differently from what the spec declares."""
     question = case.paper.questions[0]
     plain = {n for n, key in case.paper.named_keys() if not _is_code(key)}
     found = solution(case.paper).items()
@@ -238,7 +240,8 @@ _OFF = 1.13
 
 
 def _wrong_answer(key: Key) -> tuple[object, Value] | None:
-    """Returns a wrong answer to *key*: as a student may give it, and as later parts use it."""
+    """Returns a wrong answer to *key* in two forms: as students write it, and as a value for
+    later parts."""
     if not isinstance(key, NumericKey) or not key.value or isinstance(key.part, Prediction):
         return None
     value = key.value * _OFF
@@ -250,7 +253,10 @@ def _wrong_answer(key: Key) -> tuple[object, Value] | None:
 
 
 def _following_key(key: Key, used: str, wrong: tuple[object, Value]) -> Key | None:
-    """Returns the key that follows from a wrong earlier answer; None if a guard excludes it."""
+    """Returns the key of a part, computed from a wrong earlier answer.
+
+    Returns None if the part carries no such answer forward.
+    """
     scope = {**key.draw.scope, used: wrong[1]}
     try:
         if not all(holds(c, scope, key.draw.facts) for c in key.part.carry.where):
@@ -276,7 +282,7 @@ def _evidence(
 
 
 def examples(case: Case) -> Iterator[Finding]:
-    """Yields every right, wrong, and unreadable sample earns what it declares, for the declared
+    """Yields a finding for each sample answer that does not earn what it declares, for the declared
     reason."""
     for part_id, key in case.variant.keys.items():
         if _is_code(key) and not runs(case):

@@ -85,7 +85,7 @@ class Cache:
 
     @cached_property
     def _environment_digest(self) -> str:
-        """The digest of the engine, the libraries, the facts and the templates."""
+        """The digest of the engine, the libraries, the facts, and the templates."""
         from importlib.metadata import PackageNotFoundError, entry_points, version
 
         versions: list[object] = [sys.version, platform.platform(), platform.machine()]

@@ -55,7 +55,7 @@ class Case:
     solve: Solve | None
     templates: tuple[Path, ...]
     code_seeds: int = CODE_SEEDS
-    solved: dict[str, Mapping[str, object]] = field(default_factory=dict)
+    solve_results: dict[str, Mapping[str, object]] = field(default_factory=dict)
     """What `solve` returned for earlier seeds, by the numbers."""
     revealing: dict[str, int] = field(default_factory=dict)
     """By known-wrong function, the index of a call that revealed it for an earlier seed."""

@@ -32,7 +32,7 @@ Check = Callable[[Case], Iterator[Finding]]
 
 
 def texts(case: Case) -> Iterator[Finding]:
-    """Yields every text that a student may read renders without undefined names."""
+    """Yields a finding for each text for students that can't be rendered."""
     dice = case.variant.draw
     try:
         fill(case.problem.explanation, dice)
@@ -46,7 +46,7 @@ def texts(case: Case) -> Iterator[Finding]:
 
 
 def drawable(case: Case) -> Iterator[Finding]:
-    """Yields the variant can be drawn: dimensions agree and all expressions have values."""
+    """Yields a finding if the variant can't be drawn, such as when dimensions disagree."""
     try:
         _ = case.variant
     except DrawError as error:

@@ -38,7 +38,8 @@ def unrun(problem: Problem) -> Iterator[str]:
 
 
 def implementations(case: Case) -> Iterator[Finding]:
-    """Right implementations pass, known-wrong ones fail, and there are enough of both."""
+    """Yields a finding for each right implementation that fails, each known-wrong one that passes,
+    and each part with too few of either."""
     for part_id, key in case.variant.keys.items():
         kind = kinds.find(key.part.kind)
         if not isinstance(key, CodeKey) or not isinstance(kind, CodeKind) or not runs(case):
@@ -81,7 +82,10 @@ def _faults(runs: _Runs) -> Iterator[tuple[str, str]]:
 
 
 def _right(key: CodeKey) -> Iterator[tuple[str, str]]:
-    """Known-right implementations do not use the reference; `examples` checks that they pass."""
+    """Yields a fault for each known-right implementation that calls the reference.
+
+    `examples` checks that they pass.
+    """
     hidden, part = key.solution_functions, key.part.id
     for name in hidden.functions_of_kind("right"):
         if hidden.calls_reference(f"{part}_right_{name}"):
@@ -92,7 +96,8 @@ def _right(key: CodeKey) -> Iterator[tuple[str, str]]:
 
 
 def _wrong(runs: _Runs) -> Iterator[tuple[str, str]]:
-    """Known-wrong implementations fail, and for the intended reason."""
+    """Yields a fault for each known-wrong implementation that passes, or that fails for another
+    reason than intended."""
     part = runs.key.part.id
     failing: dict[str, Judgment] = {}
     for name, function in runs.key.solution_functions.functions_of_kind("wrong").items():
@@ -133,7 +138,7 @@ class _Runs:
 
     @cached_property
     def trial(self) -> CallPlan:
-        """All calls: the visible examples, then the hidden cases."""
+        """The calls of the visible examples, followed by those of the hidden cases."""
         return self.key.call_plan(self.key.part.id)
 
     @cached_property
@@ -142,7 +147,7 @@ class _Runs:
         return right_calls(self.kind, self.key, self.case)
 
     def fail(self, function: str, recursion: bool) -> Judgment | None:
-        """Calls a function of the solution file with one hidden case after the other until one
+        """Calls a function of the solution file with one hidden case after another until one
         fails, and returns its judgment; None if none fails by itself.
 
         The case that revealed the function for an earlier seed comes first. A RecursionError counts
@@ -180,7 +185,8 @@ class _Runs:
         return raw, _judge(self.kind, self.key, raw)
 
     def recurses_alone(self, raw: Raw) -> bool:
-        """Returns whether it would pass if every call that raised RecursionError had been right."""
+        """Returns whether an implementation would pass if each call that raised RecursionError had
+        been right."""
         calls = calls_of(raw)
         if not any(map(_too_deep, calls)):
             return False
@@ -220,7 +226,8 @@ def _too_deep(call: Mapping[str, object]) -> bool:
 
 
 def _reference(runs: _Runs) -> Iterator[tuple[str, str]]:
-    """Yields the reference, called through the driver, agrees with the independent expectation."""
+    """Yields a fault if the reference, called through the driver, and the independent expectation
+    differ."""
     if runs.key.solution_functions.get("expected") is None:
         return
     key, made = runs.key, runs.right[len(runs.key.examples) :]

@@ -25,11 +25,12 @@ from grader.verify.numbers import cells_of, printed_numbers
 MAX_SVG = 60_000
 """Maximum size of a figure in bytes."""
 _SIZED = 3
-"""Variants of which the gate draws all figures; of the others, it draws those of the prompt."""
+"""The number of variants whose figures are all drawn; of other variants, only the prompt's are."""
 
 
 def figures(case: Case) -> Iterator[Finding]:
-    """Yields figures that can't be drawn, are too large, or show an answer in the prompt."""
+    """Yields a finding for each figure that can't be drawn, is too large, or shows an answer in the
+    prompt."""
     try:
         asked, solved = prompt_figures(case.variant), explanation_figures(case.variant)
     except FigureError as error:
@@ -62,7 +63,7 @@ def _check_secrets(case: Case, figure: DrawnFigure) -> Iterator[Finding]:
 
 
 def _shown_answer(key: Key, texts: frozenset[str], numbers: frozenset[float]) -> str | None:
-    """Returns the text or the number that gives the answer away."""
+    """Returns the text or the number that gives the answer away; None if nothing does."""
     printed = {number for text in texts for number in printed_numbers(text)}
     for cell in cells_of(key):
         for number in sorted(numbers):
@@ -79,7 +80,7 @@ def _shown_answer(key: Key, texts: frozenset[str], numbers: frozenset[float]) ->
 
 
 def _ranges(key: NumericKey) -> Iterator[tuple[float, float]]:
-    """Yields the accepted range in the unit of the answer, and in base units."""
+    """Yields the accepted range of *key* in the unit of the answer, and in base units."""
     yield key.low, key.high
     low, high = units.quantity(key.low, key.unit), units.quantity(key.high, key.unit)
     if isinstance(low, Quantity) and isinstance(high, Quantity):
@@ -87,7 +88,7 @@ def _ranges(key: NumericKey) -> Iterator[tuple[float, float]]:
 
 
 def _right_texts(key: Key) -> Iterator[str]:
-    """Yields a right text, and the text of the right option if there is only one."""
+    """Yields the right answer of a text, or the text of the only right option."""
     choices = {choice.letter: choice.text for choice in getattr(key, "choices", ())}
     right = getattr(key, "right", None)
     if isinstance(right, str) and right in choices:

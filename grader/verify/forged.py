@@ -35,7 +35,7 @@ Place = tuple[Step, ...]
 
 
 def properties(case: Case) -> Iterator[Finding]:
-    """Where properties alone decide, they refuse forged versions of the reference's results."""
+    """Yields a finding for each forged result that passes a part where properties alone decide."""
     for part_id, key in case.variant.keys.items():
         kind = kinds.find(key.part.kind)
         if not isinstance(key, CodeKey) or not isinstance(kind, CodeKind) or not runs(case):
@@ -54,21 +54,20 @@ def properties(case: Case) -> Iterator[Finding]:
 
 
 @dataclass(slots=True)
-class _Seen:
+class _ForgeryOutcome:
     """The outcomes of one forgery over the cases that it changes."""
 
-    accepted: list[str] = field(default_factory=list)
+    passing_groups: list[str] = field(default_factory=list)
     """The groups of the cases in which it passes."""
-    refused: int = 0
+    refusal_count: int = 0
 
 
 def _passing_forgeries(
     key: CodeKey, results: Sequence[tuple[HiddenCase, Mapping[str, Any]]]
 ) -> Iterator[tuple[str, str]]:
-    """Yields each forgery of the reference's results that passes but should not, and how to fix
-    that."""
-    always: dict[tuple[str, str], _Seen] = {}
-    once: dict[tuple[str, str], _Seen] = {}
+    """Yields what each forged result is that passes but should not, and how to fix that."""
+    always: dict[tuple[str, str], _ForgeryOutcome] = {}
+    once: dict[tuple[str, str], _ForgeryOutcome] = {}
     wanted = dict(zip(key.cases, key.expected, strict=True))
     for one, said in results:
         if said["is"] != "returned":
@@ -79,20 +78,20 @@ def _passing_forgeries(
             )
             return
         for forged in _forgeries(said["v"]):
-            seen = (always if forged.always else once).setdefault(forged.name, _Seen())
+            seen = (always if forged.always else once).setdefault(forged.name, _ForgeryOutcome())
             if _passes(key, one, forged.raw, wanted[one]):
-                seen.accepted.append(one.group)
+                seen.passing_groups.append(one.group)
             else:
-                seen.refused += 1
+                seen.refusal_count += 1
     holds = f"{key.part.id}_holds"
     for (where, how), seen in always.items():
-        if seen.accepted:
+        if seen.passing_groups:
             yield (
-                f"a result in which {where} is {how} passes ({seen.accepted[0]} cases)",
+                f"a result in which {where} is {how} passes ({seen.passing_groups[0]} cases)",
                 f"make '{holds}', or '{key.part.id}_form' if defined, refuse it in every case",
             )
     for (where, how), seen in once.items():
-        if seen.accepted and not seen.refused:
+        if seen.passing_groups and not seen.refusal_count:
             yield (
                 f"a result in which {where} is {how} passes in every case",
                 f"make '{holds}' compare it with the right value, or leave it out of the result",
@@ -126,7 +125,7 @@ def _choose_cases(cases: Sequence[HiddenCase]) -> Sequence[HiddenCase]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Forged:
+class _ForgedResult:
     """A result of the reference with one replaced item."""
 
     name: tuple[str, str]
@@ -136,11 +135,13 @@ class _Forged:
     """Whether it is wrong in every case; otherwise it is wrong in at least one."""
 
 
-def _forgeries(raw: Raw) -> Iterator[_Forged]:
+def _forgeries(raw: Raw) -> Iterator[_ForgedResult]:
     for place, one in islice(_places((), raw), MOST_PLACES):
         for how, another, always in _replacements(one, alone=not any(map(_is_item, place))):
             if another != one:
-                yield _Forged((_describe_place(place), how), _with(raw, place, another), always)
+                yield _ForgedResult(
+                    (_describe_place(place), how), _with(raw, place, another), always
+                )
 
 
 def _places(place: Place, raw: Raw) -> Iterator[tuple[Place, Raw]]:
@@ -162,7 +163,8 @@ def _is_item(step: Step) -> bool:
 
 
 def _replacements(raw: Raw, *, alone: bool) -> Iterator[tuple[str, Raw, bool]]:
-    """Replacements for *raw*: in words, the value, and whether it is wrong in every case."""
+    """Yields replacements for *raw*: a description, the value, and whether it is wrong in every
+    case."""
     if raw["t"] in ("list", "tuple"):
         yield "empty", {**raw, "v": []}, False
         return
@@ -209,7 +211,7 @@ def _with(raw: Raw, place: Place, another: Raw) -> Raw:
 
 
 def _describe_place(place: Place) -> str:
-    """Returns the name of a place, the same for all items of a list."""
+    """Returns a description of a place, which is the same for all items of a list."""
     name = "the result"
     for _, key in place:
         name = f"{key} of {name}" if key else f"an item of {name}"

@@ -22,9 +22,9 @@ from grader.verify.whole import TORCH, run_references
 
 _LOOK_SECONDS = 0.5
 _MANY = 40
-"""So many problems that some of them will need torch in a kernel."""
+"""The number of problems from which some are expected to need torch in a kernel."""
 _MOST_TOGETHER = 20
-"""Problems whose right answers are run in one kernel."""
+"""The largest number of problems whose right answers run in one kernel."""
 
 
 def verify(
@@ -52,7 +52,7 @@ def verify(
     results: dict[str, Verified] = {}
     for name in names:
         if cache and (known := cache.find(name)) is not None:
-            results[name] = Verified(**known, findings=(), seconds=0.0, cached=True)
+            results[name] = Verified(**known, findings=(), seconds=0.0, is_cached=True)
             done(name)
     left = tuple(sorted((n for n in names if n not in results), key=partial(_rank, bank)))
     jobs = min(jobs or os.cpu_count() or 1, len(left) or 1)
@@ -141,7 +141,7 @@ def _results(
 def _run_in_pool(
     pool: Executor, job: _Job, names: Sequence[str], jobs: int, *, kernel: bool
 ) -> Iterator[tuple[str, Verified]]:
-    """Yields each result; several problems share a kernel, which is run when they are checked."""
+    """Yields each result. Several problems share one kernel, which runs after they are checked."""
     left = deque(names)
     checks: dict[Future[Verified], str] = {}
     runs: dict[Future[Mapping[str, tuple[str, ...]]], dict[str, Verified]] = {}

@@ -29,7 +29,7 @@ _NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 
 def trivial_guesses(case: Case) -> Iterator[Finding]:
-    """Neither 0, nor 1, nor a number that is printed in the problem is accepted."""
+    """Yields a finding for each part that accepts 0, 1, or a number that the problem prints."""
     dice = case.variant.draw
     printed = fill(case.problem.prompt, dice)
     printed += " " + " ".join(value for _, value in given_values(case.variant))
@@ -54,7 +54,7 @@ def printed_numbers(text: str) -> set[float]:
 
 
 def cells_of(key: Key) -> tuple[NumericKey, ...]:
-    """Returns the numeric keys in a key: one, those of a table's cells, or none."""
+    """Returns the numeric keys in a key: itself, those of a table's cells, or none."""
     if isinstance(key, NumericKey):
         return (key,)
     return tuple(c for row in key.cells for c in row) if isinstance(key, TableKey) else ()
@@ -66,7 +66,8 @@ def _all_numbers(case: Case) -> Iterator[tuple[str, NumericKey]]:
 
 
 def readable_numbers(case: Case) -> Iterator[Finding]:
-    """Keys are easy to read and type, and their accepted ranges have a nonzero width."""
+    """Yields a finding for each key that is hard to read and type, or whose accepted range has no
+    width."""
     for part_id, key in _all_numbers(case):
         at = case.part_path(part_id)
         size = abs(key.value)
@@ -87,7 +88,7 @@ def readable_numbers(case: Case) -> Iterator[Finding]:
 
 
 def mistakes_apart(case: Case) -> Iterator[Finding]:
-    """No mistake is within the tolerance around another one."""
+    """Yields a finding for each two mistakes that are closer to each other than the tolerance."""
     for part_id, key in case.variant.keys.items():
         if not isinstance(key, NumericKey):
             continue
@@ -118,7 +119,8 @@ _SHOWN = re.compile(r"\{\{\s*([A-Za-z_]\w*)\s*(\|[^{}]*)?\}\}")
 
 
 def printed_rounding(case: Case) -> Iterator[Finding]:
-    """Computing with the numbers as printed still gives an accepted answer."""
+    """Yields a finding for each answer that is not accepted if it is computed from a number as
+    printed."""
     for name, value in _printed_values(case):
         scope = _recompute_scope(case, name, value)
         if scope is None:
@@ -150,12 +152,12 @@ def _printed_values(case: Case) -> Iterator[tuple[str, Value]]:
         true = scope.get(name)
         if name in own or true is None or isinstance(true, (str, bool)):
             continue
-        read = _read_back(expressions.fill(snippet, scope, case.facts), true)
+        read = _read_printed(expressions.fill(snippet, scope, case.facts), true)
         if read is not None and not _close(read, true):
             yield name, read
 
 
-def _read_back(text: str, like: Value) -> Value | None:
+def _read_printed(text: str, like: Value) -> Value | None:
     unit = (like.unit or "") if isinstance(like, Quantity) else ""
     if isinstance(like, Quantity) and not unit:
         unit = text.split(maxsplit=1)[1] if " " in text else ""

@@ -44,17 +44,17 @@ class Verified:
     """Errors of the spec itself, ready to print; if there are any, nothing else was checked."""
     unrun: tuple[str, ...] = ()
     """Parts whose code this machine can't run, with the missing packages."""
-    skipped: tuple[str, ...] = ()
+    missing_packages: tuple[str, ...] = ()
     """Missing packages because of which nothing was checked."""
     kernel: tuple[str, ...] = ()
     """What went wrong when a kernel ran the right answers, a sentence for each part."""
-    cached: bool = False
+    is_cached: bool = False
     """Whether an earlier run checked it, and nothing has changed since."""
 
     @property
     def holds(self) -> bool:
         """Whether the problem was checked without findings."""
-        return not self.findings and not self.errors and not self.skipped
+        return not self.findings and not self.errors and not self.missing_packages
 
 
 def verify_problem(
@@ -87,7 +87,9 @@ def _check_problem(bank: Bank, name: str, seeds: int, code_seeds: int) -> Verifi
     problem, source = bank.locate(name)
     path = bank.solution(name)
     if lacking := _missing_packages(problem, path):
-        return Verified(problem=problem.id, seeds=0, findings=(), seconds=0.0, skipped=lacking)
+        return Verified(
+            problem=problem.id, seeds=0, findings=(), seconds=0.0, missing_packages=lacking
+        )
     findings: list[Finding] = []
     has_answers = any(not kinds.find(p.kind).needs_solution for p in problem.parts)
     solve = _solve(bank, name, problem, findings) if has_answers else None
@@ -168,7 +170,10 @@ def _solve(bank: Bank, name: str, problem: Problem, findings: list[Finding]) -> 
 
 
 def _unloadable(problem: Problem, path: Path) -> Finding | None:
-    """Why the solution file, which holds a code problem's hidden cases, can't be loaded."""
+    """Returns a finding if the solution file can't be loaded; None if it can, or if there is none.
+
+    The file has the hidden cases of a code problem.
+    """
     if not problem.solution:
         return None
     try:

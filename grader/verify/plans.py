@@ -24,7 +24,8 @@ FEWEST_VARIANTS = 40
 
 
 def stated_rules(case: Case) -> Iterator[Finding]:
-    """Every requirement is one rule, and quotes the words of the question that state it.
+    """Yields a finding for each requirement that is not one rule, or that no words of the question
+    state.
 
     A student can only search among the plans that they know to be feasible.
     """
@@ -67,7 +68,8 @@ def _plain(text: str) -> str:
 
 
 def check_plans(case: Case, variants: Sequence[Variant]) -> Iterator[Finding]:
-    """Yields what makes a plan part too easy over *variants*, or tests nothing.
+    """Yields a finding for each plan part that is too easy over *variants*, and for each of its
+    conditions and shortcomings that applies to no plan.
 
     Conditions and shortcomings must apply to some plan, no fixed plan may earn more than half of
     the points on average, and a random plan not more than a fifth.
@@ -84,7 +86,7 @@ def _check_part(case: Case, keys: Sequence[PlanKey]) -> Iterator[Finding]:
     names: set[str | None] = set()
     count = 0
     for key in keys:
-        for one in key.judged:
+        for one in key.judged_plans:
             count += 1
             written = as_text(one.plan)
             earned[written] = earned.get(written, 0.0) + one.share

@@ -41,13 +41,13 @@ def verify_changed(out: Path, bank: Bank) -> tuple[Verified, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rescored:
+class Rescoring:
     """The changes that rescoring the stored evidence would make or has made."""
 
     changes: tuple[Difference, ...]
-    applied: bool
-    scored: int
-    skipped: tuple[str, ...]
+    is_applied: bool
+    scored_count: int
+    skipped_students: tuple[str, ...]
     """Students whose evidence is missing or damaged; `grader grade` creates it again."""
 
 
@@ -60,7 +60,7 @@ def rescore(
     dry_run: bool = False,
     by: str = ENGINE,
     why: str = "",
-) -> Rescored:
+) -> Rescoring:
     """Scores all stored evidence again, without a kernel.
 
     With *current*, uses the specs in that bank instead of those pinned by the release, with the
@@ -73,11 +73,11 @@ def rescore(
         papers = papers_of(book)
         if current is not None:
             corrected = current_specs(papers.release, current)
-            papers = replace(papers, corrected=corrected)
+            papers = replace(papers, correction=corrected)
         elif edited is not None:
-            papers = replace(papers, corrected=edited)
+            papers = replace(papers, correction=edited)
         elif released:
-            papers = replace(papers, corrected=None)
+            papers = replace(papers, correction=None)
         before = list(book.grades())
         policy = policy_of(book, papers.counts.exam.id)
         chooses = policy is not None and policy.chooses
@@ -87,7 +87,7 @@ def rescore(
         after = {g.student: g for g in scored if (g.student, g.submission_sha256) in counting}
         changes = tuple(differences((g for g in before if g.student in after), after.values()))
         if not dry_run:
-            keep_correction(book, papers.corrected, by=by, why=why)
+            keep_correction(book, papers.correction, by=by, why=why)
             known = {(g.student, g.submission_sha256): g for g in every}
             others = [
                 g
@@ -96,9 +96,9 @@ def rescore(
             ]
             book.put_grades([*others, *after.values()], why=why or "score again", by=by)
             file_counting_grades(book, policy, papers.release.students)
-    return Rescored(
+    return Rescoring(
         changes=changes,
-        applied=not dry_run,
-        scored=len(after),
-        skipped=tuple(g.student for g in before if g.student not in after),
+        is_applied=not dry_run,
+        scored_count=len(after),
+        skipped_students=tuple(g.student for g in before if g.student not in after),
     )

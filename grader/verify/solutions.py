@@ -21,7 +21,8 @@ SOLVE_SECONDS = 10.0
 """Limit on CPU time for one call, far above what a call should take when fifty variants are
 checked."""
 _MOST_TIMES = 6
-"""A call that computes nothing, or that a busy machine delays, may take so many times as long."""
+"""The real time that a call may take, as a multiple of SOLVE_SECONDS. It ends calls that wait
+forever, but not those that a busy machine delays."""
 
 _LIBRARIES = {
     "numpy": r"^\s*(?:import|from)\s+numpy\b",

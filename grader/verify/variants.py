@@ -1,4 +1,4 @@
-"""Findings of many variants together: those that only all can show, and groups of alike ones."""
+"""Findings that need many variants, and the grouping of findings that differ in their numbers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NUMBER = re.compile(r"[-+]?\d[\d.,]*(?:e[-+]?\d+)?")
 def across(
     case: Case, variants: Sequence[Variant], distinct: int, hit_rate: float
 ) -> Iterator[Finding]:
-    """Findings that only many variants together can show."""
+    """Yields the findings that need many variants."""
     fewest = min(FEWEST_VARIANTS, len(variants))
     if case.problem.parameters and distinct < fewest:
         what = f"{len(variants)} seeds gave {distinct} different sets of numbers"

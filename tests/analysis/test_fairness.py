@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from grader.analysis.comparisons import Collected, Comparison, Level, Score, names_that_matter
-from grader.analysis.fairness import Compared, Fairness, Finding, compare, compare_variants
+from grader.analysis.fairness import Fairness, Finding, ValueComparison, compare, compare_variants
 from grader.bank.folders import Bank
 from grader.model import Key, Part
 from tests.helpers.commands import ok
@@ -39,8 +39,8 @@ def a_small_class(harder: str = "") -> Collected:
     return a_part(scores, links, {id_: n % 7 / 7 for n, id_ in enumerate(ids)})
 
 
-def only(found: Fairness) -> Compared:
-    [one] = found.compared
+def only(found: Fairness) -> ValueComparison:
+    [one] = found.comparisons
     return one
 
 
@@ -67,7 +67,7 @@ def test_few_students_are_too_few_to_tell_and_not_fair() -> None:
     assert only(found).finding is Finding.TOO_FEW
     links = {id_: LINKS[n % 5] for n, id_ in enumerate(ids)}
     found = compare(a_part({i: float(i < "s13") for i in ids}, links, dict.fromkeys(ids, 0.5)))
-    assert found.compared == ()
+    assert found.comparisons == ()
     assert found.too_few == (("p/time", "link"),)
 
 
@@ -145,12 +145,12 @@ def test_a_row_that_costs_30_percent_of_a_part_is_found_in_a_class_of_200(tmp_pa
     for seed in range(20):
         some = a_class("quiz", 200, seed, banks=(str(tmp_path / "bank"),), harder=harder_disk)
         results = compare_variants(some.write(tmp_path / f"class-{seed}"))
-        found = [one.finding for one in results.compared if one.value == "disk" and one.part == "time" and one.problem == "transfer-3"]  # fmt: skip  # noqa: E501
+        found = [one.finding for one in results.comparisons if one.value == "disk" and one.part == "time" and one.problem == "transfer-3"]  # fmt: skip  # noqa: E501
         clear += Finding.DIFFERS in found
         listed += Finding.DIFFERS in found or Finding.PERHAPS in found
         false += any(
             one.finding is Finding.DIFFERS and one.problem != "transfer-3"
-            for one in results.compared
+            for one in results.comparisons
         )
     assert (clear >= 9, listed >= 12, false <= 3) == (True, True, True), (clear, listed, false)
 
@@ -161,8 +161,8 @@ def test_fewer_than_one_fair_exam_in_twenty_has_a_finding(tmp_path: Path) -> Non
     false = 0
     for seed in range(20):
         results = compare_variants(a_class("midterm", 200, seed).write(tmp_path / f"class-{seed}"))
-        assert len(results.compared) > 80
-        false += any(one.finding is Finding.DIFFERS for one in results.compared)
+        assert len(results.comparisons) > 80
+        false += any(one.finding is Finding.DIFFERS for one in results.comparisons)
     assert false <= 3, false  # 98% of the time, if the rate is 5%
 
 

@@ -49,10 +49,10 @@ def sheets_of(entries: list[SheetEntry], seats: list[str] | None = None) -> Prob
     return ProblemSheets(
         students=list(range(count)),
         seats=seats or [f"s{n}" for n in range(count)],
-        given=[{"size": f"{n}"} for n in range(count)],
+        parameters=[{"size": f"{n}"} for n in range(count)],
         entries={"time\n": list(entries)},
         matters={"time\n": ("size",)},
-        unused={"time\n": [entry(1000.7 + n * 37.3, None) for n in range(60)]},
+        spare_sheets={"time\n": [entry(1000.7 + n * 37.3, None) for n in range(60)]},
     )
 
 
@@ -81,7 +81,7 @@ def test_the_same_wrong_answer_counts_less_and_only_without_a_common_number() ->
     found = find_matches(sheets)
     assert found.answers[0, 1] == (("time\n", Meaning.SAME_WRONG),)
     assert found.weights[0, 1] == found.weights[1, 0] == 3
-    sheets.given[1] = sheets.given[0]
+    sheets.parameters[1] = sheets.parameters[0]
     assert not find_matches(sheets).weights.any()
 
 

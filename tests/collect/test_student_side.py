@@ -134,11 +134,11 @@ def test_the_screen_has_80_columns_and_no_colour_where_none_is_wanted(
 
 def test_colour_adds_nothing_to_what_the_words_say() -> None:
     lines = (
-        AnswerLine(name="q1_a", found=AnswerStatus.READ, text="read as 28 GB"),
+        AnswerLine(name="q1_a", status=AnswerStatus.READ, text="read as 28 GB"),
         AnswerLine(
-            name="q1_" + "b" * 40, found=AnswerStatus.EMPTY, text="still `...`", how="a number"
+            name="q1_" + "b" * 40, status=AnswerStatus.EMPTY, text="still `...`", how="a number"
         ),
-        AnswerLine(name="q1_c", found=AnswerStatus.MISSING, text="no cell sets q1_c"),
+        AnswerLine(name="q1_c", status=AnswerStatus.MISSING, text="no cell sets q1_c"),
     )
     made = CheckResult(lines=lines, trouble=(), sha256="0" * 64, seconds=1.0)
     painted = check_screen.report(made)

@@ -102,7 +102,7 @@ def read_gradescope(exported: Exported) -> Mapping[str, Points]:
 
 def read_actions(exported: Exported) -> Mapping[str, Points]:
     """The total of the summary, if it gives one."""
-    text = exported.appended[Path("summary.md")]
+    text = exported.appended_text[Path("summary.md")]
     found = re.search(r"^([\d.]+) of ([\d.]+) points(?: so far)?$", text, re.M)
     if found is None:
         return {}
@@ -412,7 +412,7 @@ def test_the_format_byte_for_byte(name: str, file: str, stored: str, golden, reg
     elif isinstance(exporter, QuizExporter):
         subject = quizzes()["several options, net-correct, beside another part"]
     exported = exporter.export(subject)
-    golden(stored, exported.printed or exported.files[file].decode())
+    golden(stored, exported.stdout or exported.files[file].decode())
 
 
 def test_the_example_of_the_documentation_holds_to_the_contract() -> None:

@@ -132,7 +132,7 @@ def test_a_pool_gives_each_student_some_of_its_problems(tmp_path: Path) -> None:
         ids = tuple(q.variant.problem.id for q in mine.questions)
         chosen.add(ids)
         assert [q.number for q in mine.questions] == [1, 2]
-        assert all(q.pooled for q in mine.questions)
+        assert all(q.is_pooled for q in mine.questions)
         assert mine.max_points == 12
     assert chosen == {("sample", "second"), ("sample", "third"), ("second", "third")}
 

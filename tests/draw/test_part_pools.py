@@ -70,7 +70,7 @@ def test_every_student_gets_as_many_parts_of_each_pool_as_the_set_says(bank: Pat
         assert [part[0] for part in parts] == ["c", "c", "t", "a"]
     every = {part.id for part in release.problems["facts"].parts}
     assert {part for parts in drawn for part in parts} == every
-    assert paper(release, STUDENTS[0]).questions[0].pooled
+    assert paper(release, STUDENTS[0]).questions[0].is_pooled
 
 
 def test_editions_never_ask_the_same_part_of_a_pool(bank: Path) -> None:
@@ -92,7 +92,7 @@ def test_a_correction_keeps_the_parts_that_were_asked(bank: Path) -> None:
     more = "  - {id: c9, kind: true_false, ask: Claim 9., answer: true, pool: claims}\n"
     spec.write_text(spec.read_text() + more)
     corrected = released(bank, "quiz")
-    papers = Papers(release=release, corrected=corrected)
+    papers = Papers(release=release, correction=corrected)
     for student in STUDENTS[:50]:
         assert asked(papers.of(student.id)) == asked(paper(release, student))
         assert [n for n, _ in papers.questions(student.id)] == [1]
@@ -103,10 +103,10 @@ def test_the_table_of_a_set_counts_what_is_drawn(bank: Path) -> None:
     a_set(bank, "quiz", ENTRY, more="edition: {number: 1, of: 2}\n")
     found = composition(Bank.open([str(bank)]), "quiz")
     group = found.entries[0].groups[0]
-    assert (group.points, group.drawn) == (4, "2 of 4 claims, 1 of 2 terms")
+    assert (group.points, group.pool_draws) == (4, "2 of 4 claims, 1 of 2 terms")
     assert group.minutes == pytest.approx(5 * 4 / 13)
-    assert (found.parts, group.asked) == ((4, 4), 4)
-    assert found.as_data()["entries"][0]["groups"][0]["drawn"] == group.drawn  # type: ignore[index]
+    assert (found.parts, group.part_count) == ((4, 4), 4)
+    assert found.as_data()["entries"][0]["groups"][0]["drawn"] == group.pool_draws  # type: ignore[index]
 
 
 def test_a_slot_that_draws_has_the_edition_of_its_set() -> None:

@@ -125,22 +125,25 @@ def test_what_needs_a_gpu_waits_for_one_and_is_filled_in(
 ) -> None:
     handed, release, results = course
     first = grade(handed, release, results, Settings())
-    assert first.executed == 2
+    assert first.executed_count == 2
     ann, bo = (marks(results, student) for student in ("ann", "bo"))
     assert ann["here"].points == 1.0
     assert (ann["there"].points, ann["there"].verdict) == (None, Verdict.UNSETTLED)
     assert "needs a GPU" in ann["there"].feedback
     assert bo["there"].verdict is Verdict.ABSENT  # an untouched cell needs no GPU
 
-    assert grade(handed, release, results, Settings()).executed == 0
+    assert grade(handed, release, results, Settings()).executed_count == 0
     monkeypatch.setattr(run, "has_cuda", lambda: True)
-    later = grade(handed, release, results, Settings(device="cuda", deferred=True))
-    assert later.executed == 1
+    later = grade(handed, release, results, Settings(device="cuda", only_deferred=True))
+    assert later.executed_count == 1
     ann = marks(results, "ann")
     assert [ann[part].points for part in ("here", "there")] == [1.0, 1.0]
     # It is one piece of evidence now: nothing is left to fill in, or to run again elsewhere.
-    assert grade(handed, release, results, Settings(device="cuda", deferred=True)).executed == 0
-    assert grade(handed, release, results, Settings()).executed == 0
+    assert (
+        grade(handed, release, results, Settings(device="cuda", only_deferred=True)).executed_count
+        == 0
+    )
+    assert grade(handed, release, results, Settings()).executed_count == 0
     assert marks(results, "ann") == ann
     assert ok("score", results, "--dry-run").output.startswith("0 of 2 grades would change")
 
@@ -148,10 +151,10 @@ def test_what_needs_a_gpu_waits_for_one_and_is_filled_in(
 def test_a_gpu_that_is_not_there_is_said(course: tuple[Path, Path, Path]) -> None:
     handed, release, results = course
     with pytest.raises(SetupError, match="deferred for a CPU"):
-        grade(handed, release, results, Settings(deferred=True))
+        grade(handed, release, results, Settings(only_deferred=True))
     if not has_cuda():
         with pytest.raises(SetupError, match="no CUDA device"):
-            grade(handed, release, results, Settings(device="cuda", deferred=True))
+            grade(handed, release, results, Settings(device="cuda", only_deferred=True))
 
 
 @pytest.mark.thorough
@@ -160,7 +163,7 @@ def test_a_measurement_that_stays_unclear_when_it_is_made_alone_is_for_a_person(
 ) -> None:
     handed, release, results = handed_in(tmp_path, SPEC.format(kind="measurement", more=BUSY))
     (handed / "bo.ipynb").unlink()
-    assert grade(handed, release, results, Settings()).executed == 1
+    assert grade(handed, release, results, Settings()).executed_count == 1
     ann = marks(results, "ann")
     assert ann["here"].points == 1.0
     assert ann["there"].verdict is Verdict.UNSETTLED
@@ -168,7 +171,7 @@ def test_a_measurement_that_stays_unclear_when_it_is_made_alone_is_for_a_person(
     assert "the baseline was slower while this code was running" in ann["there"].feedback
     assert ann["there"].feedback.endswith("a person will review it.")
     # Nobody can keep the grader measuring for ever.
-    assert grade(handed, release, results, Settings()).executed == 0
+    assert grade(handed, release, results, Settings()).executed_count == 0
     with Gradebook.open(results) as book:
         found = book.find_evidence(next(book.grades()).submission_sha256 or "")
     assert found is not None
@@ -193,7 +196,7 @@ def test_what_other_work_may_have_cost_stays_open_and_is_run_again(
     busy = grade(handed, release, results, Settings(jobs=1))
     assert runs == [("ann", ""), ("bo", ""), ("ann", why), ("bo", why)]
     # Ann has all points anyway. Bo handed in nothing, but that is not known for certain.
-    assert busy.unsettled == 1
+    assert busy.unsettled_count == 1
     assert marks(results, "ann")["there"].points == 1.0
     bo = marks(results, "bo")
     assert (bo["here"].points, bo["there"].points) == (0, None)
@@ -203,7 +206,7 @@ def test_what_other_work_may_have_cost_stays_open_and_is_run_again(
     )
 
     later = grade(handed, release, results, Settings(jobs=1))
-    assert (runs[4:], later.unsettled) == ([("bo", "")], 0)
+    assert (runs[4:], later.unsettled_count) == ([("bo", "")], 0)
     assert marks(results, "bo")["there"].verdict is Verdict.ABSENT
 
 

@@ -83,7 +83,7 @@ def test_what_other_answers_left_no_room_for_is_left_open(
     names = {"q1_first": "x" * 20, "q1_share": 1.75}
     said = ask.parse_values(tuple(names), {"said": encoding.encode_answers(names, names)})
     found = replace(
-        evidence(), answers={"q1_share": Answer(name="q1_share", raw=said.found["q1_share"])}
+        evidence(), answers={"q1_share": Answer(name="q1_share", raw=said.values["q1_share"])}
     )
     mark = next(m for m in score(a_paper(), found).marks if m.part == "share")
     assert mark.points == 2 if fits else is_open(mark)

@@ -168,7 +168,7 @@ def test_what_needs_a_package_waits_for_it_and_is_filled_in(
     tmp_path: Path, installed: Path, kind: str, more: str
 ) -> None:
     handed, release, results = handed_in(tmp_path, kind, more)
-    assert grade(handed, release, results, Settings()).executed == 4
+    assert grade(handed, release, results, Settings()).executed_count == 4
     for student in ("ann", "cy", "dee"):
         mine = marks(results, student)
         assert mine["here"].points == 1.0, student
@@ -182,18 +182,18 @@ def test_what_needs_a_package_waits_for_it_and_is_filled_in(
     with pytest.raises(
         SetupError, match="the deferred parts need triton, which this machine lacks"
     ):
-        grade(handed, release, results, Settings(deferred=True))
-    assert grade(handed, release, results, Settings()).executed == 0
+        grade(handed, release, results, Settings(only_deferred=True))
+    assert grade(handed, release, results, Settings()).executed_count == 0
 
     # A machine that has it: into the same gradebook, and once.
     installed.write_text("def jit(function):\n    return function\n")
-    assert grade(handed, release, results, Settings()).executed == 0
+    assert grade(handed, release, results, Settings()).executed_count == 0
     changed_before = marks(results, "ann")["here"]
-    assert grade(handed, release, results, Settings(deferred=True)).executed == 3
+    assert grade(handed, release, results, Settings(only_deferred=True)).executed_count == 3
     assert marks(results, "ann")["there"].points == 1.0
     assert marks(results, "ann")["here"] == changed_before
     assert marks(results, "cy")["there"].points == 0.0
-    assert grade(handed, release, results, Settings(deferred=True)).executed == 0
+    assert grade(handed, release, results, Settings(only_deferred=True)).executed_count == 0
     assert ok("score", results, "--dry-run").output.startswith("0 of 4 grades would change")
 
 
@@ -203,7 +203,7 @@ def test_a_run_that_had_it_from_the_start_comes_to_the_same(
     handed, release, results = handed_in(tmp_path)
     grade(handed, release, results, Settings())
     installed.write_text("def jit(function):\n    return function\n")
-    grade(handed, release, results, Settings(deferred=True))
+    grade(handed, release, results, Settings(only_deferred=True))
     grade(handed, release, tmp_path / "whole", Settings())
     for student in ("ann", "bo", "cy"):
         assert marks(results, student) == marks(tmp_path / "whole", student)
@@ -239,11 +239,11 @@ def test_what_waits_for_a_gpu_goes_on_waiting_when_a_package_is_there(
     ok("solve", release, "--student", "ann", "--out", handed / "ann.ipynb")
     grade(handed, release, results, Settings())
     installed.write_text("")
-    assert grade(handed, release, results, Settings(deferred=True)).executed == 1
+    assert grade(handed, release, results, Settings(only_deferred=True)).executed_count == 1
     mine = marks(results, "ann")
     assert (mine["there"].points, mine["third"].points) == (1.0, None)
     assert "needs a GPU" in mine["third"].feedback
-    assert grade(handed, release, results, Settings(deferred=True)).executed == 0
+    assert grade(handed, release, results, Settings(only_deferred=True)).executed_count == 0
 
 
 def imported_at_the_top(tmp_path: Path) -> tuple[Path, Path, Path, Path]:
@@ -295,16 +295,16 @@ def test_a_solution_that_imports_what_is_missing_defers_its_parts(
         assert (mark.points, mark.verdict) == (None, Verdict.UNSETTLED), mark
         assert "is not installed on the grading machine" in mark.feedback
         assert "no points are deducted" in mark.feedback
-    assert grade(handed, release, results, Settings()).executed == 0
+    assert grade(handed, release, results, Settings()).executed_count == 0
     with pytest.raises(
         SetupError, match="the deferred parts need triton, which this machine lacks"
     ):
-        grade(handed, release, results, Settings(deferred=True))
+        grade(handed, release, results, Settings(only_deferred=True))
     # A correction of what needs nothing is scored here.
     assert ok("score", results, "--dry-run", "--bank", bank).exception is None
 
     installed.write_text("def load():\n    pass\n")
-    assert grade(handed, release, results, Settings(deferred=True)).executed == 2
+    assert grade(handed, release, results, Settings(only_deferred=True)).executed_count == 2
     whole, bo = marks(results, "ann"), marks(results, "bo")
     assert all(m.points == m.max_points for m in whole.values())
     assert (bo["here"].points, bo["there"].points) == (1.0, 1.0)
@@ -314,9 +314,9 @@ def test_a_solution_that_imports_what_is_missing_defers_its_parts(
     # What was judged there stays, on a machine that lacks it, and is not judged again there.
     installed.unlink()
     forgotten()
-    for settings in (Settings(), Settings(deferred=True)):
+    for settings in (Settings(), Settings(only_deferred=True)):
         with contextlib.suppress(SetupError):
-            assert grade(handed, release, results, settings).executed == 0
+            assert grade(handed, release, results, settings).executed_count == 0
         assert marks(results, "ann") == whole
     # Marks, cases, and expected results are kept, so scoring again runs no solution.
     assert ok("score", results, "--bank", bank).exception is None
@@ -335,7 +335,7 @@ def test_a_machine_that_has_it_grades_all_of_it_at_once(tmp_path: Path, installe
     grade(handed, release, results, Settings())
     assert marks(results, "ann")["here"].points is None
     installed.write_text("")
-    assert grade(handed, release, results, Settings()).executed == 1
+    assert grade(handed, release, results, Settings()).executed_count == 1
     assert all(m.points == m.max_points for m in marks(results, "ann").values())
 
 

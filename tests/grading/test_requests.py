@@ -135,7 +135,7 @@ def _answer(results: Path, outcome: str) -> None:
             name="q1_why",
             max_points=mark.max_points,
             engine_points=mark.points,
-            seen=0,
+            last_decision=0,
         )
         book.requests.accept(request.number, answer, 3, "Yes, <b>you</b> named it.", by="kim")
 

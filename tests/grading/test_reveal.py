@@ -144,8 +144,8 @@ def test_letters_are_shown_with_what_they_stand_for_before_release() -> None:
     shown = reveal(row, paper, audience=Audience.STUDENT, published=False, given=given_values)
     several, sequence = shown.problems[0].parts
     assert several.answer == "A, C"
-    assert several.chosen == ("**A.** Weights on 12 GPUs", "**C.** Buffers")
-    assert [text[:7] for text in sequence.chosen] == ["**B.** ", "**C.** ", "**A.** "]
+    assert several.chosen_options == ("**A.** Weights on 12 GPUs", "**C.** Buffers")
+    assert [text[:7] for text in sequence.chosen_options] == ["**B.** ", "**C.** ", "**A.** "]
     page = feedback_page(shown, TEMPLATES)
     assert "Weights on 12 GPUs" in page
     assert "Gradients" not in page
@@ -246,7 +246,7 @@ def test_each_secret_is_there_after_release_so_the_test_above_can_fail():
 def test_before_release_a_student_sees_the_ask_the_answer_as_read_and_why():
     row, feedback = shown(WRONG)
     (problem,) = feedback.problems
-    assert (problem.prompt, problem.given, problem.assumptions, problem.solution) == (
+    assert (problem.prompt, problem.given_values, problem.assumptions, problem.solution) == (
         None,
         (),
         (),
@@ -257,7 +257,7 @@ def test_before_release_a_student_sees_the_ask_the_answer_as_read_and_why():
     assert part.answer == "112 GB"
     assert (part.verdict, part.points, part.max_points) == (Verdict.MISTAKE, 0.5, 2.0)
     assert "That is all of it." in part.why
-    assert part.accepted is None
+    assert part.accepted_answer is None
     assert part.mistake is None
     assert feedback.score == row.score
     assert not feedback.complete
@@ -268,14 +268,14 @@ def test_after_release_a_student_sees_interval_solution_and_given_values():
     _, feedback = shown(WRONG, published=True)
     (problem,) = feedback.problems
     assert problem.prompt == "A model with 7 B parameters is sharded over 12 GPUs."
-    assert [(line.label, line.value) for line in problem.given] == [
+    assert [(line.label, line.value) for line in problem.given_values] == [
         ("billions", "7"),
         ("gpus", "12"),
     ]
     assert problem.assumptions == ("Adam in bf16 mixed precision with 12 ranks.",)
     assert problem.solution == "Everything is 112 GB, so each GPU holds 9.333 GB."
-    assert "9.05333" in problem.parts[0].accepted
-    assert "the inputs are rounded" in problem.parts[0].accepted
+    assert "9.05333" in problem.parts[0].accepted_answer
+    assert "the inputs are rounded" in problem.parts[0].accepted_answer
     assert problem.parts[0].mistake is None
 
 
@@ -286,7 +286,7 @@ def test_staff_sees_everything_before_release_and_who_set_points():
     _, feedback = shown(WRONG, audience=Audience.STAFF, overrides=[given_points])
     (problem,) = feedback.problems
     assert problem.solution
-    assert problem.parts[0].accepted
+    assert problem.parts[0].accepted_answer
     assert problem.parts[0].mistake == "not-sharded"
     assert problem.parts[3].set_by == "prof"
     _, feedback = shown(WRONG, overrides=[given_points])

@@ -174,7 +174,7 @@ def test_whose_evidence_is_damaged_keeps_the_grade_and_is_named(home: Path) -> N
         Path(book.evidence_files.where(digest)).write_bytes(b"{")
     a_bank(home / "bank", SPEC.replace("points: 2", "points: 5"))
     found = rescore(home / "results", current=Bank.open((str(home / "bank"),)))
-    assert found.skipped == ("ada",)
+    assert found.skipped_students == ("ada",)
     assert points(home) == {"ada": [2.0, 1.0], "bo": [5.0, 1.0]}
 
 
@@ -185,7 +185,7 @@ def test_evidence_that_goes_away_while_it_is_scored_costs_nobody_a_mark(
     with monkeypatch.context() as patch:
         patch.setattr(Gradebook, "find_evidence", lambda *_: None)
         found = rescore(home / "results", current=Bank.open((str(home / "bank"),)))
-    assert found.skipped == ("ada", "bo")
+    assert found.skipped_students == ("ada", "bo")
     assert points(home) == RIGHT
 
 

@@ -16,7 +16,7 @@ from grader.model import Key
 from grader.web.owner import OwnerAccess
 from grader.web.practice.answers import NONE, form_of
 from grader.web.practice.app import PracticeApp
-from grader.web.practice.question import Asked
+from grader.web.practice.question import Question
 from grader.web.practice.selection import Selection
 from grader.web.practice.session import Practice
 from tests.helpers.servers import running
@@ -30,11 +30,11 @@ def a_practice(home: Path, wanted: str = "", **choice: object) -> Practice:
         bank=bank, heads=heads, file=home / "practice-progress.json", dice=random.Random(1)
     )
     if wanted or choice:
-        practice.start(Selection(wanted=wanted, **choice))  # type: ignore[arg-type]
+        practice.start(Selection(name=wanted, **choice))  # type: ignore[arg-type]
     return practice
 
 
-def right_fields(asked: Asked) -> dict[str, list[str]]:
+def right_fields(asked: Question) -> dict[str, list[str]]:
     """The fields of a form with the right answer to every part."""
     found: dict[str, list[str]] = {}
     for name, key in asked.keys.items():

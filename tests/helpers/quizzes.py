@@ -73,7 +73,7 @@ def an_asked(*fields: QuizPart, **changes: Any) -> QuizQuestion:
         "title": "Weights",
         "variant": 1,
         "prompt": "A model has `7` billion parameters; $p < 8$.",
-        "given": (GivenValue(label="GPUs", value="16"),),
+        "given_values": (GivenValue(label="GPUs", value="16"),),
         "assumptions": ("1 GB is $10^9$ bytes.",),
         "solution": "Divide.",
         "fields": fields,

@@ -120,7 +120,7 @@ def a_feedback(*parts: ShownPart, **changes: Any) -> Feedback:
         "release": "5d41402abc4b2a76",
         "standing": Standing.GRADED,
         "audience": Audience.STUDENT,
-        "published": False,
+        "is_published": False,
         "score": problem.points,
         "max_score": problem.max_points,
         "complete": not problem.unsettled,
@@ -141,7 +141,7 @@ def a_full_feedback() -> Feedback:
             answer="a_long_word_without_any_space_" * 9,
             why="Because $\\frac{16 \\cdot 7 \\times 10^{9}}{4}$ is **not** " + "very " * 40,
             look_at="Check the units, and the assumptions under the question.",
-            accepted="**28 GB**; accepted from 27.72 GB to 28.28 GB",
+            accepted_answer="**28 GB**; accepted from 27.72 GB to 28.28 GB",
         )
         for verdict in Verdict
     )
@@ -152,7 +152,7 @@ def a_full_feedback() -> Feedback:
         title="A title that goes on for long enough to need a second line on a phone",
         parts=parts,
         prompt=wide + "| 1 " * 12 + "|\n\n```\n" + "x = 1 + " * 40 + "1\n```\n",
-        given=(GivenValue(label="bandwidth of the memory of every GPU", value="3.35 TB/s"),),
+        given_values=(GivenValue(label="bandwidth of the memory of every GPU", value="3.35 TB/s"),),
         assumptions=("1 GB = $10^9$ bytes.", "No activations."),
         solution="So\n\n$$" + " + ".join(f"x_{{{i}}}^2" for i in range(30)) + " = 28$$\n\nGB.",
     )
@@ -162,7 +162,7 @@ def a_full_feedback() -> Feedback:
     )
     return a_feedback(
         problems=(problem,),
-        published=True,
+        is_published=True,
         run=RunSummary(sentence="2 of 9 code cells failed.", seconds=61.2, troubles=troubles),
     )
 

@@ -42,14 +42,14 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the attacks are
 
 
 def shown(rows: Iterable[AttackResult]) -> str:
-    return "\n".join(f"{row.name}: {row.tries} -> {row.seen}" for row in rows)
+    return "\n".join(f"{row.name}: {row.tries} -> {row.observation}" for row in rows)
 
 
 def check(report: Report) -> None:
     """Fails for what got through; skips, naming them, for what no layer here could stop."""
-    failed = [row for row in report.rows if row.held is False and not row.missing]
+    failed = [row for row in report.rows if row.has_held is False and not row.missing]
     assert not failed, shown(failed)
-    open_ = [row for row in report.rows if row.held is False]
+    open_ = [row for row in report.rows if row.has_held is False]
     if open_:
         layers = sorted({layer for row in open_ for layer in row.missing})
         pytest.skip(f"{len(open_)} attacks not held for want of the layers {', '.join(layers)}")
@@ -57,18 +57,18 @@ def check(report: Report) -> None:
 
 def test_the_first_attack_of_each_class_gets_nothing() -> None:
     first = {a.group: a.name for a in reversed(ATTACKS) if not a.slow}
-    check(run_attacks(AttackSettings(wanted=tuple(first.values()))))
+    check(run_attacks(AttackSettings(selection=tuple(first.values()))))
 
 
 @pytest.mark.thorough
 def test_no_attack_gets_in() -> None:
-    check(run_attacks(AttackSettings(wanted=HALVES[0], slow=False)))
+    check(run_attacks(AttackSettings(selection=HALVES[0], slow=False)))
 
 
 @pytest.mark.slow
 def test_no_attack_gets_anything_however_long_it_takes() -> None:
     names = tuple(a.name for a in ATTACKS if a.slow)
-    check(run_attacks(AttackSettings(wanted=names)))
+    check(run_attacks(AttackSettings(selection=names)))
 
 
 def test_there_are_attacks_of_every_class() -> None:
@@ -100,4 +100,4 @@ def test_attacks_that_forge_have_no_honest_answers_to_hide_behind() -> None:
 # At the other end of the module, so that another worker of the test run takes it.
 @pytest.mark.thorough
 def test_no_attack_gets_out_or_stops_the_batch() -> None:
-    check(run_attacks(AttackSettings(wanted=HALVES[1], slow=False)))
+    check(run_attacks(AttackSettings(selection=HALVES[1], slow=False)))

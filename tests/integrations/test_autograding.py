@@ -26,7 +26,7 @@ def test_a_name_that_leads_elsewhere_is_nobody_s(tmp_path: Path) -> None:
 def test_a_number_of_a_question_that_no_exam_has() -> None:
     """A student may call a cell's answer whatever they like."""
     names = ("q" + "1" * 5000 + "_a", "q2_b")
-    lines = [AnswerLine(name=name, found=AnswerStatus.READ, text="read") for name in names]
+    lines = [AnswerLine(name=name, status=AnswerStatus.READ, text="read") for name in names]
     tests = [answer_test(line, 100) for line in lines]
     assert tests[1]["test-name"] == "q2_b: exists and can be read (public check only)"
     assert [test["score"] for test in tests] == [100, 100]

@@ -65,8 +65,8 @@ def test_nothing_to_read_is_told_and_what_waits_is_no_result() -> None:
 
 
 def test_tiers_say_who_sees_what() -> None:
-    part = a_part("q1_size", accepted="**28 GB**")
-    result = a_result(a_problem(1, part, solution="So it is."), published=True)
+    part = a_part("q1_size", accepted_answer="**28 GB**")
+    result = a_result(a_problem(1, part, solution="So it is."), is_published=True)
     document = checked(results_json(result))
     assert [t["visibility"] for t in document["tests"]] == ["visible", "after_published"]
     assert "28 GB" in document["tests"][1]["output"]
@@ -79,7 +79,9 @@ def test_tiers_say_who_sees_what() -> None:
 
 def test_unpublished_results_have_no_solution() -> None:
     # `reveal` gives none; and if one did come, it would stay here.
-    result = a_result(a_problem(1, a_part("q1_size", accepted="28"), solution="x"), published=False)
+    result = a_result(
+        a_problem(1, a_part("q1_size", accepted_answer="28"), solution="x"), is_published=False
+    )
     assert len(checked(results_json(result))["tests"]) == 1
     assert export_notes(result, Tiers()) == ()
 

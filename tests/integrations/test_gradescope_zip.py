@@ -694,7 +694,7 @@ def test_code_that_could_not_talk_between_processes_loses_nothing(tmp_path: Path
             release=release.id,
             standing=Standing.GRADED,
             audience=Audience.STUDENT,
-            published=False,
+            is_published=False,
             score=15.0,
             max_score=48.0,
             complete=True,

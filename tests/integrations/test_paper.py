@@ -39,7 +39,7 @@ from grader.model import Key, Paper, Release, Student
 from grader.model.printed import AnswerForm, PrintedExam
 from grader.release.file import load_release
 from grader.release.papers import Papers
-from grader.verify.rescoring import Rescored, rescore
+from grader.verify.rescoring import Rescoring, rescore
 
 PROBLEM = """\
 id: {id}
@@ -507,16 +507,16 @@ def test_what_a_person_reads_is_open_until_points_are_typed(bank: Bank, tmp_path
 def test_entered_again_only_what_changed_is_scored(bank: Bank, tmp_path: Path) -> None:
     rows = [{"student": name, "version": "B", "q1_claim": "no"} for name in ("ada", "bo")]
     results, done = entered(bank, tmp_path, *rows, {"student": "gone"})
-    assert (done.scored, done.kept, done.absent) == (2, 0, ("gone",))
+    assert (done.scored_count, done.kept_count, done.absent) == (2, 0, ("gone",))
     rows[1]["q1_claim"] = "yes"
     results, done = entered(bank, tmp_path, *rows)
-    assert (done.scored, done.kept) == (1, 1)
+    assert (done.scored_count, done.kept_count) == (1, 1)
     found = grades(results)
     assert (found["ada"]["q1_claim"].points, found["bo"]["q1_claim"].points) == (0, 1)
     # Another version is another paper.
     rows[1]["version"] = "C"
     results, done = entered(bank, tmp_path, *rows)
-    assert (done.scored, done.kept) == (1, 1)
+    assert (done.scored_count, done.kept_count) == (1, 1)
     with Gradebook.open(results) as book:
         assert len(book.history("bo")) == 3
 
@@ -560,7 +560,7 @@ def test_a_line_that_is_emptied_is_of_somebody_who_did_not_come(bank: Bank, tmp_
     assert standings(results) == {
         "ada": ("no submission", 0, False), "bo": ("graded", worth, True),
     }  # fmt: skip
-    assert rescore(results, current=bank).scored == 1
+    assert rescore(results, current=bank).scored_count == 1
     with Gradebook.open(results) as book:
         assert len(book.history("ada")) == 1
         assert {o.student for o in book.overrides()} == {"bo"}
@@ -587,7 +587,7 @@ def test_a_corrected_key_regrades_paper_too(bank: Bank, tmp_path: Path) -> None:
     path = tmp_path / "bank" / "problems" / "foundations" / "every.yaml"
     path.write_text(path.read_text().replace("answer: n > 0 * GB", "answer: n < 0 * GB"))
     current = Bank.open((str(tmp_path / "bank"),))
-    dry: Rescored = rescore(results, current=current, dry_run=True)
+    dry: Rescoring = rescore(results, current=current, dry_run=True)
     changed = {(one.student, mark.name) for one in dry.changes for mark in one.marks}
     assert changed == {(f"s{version}", "q1_claim") for version in "ABC"}
     rescore(results, current=current)
@@ -621,7 +621,7 @@ def test_the_right_check_code_is_taken_in_any_case(bank: Bank, tmp_path: Path) -
     release = made(bank, tmp_path / "out")
     code = check_code(release.id, "B").lower()
     _, done = entered(bank, tmp_path, {"student": "ada", "version": "b", "check": code})
-    assert done.scored == 1
+    assert done.scored_count == 1
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ def test_a_correction_judges_only_what_it_changes(
         problems={**release.problems, old.id: worth_more},
         digests={**release.digests, old.id: "other"},
     )
-    after = score(book, replace(papers_of(book), corrected=corrected))
+    after = score(book, replace(papers_of(book), correction=corrected))
     assert after.score == before.score + len(old.parts)
 
 

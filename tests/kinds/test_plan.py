@@ -153,8 +153,8 @@ def test_memoized_evaluation_equals_evaluation_of_each_plan_alone() -> None:
     key = key_of()
     for plan, outcome in iter_outcomes(key.part, a_draw()):
         alone = evaluate_plan(plan, key.part, a_draw())
-        assert alone.failed == outcome.failed
-        assert outcome.failed is not None or alone.score == outcome.score
+        assert alone.unmet_requirement == outcome.unmet_requirement
+        assert outcome.unmet_requirement is not None or alone.score == outcome.score
 
 
 @pytest.mark.parametrize(

@@ -18,11 +18,11 @@ from grader.model import CellRun, Outcome
 )
 def test_a_cell_that_failed_says_where_and_why(outcome, error, line, said):
     cell = CellRun(index=7, outcome=outcome, seconds=0.1, error=error, line=line)
-    assert cell.failed
+    assert cell.has_failed
     assert cell.describe_failure(4) == said
 
 
 def test_a_cell_that_ran_to_its_end_has_no_trouble():
     cell = CellRun(index=7, outcome=Outcome.FINISHED, seconds=0.1, output="NameError: printed")
-    assert not cell.failed
+    assert not cell.has_failed
     assert cell.trouble == ""

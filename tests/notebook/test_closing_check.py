@@ -313,7 +313,7 @@ def test_a_part_whose_package_is_missing_is_not_left_undone() -> None:
     sheet = {"name": "q1_it", "kind": "code", "how": "complete the code", **CodeKind().sheet(key)}
     stopped = "code cell 1 stopped with ModuleNotFoundError: No module named 'no_such_package_here'"
     line = answer_line("q1_it", sheet, Answer(name="q1_it", raw=None, absent=stopped))
-    assert (line.found, line.text) == (AnswerStatus.MISSING, stopped)
+    assert (line.status, line.text) == (AnswerStatus.MISSING, stopped)
     assert answer_sentence(line).endswith(
         "To do: install no_such_package_here (pip install no_such_package_here), then check again"
     )

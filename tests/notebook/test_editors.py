@@ -53,7 +53,7 @@ def test_every_change_still_earns_full_marks(course: Path) -> None:
 @pytest.mark.parametrize("student", CHANGES)
 def test_every_change_is_still_read_by_the_students_own_check(course: Path, student: str) -> None:
     found = checked(course, student)
-    assert [(line.name, line.found) for line in found.lines] == [
+    assert [(line.name, line.status) for line in found.lines] == [
         (n, AnswerStatus.READ) for n in NAMES
     ]
     assert found.ready
@@ -63,11 +63,11 @@ def test_every_change_is_still_read_by_the_students_own_check(course: Path, stud
     assert lines["q1_share"].text.startswith("read as ")
     assert lines["q1_share"].text.endswith(" GB")
     assert lines["q1_share"].how == "a number in GB, or a text with its unit"
-    assert [one.fault for one in lines["q1_scaled"].tried] == ["", ""]
+    assert [one.fault for one in lines["q1_scaled"].example_results] == ["", ""]
 
 
 def test_only_what_is_known_in_colab_alone_stops(course: Path) -> None:
-    stopped = checked(course, "colab_with_drive").stopped
+    stopped = checked(course, "colab_with_drive").stopped_cells
     assert [(one.number, one.line, one.source) for one in stopped] == [
         (1, 1, "from google.colab import drive")
     ]
@@ -91,7 +91,7 @@ def test_an_answer_that_lacks_its_sheet_is_still_seen_to_be_empty(
     blank = (course / "release/notebooks/plain.ipynb").read_bytes()
     path = tmp_path / "colab.ipynb"
     path.write_bytes(editors.colab(blank))
-    found = {line.name: line.found for line in check(path, LIMITS).lines}
+    found = {line.name: line.status for line in check(path, LIMITS).lines}
     assert set(found) == set(NAMES)
     assert AnswerStatus.READ not in {f for n, f in found.items() if n != "q1_scaled"}
     assert not check(path, LIMITS).ready

@@ -127,7 +127,7 @@ BEYOND_THE_INVENTORY = {
 
 def test_every_cited_concept_is_in_the_inventory() -> None:
     found = coverage(BANK)
-    assert not found.unknown
+    assert not found.unknown_concepts
     assert len(found.concepts) == 520
     assert {p.id for p in BANK.problems() if not p.concepts} == BEYOND_THE_INVENTORY
 
@@ -137,7 +137,7 @@ def test_who_examines_what_changes_only_on_purpose(golden: Callable[[str, str], 
     found = coverage(BANK)
     lines = [
         f"{name} ({found.concepts[name]['topic']}): {', '.join(problems)}"
-        for name, problems in found.examined.items()
+        for name, problems in found.problems.items()
     ]
     golden("examined.txt", "\n".join(lines) + "\n")
 

@@ -57,10 +57,10 @@ def test_discrimination_and_thirds_are_those_of_a_direct_computation() -> None:
         assert part.mean_interval.low < points[:, index].mean() / 2 < part.mean_interval.high
         assert part.thirds
         assert part.thirds.lowest < part.thirds.highest
-    assert found.whole.found
+    assert found.whole.reliability
     cov = np.cov(points.T)
     alpha = 6 / 5 * (1 - np.trace(cov) / cov.sum())
-    assert found.whole.found.alpha == pytest.approx(alpha)
+    assert found.whole.reliability.alpha == pytest.approx(alpha)
 
 
 def test_parts_of_one_question_are_one_item() -> None:
@@ -72,15 +72,15 @@ def test_parts_of_one_question_are_one_item() -> None:
         for row in a_class()
     ]
     whole = summary_of(rows).whole
-    assert whole.found
-    assert (whole.items, whole.found.items) == ("questions", 2)
+    assert whole.reliability
+    assert (whole.items, whole.reliability.items) == ("questions", 2)
     single = [
         a_row(row.student.id, *(replace(m, name=f"q1_{i}") for i, m in enumerate(row.marks)))
         for row in a_class()
     ]
     whole = summary_of(single).whole
-    assert whole.found
-    assert (whole.items, whole.found.items) == ("parts", 6)
+    assert whole.reliability
+    assert (whole.items, whole.reliability.items) == ("parts", 6)
 
 
 def test_alpha_says_why_it_can_not_be_computed() -> None:
@@ -102,16 +102,16 @@ def test_problems_of_a_pool_count_as_the_same_question() -> None:
         for r in rows[3:9]
     ]
     whole = summary_of(rows).whole
-    assert whole.found
-    assert whole.found.items == 6
+    assert whole.reliability
+    assert whole.reliability.items == 6
 
 
 def test_students_with_open_marks_are_left_out_of_alpha() -> None:
     rows = a_class()
     rows[5] = a_row("open", *rows[5].marks[:5], a_mark("q6_size", None, verdict=Verdict.UNSETTLED))
     whole = summary_of([*rows, a_missing_row("nobody")]).whole
-    assert whole.found
-    assert (whole.found.students, whole.left_out) == (39, 1)
+    assert whole.reliability
+    assert (whole.reliability.students, whole.omitted_count) == (39, 1)
 
 
 def test_a_part_with_a_wrong_key_is_a_question_to_the_instructor() -> None:
@@ -133,7 +133,7 @@ def test_a_part_with_a_wrong_key_is_a_question_to_the_instructor() -> None:
     assert last.discrimination
     assert last.discrimination < 0
     assert [one.id for one in last.mistakes] == ["Both of them"]
-    assert not last.mistakes[0].named
+    assert not last.mistakes[0].is_declared
     questions = last.questions
     assert len(questions) == 2
     assert all(text.endswith("?") for text in questions)

@@ -373,7 +373,7 @@ class TestSummary:
         rows = [a_row("ada", a_mark(), waiting), a_row("bob", a_mark(), a_mark("q2_b", 1.0))]
         summary = summary_of(rows)
         part = summary.parts[1]
-        assert (part.students, part.settled, part.mean_share) == (2, 1, 0.5)
+        assert (part.students, part.settled_count, part.mean_share) == (2, 1, 0.5)
         assert part.mix[Verdict.UNSETTLED] == 1
         assert (summary.totals.open_marks, summary.totals.open_totals) == (1, 1)
 
@@ -431,7 +431,7 @@ class TestSummary:
         new = a_row("bob", standing=Standing.WAITING, grade=None, complete=False)
         summary = summary_of([waiting, new, a_row("cy", a_mark(points=0.0))])
         totals = summary.totals
-        assert (totals.graded, totals.standings[Standing.WAITING]) == (2, 2)
+        assert (totals.graded_count, totals.standings[Standing.WAITING]) == (2, 2)
         assert (totals.mean, totals.open_totals) == (0.5, 1)
         page = checked(class_page(summary, TEMPLATES))
         assert "The latest file of 2 students is not graded yet: ada, bob" in page
@@ -443,15 +443,15 @@ class TestSummary:
         rows = [a_row(name, a_mark(), waiting) for name in ("ada", "bob")]
         totals = summary_of(rows).totals
         assert (totals.mean, totals.quartiles, totals.bins[-1]) == (1.0, (1.0, 1.0, 1.0), 2)
-        assert (totals.graded, totals.open_totals, totals.open_marks) == (2, 2, 2)
+        assert (totals.graded_count, totals.open_totals, totals.open_marks) == (2, 2, 2)
 
     def test_a_file_that_can_not_be_read_counts_in_no_statistic(self):
         mark = a_mark(points=None, verdict=Verdict.UNREADABLE)
         refused = a_row("bob", mark, standing=Standing.REFUSED, refusal="a PDF")
         summary = summary_of([a_row("ada", a_mark()), refused])
-        assert (summary.totals.graded, summary.totals.mean) == (1, 1.0)
+        assert (summary.totals.graded_count, summary.totals.mean) == (1, 1.0)
         assert (summary.totals.open_totals, summary.totals.open_marks) == (0, 0)
-        assert (summary.parts[0].students, summary.parts[0].settled) == (1, 1)
+        assert (summary.parts[0].students, summary.parts[0].settled_count) == (1, 1)
 
     def test_papers_worth_different_amounts_are_compared_by_share(self):
         rows = [a_row("ada", a_mark()), a_row("bob", a_mark(), a_mark("q2_b", 0.0))]
@@ -475,7 +475,7 @@ class TestSummary:
             "old": EvidenceSummary(submission_sha256="old", outcome=Outcome.CRASHED, seconds=1),
         }
         summary = summary_of(rows, evidence=ran)
-        assert [line.students for line in summary.failed] == [("bob",), ("ada",)]
+        assert [line.students for line in summary.failed_runs] == [("bob",), ("ada",)]
         assert [line.students for line in summary.slowest] == [("bob",), ("ada",), ("cy",)]
         assert summary.run_seconds == (3, 605)
 
@@ -683,7 +683,7 @@ class TestFeedbackPage:
     def test_before_release_it_says_that_solutions_will_come(self):
         assert "after they are released" in feedback_page(a_feedback(a_part()), TEMPLATES)
         assert "after they are released" not in feedback_page(
-            a_feedback(a_part(), published=True), TEMPLATES
+            a_feedback(a_part(), is_published=True), TEMPLATES
         )
 
     def test_a_broken_template_is_an_error_that_says_where(self, tmp_path):
@@ -706,11 +706,13 @@ class TestFeedbackPage:
         for n in range(1000):
             parts = [
                 a_part(
-                    f"q1_p{p}", why=f"Each of {n} keeps 1/{n + p} of $x_{p}$.", accepted=f"**{n}**"
+                    f"q1_p{p}",
+                    why=f"Each of {n} keeps 1/{n + p} of $x_{p}$.",
+                    accepted_answer=f"**{n}**",
                 )
                 for p in range(20)
             ]
-            feedback_page(a_feedback(*parts, published=True), TEMPLATES)
+            feedback_page(a_feedback(*parts, is_published=True), TEMPLATES)
         assert time.process_time() - start < 15
 
 
@@ -761,8 +763,8 @@ class TestClassPage:
         sections = summary_of(rows).sections
         assert list(sections) == ["A", "B"]
         a, b = sections.values()
-        assert (a.students, a.graded, a.mean, a.quartiles[1]) == (3, 2, 0.25, 0.25)
-        assert (b.students, b.graded, b.mean, b.quartiles[1]) == (1, 1, 1.0, 1.0)
+        assert (a.students, a.graded_count, a.mean, a.quartiles[1]) == (3, 2, 0.25, 0.25)
+        assert (b.students, b.graded_count, b.mean, b.quartiles[1]) == (1, 1, 1.0, 1.0)
         assert '<h2 id="sections">' in checked(class_page(summary_of(rows), TEMPLATES))
         assert summary_of([a_row("ada", a_mark())]).sections == {}
 

@@ -177,7 +177,7 @@ def test_neighbors_that_spin_cost_an_honest_notebook_nothing(
     raw = evidence.answers["q2_f"].raw
     assert raw is not None
     assert [call["is"] for call in raw["calls"]] == ["returned"]  # type: ignore[attr-defined]
-    assert not evidence.disturbed
+    assert not evidence.disturbances
 
 
 @on_linux
@@ -189,7 +189,7 @@ def test_a_limit_that_is_hit_in_a_crowd_is_no_evidence(
     nearly = COMPUTES.replace("computed(0.5)", "computed(0.58)")
     evidence = run(nearly, asks="q1_x q2_f", limits=BRIEF, seed=4711)
     why = "code cell 1 hit a time limit while the machine was busy with other work"
-    assert dict(evidence.disturbed) == {"q1_x": why, "q2_f": why}
+    assert dict(evidence.disturbances) == {"q1_x": why, "q2_f": why}
     assert evidence.outcome is Outcome.TIMEOUT
     assert evidence.note == f"code cell 1 ran longer than 0.6 s; {why}"
 
@@ -199,4 +199,4 @@ def test_one_who_sleeps_wants_no_processor_and_is_stopped_for_good(crowd: None) 
     source = "import time\ntime.sleep(600)\nq1_x = 1"
     evidence = run(source, asks="q1_x", limits=BRIEF, seed=4711)
     assert evidence.outcome is Outcome.TIMEOUT
-    assert not evidence.disturbed
+    assert not evidence.disturbances

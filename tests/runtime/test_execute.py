@@ -331,11 +331,11 @@ TOO_MUCH = {
 def test_what_is_too_much_to_be_sent_takes_nothing_else_along(much: str) -> None:
     cell, after = ran(f"{much}\nprint('later')\n0.5", "print('next')\n2")
     assert cell.error is None
-    assert cell.shown == (("result", "0.5"),)
+    assert cell.visible_outputs == (("result", "0.5"),)
     assert "bytes were cut here" in cell.output
     assert len(cell.output) < 1_100
     assert "later" in cell.output or much == TOO_MUCH["bit by bit"]  # where all is used up
-    assert (after.output, after.shown) == ("next\n2\n", (("result", "2"),))
+    assert (after.output, after.visible_outputs) == ("next\n2\n", (("result", "2"),))
 
 
 @on_linux
@@ -346,7 +346,7 @@ def test_what_is_too_long_to_be_shown_keeps_its_text_and_its_place() -> None:
         DISPLAY + "display({'application/x': 'x' * 5_000_000}, raw=True)\n2",
     )
     assert html.output == "<IPython.core.display.HTML object>\nlater\n"
-    assert text.shown == (("result", "'" + "x" * 999),)
+    assert text.visible_outputs == (("result", "'" + "x" * 999),)
     assert text.output.startswith("'xxx")
     assert "bytes were cut here" in text.output
     assert widget.output == "2\n"
@@ -355,7 +355,7 @@ def test_what_is_too_long_to_be_shown_keeps_its_text_and_its_place() -> None:
 @on_linux
 def test_a_word_on_stderr_is_noted_however_much_came_before() -> None:
     source = "import sys\n" + TOO_MUCH["bit by bit"] + "\nprint('no', file=sys.stderr)\n0.5"
-    first, *_, value = ran(source)[0].shown
+    first, *_, value = ran(source)[0].visible_outputs
     assert (first, value) == (("stderr",), ("result", "0.5"))
 
 

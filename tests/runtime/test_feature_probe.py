@@ -102,7 +102,7 @@ def test_the_doctor_does_not_blame_the_layers() -> None:
     for kernel in (True, False):
         found = {finding.what: finding for finding in examine(kernel=kernel)}
         assert found["sandbox"].ok is False
-        assert "could not be tested" in found["sandbox"].seen
+        assert "could not be tested" in found["sandbox"].observation
         assert "SYS_ADMIN" not in str(found)
         assert not [what for what in found if what.startswith("sandbox:")]
     assert grader("doctor", "--no-kernel").return_value == 1

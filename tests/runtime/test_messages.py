@@ -133,16 +133,16 @@ def test_whatever_a_kernel_says_is_read_and_never_our_fault(
         assert len(went.output.encode()) < 300
         assert len(went.error or "") <= 300
         assert went.line is None or 0 < went.line < 1_000_000
-        assert len(went.shown) <= 9
-        assert all(len(text) <= 1_000 for one in went.shown for text in one)
+        assert len(went.visible_outputs) <= 9
+        assert all(len(text) <= 1_000 for one in went.visible_outputs for text in one)
         if not went.alive:
             return
         for names in (("q1_a",), ("q1_a", "q2_b")):
             said = session.ask(names, seconds=30)
             assert said.alive
-            assert said.garbled | said.found.keys() <= set(names)
-            json.loads(json.dumps(dict(said.found)).encode())
-        found = read_reply(session.call("request", seconds=30).said)
+            assert said.garbled_names | said.values.keys() <= set(names)
+            json.loads(json.dumps(dict(said.values)).encode())
+        found = read_reply(session.call("request", seconds=30).reply)
         assert found["is"] in ("garbled", "returned", "raised", "unfit", "late")
         json.loads(json.dumps(found).encode())
 
@@ -150,7 +150,7 @@ def test_whatever_a_kernel_says_is_read_and_never_our_fault(
 @given(answers, outcomes)
 def test_what_is_no_answer_is_garbled(named: object, came: object) -> None:
     said = ask.parse_values(("q1_a",), {"said": in_base64(named)})
-    assert said.garbled | said.found.keys() <= {"q1_a"}
+    assert said.garbled_names | said.values.keys() <= {"q1_a"}
     assert read_reply(in_base64(came))["is"] in ("garbled", "returned", "raised", "unfit", "late")
 
 
@@ -192,8 +192,8 @@ def test_arrays_without_dimensions_are_counted_as_levels(levels: int) -> None:
     said = ask.parse_values(
         ("q1_a", "q2_b"), {"said": in_base64({"q1_a": raw, "q2_b": {"t": "none"}})}
     )
-    assert "q1_a" in said.garbled
-    assert levels > 400 or said.found == {"q2_b": {"t": "none"}}
+    assert "q1_a" in said.garbled_names
+    assert levels > 400 or said.values == {"q2_b": {"t": "none"}}
 
 
 # -- texts that take long to search
@@ -232,7 +232,7 @@ IN_BASE64 = in_base64(b'{"is":"returned","v":{"t":"x","v":[' + b"[]," * 1_850_00
 )
 def test_an_answer_of_a_million_lists_is_not_even_decoded(read: Callable[[str], Any]) -> None:
     assert most_memory(lambda: read(IN_BASE64)) < 40_000_000
-    assert read(IN_BASE64) in ({"is": "garbled"}, AskReply(garbled=frozenset({"q1_a"})))
+    assert read(IN_BASE64) in ({"is": "garbled"}, AskReply(garbled_names=frozenset({"q1_a"})))
 
 
 @pytest.mark.parametrize("kind", ["execute", "ask", "call"])
@@ -304,9 +304,9 @@ def test_the_largest_answers_are_read() -> None:
     space = {f"{name}{n}": value for name, value in LARGEST.items() for n in range(12)}
     for names in (*((name,) for name in space), tuple(space)):
         said = ask.parse_values(names, {"said": encoding.encode_answers(names, space)})
-        assert not said.garbled
-        assert set(said.found) == set(names)
-        assert len(names) > 1 or said.found[names[0]]["t"] != "object"
+        assert not said.garbled_names
+        assert set(said.values) == set(names)
+        assert len(names) > 1 or said.values[names[0]]["t"] != "object"
 
 
 RETURNED = {

@@ -151,13 +151,13 @@ def rows(report: Report) -> dict[str, AttackResult]:
     ],
 )
 def test_what_gets_through_is_seen(rows: dict[str, AttackResult], name: str, seen: str) -> None:
-    assert rows[name].held is False
-    assert seen in rows[name].seen
+    assert rows[name].has_held is False
+    assert seen in rows[name].observation
 
 
 @pytest.mark.thorough
 def test_what_holds_is_said_to_hold(rows: dict[str, AttackResult]) -> None:
-    held = {name for name, row in rows.items() if row.held}
+    held = {name for name, row in rows.items() if row.has_held}
     assert held == {
         "forge/harmless", "escape/course", "batch/ends", "batch/honest-grades", "batch/gradebook",
         "batch/memory", "batch/left-behind",
@@ -166,8 +166,8 @@ def test_what_holds_is_said_to_hold(rows: dict[str, AttackResult]) -> None:
 
 @pytest.mark.thorough
 def test_planted_files_are_removed_when_they_have_been_seen(rows: dict[str, AttackResult]) -> None:
-    assert "was written" in rows["escape/file"].seen
-    planted = rows["escape/file"].seen.split("/tmp/")[1].split()[0]
+    assert "was written" in rows["escape/file"].observation
+    planted = rows["escape/file"].observation.split("/tmp/")[1].split()[0]
     assert not Path("/tmp", planted).exists()
 
 

@@ -283,7 +283,7 @@ def test_a_sound_problem_is_remembered_until_something_changes(tmp_path: Path) -
     file.unlink(missing_ok=True)
 
     def cached(**more: Any) -> list[bool]:
-        return [r.cached for r in verify([bank], seeds=40, cached=True, **more)]
+        return [r.is_cached for r in verify([bank], seeds=40, cached=True, **more)]
 
     assert [cached(), cached()] == [[False], [True]]
     assert [cached(kernel=True), cached(kernel=True)] == [[False], [True]]
@@ -299,7 +299,7 @@ def test_a_problem_with_findings_is_not_remembered(tmp_path: Path) -> None:
     for _ in range(2):
         (result,) = verify([bank], seeds=40, cached=True)
         assert result.findings
-        assert not result.cached
+        assert not result.is_cached
 
 
 @pytest.mark.thorough

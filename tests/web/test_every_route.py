@@ -78,7 +78,7 @@ def practice(home: Path) -> Iterator[App]:
     session = a_practice(home, "fsdp-state-per-gpu")
     app = PracticeApp(session, OwnerAccess())
     with running(app.asgi) as address:
-        state = lambda: (session.number, session.marked, session.saving, session.fields)  # noqa: E731
+        state = lambda: (session.number, session.result, session.saving, session.fields)  # noqa: E731
         yield App(address, list(app.asgi.routes), state)
 
 

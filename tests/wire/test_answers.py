@@ -133,10 +133,10 @@ def test_the_name_of_a_class_is_not_computed_by_its_own_code() -> None:
 def test_one_huge_answer_does_not_crowd_out_the_others() -> None:
     space = {f"n{i}": ["x" * 9_000] * 11 for i in range(40)} | {"last": 1}
     said = ask.parse_values((*space,), reply(encoding.encode_answers(space, space)))
-    assert said.found["n0"]["t"] == "list"
+    assert said.values["n0"]["t"] == "list"
     crowded = {"t": "object", "type": "builtins.list", "large": True, "crowded": True}
-    assert said.found["n39"] == crowded
-    assert said.found["last"] == INT_1
+    assert said.values["n39"] == crowded
+    assert said.values["last"] == INT_1
 
 
 def reply(text: object) -> dict[str, Any]:
@@ -152,8 +152,8 @@ def test_names_that_are_not_defined_are_told_from_those_that_are_none() -> None:
     said = ask.parse_values(
         ("x", "y", "z"), reply(encoding.encode_answers(("x", "y", "z"), {"x": 1, "y": None}))
     )
-    assert dict(said.found) == {"x": INT_1, "y": {"t": "none"}}
-    assert not said.garbled
+    assert dict(said.values) == {"x": INT_1, "y": {"t": "none"}}
+    assert not said.garbled_names
 
 
 plain = st.none() | st.booleans() | st.integers() | st.floats() | st.complex_numbers() | st.text()
@@ -210,20 +210,20 @@ def test_forged_answers_are_garbled(forged: object) -> None:
         check_raw(forged)
     if forged is not None:
         said = ask.parse_values(("q1_x", "q2_y"), packed({"q1_x": forged, "q2_y": INT_1}))
-        assert said.garbled == {"q1_x"}
-        assert dict(said.found) == {"q2_y": INT_1}
+        assert said.garbled_names == {"q1_x"}
+        assert dict(said.values) == {"q2_y": INT_1}
 
 
 def test_deep_nesting_is_garbled_however_deep() -> None:
     deep: dict[str, Any] = INT_1
     for _ in range(50):
         deep = {"t": "list", "v": [deep]}
-    assert ask.parse_values(("x",), packed({"x": deep})).garbled == {"x"}
+    assert ask.parse_values(("x",), packed({"x": deep})).garbled_names == {"x"}
     bomb = base64.b64encode(b'{"x": ' + b"[" * 200_000).decode()
-    assert ask.parse_values(("x",), reply(bomb)).garbled == {"x"}
+    assert ask.parse_values(("x",), reply(bomb)).garbled_names == {"x"}
 
 
 @given(st.none() | st.text() | st.dictionaries(st.text(), values, max_size=3))
 def test_any_reply_at_all_is_read_without_an_error(content: object) -> None:
-    assert ask.parse_values(("x",), content).garbled == {"x"}
-    assert ask.parse_values(("x",), reply(content)).found == {}
+    assert ask.parse_values(("x",), content).garbled_names == {"x"}
+    assert ask.parse_values(("x",), reply(content)).values == {}

@@ -29,12 +29,12 @@ class _Lack:
     path: tuple[str, ...]
     have: float
     need: float
-    unknown: bool = False
+    is_unknown: bool = False
     """Whether no problem has this family or level, whatever else the blueprint states."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unfilled:
+class UnfilledBlueprint:
     """A blueprint that no paper fits."""
 
     blueprint: Blueprint
@@ -64,7 +64,7 @@ class Unfilled:
         lacks = [lack for lack in self._lacks() if lack.have < lack.need]
         if not lacks:
             return None
-        worst = max(lacks, key=lambda lack: (1 - lack.have / lack.need, lack.unknown))
+        worst = max(lacks, key=lambda lack: (1 - lack.have / lack.need, lack.is_unknown))
         of = f" of '{worst.path[-1]}'" if len(worst.path) > 1 else ""
         what = f"a paper can have {worst.have:.3g} points{of}, but needs {worst.need:.3g}"
         allow = ", or omit 'code:'" if self.blueprint.code is not None else ""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import get_args
 
-from grader.bank.blueprint.faults import Unfilled
+from grader.bank.blueprint.faults import UnfilledBlueprint
 from grader.bank.blueprint.groups import Group, group_in_slot, leading_groups
 from grader.bank.blueprint.pools import Pool, variety, widen
 from grader.bank.blueprint.search import Groups, iter_papers
@@ -46,7 +46,7 @@ def fill_blueprint(
     seed = hashlib.sha256(f"blueprint/{exam.id}/{blueprint.seed}".encode()).digest()
     papers = list(islice(iter_papers(groups, start, bounds, seed), _COMPARED))
     if not papers:
-        unfilled = Unfilled(
+        unfilled = UnfilledBlueprint(
             blueprint=blueprint,
             source=source,
             groups=groups,
@@ -85,8 +85,8 @@ def _listed_totals(exam: ExamSet, listed: Mapping[str, Head]) -> Totals:
         before = totals.questions
         for name in slot.problem_ids:
             group = group_in_slot(listed[name], slot)
-            totals = totals.plus(group, slot.asked / len(slot.problem_ids))
-        totals = replace(totals, questions=before + slot.asked)
+            totals = totals.plus(group, slot.count / len(slot.problem_ids))
+        totals = replace(totals, questions=before + slot.count)
     return totals
 
 

@@ -28,11 +28,11 @@ class Group:
     minutes: float
     points: float
     concepts: frozenset[str]
-    asked: int = 0
+    part_count: int = 0
     """The number of parts that a paper asks."""
     mean: float | None = None
     """The mean share of the points in earlier terms; None if it is unknown for most of them."""
-    drawn: str = ""
+    pool_draws: str = ""
     """What is drawn from pools of parts, such as "2 of 8 claims"; empty for nothing."""
 
 
@@ -56,7 +56,7 @@ def _group(head: Head, count: int) -> Group:
     return Group(
         problem=head.id,
         parts=() if count == len(head.parts) else tuple(part.id for part in first),
-        asked=count,
+        part_count=count,
         family=head.family,
         level=head.level,
         minutes=sum(part.minutes for part in first),
@@ -90,9 +90,9 @@ def group_in_slot(head: Head, slot: Slot) -> Group:
         minutes=sum(weights.get(part.id, 0.0) * part.minutes for part in asked),
         points=round(points, 6),
         concepts=frozenset(head.concepts),
-        asked=round(sum(weights.values())),
+        part_count=round(sum(weights.values())),
         mean=_mean([(weights.get(p.id, 0.0) * p.points, p.mean) for p in asked]),
-        drawn=drawn,
+        pool_draws=drawn,
     )
 
 

@@ -73,11 +73,12 @@ def answers_data(checked: CheckResult) -> list[dict[str, object]]:
     return [
         {
             "name": line.name,
-            "found": line.found.value,
+            "found": line.status.value,
             "text": line.text,
             "how": line.how,
             "examples": [
-                {"call": one.call, "passes": not one.fault, "text": one.fault} for one in line.tried
+                {"call": one.call, "passes": not one.fault, "text": one.fault}
+                for one in line.example_results
             ],
         }
         for line in checked.lines

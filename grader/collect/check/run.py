@@ -38,18 +38,20 @@ class AnswerLine:
     """The result of the check for one answer."""
 
     name: str
-    found: AnswerStatus
+    status: AnswerStatus
     text: str
     """Such as "read as 28 GB", or why it can't be read."""
     how: str = ""
     """How to write the answer, as in its cell; empty if the notebook no longer says."""
-    tried: tuple[ExampleResult, ...] = ()
+    example_results: tuple[ExampleResult, ...] = ()
     """The visible examples of a code part."""
 
     @property
     def passes(self) -> bool:
         """Whether the answer was read and all its visible examples pass."""
-        return self.found is AnswerStatus.READ and not any(tried.fault for tried in self.tried)
+        return self.status is AnswerStatus.READ and not any(
+            tried.fault for tried in self.example_results
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +67,7 @@ class StoppedCell:
     error: str
     source: str
     """Source of that line; empty if no line is known."""
-    said: str
+    message: str
     """The message as one sentence."""
 
 
@@ -79,7 +81,7 @@ class CheckResult:
     sha256: str
     seconds: float
     note: str | None = None
-    stopped: tuple[StoppedCell, ...] = ()
+    stopped_cells: tuple[StoppedCell, ...] = ()
     """The cells that `trouble` describes."""
     about: SelfDescription = field(default_factory=SelfDescription)
     """How the notebook identifies itself."""
@@ -91,7 +93,7 @@ class CheckResult:
     @property
     def complete(self) -> bool:
         """Whether every answer is there and readable."""
-        return all(line.found is AnswerStatus.READ for line in self.lines) and bool(self.lines)
+        return all(line.status is AnswerStatus.READ for line in self.lines) and bool(self.lines)
 
     @property
     def ready(self) -> bool:
@@ -119,11 +121,11 @@ def check(path: Path, limits: Limits) -> CheckResult:
             answer_line(name, sheet, evidence.answers.get(name))
             for name, sheet in known.sheets.items()
         ),
-        trouble=tuple(one.said for one in stopped),
+        trouble=tuple(one.message for one in stopped),
         sha256=evidence.submission_sha256,
         seconds=evidence.seconds,
         note=evidence.note,
-        stopped=stopped,
+        stopped_cells=stopped,
         about=known,
         size=len(data),
         code_sha256=digest_of_code(notebook),
@@ -195,14 +197,14 @@ def answer_line(name: str, sheet: Sheet | None, answer: Answer | None) -> Answer
         waits = (answer.missing_requirement,) if answer and answer.is_unexecuted else ()
         for package in (packages.packages_for_modules(_imported_modules(kind, sheet)) or waits)[:1]:
             how = f"install {package} (pip install {package}), then check again"
-        return AnswerLine(name=name, found=AnswerStatus.MISSING, text=why, how=how)
+        return AnswerLine(name=name, status=AnswerStatus.MISSING, text=why, how=how)
     if kind is None or sheet is None:
         return _undescribed_line(name, answer.raw, how)
     try:
         return _read_answer(name, kind, sheet, answer.raw)
     except Unreadable as reason:
         found = AnswerStatus.EMPTY if reason.blank else AnswerStatus.UNREADABLE
-        return AnswerLine(name=name, found=found, text=reason.sentence, how=how)
+        return AnswerLine(name=name, status=found, text=reason.sentence, how=how)
     except (KeyError, TypeError, ValueError):
         # The notebook's own description of the answer was edited; grading does not use it.
         return _undescribed_line(name, answer.raw, how)
@@ -221,9 +223,9 @@ def _undescribed_line(name: str, raw: Raw, how: str) -> AnswerLine:
     """Returns the result for an answer if it is unknown how to read it."""
     if _is_blank(raw):
         return AnswerLine(
-            name=name, found=AnswerStatus.EMPTY, text="Nothing was filled in.", how=how
+            name=name, status=AnswerStatus.EMPTY, text="Nothing was filled in.", how=how
         )
-    return AnswerLine(name=name, found=AnswerStatus.READ, text="there is an answer", how=how)
+    return AnswerLine(name=name, status=AnswerStatus.READ, text="there is an answer", how=how)
 
 
 def _is_blank(raw: object) -> bool:
@@ -252,23 +254,23 @@ def _read_answer(name: str, kind: Kind, sheet: Sheet, raw: Raw) -> AnswerLine:
     said = said if len(said) <= LONGEST else said[: LONGEST - 1] + "…"
     return AnswerLine(
         name=name,
-        found=AnswerStatus.PARTLY if lacks else AnswerStatus.READ,
+        status=AnswerStatus.PARTLY if lacks else AnswerStatus.READ,
         text=f"{lacks}; read as {said}" if lacks else f"read as {said}",
         how=str(sheet.get("how") or ""),
-        tried=tried,
+        example_results=tried,
     )
 
 
 def _failed_cells(evidence: Evidence, notebook: Notebook) -> Iterator[StoppedCell]:
     for number, cell in enumerate(evidence.cells, start=1):
-        if cell.failed:
+        if cell.has_failed:
             yield StoppedCell(
                 number=number,
                 index=cell.index,
                 line=cell.line,
                 error=cell.trouble,
                 source=_source_line(notebook, cell),
-                said=cell.describe_failure(number),
+                message=cell.describe_failure(number),
             )
 
 

@@ -92,7 +92,7 @@ def _entry(
         sets=sets,
         statistics=bank.statistics(head),
         variants=tuple(variants),
-        solved=tuple(solved),
+        solved_variants=tuple(solved),
     )
 
 
@@ -137,7 +137,7 @@ def _shown_variant(
         number=number,
         seed=shown.seed,
         prompt=problem.prompt,
-        given=problem.given,
+        given_values=problem.given_values,
         assumptions=problem.assumptions,
         figures=problem.figures,
         tools=dict(

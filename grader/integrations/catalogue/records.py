@@ -56,7 +56,7 @@ class ShownVariant:
     """Its number for `grader show --seed`."""
     prompt: str
     """Markdown."""
-    given: tuple[GivenValue, ...]
+    given_values: tuple[GivenValue, ...]
     assumptions: tuple[str, ...]
     """Markdown each."""
     figures: tuple[DrawnFigure, ...]
@@ -90,7 +90,7 @@ class Entry:
     statistics: Mapping[str, PartStatistics]
     """How students did in earlier terms, by part; empty if unknown."""
     variants: tuple[ShownVariant, ...]
-    solved: tuple[SolvedVariant, ...]
+    solved_variants: tuple[SolvedVariant, ...]
 
     @property
     def kinds(self) -> tuple[str, ...]:

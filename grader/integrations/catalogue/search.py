@@ -86,7 +86,7 @@ def text_words(entry: Entry) -> str:
     first = entry.variants[0]
     texts = [first.prompt, *first.assumptions]
     texts += [text for part in first.parts for text in (part.ask, part.options)]
-    plain = [*map(plain_text, texts), *(line.label for line in first.given)]
+    plain = [*map(plain_text, texts), *(line.label for line in first.given_values)]
     concepts = [text for one in entry.concepts for text in (one.topic, one.sentence)]
     words = fold_words([*plain, *concepts, entry.family])
     known = fold_words([entry.head.title, entry.head.id, *entry.head.topics])

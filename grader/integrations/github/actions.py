@@ -65,8 +65,8 @@ class Actions(StudentExporter):
         target = self.summary or os.environ.get("GITHUB_STEP_SUMMARY")
         return Exported(
             files={},
-            printed=annotation_lines(annotations_of(subject, file, known)),
-            appended={Path(target): summary_of(subject)} if target else {},
+            stdout=annotation_lines(annotations_of(subject, file, known)),
+            appended_text={Path(target): summary_of(subject)} if target else {},
         )
 
 

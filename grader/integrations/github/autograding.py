@@ -78,13 +78,13 @@ def grade_submission(
         _copy(submission, handed / student)
         (handed / "submitted").touch()  # so that a submission without files is no error
         run = grade(handed, release, out, settings)
-        if not run.collected.submissions:
+        if not run.collection.submissions:
             if submission.is_dir():
                 return None
             raise unknown
         if published:
             set_published(out, True)
-        collected = run.collected.submissions[0]
+        collected = run.collection.submissions[0]
         infos = (n for n in run.notices if n.level == "info")
         return GradedSubmission(
             result=class_results(out, [collected.student]).results[0],
@@ -125,8 +125,8 @@ def public_test(name: str, passes: bool, why: str, scale: int) -> dict[str, Any]
 
 def answer_test(line: AnswerLine, scale: int) -> dict[str, Any]:
     """Returns the entry of the public check of one answer."""
-    what = "visible examples pass" if line.tried else "exists and can be read"
-    why = "; ".join([line.text, *(tried.fault for tried in line.tried if tried.fault)])
+    what = "visible examples pass" if line.example_results else "exists and can be read"
+    why = "; ".join([line.text, *(tried.fault for tried in line.example_results if tried.fault)])
     return public_test(f"{line.name}: {what}", line.passes, why, scale)
 
 

@@ -116,8 +116,8 @@ def _require_reachable(source: Source, options: ClassroomOptions) -> None:
 
 def _template_notebook(course: Course, notebooks: Notebooks) -> dict[str, bytes]:
     """Returns the notebook in the template, which does not depend on the student, if any."""
-    if course.shared:
-        return {course.notebook: notebooks.of(of_version(course.shared))}
+    if course.shared_version:
+        return {course.notebook: notebooks.of(of_version(course.shared_version))}
     return {course.sample_path: notebooks.of(sample_student())} if course.sample_path else {}
 
 
@@ -174,7 +174,7 @@ def course_of(release: Release, options: ClassroomOptions) -> Course:
         torch=needs_torch(release),
         cuda=needs_cuda(release),
         again=format_options(changed_options(replace(options, grader_source=source.url))),
-        shared=shared,
+        shared_version=shared,
         sample_path=sample,
     )
 
@@ -259,17 +259,17 @@ def _course_notes(course: Course, options: ClassroomOptions) -> Iterator[str]:
 
 def _template_notes(release: Release, course: Course) -> Iterator[str]:
     """Yields notes on what the template shows and what it can't contain."""
-    if course.shared:
+    if course.shared_version:
         yield (
-            f"all students share version {course.shared}, so the template contains the exam "
-            "itself: keep it private until the exam begins"
+            f"all students share version {course.shared_version}, so the template contains the "
+            "exam itself: keep it private until the exam begins"
         )
     elif course.sample_path:
         yield (
             f"the template has a practice sample, {course.sample_path}: the exam's problems with "
             "other numbers; if students must not see the problems before, pass --no-sample"
         )
-    if not course.shared and (versions := versions_of(release)):
+    if not course.shared_version and (versions := versions_of(release)):
         yield (
             f"the release has several versions ({', '.join(versions)}), and a template can contain "
             "only one: hand out the notebooks, or render a release for each template"

@@ -92,7 +92,7 @@ class Classroom50(StudentExporter):
         if self.github_output is None:
             return exported
         lines = step_outputs(runner_outputs(subject, scale=self.scale, leave_out=self.leave_out))
-        return replace(exported, appended={self.github_output: lines})
+        return replace(exported, appended_text={self.github_output: lines})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

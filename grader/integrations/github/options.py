@@ -84,7 +84,7 @@ class Course(ClassroomOptions):
     cuda: bool = False
     again: str = ""
     """The command-line options that write the same files again."""
-    shared: str = ""
+    shared_version: str = ""
     """The version that all students share, and so the same notebook; empty if there is none."""
     sample_path: str = ""
     """Path of the practice notebook in the template; empty if there is none."""

@@ -64,7 +64,7 @@ class GitHub(StudentExporter):
         if self.github_output is None:
             return exported
         lines = step_outputs(reporter_outputs(runners(subject, leave_out=self.leave_out)))
-        return replace(exported, appended={self.github_output: lines})
+        return replace(exported, appended_text={self.github_output: lines})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

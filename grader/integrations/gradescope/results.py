@@ -99,7 +99,7 @@ def results_json(
         tests += [
             _part_test(problem, place, part, who) for place, part in enumerate(problem.parts, 1)
         ]
-        if feedback.published and _has_solution(problem):
+        if feedback.is_published and _has_solution(problem):
             tests.append(_solution_test(problem, who))
     data: dict[str, object] = {
         **({} if feedback.total is None else {"score": feedback.score}),
@@ -159,7 +159,7 @@ class RateRefusal:
 
     until: datetime
     """When the next submission is graded again; has a time zone."""
-    counted: tuple[str, ...]
+    submission_times: tuple[str, ...]
     """The times of the submissions that used up the limit."""
     score: float | None
     """Score of the last graded submission; None if there is none."""
@@ -168,7 +168,7 @@ class RateRefusal:
     def results_json(self) -> bytes:
         """Returns `results.json` that keeps the last score, if any, and says when to submit
         again."""
-        extra = {"too_soon": True, "counted": list(self.counted), "score": self.score}
+        extra = {"too_soon": True, "counted": list(self.submission_times), "score": self.score}
         if self.score is None:
             return ungraded_result(self.sentence, **extra)
         return _message_json(self.sentence, extra, score=self.score, tests=[])
@@ -189,7 +189,7 @@ def rate_refusal(metadata: Mapping[str, Any], *, most: int, minutes: float) -> R
     limit = f"the limit is {count(most, 'submission')} within {minutes:g} minutes"
     return RateRefusal(
         until=until,
-        counted=recent,
+        submission_times=recent,
         score=score,
         sentence=f"Not graded: {limit}. Submit again after {until.isoformat(timespec='seconds')}."
         + ("" if score is None else " Your last score stays."),
@@ -289,11 +289,11 @@ def _part_test(problem: ShownProblem, place: int, part: ShownPart, who: Tiers) -
 
 
 def _has_solution(problem: ShownProblem) -> bool:
-    return bool(problem.solution) or any(part.accepted for part in problem.parts)
+    return bool(problem.solution) or any(part.accepted_answer for part in problem.parts)
 
 
 def _solution_test(problem: ShownProblem, who: Tiers) -> dict[str, object]:
-    accepted = [f"{p.name}: {p.accepted}" for p in problem.parts if p.accepted]
+    accepted = [f"{p.name}: {p.accepted_answer}" for p in problem.parts if p.accepted_answer]
     text = "\n\n".join([*accepted, *([problem.solution] if problem.solution else [])])
     return {
         "name": f"q{problem.number}, solution",
@@ -315,7 +315,7 @@ def export_notes(result: Result, tiers: Tiers) -> tuple[str, ...]:
     if feedback.standing is Standing.EXEMPT:
         return (*notes, "exempt, so there is no score")
     shown = [tiers.marks] if feedback.problems else []
-    if feedback.published and any(_has_solution(problem) for problem in feedback.problems):
+    if feedback.is_published and any(_has_solution(problem) for problem in feedback.problems):
         shown.append(tiers.solutions)
     if any(tier is not Visibility.ALWAYS for tier in shown):
         notes.append(HIDDEN_TOTAL)

@@ -131,7 +131,7 @@ def quiz_question(variant: Variant, slot: Slot, number: int) -> QuizQuestion:
         title=problem.title,
         variant=number,
         prompt=fill(problem.prompt, dice),
-        given=tuple(given_values(variant)),
+        given_values=tuple(given_values(variant)),
         assumptions=tuple(fill(a, dice) for a in problem.assumptions),
         figures=prompt_figures(variant),
         solution=_worked_solution(variant, points),

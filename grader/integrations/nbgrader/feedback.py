@@ -27,14 +27,16 @@ class GradedAssignment:
     """Identifier of the cells, points included."""
     students: Mapping[str, Student]
     """All students who ever submitted anything, by id."""
-    pooled: tuple[int, ...] = ()
+    pooled_numbers: tuple[int, ...] = ()
     """Always empty, because all students have the same notebook."""
 
     def max_points(self, student: str) -> float:  # noqa: ARG002
         """Returns the assignment's maximum, the same for all students."""
         return self.assignment.max_points
 
-    def shown(self, row: Row, *, published: bool, evidence: Evidence | None = None) -> Feedback:
+    def feedback_for(
+        self, row: Row, *, published: bool, evidence: Evidence | None = None
+    ) -> Feedback:
         """Returns points and feedback for each cell; with the tests' messages if *published*."""
         runs = [evidence] if evidence is not None else list(self._runs(row))
         return Feedback(
@@ -47,7 +49,7 @@ class GradedAssignment:
             deduction=row.deduction,
             policy_notes=row.policy_notes,
             audience=Audience.STUDENT,
-            published=published,
+            is_published=published,
             score=row.score,
             max_score=row.max_score,
             complete=row.complete,

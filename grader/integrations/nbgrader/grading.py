@@ -37,11 +37,11 @@ class AssignmentRun:
     """Result of one call of `grader grade --format nbgrader`."""
 
     assignment: Assignment
-    executed: int
+    executed_count: int
     """Number of notebooks."""
-    kept: int
+    kept_count: int
     """Number of notebooks whose evidence existed already."""
-    unsettled: int
+    unsettled_count: int
     """Number of notebooks that could not be run because of an internal error."""
     notices: tuple[Notice, ...]
 
@@ -87,9 +87,9 @@ def grade_assignment(
     file = PurePosixPath(PurePath(assignment.config.file).name)
     return AssignmentRun(
         assignment=assignment,
-        executed=filer.executed,
-        kept=filer.kept,
-        unsettled=filer.unsettled,
+        executed_count=filer.executed,
+        kept_count=filer.kept,
+        unsettled_count=filer.unsettled,
         notices=(
             *(make_notice("warning", file, text) for text in assignment.config.notes),
             *(n for n in found.notices if not only or n.student in only),
@@ -205,7 +205,7 @@ class _AssignmentFiler:
             evidence = None
             if not self._settings.again:
                 evidence = self._book.find_evidence(submission.sha256, self._fingerprints[notebook])
-            if evidence is None or evidence.disturbed:
+            if evidence is None or evidence.disturbances:
                 yield submission
             else:
                 work.evidence[notebook] = evidence
@@ -214,12 +214,12 @@ class _AssignmentFiler:
     def _store_evidence(self, work: StudentWork, notebook: str, evidence: Evidence) -> None:
         """Stores evidence, and counts it if an internal error disturbed it."""
         kept = store_evidence(self._book, evidence, self._fingerprints[notebook])
-        self.unsettled += kept.outcome is Outcome.REFUSED or bool(kept.disturbed)
+        self.unsettled += kept.outcome is Outcome.REFUSED or bool(kept.disturbances)
         work.evidence[notebook] = kept
 
     def _store_grade(self, work: StudentWork) -> None:
         found = work.evidence.values()
-        failed = any(e.outcome is Outcome.REFUSED or e.disturbed for e in found)
+        failed = any(e.outcome is Outcome.REFUSED or e.disturbances for e in found)
         grade = score_assignment(self._assignment, work)
         if failed and would_lose_marks(self._book, grade):
             return  # keep what an earlier run settled for the same files

@@ -167,7 +167,7 @@ def _failure_reason(outputs: list[list[str]], run: CellRun | None) -> str:
     """Why the tests gave no points, without their messages, which may reveal the answer."""
     if outputs and outputs[0][0] == STDERR:
         return "The tests printed an error or a warning, for which nbgrader gives no points."
-    if run is None or not run.failed:
+    if run is None or not run.has_failed:
         return "The tests gave no points."
     if run.outcome is not Outcome.FINISHED:
         return f"The tests did not finish: the cell {run.trouble}."

@@ -42,8 +42,8 @@ READ = "The answer is on paper and is graded manually."
 class EntryResult:
     """Result of one call of `grader enter`."""
 
-    scored: int
-    kept: int
+    scored_count: int
+    kept_count: int
     """Students whose line has not changed since the last call."""
     absent: tuple[str, ...]
     """Students on the sheet who have no version."""
@@ -125,8 +125,8 @@ def _enter_rows(
                 unreadable.append(f"{grade.student}, {mark.name}: {mark.feedback}")
             waiting += mark.points is None and mark.name not in settled
     return EntryResult(
-        scored=scored,
-        kept=kept,
+        scored_count=scored,
+        kept_count=kept,
         absent=tuple(row.student.id for row in rows if row.version is None),
         unreadable=tuple(unreadable),
         open=waiting,

@@ -225,7 +225,7 @@ def printed_problem(question: Question, common: Tolerance | None = None) -> Prin
         number=question.number,
         title=problem.title,
         prompt=fill(problem.prompt, dice),
-        given=tuple(given_values(variant)),
+        given_values=tuple(given_values(variant)),
         assumptions=tuple(fill(a, dice) for a in problem.assumptions),
         parts=tuple(
             _printed_part(question, key, "" if alone else part_letter(index), common)
@@ -252,7 +252,7 @@ def _printed_part(
         place=replace(
             place_of(question.name(key.part.id), key), points=question.points[key.part.id]
         ),
-        accepted=explain_part(kind, key),
+        accepted_answer=explain_part(kind, key),
         mistakes=tuple(_printed_mistakes(key)),
     )
 

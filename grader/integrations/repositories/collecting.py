@@ -200,16 +200,16 @@ def _collect_one(
         failed = replace(failed, failed=failed.failed or asked)
         is_late = deadline and deadline <= asked
         return outcome(came=CollectStatus.FAILED, text=text), failed if is_late else None
-    committed = _to_iso(datetime.fromtimestamp(found.committed, UTC))
+    committed = _to_iso(datetime.fromtimestamp(found.commit_time, UTC))
     if not target.exists() or target.read_bytes() != found.data:
         write_atomic(target, found.data)
     _set_file_time(target, committed)
-    created = repository.pushes.created
+    created = repository.pushes.creation_time
     made = entry(
         commit=found.commit,
         committed=committed,
         sha256=_sha256(found.data),
-        pushed=_to_iso(found.pushed) if found.pushed else "",
+        pushed=_to_iso(found.push_time) if found.push_time else "",
         created=_to_iso(created) if created else "",
     )
     if before and before.commit != found.commit and deadline and before.failed >= deadline:

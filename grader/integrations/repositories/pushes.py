@@ -36,7 +36,7 @@ class PushLog:
 
     pushes: tuple[Push, ...] = ()
     """Oldest first."""
-    created: datetime | None = None
+    creation_time: datetime | None = None
     """When the repository was created; None if the record doesn't say so."""
 
 
@@ -67,7 +67,7 @@ def read_push_log(path: Path) -> PushLog:
                 pushes += _push(one)
         except (KeyError, TypeError, ValueError) as error:
             raise _not_a_log(path, line) from error
-    return PushLog(pushes=tuple(sorted(set(pushes))), created=min(created, default=None))
+    return PushLog(pushes=tuple(sorted(set(pushes))), creation_time=min(created, default=None))
 
 
 def _objects(text: str, path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:

@@ -77,11 +77,11 @@ class FetchedNotebook:
     data: bytes
     path: str
     commit: str
-    committed: int
+    commit_time: int
     """Time of the commit in seconds since 1970. The commit's author can set any time."""
     newer: bool = False
     """Whether later commits were left out."""
-    pushed: datetime | None = None
+    push_time: datetime | None = None
     """When the forge received the commit; None if it is not known."""
 
 
@@ -108,9 +108,9 @@ def fetch_notebook(repository: Repository, how: CollectOptions) -> FetchedNotebo
             data=_read_blob(inside, blob, path),
             path=path,
             commit=commit,
-            committed=_commit_time(inside, commit),
+            commit_time=_commit_time(inside, commit),
             newer=newer,
-            pushed=push_of(inside, repository.pushes, commit),
+            push_time=push_of(inside, repository.pushes, commit),
         )
 
 

@@ -79,7 +79,7 @@ def find_doubtful_use(source: str, forbidden: Sequence[str]) -> str | None:
     look = _DoubtFinder(
         names=names,
         calls={id(n.func): n for n in nodes if isinstance(n, ast.Call)},
-        said=frozenset(id(n.value) for n in nodes if isinstance(n, ast.Expr)),
+        statement_ids=frozenset(id(n.value) for n in nodes if isinstance(n, ast.Expr)),
         rules=tuple(rule for rule in forbidden if rule != LOOPS),
     )
     return next((one for node in nodes for one in look.iter_doubts(node)), None)
@@ -92,7 +92,7 @@ class _DoubtFinder:
     names: ModuleNames
     calls: dict[int, ast.Call]
     """Calls, by the id of the node that is called."""
-    said: frozenset[int]
+    statement_ids: frozenset[int]
     """Ids of expressions that are statements, such as docstrings."""
     rules: Sequence[str]
 
@@ -106,7 +106,7 @@ class _DoubtFinder:
                 yield "a `case` that matches attributes of an object"
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             yield from self._import_doubts(node)
-        elif isinstance(node, ast.Constant) and id(node) not in self.said:
+        elif isinstance(node, ast.Constant) and id(node) not in self.statement_ids:
             text = literal_text(node)
             dotted_rules = (rule for rule in self.rules if "." in rule)
             yield from (
@@ -129,7 +129,7 @@ class _DoubtFinder:
 
     def _name_doubts(self, node: ast.Name | ast.Attribute) -> Iterator[str]:
         name = node.id if isinstance(node, ast.Name) else node.attr
-        full, call = full_name_of(node, self.names.known), self.calls.get(id(node))
+        full, call = full_name_of(node, self.names.full_names), self.calls.get(id(node))
         plain = isinstance(node, ast.Name) or (full or "").startswith("builtins.")
         own = isinstance(node, ast.Attribute) and self.names.own.holds(node.value)
         if name in _REACHING and not own:

@@ -103,11 +103,11 @@ def _iter_forbidden(node: ast.AST, names: ModuleNames, forbidden: Sequence[str])
 class ModuleNames:
     """The meaning of a module's names, as far as its imports and assignments show it."""
 
-    known: Mapping[str, str]
+    full_names: Mapping[str, str]
     """Names mapped to their full names."""
     whole: frozenset[str]
     """Packages with a module that was imported with a star."""
-    defined: frozenset[str]
+    own_names: frozenset[str]
     """Names of the module's own functions and classes."""
     own: OwnDefinitions
 
@@ -128,9 +128,9 @@ class ModuleNames:
             del known[name]
         defines = (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)
         return cls(
-            known=known,
+            full_names=known,
             whole=frozenset(full.split(".")[0] for name, full in imported if name == "*"),
-            defined=frozenset(n.name for n in nodes if isinstance(n, defines)),
+            own_names=frozenset(n.name for n in nodes if isinstance(n, defines)),
             own=OwnDefinitions.of(tree),
         )
 
@@ -153,10 +153,10 @@ class ModuleNames:
         """Returns whether the name refers to what the rule names, or may by an import with a
         star."""
         starred = node.id == rule.rpartition(".")[2] and rule.partition(".")[0] in self.whole
-        return is_covered(self._resolve(node), rule) or (starred and node.id not in self.defined)
+        return is_covered(self._resolve(node), rule) or (starred and node.id not in self.own_names)
 
     def _uses_attribute(self, node: ast.Attribute, rule: str) -> bool:
-        full, last = full_name_of(node, self.known), rule.rpartition(".")[2]
+        full, last = full_name_of(node, self.full_names), rule.rpartition(".")[2]
         if full is not None:
             return is_covered(full, rule)
         # On an unknown object it may be the method of that name. If the code defines an attribute
@@ -178,11 +178,11 @@ class ModuleNames:
         """Returns whether *node* is that function rather than a method of the same name."""
         last, root = rule.rpartition(".")[2], rule.partition(".")[0]
         if isinstance(node, ast.Name):
-            if node.id != last and node.id not in self.known:
+            if node.id != last and node.id not in self.full_names:
                 return False
             return self._is_named_so(node, rule)
         if isinstance(node, ast.Attribute):
-            return is_covered(full_name_of(node, self.known) or "", rule)
+            return is_covered(full_name_of(node, self.full_names) or "", rule)
         if self._owning_package(node) != (root if last != rule else "builtins"):
             return False
         return last in self._looked_up_texts(node)
@@ -217,7 +217,7 @@ class ModuleNames:
                 yield from [node.slice] if isinstance(node, ast.Subscript) else _arguments(node)[:1]
 
     def _is_modules(self, node: ast.AST | None) -> bool:
-        return node is not None and full_name_of(node, self.known) == "sys.modules"
+        return node is not None and full_name_of(node, self.full_names) == "sys.modules"
 
     def _owning_package(self, node: ast.AST) -> str | None:
         """Returns the package that *node* looks something up in, by name; None if it is unknown."""
@@ -226,7 +226,7 @@ class ModuleNames:
             of = of.value if isinstance(of, ast.Attribute) else next(iter(_arguments(of)), None)
         elif _called_name(node) in _BY_NAME and len(_arguments(node)) > 1:
             of = _arguments(node)[0]
-        full = None if of is None else full_name_of(of, self.known)
+        full = None if of is None else full_name_of(of, self.full_names)
         return None if full is None else full.partition(".")[0]
 
     def is_made_at_run_time(self, node: ast.AST) -> bool:
@@ -235,17 +235,17 @@ class ModuleNames:
             return False
         if isinstance(node.func, ast.Name):
             return self._resolve(node.func) in _AT_RUN_TIME
-        full = full_name_of(node.func, self.known) or ""
+        full = full_name_of(node.func, self.full_names) or ""
         # Models and data frames have their own `eval`.
         return full.startswith("builtins.") or _called_name(node).startswith("run_")
 
     def _resolve(self, node: ast.Name) -> str:
         """Returns the full name of a name; empty if the module defines it."""
-        if self.own.is_local(node) and node.id not in self.known:
+        if self.own.is_local(node) and node.id not in self.full_names:
             return ""
-        if node.id in self.known:
-            return self.known[node.id].removeprefix("builtins.")
-        return "" if node.id in self.defined else node.id
+        if node.id in self.full_names:
+            return self.full_names[node.id].removeprefix("builtins.")
+        return "" if node.id in self.own_names else node.id
 
 
 @lru_cache(maxsize=16)

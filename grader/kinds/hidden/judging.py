@@ -54,8 +54,8 @@ def rule_doubt(value: CodeAnswer, part: Code, *, earns: bool) -> str | None:
 
 
 def _doubts(value: CodeAnswer, part: Code) -> Iterator[str]:
-    if value.unseen:
-        yield f"its code could not be analyzed: {value.unseen}"
+    if value.why_unanalyzed:
+        yield f"its code could not be analyzed: {value.why_unanalyzed}"
     if value.review.doubt is not None:
         yield value.review.doubt
     if LOOPS in part.forbid and LOOPS in _observed_names(value, "used"):

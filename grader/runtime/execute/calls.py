@@ -155,11 +155,11 @@ class _Calls:
             return {"is": "late", **seconds}
         if not called.alive:
             return {"is": "died", "what": called.error or "ended the kernel", **seconds}
-        self._room -= len(called.said or "")
-        if self._room < 0 or called.said is None:  # None for a reply too long for the wire
+        self._room -= len(called.reply or "")
+        if self._room < 0 or called.reply is None:  # None for a reply too long for the wire
             return {"is": "unfit", "type": "", "what": TOO_MUCH, **seconds}
-        found = read_reply(called.said)
-        took = called.seconds - called.waited
+        found = read_reply(called.reply)
+        took = called.seconds - called.wait_seconds
         if found["is"] == "returned" and took > self._trial.seconds + _OVERHEAD_SECONDS:
             self._late += 1
             return {"is": "late", **seconds}

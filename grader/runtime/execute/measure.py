@@ -205,8 +205,8 @@ class _Measurement:
             seconds = min(self._trial.seconds + 2 * _OVERTIME_SECONDS, end - time.monotonic())
             ran = mine.run(cell, seconds=max(seconds, 0.1), keep=0)
             fine = ran.outcome is Outcome.FINISHED and ran.error is None
-            if ran.disturbed:
-                raise _InconclusiveError(f"the code {ran.disturbed}")
+            if ran.disturbance:
+                raise _InconclusiveError(f"the code {ran.disturbance}")
             self._cut_short |= ran.outcome is Outcome.TIMEOUT
             if not ran.alive or not (fine or len(cells) > 1):
                 raise _FailedError("the code could not be run by itself")
@@ -287,11 +287,11 @@ class _Measurement:
         }
         request = base64.b64encode(json.dumps(asked).encode()).decode()
         called = session.call(request, seconds=self._trial.seconds + _OVERTIME_SECONDS)
-        found = read_reply(called.said)
+        found = read_reply(called.reply)
         if called.late and session is not self._clean:
             raise _LateError
-        if called.disturbed:
-            raise _InconclusiveError(f"a run {called.disturbed}")
+        if called.disturbance:
+            raise _InconclusiveError(f"a run {called.disturbance}")
         why = self._failure_of(called, found["is"])
         if why is None:
             return found["v"], round(called.seconds, 6)

@@ -42,7 +42,7 @@ class Reasons:
         if not setting:
             return f"no cell sets {name}{self._similar_name(name)}"
         numbers = [number for number, _ in setting]
-        number = next((n for n in numbers if self._runs[n].failed), numbers[-1])
+        number = next((n for n in numbers if self._runs[n].has_failed), numbers[-1])
         run, cell = self._runs[number], f"code cell {number}"
         if run.error is not None:
             return _failure_reason(name, cell, run, run.error)

@@ -45,9 +45,9 @@ _SEVERITY = (Outcome.FINISHED, Outcome.TIMEOUT, Outcome.OUT_OF_MEMORY, Outcome.C
 class _ReadValues:
     """Answers so far: values seen after each cell, and values in the last kernel at the end."""
 
-    seen: dict[str, Raw] = field(default_factory=dict)
+    cell_values: dict[str, Raw] = field(default_factory=dict)
     final: Mapping[str, Raw] = field(default_factory=dict)
-    garbled: frozenset[str] = frozenset()
+    garbled_names: frozenset[str] = frozenset()
 
 
 class NotebookRun:
@@ -87,7 +87,7 @@ class NotebookRun:
         self.given_up: set[int] = set()
         """The cells, counted from 0, that were not run because kernels died too many times."""
         self.shown: dict[int, tuple[tuple[str, ...], ...]] = {}
-        """The outputs of each cell, counted from 0, in the form of `CellResult.shown`."""
+        """The outputs of each cell, counted from 0, in the form of `CellResult.visible_outputs`."""
 
     def run_all(self) -> None:
         """Runs every cell and reads every name. Raises NotStartedError if no kernel can run."""
@@ -138,7 +138,7 @@ class NotebookRun:
         found: dict[str, Answer] = {}
         for name in self._job.names:
             raw, absent = raws.get(name), None
-            if raw is None and name in self._found.garbled:
+            if raw is None and name in self._found.garbled_names:
                 absent = f"the kernel's reply about {name} could not be read"
             elif raw is None:
                 absent = reasons.reason_for(name)
@@ -146,9 +146,11 @@ class NotebookRun:
         return found
 
     def _merge_values(self) -> dict[str, Raw]:
-        seen, final = self._found.seen, self._found.final
+        seen, final = self._found.cell_values, self._found.final
         if not self.restarts and self._alive:
-            return {name: seen[name] for name in self._found.garbled & seen.keys()} | dict(final)
+            return {name: seen[name] for name in self._found.garbled_names & seen.keys()} | dict(
+                final
+            )
         if self._whole and self._alive:
             return {**seen, **final}
         # The last kernel has not run every cell, so values seen earlier take precedence.
@@ -167,12 +169,12 @@ class NotebookRun:
 
         Extends the notebook's time by the time for which the kernel was kept waiting.
         """
-        more = min(step.waited, self._more)
+        more = min(step.wait_seconds, self._more)
         self._more -= more
         self._end += more
-        if step.disturbed:
-            self.disturbed.setdefault(name, f"{what} {step.disturbed}")
-        elif more < step.waited and self.seconds_left() <= 0:
+        if step.disturbance:
+            self.disturbed.setdefault(name, f"{what} {step.disturbance}")
+        elif more < step.wait_seconds and self.seconds_left() <= 0:
             self.disturbed.setdefault(name, BUSY_THROUGHOUT)
 
     def _time_limit_phrase(self) -> str:
@@ -195,7 +197,9 @@ class NotebookRun:
         self._alive = ran.alive
         self._room -= len(ran.output)
         stopped = ran.outcome is not Outcome.FINISHED
-        self.shown[code.index] = (*ran.shown, ("error",)) if stopped else ran.shown
+        self.shown[code.index] = (
+            (*ran.visible_outputs, ("error",)) if stopped else ran.visible_outputs
+        )
         self._runs[code.number] = CellRun(
             index=code.index,
             outcome=ran.outcome,
@@ -209,7 +213,7 @@ class NotebookRun:
 
     def _cell_error(self, ran: CellResult, left: float) -> str | None:
         memory = self._job.limits.memory_bytes
-        if ran.outcome is Outcome.OUT_OF_MEMORY and memory is not None and not ran.disturbed:
+        if ran.outcome is Outcome.OUT_OF_MEMORY and memory is not None and not ran.disturbance:
             return f"{ran.error} (limit: {memory / 1e9:g} GB of memory)"
         if ran.error is not None:
             return name_limit(ran.error, self._phrases)
@@ -313,8 +317,8 @@ class NotebookRun:
     def _read_names(self, names: tuple[str, ...]) -> AskReply:
         began = time.monotonic()
         said = self._session.ask(names, seconds=ASK_SECONDS)
-        if said.disturbed:
-            self.disturbed.setdefault(WHOLE, f"reading the answers {said.disturbed}")
+        if said.disturbance:
+            self.disturbed.setdefault(WHOLE, f"reading the answers {said.disturbance}")
         for name in names:
             if said.late:
                 self.cut_short.setdefault(name, TOO_LATE)
@@ -329,14 +333,16 @@ class NotebookRun:
     def _read_after_cell(self, names: tuple[str, ...]) -> None:
         said = self._read_names(names)
         for name in names:
-            self._found.seen.pop(name, None)
-        self._found.seen.update(said.found)
-        self._found.garbled = (self._found.garbled - frozenset(names)) | said.garbled
+            self._found.cell_values.pop(name, None)
+        self._found.cell_values.update(said.values)
+        self._found.garbled_names = (
+            self._found.garbled_names - frozenset(names)
+        ) | said.garbled_names
 
     def _read_at_end(self) -> None:
         names = self._job.names
-        if not self._alive and all(name in self._found.seen for name in names):
+        if not self._alive and all(name in self._found.cell_values for name in names):
             return
         if names and self._revive_for_cell(len(self._code) + 1):
             said = self._read_names(names)
-            self._found.final, self._found.garbled = said.found, said.garbled
+            self._found.final, self._found.garbled_names = said.values, said.garbled_names

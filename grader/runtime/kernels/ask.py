@@ -118,7 +118,7 @@ def parse_values(names: tuple[str, ...], reply: object) -> AskReply:
         if not isinstance(data, dict):
             raise GarbledError
     except UNREADABLE:
-        return AskReply(garbled=frozenset(names))
+        return AskReply(garbled_names=frozenset(names))
     found: dict[str, Raw] = {}
     garbled: set[str] = set()
     for name in names:
@@ -127,7 +127,7 @@ def parse_values(names: tuple[str, ...], reply: object) -> AskReply:
                 found[name] = check_raw(data[name])
         except UNREADABLE:
             garbled.add(name)
-    return AskReply(found=found, garbled=frozenset(garbled))
+    return AskReply(values=found, garbled_names=frozenset(garbled))
 
 
 def decode_json(text: str, marks: int) -> object:

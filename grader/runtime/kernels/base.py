@@ -57,11 +57,11 @@ class CellResult:
     """The exception, such as "NameError: ..."; if the kernel died, what the cell did."""
     line: int | None = None
     output: str = ""
-    waited: float = 0.0
+    wait_seconds: float = 0.0
     """Of `seconds`, those for which other work kept the kernel from running."""
-    disturbed: str = ""
+    disturbance: str = ""
     """How the machine interfered, such as by running out of memory; empty if it did not."""
-    shown: tuple[tuple[str, ...], ...] = ()
+    visible_outputs: tuple[tuple[str, ...], ...] = ()
     """The outputs that nbgrader's rule looks at, in order: `("error",)`, `("stderr",)` and
     `("result", text)`."""
 
@@ -70,23 +70,23 @@ class CellResult:
 class AskReply:
     """A kernel's reply about names; its form is checked, its truth is not."""
 
-    found: Mapping[str, Raw] = field(default_factory=dict)
+    values: Mapping[str, Raw] = field(default_factory=dict)
     """A name that is not here was not defined."""
-    garbled: frozenset[str] = frozenset()
+    garbled_names: frozenset[str] = frozenset()
     """Names whose value did not have the form that the probe produces."""
     alive: bool = True
     """False if the kernel died or was killed while answering."""
     late: bool = False
     """Whether no reply came in time."""
-    disturbed: str = ""
-    """As in `CellResult`."""
+    disturbance: str = ""
+    """How the machine interfered; empty if it did not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallResult:
     """The result of one call of a student's function."""
 
-    said: str | None
+    reply: str | None
     """The kernel's reply, unchecked; None if there was none."""
     seconds: float
     """From the request to the reply, by the grader's clock."""
@@ -96,10 +96,10 @@ class CallResult:
     error: str | None = None
     """How the call ended the kernel; None if the kernel is alive."""
     outcome: Outcome = Outcome.FINISHED
-    waited: float = 0.0
-    """As in `CellResult`."""
-    disturbed: str = ""
-    """As in `CellResult`."""
+    wait_seconds: float = 0.0
+    """Of `seconds`, those for which other work kept the kernel from running."""
+    disturbance: str = ""
+    """How the machine interfered; empty if it did not."""
 
 
 class Session(Protocol):

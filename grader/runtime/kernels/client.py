@@ -199,7 +199,7 @@ class CellClient(NotebookClient):
 
     @property
     def shown_outputs(self) -> tuple[tuple[str, ...], ...]:
-        """The outputs of the cell, in the form of `CellResult.shown`."""
+        """The outputs of the cell, in the form of `CellResult.visible_outputs`."""
         failed = self.reply.get("status") == "error"
         return (*self._shown, ("error",)) if failed else tuple(self._shown)
 

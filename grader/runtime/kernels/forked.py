@@ -38,12 +38,12 @@ class ForkedKernel:
     """The exit status, negative for a signal; None while it runs."""
     exceeded_limit: str | None = None
     """The limit for which the supervisor ended it."""
-    failed: str | None = None
+    failure: str | None = None
     """Why it did not start."""
     ready: bool = False
     key: bytes = b""
     """The key that signs messages between kernel and grader; known once the kernel is ready."""
-    interrupted: int = 0
+    interrupt_count: int = 0
     is_lost: bool = False
     """Whether the supervisor is gone without a report, which no notebook can cause."""
     _pidfds: list[int] = field(default_factory=list)
@@ -84,9 +84,9 @@ class ForkedKernel:
             case "ready":
                 self.ready, self.key = True, str(message.get("key")).encode()
             case "interrupted":
-                self.interrupted += 1
+                self.interrupt_count += 1
             case "failed":
-                self.failed, self.status = str(message.get("what")), 1
+                self.failure, self.status = str(message.get("what")), 1
             case "ended":
                 self.status = int(message.get("status", 1))
                 self.exceeded_limit = message.get("hit")
@@ -108,7 +108,7 @@ class ForkedKernel:
         return found if found in ("memory", MACHINE) else self.exceeded_limit
 
     def interrupt(self) -> None:
-        """Asks the supervisor to interrupt the kernel; `interrupted` counts completed ones."""
+        """Asks the supervisor to interrupt the kernel; `interrupt_count` counts completed ones."""
         with contextlib.suppress(OSError):
             ipc.send_message(self.line, {"do": "interrupt"})
 

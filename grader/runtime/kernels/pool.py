@@ -56,9 +56,9 @@ class _PooledServer:
     server: ForkServer
     kernels: set[ForkedKernel] = field(default_factory=set)
     spares: dict[Limits, ForkedKernel] = field(default_factory=dict)
-    retired: bool = False
+    is_retired: bool = False
     """Whether it forks no more kernels, and is ended after its last one."""
-    used: float = field(default_factory=time.monotonic)
+    last_use: float = field(default_factory=time.monotonic)
 
     def fork(self, limits: Limits) -> ForkedKernel:
         kernel = self.server.fork(limits)
@@ -87,7 +87,7 @@ class KernelPool:
     @property
     def servers(self) -> list[ForkServer]:
         """The fork servers that fork kernels."""
-        return [member.server for member in self._members if not member.retired]
+        return [member.server for member in self._members if not member.is_retired]
 
     @property
     def spares(self) -> list[ForkedKernel]:
@@ -113,7 +113,7 @@ class KernelPool:
         """
         bare = replace(spec, imports=())
         with contextlib.suppress(NotStartedError, OSError), self._lock:
-            if any(m.spec.can_serve(spec) for m in self._members if not m.retired):
+            if any(m.spec.can_serve(spec) for m in self._members if not m.is_retired):
                 return
             if bare not in self._early:
                 self._early[bare] = ForkServer(bare)
@@ -134,7 +134,7 @@ class KernelPool:
         if spare:
             # If it can't be started, the next caller gets the error.
             with contextlib.suppress(NotStartedError, OSError), self._lock:
-                if limits not in member.spares and not member.retired:
+                if limits not in member.spares and not member.is_retired:
                     member.spares[limits] = member.fork(limits)
         return kernel
 
@@ -170,9 +170,9 @@ class KernelPool:
 
     def _find_living(self, spec: LaunchSpec) -> _PooledServer | None:
         with self._lock:
-            fitting = [m for m in self._members if not m.retired and m.spec.can_serve(spec)]
+            fitting = [m for m in self._members if not m.is_retired and m.spec.can_serve(spec)]
             for member in fitting:
-                member.used = time.monotonic()
+                member.last_use = time.monotonic()
         for member in fitting:
             if member.server.is_alive:
                 return member
@@ -192,7 +192,7 @@ class KernelPool:
                 member
                 for member in self._members
                 if member.kernels == set(member.spares.values())
-                and time.monotonic() - member.used > IDLE_SECONDS
+                and time.monotonic() - member.last_use > IDLE_SECONDS
             ]
         for member in idle:
             self._retire(member)
@@ -205,7 +205,7 @@ class KernelPool:
         Its kernels would end with it.
         """
         with self._lock:
-            member.retired = True
+            member.is_retired = True
             spares, member.spares = list(member.spares.values()), {}
         for kernel in spares:
             self.end(kernel)
@@ -214,7 +214,7 @@ class KernelPool:
     def _end_server(self, member: _PooledServer) -> None:
         """Ends a retired fork server if it has no kernel left."""
         with self._lock:
-            if not member.retired or member.kernels or member not in self._members:
+            if not member.is_retired or member.kernels or member not in self._members:
                 return
             self._members.remove(member)
         member.server.end()
@@ -242,7 +242,7 @@ class KernelPool:
                     owners = [m for m in self._members if kernel in m.kernels]
                     for member in owners:
                         member.kernels.remove(kernel)
-                        member.used = time.monotonic()
+                        member.last_use = time.monotonic()
                 for member in owners:
                     self._end_server(member)
             except Exception:  # the next one has to be reaped, too

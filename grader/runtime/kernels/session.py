@@ -208,9 +208,9 @@ class KernelSession:
             error=error and _hide_folders(error, kernel),
             line=None if late else line,
             output=_hide_folders(output, kernel),
-            waited=round(clock.waited, 3),
-            disturbed=disturbed,
-            shown=kernel.cells.shown_outputs,
+            wait_seconds=round(clock.waited, 3),
+            disturbance=disturbed,
+            visible_outputs=kernel.cells.shown_outputs,
         )
 
     async def _interrupt(self, task: asyncio.Task[Any]) -> bool:
@@ -248,7 +248,9 @@ class KernelSession:
         await self._end_kernel()
         if lost:
             raise LostError("the kernel was ended from outside")
-        return AskReply(garbled=frozenset(names), alive=False, late=late, disturbed=disturbed)
+        return AskReply(
+            garbled_names=frozenset(names), alive=False, late=late, disturbance=disturbed
+        )
 
     async def _make_call(self, request: str, seconds: float) -> CallResult:
         kernel = self._require_kernel()
@@ -270,7 +272,12 @@ class KernelSession:
         )
         said = task.result() if alive else None
         result = CallResult(
-            said=said, seconds=took, late=late, alive=alive, waited=waited, disturbed=disturbed
+            reply=said,
+            seconds=took,
+            late=late,
+            alive=alive,
+            wait_seconds=waited,
+            disturbance=disturbed,
         )
         if alive:
             return result

@@ -42,17 +42,17 @@ class WarmKernel:
     async def wait_until_ready(self) -> None:
         """Returns once the kernel listens for requests."""
         while not self._forked.ready:
-            if self._forked.failed:
-                raise RuntimeError(self._forked.failed)
+            if self._forked.failure:
+                raise RuntimeError(self._forked.failure)
             await asyncio.shield(self._news)
         self._channels = Channels(self._forked.wire, self._forked.key)
         self.cells.kc = self._channels
 
     async def interrupt(self) -> None:
         """Returns once the supervisor has sent the signal."""
-        before = self._forked.interrupted
+        before = self._forked.interrupt_count
         self._forked.interrupt()
-        while self._forked.interrupted == before:
+        while self._forked.interrupt_count == before:
             await asyncio.shield(self._news)
 
     async def ask(self, names: tuple[str, ...]) -> AskReply:

@@ -54,10 +54,10 @@ class FileEvidence:
     search: LeakSearch
     scope: frozenset[str]
     """The students who would get this file."""
-    _found: dict[SecretLabel, LeakPosition] = field(default_factory=dict)
+    _matches: dict[SecretLabel, LeakPosition] = field(default_factory=dict)
     _numbers: dict[str, LeakPosition | None] = field(default_factory=dict)
     """Every distinctive number of the file, with its place if it may be a key."""
-    _hidden: dict[SecretLabel, dict[str, LeakPosition]] = field(default_factory=dict)
+    _hidden_numbers: dict[SecretLabel, dict[str, LeakPosition]] = field(default_factory=dict)
     """Long numbers of hidden cases."""
     _words: dict[SecretLabel, dict[int, LeakPosition]] = field(default_factory=dict)
     _pairs: dict[tuple[str, str], tuple[Pair, LeakPosition]] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class FileEvidence:
         if not data.isascii():
             for secret, what in self.search.secrets.raw.items():
                 if secret in data:
-                    self._found.setdefault(what, place(data.index(secret)))
+                    self._matches.setdefault(what, place(data.index(secret)))
 
     def add_text(self, text: str, place: PositionFinder, *, is_name: bool = False) -> None:
         """Searches *text* for all secrets that can be recognized in text."""
@@ -76,17 +76,17 @@ class FileEvidence:
         for token, at in iter_tokens(text):
             secret = self.search.secrets.find_token(token)
             if secret is not None:
-                self._found.setdefault(secret, place(at))
+                self._matches.setdefault(secret, place(at))
         for pair in iter_pairs(text, self.search.secrets.keys, is_name=is_name):
             known = self._pairs.get((pair.name, pair.value))
             if known is None or (pair.strong and not known[0].strong):
                 self._pairs[pair.name, pair.value] = (pair, place(pair.at))
         for match in TOKEN.finditer(text.encode("latin-1", "replace")):
             what = ("pack key", "the key of a sealed pack, gpk1_…")
-            self._found.setdefault(what, place(match.start()))
+            self._matches.setdefault(what, place(match.start()))
         if whole := _RELEASE.search(text):
             what = ("release", "a complete release.json")
-            self._found.setdefault(what, place(whole.start()))
+            self._matches.setdefault(what, place(whole.start()))
 
     def _add_numbers(self, text: str, place: PositionFinder) -> None:
         secrets, visible = self.search.secrets, self.search.visible
@@ -95,9 +95,9 @@ class FileEvidence:
                 continue
             whole, start = secrets.digits.get(digits), secrets.digits.get(digits[:9])
             if whole is not None and whole[0] == "seed":
-                self._found.setdefault(whole, place(at))
+                self._matches.setdefault(whole, place(at))
             elif start is not None and start[0] != "seed":
-                self._hidden.setdefault(start, {}).setdefault(digits, place(at))
+                self._hidden_numbers.setdefault(start, {}).setdefault(digits, place(at))
             if not self._numbers.get(digits):
                 self._numbers[digits] = place(at) if secrets.numbers.find(digits) else None
 
@@ -112,18 +112,18 @@ class FileEvidence:
             if secret in short:
                 match = re.search(r"\s*".join(map(re.escape, secret)), text)
                 at = match.start() if match else 0
-                self._found.setdefault((kind, f"{of}, {mask(secret)}"), place(at))
+                self._matches.setdefault((kind, f"{of}, {mask(secret)}"), place(at))
 
     def findings(self) -> Iterator[Leak]:
         """Yields all findings in the file."""
-        for what, place in self._found.items():
+        for what, place in self._matches.items():
             yield _finding(place, *what)
         for (kind, of), hits in self._words.items():
             if len(hits) >= ENOUGH:
                 place = next(iter(hits.values()))
                 yield _finding(place, kind, f"{of}, at least {len(hits) + 6} words")
-        for what, numbers in self._hidden.items():
-            if len(numbers) >= 2 and what not in self._found:  # 1/3 or pi may be in any file
+        for what, numbers in self._hidden_numbers.items():
+            if len(numbers) >= 2 and what not in self._matches:  # 1/3 or pi may be in any file
                 yield _finding(next(iter(numbers.values())), *what)
         reported: set[str] = set()
         yield from self._find_named(reported)

@@ -128,7 +128,7 @@ def search_folder(
     most = budget.bounds.findings
     failed = (
         (f"hidden cases of {name}", f"they can't be generated, {why}")
-        for name, why in search.secrets.failed.items()
+        for name, why in search.secrets.failures.items()
     )
     return SearchResult(
         release=search.release,

@@ -51,7 +51,7 @@ class Secrets:
     """Hashes of seven consecutive words."""
     texts: dict[str, SecretLabel] = field(default_factory=dict)
     """Expressions of keys and long texts of hidden cases, without white space."""
-    failed: dict[str, str] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
     """Answers whose hidden cases can't be generated, and why."""
 
     def add_bytes(self, data: bytes, what: SecretLabel) -> None:
@@ -153,7 +153,7 @@ class _Collector:
                 try:
                     self._add_cases(name, key)
                 except ValueError as error:
-                    self.secrets.failed.setdefault(name, f"for {student}: {error}")
+                    self.secrets.failures.setdefault(name, f"for {student}: {error}")
 
     def _add_cases(self, name: str, key: Key) -> None:
         if not isinstance(key, CodeKey):

@@ -62,7 +62,7 @@ class Report:
     @property
     def holds(self) -> bool:
         """Whether no attack succeeded and none was too dangerous to try."""
-        return all(row.held is not False for row in self.rows)
+        return all(row.has_held is not False for row in self.rows)
 
 
 def run_attacks(terms: AttackSettings, attacks: Path | None = None) -> Report:
@@ -72,7 +72,7 @@ def run_attacks(terms: AttackSettings, attacks: Path | None = None) -> Report:
     exist, or if this machine can't grade even honest submissions.
     """
     began = time.monotonic()
-    every = read_attacks(attacks or attacks_folder(), terms.wanted)
+    every = read_attacks(attacks or attacks_folder(), terms.selection)
     wanted = tuple(a for a in every if terms.slow or not a.slow)
     described = choose(terms.sandbox).describe()
     layers, missing = (tuple(map(str, described[k])) for k in ("layers", "missing"))  # type: ignore[call-overload]
@@ -97,7 +97,12 @@ def _untried_row(one: Attack, layers: Sequence[str]) -> AttackResult:
     else:
         seen, held = f"not tried: {', '.join(one.needs)} is not installed", None
     return AttackResult(
-        name=one.name, group=one.group, tries=one.tries, held=held, seen=seen, missing=absent
+        name=one.name,
+        group=one.group,
+        tries=one.tries,
+        has_held=held,
+        observation=seen,
+        missing=absent,
     )
 
 
@@ -127,14 +132,14 @@ def _run_attacks(
         changed = [f"{n} has changed" for n in names if before.get(n) != after.get(n)]
     known = {s.token for s in course.takers}
     traces = Traces(
-        left={t: [found.what for found in left if found.token == t] for t in known},
-        heard=frozenset(outside.heard),
+        leftovers={t: [found.what for found in left if found.token == t] for t in known},
+        heard_tokens=frozenset(outside.heard),
     )
     strange = [found.what for found in left if found.token not in known]
     strangers = [text for text in outside.heard if not any(t in text for t in known)]
     strange += [f"something sent {text[:40]!r} to a socket outside" for text in strangers]
     rows = list(_judge_all(course, batches, traces, layers))
-    honest = {s.id: alone.found[s.id] for s in course.honest}
+    honest = {s.id: alone.results[s.id] for s in course.honest}
     rows += _batch_results(batches, honest, changed)
     absent = tuple(layer for layer in _LEAVING if layer not in layers)
     return [*rows, _leftover_result(strange, absent)]
@@ -142,7 +147,7 @@ def _run_attacks(
 
 def _first_open_reason(batch: GradedBatch) -> str:
     """Returns why the first open mark is open; the exit status if no mark is open."""
-    grades = (found.grade for found in batch.found.values())
+    grades = (found.grade for found in batch.results.values())
     marks = (mark for grade in grades if grade for mark in grade.marks if mark.points is None)
     return next((mark.feedback for mark in marks), f"exit status {batch.code}")
 
@@ -176,9 +181,9 @@ def _judge_all(
     for sitter in course.takers:
         packed = sitter.attack.form == "pack"
         batch = batches[-1] if packed else batches[0]
-        found = batch.found.get(sitter.id, nothing)
+        found = batch.results.get(sitter.id, nothing)
         row = judge_attack(sitter, found, traces, course, layers)
-        if not sitter.honest or not row.held:
+        if not sitter.honest or not row.has_held:
             yield row
 
 
@@ -187,7 +192,7 @@ def _batch_results(
 ) -> Iterator[AttackResult]:
     ended = [f"exit status {b.code}: {b.errors.strip()[-200:]}" for b in batches if b.code != 0]
     ended += ["a traceback was printed" for b in batches if "Traceback" in b.errors]
-    grades = [text for b in batches for text in changed_grades(honest, b.found)]
+    grades = [text for b in batches for text in changed_grades(honest, b.results)]
     books = [text for b in batches for text in gradebook_defects(b.out)]
     yield _batch_result("ends", "The batch completes without an internal error.", ended)
     yield _batch_result(
@@ -211,8 +216,8 @@ def _batch_result(name: str, tries: str, faults: Sequence[str]) -> AttackResult:
         name=f"{WHOLE}/{name}",
         group=WHOLE,
         tries=tries,
-        held=not faults,
-        seen="; ".join(faults[:4]),
+        has_held=not faults,
+        observation="; ".join(faults[:4]),
     )
 
 

@@ -23,7 +23,7 @@ class AttackSettings:
     """The settings of the suite."""
 
     sandbox: str = "auto"
-    wanted: tuple[str, ...] = ()
+    selection: tuple[str, ...] = ()
     """Classes or names of attacks; empty for all."""
     slow: bool = True
     """Whether to include attacks that take longer than a few seconds."""
@@ -45,7 +45,7 @@ class GradedBatch:
     errors: str
     memory: int
     """Peak memory of the grader itself in bytes; 0 if unknown."""
-    found: dict[str, SubmissionResult] = field(default_factory=dict)
+    results: dict[str, SubmissionResult] = field(default_factory=dict)
 
 
 def grade_course(
@@ -81,7 +81,7 @@ def grade_course(
     if code is None:
         errors += f"did not end within {terms.most_seconds:g} s"
     found = read_results(out, course) if (out / "gradebook.sqlite").exists() else {}
-    return GradedBatch(out=out, code=code, errors=errors, memory=memory, found=found)
+    return GradedBatch(out=out, code=code, errors=errors, memory=memory, results=found)
 
 
 def _wait_and_measure(process: subprocess.Popen[bytes], seconds: float) -> tuple[int | None, int]:

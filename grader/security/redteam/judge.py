@@ -31,9 +31,9 @@ class AttackResult:
     name: str
     group: str
     tries: str
-    held: bool | None
+    has_held: bool | None
     """None if it was not tried for lack of a package."""
-    seen: str
+    observation: str
     missing: tuple[str, ...] = ()
     """Missing sandbox layers that would have stopped it."""
 
@@ -57,8 +57,8 @@ class SubmissionResult:
 class Traces:
     """What was observed outside of the results, by token."""
 
-    left: Mapping[str, list[str]] = field(default_factory=dict)
-    heard: frozenset[str] = frozenset()
+    leftovers: Mapping[str, list[str]] = field(default_factory=dict)
+    heard_tokens: frozenset[str] = frozenset()
 
 
 def read_results(out: Path, course: Course) -> dict[str, SubmissionResult]:
@@ -106,8 +106,8 @@ def judge_attack(
         name=f"honest/{sitter.id}" if sitter.honest else attack.name,
         group="honest" if sitter.honest else attack.group,
         tries=attack.tries,
-        held=not faults,
-        seen=seen,
+        has_held=not faults,
+        observation=seen,
         missing=missing,
     )
 
@@ -125,9 +125,9 @@ def _iter_faults(
                 yield f"read a secret: {name}"
     if f"<{sitter.token}" in found.feedback + found.report:
         yield "injected an element into a page"
-    if any(sitter.token in text for text in traces.heard):
+    if any(sitter.token in text for text in traces.heard_tokens):
         yield "reached a socket outside"
-    yield from traces.left.get(sitter.token, ())
+    yield from traces.leftovers.get(sitter.token, ())
 
 
 def _mark_faults(sitter: ExamTaker, found: SubmissionResult) -> Iterator[str]:

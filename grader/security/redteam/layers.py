@@ -147,7 +147,7 @@ class LayerTest:
     layer: str
     present: bool
     """Whether the sandbox claims the layer."""
-    held: bool | None
+    has_held: bool | None
     """None if it could not be tested."""
     got: str
     """What the notebook achieved, or why it could not try."""
@@ -167,7 +167,7 @@ def attack_layers(chosen: SandboxChoice) -> tuple[LayerTest, ...]:
             LayerTest(
                 layer=layer.name,
                 present=layer.present,
-                held=held,
+                has_held=held,
                 got=got,
                 detail=layer.detail,
                 fix=layer.fix,
@@ -185,7 +185,7 @@ def _layer_outcome(layer: str, evidence: Evidence) -> tuple[bool | None, str]:
     if layer == "scratch" and "more files" in (run.error or ""):
         return True, "ended by the supervisor"
     got = run.output.partition("GOT:")[2].strip()
-    if run.failed or not got:
+    if run.has_failed or not got:
         return None, run.error or "it printed nothing"
     return got == "nothing", got
 

@@ -57,7 +57,7 @@ class AccountFile:
         self._change(lambda known: known | new)
         return tokens
 
-    def invited(self, token: str, now: float) -> str | None:
+    def invitee_of(self, token: str, now: float) -> str | None:
         """Returns who has an open invitation with *token*; None if nobody has."""
         wanted = _digest(token)
         for id_, one in self._read().items():
@@ -70,7 +70,7 @@ class AccountFile:
 
         Returns the person's id. Raises SetupError.
         """
-        id_ = self.invited(token, now)
+        id_ = self.invitee_of(token, now)
         require_good(password, id_ or "")
         hashed = hash_password(password)
 

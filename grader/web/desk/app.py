@@ -28,7 +28,7 @@ from grader.model.desk import PartId
 from grader.web.cookies import SessionCookie
 from grader.web.desk.access import Entrance, Person, Session
 from grader.web.desk.audit import AuditPages, Filter
-from grader.web.desk.changes import Changed, Graded, change_mark, change_rubric, grade_group
+from grader.web.desk.changes import GradedGroup, MarkChange, change_mark, change_rubric, grade_group
 from grader.web.desk.evidence import student_view
 from grader.web.desk.forms import Form
 from grader.web.desk.idea_search import IdeaSearch
@@ -223,7 +223,9 @@ class DeskApp:
         names = self._desk.names(call.book, call.session.person)
         return self._student_page(call, names.find(call.request.path_params["id"]))
 
-    def _student_page(self, call: _Call, id_: str, unsaved: Changed | None = None) -> HTMLResponse:
+    def _student_page(
+        self, call: _Call, id_: str, unsaved: MarkChange | None = None
+    ) -> HTMLResponse:
         names, person = self._desk.names(call.book, call.session.person), call.session.person
         page = student_page(self._desk, call.book, id_, names, person)
         place = Place(key=names.key(id_))
@@ -248,7 +250,13 @@ class DeskApp:
         )
 
     def _part_page(
-        self, call: _Call, part: PartId, *, done: str = "", graded: Graded | None = None, **how: Any
+        self,
+        call: _Call,
+        part: PartId,
+        *,
+        done: str = "",
+        graded: GradedGroup | None = None,
+        **how: Any,
     ) -> HTMLResponse:
         names, person = self._desk.names(call.book, call.session.person), call.session.person
         page = part_page(self._desk, call.book, part, names, person, **how)
@@ -302,14 +310,14 @@ class DeskApp:
         names = self._desk.names(call.book, call.session.person)
         graded = grade_group(self._desk, call.book, call.form, names, call.session.person)
         everything = bool(call.form.text("all"))
-        if graded.unsaved:
+        if graded.unsaved_students:
             page = self._part_page(
                 call,
                 graded.part,
                 graded=graded,
                 everything=everything,
                 entry=graded.choice,
-                unsaved=graded.unsaved,
+                unsaved=graded.unsaved_students,
             )
             page.status_code = 409
             return page

@@ -55,7 +55,7 @@ class AuditPage:
     """How many entries the filter leaves, on all pages."""
     number: int
     """The number of the page, from 1."""
-    wanted: Filter
+    chosen_filter: Filter
     people: tuple[str, ...]
     """Everybody but the students who did something."""
     parts: tuple[str, ...]
@@ -104,11 +104,11 @@ class _About:
 
 
 @dataclass(frozen=True, slots=True)
-class _Masked:
+class _MaskedEntry:
     """An entry, and what somebody who may not see names reads of it."""
 
     line: AuditLine
-    shown: AuditLine
+    masked_line: AuditLine
     text: str
 
 
@@ -116,7 +116,7 @@ class _Masked:
 class AuditPages:
     """Reads the log; keeps the entries in which names are masked, as the log only grows."""
 
-    _masked: list[_Masked] = field(default_factory=list)
+    _masked_entries: list[_MaskedEntry] = field(default_factory=list)
     _mask: object = None
     _lock: Lock = field(default_factory=Lock)
 
@@ -135,7 +135,7 @@ class AuditPages:
             )
         people = book.audit_log.people() - names.students.keys()
         return AuditPage(
-            lines=lines, count=count, number=number, wanted=wanted,
+            lines=lines, count=count, number=number, chosen_filter=wanted,
             people=tuple(sorted(names.hide(one) for one in people)), parts=parts,
         )  # fmt: skip
 
@@ -144,27 +144,27 @@ class AuditPages:
         for one in reversed(self._entries(book, names)):
             if (
                 not (wanted.people and one.line.who == ENGINE)
-                and (not wanted.person or wanted.person in one.shown.who.split(AND))
+                and (not wanted.person or wanted.person in one.masked_line.who.split(AND))
                 and words in one.text
                 and about.covers(one.line)
             ):
-                yield one.shown
+                yield one.masked_line
 
-    def _entries(self, book: Gradebook, names: Names) -> list[_Masked]:
+    def _entries(self, book: Gradebook, names: Names) -> list[_MaskedEntry]:
         if not names.secret:
-            return [_Masked(line, line, _text(line)) for line in book.audit()]
+            return [_MaskedEntry(line, line, _text(line)) for line in book.audit()]
         # The search must not tell which entries are about somebody, so it sees the pseudonyms.
         with self._lock:
             if self._mask is not names.mask:
-                self._masked, self._mask = [], names.mask
-            last = self._masked[-1].line.number if self._masked else 0
+                self._masked_entries, self._mask = [], names.mask
+            last = self._masked_entries[-1].line.number if self._masked_entries else 0
             for line in book.audit(after=last):
                 about = str(line.detail.get("student", ""))
                 detail = {key: names.hide(str(value), about) for key, value in line.detail.items()}
                 who, why = names.hide(line.who), names.hide(line.why, about)
                 hidden = replace(line, who=who, why=why, detail=detail)
-                self._masked.append(_Masked(line, hidden, _text(hidden)))
-            return list(self._masked)
+                self._masked_entries.append(_MaskedEntry(line, hidden, _text(hidden)))
+            return list(self._masked_entries)
 
 
 def _text(line: AuditLine) -> str:

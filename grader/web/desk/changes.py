@@ -9,7 +9,7 @@ from grader.errors import SetupError
 from grader.gradebook import Gradebook
 from grader.grading.manual import criteria_of
 from grader.model.desk import AnswerToDecide, Choice, Decision, PartAnswer, PartId
-from grader.web.desk.forms import Form, Seen, choice_of, item_of
+from grader.web.desk.forms import Form, PageState, choice_of, item_of
 from grader.web.desk.groups import answer_key
 from grader.web.desk.pages import Desk, Names
 from grader.web.desk.part_page import is_double
@@ -18,7 +18,7 @@ from grader.web.desk.sessions import Person
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Graded:
+class GradedGroup:
     """What became of the form of a part."""
 
     part: PartId
@@ -26,13 +26,13 @@ class Graded:
     choice: Choice
     conflicts: tuple[Decision, ...]
     """What others stored meanwhile; these answers are unchanged."""
-    changed: frozenset[str]
+    changed_students: frozenset[str]
     """Students whose answers were graded or handed in again meanwhile; these are unchanged too."""
 
     @property
-    def unsaved(self) -> frozenset[str]:
+    def unsaved_students(self) -> frozenset[str]:
         """The students whose answers are unchanged."""
-        return self.changed | {one.student for one in self.conflicts}
+        return self.changed_students | {one.student for one in self.conflicts}
 
     @property
     def people(self) -> str:
@@ -40,10 +40,12 @@ class Graded:
         return ", ".join(sorted({one.by for one in self.conflicts}))
 
 
-def grade_group(desk: Desk, book: Gradebook, form: Form, names: Names, person: Person) -> Graded:
+def grade_group(
+    desk: Desk, book: Gradebook, form: Form, names: Names, person: Person
+) -> GradedGroup:
     """Stores the choice of the form for all answers that it is about."""
     part = PartId(form.text("problem"), form.text("part"))
-    seen = form.seen()
+    seen = form.page_states()
     every = [
         (one, seen[names.address(one.student)])
         for one in book.decisions.answers(part)
@@ -68,13 +70,17 @@ def grade_group(desk: Desk, book: Gradebook, form: Form, names: Names, person: P
         settles=instructor,
     )
     changed = frozenset(one.student for one, shown in every if shown.state != one.state)
-    return Graded(
-        part=part, batch=done.batch, choice=choice, conflicts=done.conflicts, changed=changed
+    return GradedGroup(
+        part=part,
+        batch=done.batch,
+        choice=choice,
+        conflicts=done.conflicts,
+        changed_students=changed,
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Changed:
+class MarkChange:
     """What became of a changed mark on a student's page."""
 
     student: str
@@ -84,7 +90,9 @@ class Changed:
     """Why it was not stored; empty if it was."""
 
 
-def change_mark(desk: Desk, book: Gradebook, form: Form, names: Names, person: Person) -> Changed:
+def change_mark(
+    desk: Desk, book: Gradebook, form: Form, names: Names, person: Person
+) -> MarkChange:
     """Stores the points of the form as a decision about one answer."""
     id_ = names.find(form.text("student"))
     part = PartId(form.text("problem"), form.text("part"))
@@ -96,7 +104,7 @@ def change_mark(desk: Desk, book: Gradebook, form: Form, names: Names, person: P
     _require_items(book, part, choice)
     if choice.points is None or not choice.comment:
         raise SetupError("a changed mark needs points and a reason", fix="go back and fill in both")
-    seen = Seen(decision=form.number("seen"), mark=0, state=form.text("state"))
+    seen = PageState(decision=form.number("seen"), mark=0, state=form.text("state"))
     why_not = ""
     if seen.state != answer.state:
         why_not = "Meanwhile, this answer was graded or handed in again."
@@ -108,7 +116,7 @@ def change_mark(desk: Desk, book: Gradebook, form: Form, names: Names, person: P
         if conflicts:
             other = conflicts[0]
             why_not = f"Meanwhile, {other.by} changed this mark to {other.points:g} points."
-    return Changed(student=id_, name=answer.name, choice=choice, why_not=why_not)
+    return MarkChange(student=id_, name=answer.name, choice=choice, why_not=why_not)
 
 
 def _require_graded(
@@ -124,16 +132,16 @@ def _require_graded(
         )
 
 
-def _to_decide(answer: PartAnswer, seen: Seen, *, double: bool = False) -> AnswerToDecide:
+def _to_decide(answer: PartAnswer, seen: PageState, *, double: bool = False) -> AnswerToDecide:
     return AnswerToDecide(
         student=answer.student,
         name=answer.name,
         max_points=answer.max_points,
         engine_points=answer.points,
-        seen=seen.decision,
+        last_decision=seen.decision,
         key=answer_key(answer.answer),
         double=double,
-        seen_mark=seen.mark,
+        last_mark=seen.mark,
     )
 
 
@@ -164,7 +172,7 @@ def use_criteria(book: Gradebook, part: PartId, answer: PartAnswer, *, by: str) 
 
     Raises SetupError if the rubric has items already, or if the spec has no criteria.
     """
-    if any(not item.retired for item in book.decisions.items(part)):
+    if any(not item.is_retired for item in book.decisions.items(part)):
         raise SetupError(f"the rubric of '{part}' has items already", fix="reload the page")
     found = criteria_of(book, answer.student, answer.name)
     if not found:

@@ -16,7 +16,7 @@ from grader.model.result import Row
 class ClassRows:
     """The rows of one gradebook. Any thread may read them."""
 
-    _known: Signatures | None = None
+    _signatures: Signatures | None = None
     _source: ResultSource | None = None
     _general: int = 0
     """The general signature at the time when *_source* was read."""
@@ -37,7 +37,7 @@ class ClassRows:
             return self._source
 
     def _update(self, book: Gradebook) -> Mapping[str, Row]:
-        before, now = self._known, book.decisions.signatures()
+        before, now = self._signatures, book.decisions.signatures()
         if before is None or self._source is None or before.general != now.general:
             self._source, self._general = source_of(book), now.general
             self._rows = {row.student.id: row for row in rows_of(book, self._source)}
@@ -46,5 +46,5 @@ class ClassRows:
             changed = {s for s in both if before.students.get(s) != now.students.get(s)}
             found = rows_of(book, self._source, only=changed)
             self._rows = self._rows | {row.student.id: row for row in found}
-        self._known = now
+        self._signatures = now
         return self._rows

@@ -71,7 +71,7 @@ class AttemptsPage:
 
     student: str
     attempts: tuple[Attempt, ...]
-    left_out: int
+    omitted_count: int
     """How many older attempts are not shown."""
     has_policy: bool
     """Whether a course has policies for the set."""
@@ -122,7 +122,7 @@ def _attempts_page(
             _attempt(number, one, mine, counted.get(one.sha256), one.sha256 == counting)
             for (number, one), mine in zip(shown, marks, strict=True)
         ),
-        left_out=len(submissions) - len(shown),
+        omitted_count=len(submissions) - len(shown),
         has_policy=policy is not None,
         lines=tuple((name, tuple(_cells(name, marks, sources))) for name in names),
     )

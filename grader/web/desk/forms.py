@@ -16,7 +16,7 @@ _MOST_DIGITS = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class PageState:
     """What a page showed of an answer."""
 
     decision: int
@@ -45,12 +45,12 @@ class Form:
         """Returns the field's whole number; 0 if there is none."""
         return _whole(self.text(name))
 
-    def seen(self) -> dict[str, Seen]:
+    def page_states(self) -> dict[str, PageState]:
         """Returns what the page showed of each answer that the form is about, by student as in
         addresses."""
         parts = (value.rsplit(":", 3) for value in self.every("answer"))
         return {
-            one[0]: Seen(decision=_whole(one[1]), mark=_whole(one[2]), state=one[3])
+            one[0]: PageState(decision=_whole(one[1]), mark=_whole(one[2]), state=one[3])
             for one in parts
             if len(one) == 4
         }
@@ -88,7 +88,7 @@ def item_of(form: Form, part: PartId, max_points: float) -> RubricItem:
         text=text,
         points=points,
         feedback=form.text("feedback"),
-        retired=bool(form.text("retired")),
+        is_retired=bool(form.text("retired")),
     )
 
 

@@ -32,7 +32,7 @@ class AnswerGroup:
     """The independent marks of each answer that the reader may see, in the same order."""
 
     @property
-    def decided(self) -> bool:
+    def is_settled(self) -> bool:
         """Whether every answer has points."""
         pairs = zip(self.answers, self.decisions, strict=True)
         return all(d is not None or a.points is not None for a, d in pairs)
@@ -45,7 +45,7 @@ class AnswerGroup:
     def waits_for(self, person: str, *, settles: bool) -> bool:
         """Returns whether *person* should grade it now; *settles* if they may decide whatever two
         others gave."""
-        if self.decided:
+        if self.is_settled:
             return False
         return person not in self.people or (settles and len(self.people) > 1)
 

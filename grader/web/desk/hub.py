@@ -92,7 +92,7 @@ def hub_service(environment: Mapping[str, str]) -> HubService:
 class _Visit:
     """Somebody whom the desk sent to the Hub and expects back."""
 
-    wanted: str
+    address: str
     verifier: str
     until: float
 
@@ -158,7 +158,7 @@ class Hub:
             while len(self._visits) >= _MOST_STATES:
                 del self._visits[next(iter(self._visits))]
             until = now + _STATE_SECONDS
-            self._visits[state] = _Visit(wanted=wanted, verifier=verifier, until=until)
+            self._visits[state] = _Visit(address=wanted, verifier=verifier, until=until)
         address = self._hub_address(request, f"api/oauth2/authorize?{urlencode(question)}")
         response = Response(status_code=303, headers={**HEADERS, "Location": address})
         return _STATE.give(response, request, state, _STATE_SECONDS)
@@ -202,7 +202,7 @@ class Hub:
             log_out = self._hub_address(request, "logout")
             text = renderer.page("stranger", None, id=id_, log_out=log_out)
             return _STATE.take_back(HTMLResponse(text, 403, headers=HEADERS), request)
-        wanted = visit.wanted if is_own_address(visit.wanted) else "/"
+        wanted = visit.address if is_own_address(visit.address) else "/"
         response = Response(status_code=303, headers={**HEADERS, "Location": wanted})
         _STATE.take_back(response, request)
         return cookie.give(response, request, self.sessions.open(id_, token))

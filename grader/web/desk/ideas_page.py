@@ -46,7 +46,7 @@ class PartIdeas:
     part: PartId
     column: str
     """The column of a table; else empty."""
-    asked: int
+    student_count: int
     wrong: int
     """How many gave a wrong number that no declared mistake explains."""
     ideas: tuple[ShownIdea, ...]
@@ -57,7 +57,7 @@ class IdeasPage:
     """What the newest search has found; *search* is None before the first one."""
 
     search: Search | None
-    outdated: bool = False
+    is_outdated: bool = False
     """Whether automatic grades have changed since it began."""
     parts: tuple[PartIdeas, ...] = ()
     """The parts with ideas, in the order of the exam."""
@@ -65,7 +65,7 @@ class IdeasPage:
     """The smallest minimum number of students to choose."""
 
     @property
-    def explained(self) -> int:
+    def explained_count(self) -> int:
         """How many wrong answers the ideas explain."""
         return sum(idea.students for part in self.parts for idea in part.ideas)
 
@@ -93,7 +93,7 @@ def ideas_page(desk: Desk, book: Gradebook, searches: IdeaSearch, names: Names) 
     rows = {row.student.id: row for row in desk.rows(book, names)} if search.parts else {}
     return IdeasPage(
         search=search,
-        outdated=search.signature != book.decisions.grades_signature(),
+        is_outdated=search.signature != book.decisions.grades_signature(),
         parts=tuple(_part(one, rows) for one in search.parts if one["ideas"]),
     )
 
@@ -103,7 +103,7 @@ def _part(found: Mapping[str, Any], rows: Mapping[str, Row]) -> PartIdeas:
     return PartIdeas(
         part=part,
         column=found["column"],
-        asked=found["asked"],
+        student_count=found["asked"],
         wrong=found["wrong"],
         ideas=tuple(
             ShownIdea(

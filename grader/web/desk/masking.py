@@ -23,9 +23,9 @@ _SHOWN_FILE = "[file name]"
 class Mask:
     """The IDs, names, and email addresses of a class."""
 
-    shown: Callable[[str], str]
+    label_of: Callable[[str], str]
     """Returns what to show for a student's ID."""
-    _known: dict[str, list[tuple[_Words, str]]] = field(default_factory=dict)
+    _names: dict[str, list[tuple[_Words, str]]] = field(default_factory=dict)
     """By the first word."""
     _own: dict[str, frozenset[str]] = field(default_factory=dict)
     """The words of each student's own name, as students write them."""
@@ -34,14 +34,14 @@ class Mask:
         """Adds what is known of *students*."""
         for student in students:
             for words in set(_names_of(student)):
-                self._known.setdefault(words[0], []).append((words, student.id))
+                self._names.setdefault(words[0], []).append((words, student.id))
             own = [one for one in _WORD.findall(student.name) if len(one) > 1]
             self._own[student.id] = frozenset([*own, *map(str.upper, own)])
-        for found in self._known.values():
+        for found in self._names.values():
             found.sort(key=lambda one: -len(one[0]))
 
     def hide(self, text: str, of: str = "") -> str:
-        """Returns *text* with what `shown` returns in place of what is known of students, and
+        """Returns *text* with what `label_of` returns in place of what is known of students, and
         without the names of notebooks.
 
         In a text of or about the student *of*, also hides single words of that student's name, in
@@ -52,7 +52,7 @@ class Mask:
         own = self._own.get(of)
         if not own:
             return text
-        return _WORD.sub(lambda word: self.shown(of) if word[0] in own else word[0], text)
+        return _WORD.sub(lambda word: self.label_of(of) if word[0] in own else word[0], text)
 
     def _hide_known(self, text: str) -> str:
         words, pieces, end = list(_WORD.finditer(text)), [], 0
@@ -63,13 +63,13 @@ class Mask:
                 at += 1
                 continue
             length, student = found
-            pieces += [text[end : words[at].start()], self.shown(student)]
+            pieces += [text[end : words[at].start()], self.label_of(student)]
             end = words[at + length - 1].end()
             at += length
         return "".join([*pieces, text[end:]]) if pieces else text
 
     def _find(self, text: str, words: list[re.Match[str]], at: int) -> tuple[int, str] | None:
-        for known, student in self._known.get(words[at][0].casefold(), ()):
+        for known, student in self._names.get(words[at][0].casefold(), ()):
             here = words[at : at + len(known)]
             same = tuple(word[0].casefold() for word in here) == known
             gaps = (text[a.end() : b.start()] for a, b in pairwise(here))

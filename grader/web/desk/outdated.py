@@ -14,21 +14,21 @@ from grader.model.desk import Decision
 class OutdatedDecisions:
     """The outdated decisions of one gradebook. Any thread may read them."""
 
-    _seen: dict[str, tuple[object, ...]] = field(default_factory=dict)
-    _found: dict[str, tuple[Decision, ...]] = field(default_factory=dict)
+    _signatures: dict[str, tuple[object, ...]] = field(default_factory=dict)
+    _decisions: dict[str, tuple[Decision, ...]] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
     def of(self, book: Gradebook, students: Collection[str]) -> tuple[Decision, ...]:
         """Returns those about answers of *students*, oldest first."""
         with self._lock:
             now = book.decisions.signatures().students
-            changed = [id_ for id_ in students if self._seen.get(id_) != now.get(id_, ())]
+            changed = [id_ for id_ in students if self._signatures.get(id_) != now.get(id_, ())]
             if changed:
                 read: dict[str, list[Decision]] = {}
-                for one in book.decisions.outdated(changed):
+                for one in book.decisions.list_outdated(changed):
                     read.setdefault(one.student, []).append(one)
                 for id_ in changed:
-                    self._found[id_] = tuple(read.get(id_, ()))
-                    self._seen[id_] = now.get(id_, ())
-            found = [one for id_ in students for one in self._found[id_]]
+                    self._decisions[id_] = tuple(read.get(id_, ()))
+                    self._signatures[id_] = now.get(id_, ())
+            found = [one for id_ in students for one in self._decisions[id_]]
         return tuple(sorted(found, key=lambda one: one.number))

@@ -26,7 +26,7 @@ from grader.web.desk.masking import Mask
 from grader.web.desk.outdated import OutdatedDecisions
 from grader.web.desk.sessions import Person
 from grader.web.desk.shares import Shares
-from grader.web.desk.work import Left, OpenWork
+from grader.web.desk.work import OpenCounts, OpenWork
 
 _PSEUDONYMS = "pseudonyms"
 """The gradebook's key for the secret that pseudonyms are made with."""
@@ -42,7 +42,7 @@ class Names:
     mask: Mask | None = None
     """Masks names in texts, if students are called by pseudonyms."""
 
-    def shown(self, id_: str) -> str:
+    def label_of(self, id_: str) -> str:
         """Returns the student's name and id, or the pseudonym."""
         if self.secret:
             return pseudonym(self.secret, id_)
@@ -94,15 +94,15 @@ class QueuePage:
     """The parts with answers that two others graded differently."""
     waiting: tuple[PartCount, ...]
     others: tuple[PartCount, ...]
-    left: Mapping[PartId, Left]
+    open_counts: Mapping[PartId, OpenCounts]
     """What waits for the reader, by part; empty if everything waits for everybody."""
-    divided: bool
+    is_divided: bool
     """Whether answers are assigned to people."""
-    unknown: tuple[str, ...]
+    unknown_parts: tuple[str, ...]
     """Parts in the course file that nobody was asked."""
     opinions: tuple[Decision, ...]
     """Decisions that somebody wants looked at again."""
-    outdated: tuple[Decision, ...]
+    outdated_decisions: tuple[Decision, ...]
     """Decisions about answers whose automatic grade has changed since."""
     requests: int
     """How many regrade requests are open."""
@@ -123,7 +123,7 @@ class QueuePage:
 
     def waits(self, part: PartCount) -> int:
         """Returns how many answers to *part* the reader could grade now."""
-        left = self.left.get(part.part)
+        left = self.open_counts.get(part.part)
         return part.waiting - left.away if left else part.waiting
 
 
@@ -185,7 +185,7 @@ class Desk:
         mine = self.names(book, person).students
         counts = book.decisions.counts(mine if person.sections else None)
         shares = self.shares(book)
-        left = self._work.left(book, shares, mine, person) if shares else {}
+        left = self._work.count_by_part(book, shares, mine, person) if shares else {}
         parts = tuple(one.part for one in counts)
         return QueuePage(
             title=graded.title,
@@ -193,11 +193,11 @@ class Desk:
             differ=tuple(one for one in counts if one.part in left and left[one.part].differ),
             waiting=tuple(one for one in counts if one.waiting),
             others=tuple(one for one in counts if not one.waiting),
-            left=left,
-            divided=shares is not None and shares.are_divided,
-            unknown=shares.unknown_parts(parts) if shares else (),
+            open_counts=left,
+            is_divided=shares is not None and shares.are_divided,
+            unknown_parts=shares.unknown_parts(parts) if shares else (),
             opinions=tuple(d for d in book.decisions.opinions() if d.student in mine),
-            outdated=self._outdated.of(book, mine),
+            outdated_decisions=self._outdated.of(book, mine),
             requests=sum(
                 one.student in mine and one.state is RequestState.OPEN
                 for one in book.requests.every()
@@ -218,4 +218,4 @@ class Desk:
     def ordered_ids(self, book: Gradebook, names: Names) -> list[str]:
         """Returns the IDs of the students that the reader may see, in the order of the list."""
         mine = self._class.read(book).keys() & names.students.keys()
-        return sorted(mine, key=names.shown)
+        return sorted(mine, key=names.label_of)

@@ -61,9 +61,9 @@ class PartPage:
     """The numbers of the part over the students whom the reader may see."""
 
     @property
-    def left(self) -> int:
+    def open_count(self) -> int:
         """How many answers have no points yet."""
-        return sum(len(one.answers) for one in self.groups if not one.decided)
+        return sum(len(one.answers) for one in self.groups if not one.is_settled)
 
     @property
     def marks(self) -> tuple[IndependentMark, ...]:
@@ -81,7 +81,7 @@ class PartPage:
     @property
     def differs(self) -> bool:
         """Whether two people graded the current group, and nobody has decided yet."""
-        return len(self.current.people) > 1 and not self.current.decided
+        return len(self.current.people) > 1 and not self.current.is_settled
 
     def may_decide(self, person: Person) -> bool:
         """Returns whether *person* may grade the current group."""
@@ -172,7 +172,7 @@ def _owners(
     if shares is None:
         return ()
     sections = {names.students[one.student].section for one in group.answers}
-    people = (shares.assigned(part, group.key, section) for section in sorted(sections))
+    people = (shares.graders_of(part, group.key, section) for section in sorted(sections))
     return tuple(dict.fromkeys(one for found in people for one in found))
 
 

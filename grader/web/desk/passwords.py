@@ -21,10 +21,10 @@ _FEWEST_DIFFERENT = 5
 def hash_password(password: str) -> str:
     """Returns what to store of a password: its scrypt hash, with the salt and the parameters."""
     salt = secrets.token_bytes(16)
-    return _stored(salt, _scrypt(password, salt, _COST, _BLOCK, _LANES))
+    return _encode(salt, _scrypt(password, salt, _COST, _BLOCK, _LANES))
 
 
-def _stored(salt: bytes, digest: bytes) -> str:
+def _encode(salt: bytes, digest: bytes) -> str:
     encoded = [base64.b64encode(one).decode() for one in (salt, digest)]
     return "$".join(["scrypt", str(_COST), str(_BLOCK), str(_LANES), *encoded])
 
@@ -34,7 +34,7 @@ def is_password(password: str, stored: str) -> bool:
 
     Takes as long if *stored* is empty, so that the time doesn't tell which accounts exist.
     """
-    kind, cost, block, lanes, salt, digest = (stored or _stored(b"nobody", b"")).split("$")
+    kind, cost, block, lanes, salt, digest = (stored or _encode(b"nobody", b"")).split("$")
     if kind != "scrypt":
         return False
     found = _scrypt(password, base64.b64decode(salt), int(cost), int(block), int(lanes))

@@ -30,7 +30,7 @@ class OpenRequest:
     request: RegradeRequest
     mark: Mark | None
     """The grader's own mark; None if the student's grade no longer has it."""
-    shown: Mark | None
+    current_mark: Mark | None
     """The mark that counts."""
     decision: Decision | None
     """The decision that counts; None if there is none."""
@@ -59,9 +59,9 @@ class RequestsPage:
 
     waiting: tuple[OpenRequest, ...]
     """The first open requests, oldest first."""
-    left: int
+    open_count: int
     """How many are open."""
-    answered: tuple[RegradeRequest, ...]
+    answered_requests: tuple[RegradeRequest, ...]
     """The newest first."""
 
 
@@ -73,8 +73,8 @@ def requests_page(book: Gradebook, names: Names) -> RequestsPage:
     answered.sort(key=lambda one: one.answer.number if one.answer else 0, reverse=True)
     return RequestsPage(
         waiting=tuple(_beside_marks(book, waiting[:_MOST])),
-        left=len(waiting),
-        answered=tuple(answered),
+        open_count=len(waiting),
+        answered_requests=tuple(answered),
     )
 
 
@@ -92,7 +92,7 @@ def _beside_marks(book: Gradebook, requests: list[RegradeRequest]) -> Iterator[O
         yield OpenRequest(
             request=one,
             mark=marks.get(one.name),
-            shown=now.get(one.name),
+            current_mark=now.get(one.name),
             decision=decisions.get(answer),
         )
 
@@ -160,7 +160,7 @@ def _new_mark(book: Gradebook, form: Form, request: RegradeRequest) -> tuple[Ans
         name=request.name,
         max_points=line.mark.max_points,
         engine_points=line.mark.points,
-        seen=form.number("seen"),
+        last_decision=form.number("seen"),
     )
     return answer, points
 

@@ -64,8 +64,8 @@ class _Entry:
     person: str
     proof: str
     form_token: str
-    opened: float
-    seen: float
+    start: float
+    last_use: float
     wants_names: bool = False
 
 
@@ -94,7 +94,7 @@ class Sessions:
             for old in [key for key, one in self._entries.items() if _has_ended(one, now)]:
                 del self._entries[old]
             self._entries[id_] = _Entry(
-                person=person, proof=proof, form_token=token, opened=now, seen=now
+                person=person, proof=proof, form_token=token, start=now, last_use=now
             )
         return id_
 
@@ -112,7 +112,7 @@ class Sessions:
         if person is None:
             self.close(id_)
             return None
-        entry.seen = now
+        entry.last_use = now
         person = replace(person, wants_names=entry.wants_names)
         return Session(person=person, form_token=entry.form_token)
 
@@ -129,4 +129,4 @@ class Sessions:
 
 
 def _has_ended(entry: _Entry, now: float) -> bool:
-    return now - entry.seen > IDLE_SECONDS or now - entry.opened > SESSION_SECONDS
+    return now - entry.last_use > IDLE_SECONDS or now - entry.start > SESSION_SECONDS

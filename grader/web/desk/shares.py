@@ -41,7 +41,7 @@ class Shares:
             return True
         return self._number("double", part, key) < self.plan.double * _ALL
 
-    def assigned(self, part: PartId, key: str, section: str = "") -> tuple[str, ...]:
+    def graders_of(self, part: PartId, key: str, section: str = "") -> tuple[str, ...]:
         """Returns who grades an answer of a student in *section*; nobody in particular if empty."""
         if self.plan.divide is None:
             return ()

@@ -146,7 +146,7 @@ class _Pages:
     async def invitation(self, request: Request, form: Form) -> Response:
         """Returns the page on which somebody chooses a password, or the answer to it."""
         token = form.text("token") or request.query_params.get("token", "")
-        id_ = self.file.invited(token, self.now())
+        id_ = self.file.invitee_of(token, self.now())
         if id_ is None or id_ not in self.staff():
             if late := self._delay(request, {}):
                 return late

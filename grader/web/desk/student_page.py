@@ -37,7 +37,7 @@ class StudentPage:
     """One student's marks, decisions, attempts, and notebook."""
 
     row: Row
-    shown: str
+    label: str
     before: str | None
     """The student before this one in the list; None for the first."""
     after: str | None
@@ -68,7 +68,7 @@ class StudentPage:
 
     def decision(self, name: str) -> Decision | None:
         """Returns the decision about an answer that counts; None if there is none."""
-        return next((one for one in self.decisions.get(name, ()) if not one.undone), None)
+        return next((one for one in self.decisions.get(name, ()) if not one.is_undone), None)
 
 
 def student_page(
@@ -91,7 +91,7 @@ def student_page(
         missing = names.hide(missing, id_)
     return StudentPage(
         row=row,
-        shown=names.shown(id_),
+        label=names.label_of(id_),
         before=ids[at - 1] if at else None,
         after=ids[at + 1] if at + 1 < len(ids) else None,
         parts={mark.name: PartId(mark.problem, mark.part) for mark in row.marks},
@@ -135,7 +135,7 @@ def _new_answers(
     filed = [(one.at, {m.name: m.answer for m in one.grade.marks}) for one in book.history(student)]
     found = set()
     for name, decisions in history.items():
-        counts = next((one for one in decisions if not one.undone), None)
+        counts = next((one for one in decisions if not one.is_undone), None)
         if counts is not None and filed:
             before = [answers.get(name) for at, answers in filed if at <= counts.at]
             if before and before[-1] != filed[-1][1].get(name):

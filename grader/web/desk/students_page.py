@@ -60,7 +60,7 @@ class StudentList:
     """How many students the reader may see."""
     sections: tuple[str, ...]
     standings: tuple[str, ...]
-    wanted: ListFilter
+    chosen_filter: ListFilter
 
 
 def student_list(desk: Desk, book: Gradebook, names: Names, wanted: ListFilter) -> StudentList:
@@ -81,5 +81,5 @@ def student_list(desk: Desk, book: Gradebook, names: Names, wanted: ListFilter) 
         every=len(every),
         sections=tuple(sorted(sections)),
         standings=tuple(one.value for one in Standing if one in there),
-        wanted=wanted,
+        chosen_filter=wanted,
     )

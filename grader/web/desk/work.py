@@ -22,12 +22,12 @@ class OpenAnswer:
     part: PartId
     people: frozenset[str]
     """Who graded it independently."""
-    assigned: tuple[str, ...]
+    graders: tuple[str, ...]
     """Whose share it is in; nobody's in particular if empty."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Left:
+class OpenCounts:
     """How many answers to one part wait for a person, by what the person has to do with them."""
 
     mine: int = 0
@@ -45,7 +45,7 @@ class Left:
             self.differ += 1
         elif person.id in one.people:
             self.away += 1
-        elif person.id in one.assigned:
+        elif person.id in one.graders:
             self.mine += 1
         else:
             self.others += 1
@@ -55,21 +55,21 @@ class Left:
 class OpenWork:
     """The open answers of one gradebook. Any thread may read them."""
 
-    _seen: dict[str, tuple[object, ...]] = field(default_factory=dict)
+    _signatures: dict[str, tuple[object, ...]] = field(default_factory=dict)
     _answers: dict[str, tuple[OpenAnswer, ...]] = field(default_factory=dict)
     _sections: dict[str, str] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
-    def left(
+    def count_by_part(
         self, book: Gradebook, shares: Shares, students: Mapping[str, Student], person: Person
-    ) -> dict[PartId, Left]:
-        """Returns what is left for *person* of the answers of *students*, by part."""
-        found: dict[PartId, Left] = {}
+    ) -> dict[PartId, OpenCounts]:
+        """Returns how many answers of *students* wait for *person*, by part."""
+        found: dict[PartId, OpenCounts] = {}
         with self._lock:
             self._update(book, shares, students)
             for id_ in students:
                 for one in self._answers.get(id_, ()):
-                    found.setdefault(one.part, Left()).add(one, person)
+                    found.setdefault(one.part, OpenCounts()).add(one, person)
         return found
 
     def _update(self, book: Gradebook, shares: Shares, students: Mapping[str, Student]) -> None:
@@ -77,7 +77,8 @@ class OpenWork:
         changed = {
             id_
             for id_, one in students.items()
-            if self._seen.get(id_) != now.get(id_, ()) or self._sections.get(id_) != one.section
+            if (self._signatures.get(id_), self._sections.get(id_))
+            != (now.get(id_, ()), one.section)
         }
         if changed:
             read: dict[str, list[OpenAnswer]] = {}
@@ -85,7 +86,7 @@ class OpenWork:
                 read.setdefault(id_, []).append(one)
             for id_ in changed:
                 self._answers[id_] = tuple(read.get(id_, ()))
-                self._seen[id_] = now.get(id_, ())
+                self._signatures[id_] = now.get(id_, ())
                 self._sections[id_] = students[id_].section
 
 
@@ -98,5 +99,5 @@ def _read(
     for student, part, name, text in book.decisions.waiting(changed):
         key = answer_key(text)
         by = people.get((student, name, key), set())
-        assigned = shares.assigned(part, key, students[student].section)
-        yield student, OpenAnswer(part=part, people=frozenset(by), assigned=assigned)
+        assigned = shares.graders_of(part, key, students[student].section)
+        yield student, OpenAnswer(part=part, people=frozenset(by), graders=assigned)

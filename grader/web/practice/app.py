@@ -79,7 +79,7 @@ class PracticeApp:
         id_ = self._access.enter(request.query_params.get("token", ""))
         if id_ is None:
             return plain("This link is not valid. Use the one that `grader practice` printed.", 403)
-        response = redirect("/question" if self._practice.asked else "/")
+        response = redirect("/question" if self._practice.question else "/")
         name = session_cookie("practice", request)
         response.set_cookie(name, id_, httponly=True, samesite="lax", path="/")
         return response
@@ -149,7 +149,7 @@ class PracticeApp:
         )
 
     def _question(self, _fields: Fields, token: str) -> Response:
-        if self._practice.asked is None:
+        if self._practice.question is None:
             return redirect("/")
         warning = choose(self._practice.sandbox).warning
         views = tuple(part_views(self._practice))
@@ -160,7 +160,7 @@ class PracticeApp:
     def _start(self, fields: Fields, _token: str) -> Response:
         self._practice.start(
             Selection(
-                wanted=fields.text("wanted").strip() or fields.text("set"),
+                name=fields.text("wanted").strip() or fields.text("set"),
                 family=fields.text("family"),
                 level=fields.text("level"),
                 concept=fields.text("concept").strip(),
@@ -186,7 +186,7 @@ class PracticeApp:
 
     def _save(self, _fields: Fields, _token: str) -> Response:
         self._practice.save()
-        return redirect("/question" if self._practice.asked else "/")
+        return redirect("/question" if self._practice.question else "/")
 
     def _require_current(self, fields: Fields) -> None:
         """Raises SetupError if the form belongs to another question than the one on the page."""

@@ -45,7 +45,7 @@ _ASK_AGAIN = (Verdict.ABSENT, Verdict.UNREADABLE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Question:
     """A variant that a student is asked. **Secret**, because its paper contains the key."""
 
     head: Head
@@ -66,21 +66,21 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Marked:
+class MarkedQuestion:
     """The marks of an answered question."""
 
     marks: Mapping[str, Mark]
     """By the name of the answer."""
     examples: Mapping[str, tuple[ExampleResult, ...]]
     """The results of the visible examples of code."""
-    unfinished: Mapping[str, str]
+    unfinished_answers: Mapping[str, str]
     """What is missing in answers of which some fields are filled in."""
 
     @property
     def to_correct(self) -> Mapping[str, str]:
         """Why answers are blank, not complete, or can't be read, which is not wrong."""
         again = {n: m.feedback for n, m in self.marks.items() if m.verdict in _ASK_AGAIN}
-        return again | dict(self.unfinished)
+        return again | dict(self.unfinished_answers)
 
     @property
     def points(self) -> float:
@@ -102,7 +102,7 @@ class Marked:
         """The share of the settled points that was earned; None if no mark is settled."""
         return self.points / self.max_points if self.max_points else None
 
-    def ticked(self, name: str, points: float) -> Marked:
+    def with_points(self, name: str, points: float) -> MarkedQuestion:
         """Returns the marks with *points* for the explanation *name*, as the student ticked."""
         old = self.marks[name]
         points = min(max(points, 0.0), old.max_points)
@@ -113,7 +113,7 @@ class Marked:
         return replace(self, marks={**self.marks, name: new})
 
 
-def ask(bank: Bank, head: Head, number: int) -> Asked:
+def ask(bank: Bank, head: Head, number: int) -> Question:
     """Returns variant *number* of the problem. Raises SpecError if it can't be drawn."""
     shown = preview(bank, head.id, number)
     variant = shown.paper.questions[0].variant
@@ -122,19 +122,19 @@ def ask(bank: Bank, head: Head, number: int) -> Asked:
     text = ProblemText(
         title=problem.title,
         prompt=fill(problem.prompt, variant.draw),
-        given=tuple(given_values(variant)),
+        given_values=tuple(given_values(variant)),
         assumptions=tuple(fill(one, variant.draw) for one in problem.assumptions),
         solution=solution,
         figures=prompt_figures(variant),
         solution_blocks=solution_blocks(variant, solution),
     )
     needed = (name for p in problem.parts for name in required_packages(p, problem.solution))
-    return Asked(
+    return Question(
         head=head, preview=shown, text=text, missing=missing_packages(dict.fromkeys(needed))
     )
 
 
-def mark(asked: Asked, fields: Fields, sandbox: str = "auto") -> Marked:
+def mark(asked: Question, fields: Fields, sandbox: str = "auto") -> MarkedQuestion:
     """Returns the marks for the answers in *fields*. Code runs in a kernel in the sandbox."""
     evidence = _evidence(asked, fields, sandbox)
     grade = score(asked.preview.paper, evidence)
@@ -150,7 +150,9 @@ def mark(asked: Asked, fields: Fields, sandbox: str = "auto") -> Marked:
         for name, key in asked.keys.items()
         if (found := _example_results(key, evidence.answers.get(name)))
     }
-    return Marked(marks=marks, examples=examples, unfinished=_unfinished(asked, fields))
+    return MarkedQuestion(
+        marks=marks, examples=examples, unfinished_answers=_describe_gaps(asked, fields)
+    )
 
 
 def criteria(key: Key, max_points: float) -> tuple[Criterion, ...]:
@@ -164,7 +166,7 @@ def criteria(key: Key, max_points: float) -> tuple[Criterion, ...]:
     return split_rubric(rubric, max_points)
 
 
-def _evidence(asked: Asked, fields: Fields, sandbox: str) -> Evidence:
+def _evidence(asked: Question, fields: Fields, sandbox: str) -> Evidence:
     """Returns the evidence of one attempt; only code and measurements need a kernel."""
     answers: dict[str, Answer] = {}
     sources: dict[str, str] = {}
@@ -188,7 +190,7 @@ def _evidence(asked: Asked, fields: Fields, sandbox: str) -> Evidence:
     return replace(ran, answers={**answers, **ran.answers})
 
 
-def _blank_fields(asked: Asked, fields: Fields) -> Mapping[str, str]:
+def _blank_fields(asked: Question, fields: Fields) -> Mapping[str, str]:
     """Returns what to do about blank and contradictory fields, by the names of the answers."""
     notes = {}
     for name, key in asked.keys.items():
@@ -202,7 +204,7 @@ def _blank_fields(asked: Asked, fields: Fields) -> Mapping[str, str]:
     return notes
 
 
-def _unfinished(asked: Asked, fields: Fields) -> Mapping[str, str]:
+def _describe_gaps(asked: Question, fields: Fields) -> Mapping[str, str]:
     """Returns what is missing in answers that are begun, by the names of the answers."""
     notes = {}
     for name, key in asked.keys.items():
@@ -214,7 +216,7 @@ def _unfinished(asked: Asked, fields: Fields) -> Mapping[str, str]:
     return notes
 
 
-def _stopped_cells(asked: Asked, evidence: Evidence) -> Mapping[str, str]:
+def _stopped_cells(asked: Question, evidence: Evidence) -> Mapping[str, str]:
     """Returns why the code of answers did not run to its end, by the names of the answers."""
     offset = len(_tools(asked))
     names = [
@@ -225,7 +227,7 @@ def _stopped_cells(asked: Asked, evidence: Evidence) -> Mapping[str, str]:
     return {
         names[run.index - offset]: _sentence(run)
         for run in evidence.cells
-        if run.failed and offset <= run.index < offset + len(names)
+        if run.has_failed and offset <= run.index < offset + len(names)
     }
 
 
@@ -234,11 +236,11 @@ def _sentence(run: CellRun) -> str:
     return f"Your code stopped{line}: {run.trouble}."
 
 
-def _tools(asked: Asked) -> list[Cell]:
+def _tools(asked: Question) -> list[Cell]:
     return [cell for cell in asked.preview.cells if cell.id.startswith("tools-")]
 
 
-def _run(asked: Asked, sources: Mapping[str, str], sandbox: str) -> Evidence:
+def _run(asked: Question, sources: Mapping[str, str], sandbox: str) -> Evidence:
     cells = _tools(asked)
     cells += [Cell(type="code", source=text, id=cell_id(name)) for name, text in sources.items()]
     plans = (kinds.find(k.part.kind).call_plan(n, k) for n, k in asked.keys.items() if n in sources)

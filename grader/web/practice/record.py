@@ -21,7 +21,7 @@ def load_progress(path: Path) -> Progress:
         if data["schema"] != SCHEMA:
             raise ValueError
         return Progress(
-            answered=_whole(data["answered"], 10**9),
+            answer_count=_whole(data["answered"], 10**9),
             level=LEVELS.index(data["level"]),
             boxes={str(name): _box(one) for name, one in data["boxes"].items()},
         )
@@ -40,7 +40,7 @@ def save_progress(path: Path, progress: Progress) -> None:
     """Writes *progress* to the file at *path*: counts and boxes by problem, but no answers."""
     data = {
         "schema": SCHEMA,
-        "answered": progress.answered,
+        "answered": progress.answer_count,
         "level": LEVELS[progress.level],
         "boxes": {
             name: {"box": box.number, "due": box.due}

@@ -14,7 +14,7 @@ from grader.errors import SetupError
 class Selection:
     """What the student chose; empty fields allow everything."""
 
-    wanted: str = ""
+    name: str = ""
     """The id of a problem or a set."""
     family: str = ""
     level: str = ""
@@ -29,7 +29,7 @@ def select(bank: Bank, heads: Sequence[Head], choice: Selection) -> tuple[Head, 
 
     Raises SetupError if there are none, or if there is no such problem or set.
     """
-    ids = _ids(bank, heads, choice.wanted)
+    ids = _ids(bank, heads, choice.name)
     known = bank.concepts() if choice.concept else {}
     found = tuple(
         head

@@ -11,7 +11,7 @@ from grader.bank.folders import Bank
 from grader.bank.heads import Head
 from grader.errors import SetupError
 from grader.web.practice.answers import Fields
-from grader.web.practice.question import Asked, Marked, ask, criteria, mark
+from grader.web.practice.question import MarkedQuestion, Question, ask, criteria, mark
 from grader.web.practice.record import save_progress
 from grader.web.practice.selection import Selection, select
 from grader.web.practice.spacing import Progress, next_problem
@@ -33,39 +33,41 @@ class Practice:
     sandbox: str = "auto"
     dice: random.Random = field(default_factory=random.SystemRandom)
     selection: Selection = field(default_factory=Selection)
-    chosen: tuple[Head, ...] = ()
-    spent: float = 0.0
+    pool: tuple[Head, ...] = ()
+    """The problems to draw from."""
+    minutes_spent: float = 0.0
     """Minutes of the questions answered since the start, as the bank states them."""
-    asked: Asked | None = None
+    question: Question | None = None
     fields: Fields = field(default_factory=Fields)
     """What the student entered last."""
     problems_with: dict[str, str] = field(default_factory=dict)
     """Why answers could not be read, by name."""
-    marked: Marked | None = None
+    result: MarkedQuestion | None = None
+    """The marks of the question; None until it is answered."""
     _before: Progress = field(default_factory=Progress)
 
     @property
     def number(self) -> int:
         """The number of the variant on the page; forms of another one are refused."""
-        return self.asked.preview.seed if self.asked else -1
+        return self.question.preview.seed if self.question else -1
 
     @property
     def over(self) -> bool:
         """Whether the chosen time is used up."""
-        return 0 < self.selection.minutes <= self.spent
+        return 0 < self.selection.minutes <= self.minutes_spent
 
     def start(self, selection: Selection) -> None:
         """Starts with other problems. Raises SetupError if none match."""
-        self.chosen = select(self.bank, self.heads, selection)
-        self.selection, self.spent = selection, 0.0
+        self.pool = select(self.bank, self.heads, selection)
+        self.selection, self.minutes_spent = selection, 0.0
         self.next()
 
     def next(self) -> None:
         """Draws the next question."""
-        last = self.asked.head.id if self.asked else ""
-        head = next_problem(self.chosen, self.progress, last, self.dice)
-        self.asked = ask(self.bank, head, self.dice.randrange(_VARIANTS))
-        self.fields, self.problems_with, self.marked = Fields(), {}, None
+        last = self.question.head.id if self.question else ""
+        head = next_problem(self.pool, self.progress, last, self.dice)
+        self.question = ask(self.bank, head, self.dice.randrange(_VARIANTS))
+        self.fields, self.problems_with, self.result = Fields(), {}, None
 
     def answer(self, fields: Fields, *, give_up: bool) -> None:
         """Marks the answers.
@@ -73,26 +75,26 @@ class Practice:
         Unless the student gives up, nothing is marked while an answer is blank, not complete, or
         can't be read.
         """
-        if self.asked is None or self.marked is not None:
+        if self.question is None or self.result is not None:
             raise SetupError("this question is already answered", fix="go to the next question")
         self.fields = fields
-        marked = mark(self.asked, fields, self.sandbox)
+        marked = mark(self.question, fields, self.sandbox)
         self.problems_with = dict(marked.to_correct)
         if self.problems_with and not give_up:
             return
-        self.marked, self._before = marked, self.progress
-        self.spent += self.asked.head.minutes
+        self.result, self._before = marked, self.progress
+        self.minutes_spent += self.question.head.minutes
         self._record()
 
     def tick(self, name: str, ticked: Sequence[str]) -> None:
         """Gives the points of the ticked criteria to the explanation *name*."""
-        if self.asked is None or self.marked is None or name not in self.marked.marks:
+        if self.question is None or self.result is None or name not in self.result.marks:
             raise SetupError("there is no such answer on the page", fix="reload the page")
-        every = criteria(self.asked.keys[name], self.marked.marks[name].max_points)
+        every = criteria(self.question.keys[name], self.result.marks[name].max_points)
         if not every:
             raise SetupError("only explanations have a rubric to tick", fix="reload the page")
         points = sum(one.points for n, one in enumerate(every) if str(n) in ticked)
-        self.marked = self.marked.ticked(name, points)
+        self.result = self.result.with_points(name, points)
         self._record()
 
     def save(self) -> None:
@@ -106,8 +108,8 @@ class Practice:
         self.saving = True
 
     def _record(self) -> None:
-        if self.asked is None or self.marked is None or self.marked.share is None:
+        if self.question is None or self.result is None or self.result.share is None:
             return
-        self.progress = self._before.record(self.asked.head.id, self.marked.share)
+        self.progress = self._before.record(self.question.head.id, self.result.share)
         if self.saving:
             save_progress(self.file, self.progress)

@@ -30,7 +30,7 @@ class Box:
 class Progress:
     """What was practiced, without the answers."""
 
-    answered: int = 0
+    answer_count: int = 0
     """The number of questions answered so far."""
     level: int = 0
     """The index in LEVELS of the next new problem."""
@@ -50,11 +50,11 @@ class Progress:
             number = min(number + 1, len(INTERVALS))
         elif share < HALF:
             number = 1
-        answered = self.answered + 1
+        answered = self.answer_count + 1
         step = (share >= 1) - (share < HALF)
         return replace(
             self,
-            answered=answered,
+            answer_count=answered,
             level=min(max(self.level + step, 0), len(LEVELS) - 1),
             boxes={**self.boxes, problem: Box(number, answered + INTERVALS[number - 1])},
         )
@@ -70,7 +70,7 @@ def next_problem(heads: Sequence[Head], progress: Progress, last: str, dice: ran
     choices = [head for head in heads if head.id != last] or list(heads)
     boxes = progress.boxes
     seen = [head for head in choices if head.id in boxes]
-    due = [head for head in seen if boxes[head.id].due <= progress.answered]
+    due = [head for head in seen if boxes[head.id].due <= progress.answer_count]
     if due:
         return min(due, key=lambda head: (boxes[head.id].number, boxes[head.id].due))
     new = [head for head in choices if head.id not in boxes]

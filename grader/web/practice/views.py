@@ -16,7 +16,7 @@ from grader.notebook.render import cell_id
 from grader.text.words import part_letter
 from grader.units import printed_unit
 from grader.web.practice.answers import form_of
-from grader.web.practice.question import Asked, criteria
+from grader.web.practice.question import Question, criteria
 from grader.web.practice.session import Practice
 
 
@@ -44,8 +44,8 @@ class PartView:
     error: str
     """Why the last answer can't be read."""
     mark: Mark | None
-    tried: Sequence[ExampleResult]
-    accepted: str
+    example_results: Sequence[ExampleResult]
+    accepted_answer: str
     """The right answer as Markdown; empty until it is answered."""
     criteria: Sequence[Criterion]
     titles: Sequence[str]
@@ -54,7 +54,7 @@ class PartView:
 
 def part_views(practice: Practice) -> Iterator[PartView]:
     """Yields the parts of the question on the page."""
-    asked = practice.asked
+    asked = practice.question
     if asked is None:
         return
     question = asked.preview.paper.questions[0]
@@ -72,10 +72,10 @@ def part_views(practice: Practice) -> Iterator[PartView]:
 
 
 def _view(
-    practice: Practice, asked: Asked, name: str, key: Key, points: float, letter: str
+    practice: Practice, asked: Question, name: str, key: Key, points: float, letter: str
 ) -> PartView:
     kind, form = kinds.find(key.part.kind), form_of(key)
-    marked = practice.marked
+    marked = practice.result
     heads = zip(getattr(key, "titles", ()), getattr(key, "units", ()), strict=True)
     is_table = form == "table"
     return PartView(
@@ -92,8 +92,8 @@ def _view(
         examples=asked.sources.get(cell_id(f"try-{name}"), "") if form == "code" else "",
         error=practice.problems_with.get(name, "") if marked is None else "",
         mark=marked.marks[name] if marked else None,
-        tried=marked.examples.get(name, ()) if marked else (),
-        accepted=explain_part(kind, key) if marked and form != "text" else "",
+        example_results=marked.examples.get(name, ()) if marked else (),
+        accepted_answer=explain_part(kind, key) if marked and form != "text" else "",
         criteria=criteria(key, points) if marked else (),
         titles=[f"{t} ({printed_unit(u)})" if u else t for t, u in heads] if is_table else (),
     )

@@ -168,13 +168,13 @@ def shares_of(plan: GradingPlan, staff: dict[str, StaffMember] = STAFF) -> Share
 def test_even_shares_are_even_and_stay_when_somebody_leaves() -> None:
     keys = [f"answer {number}" for number in range(3000)]
     before = shares_of(GradingPlan(divide="evenly"))
-    owners = {key: before.assigned(PART, key) for key in keys}
+    owners = {key: before.graders_of(PART, key) for key in keys}
     for id_ in ("gil", "hao", "ida"):
         assert 900 < sum(one == (id_,) for one in owners.values()) < 1100
     assert set(owners.values()) == {("gil",), ("hao",), ("ida",)}
     left = {id_: one for id_, one in STAFF.items() if id_ != "ida"}
     after = shares_of(GradingPlan(divide="evenly"), left)
-    moved = {key: after.assigned(PART, key) for key in keys}
+    moved = {key: after.graders_of(PART, key) for key in keys}
     assert all(moved[key] == one for key, one in owners.items() if one != ("ida",))
     assert {moved[key] for key, one in owners.items() if one == ("ida",)} == {("gil",), ("hao",)}
 
@@ -182,14 +182,14 @@ def test_even_shares_are_even_and_stay_when_somebody_leaves() -> None:
 def test_shares_by_section_and_by_part() -> None:
     staff = {"gil": StaffMember(sections=("A",)), "hao": StaffMember(sections=("B", "C"))}
     by_section = shares_of(GradingPlan(divide="sections"), staff)
-    assert by_section.assigned(PART, "x", "A") == ("gil",)
-    assert by_section.assigned(PART, "x", "C") == ("hao",)
-    assert by_section.assigned(PART, "x", "D") == ()
+    assert by_section.graders_of(PART, "x", "A") == ("gil",)
+    assert by_section.graders_of(PART, "x", "C") == ("hao",)
+    assert by_section.graders_of(PART, "x", "D") == ()
     parts = {"sample/why": ("ida",), "sample": ("gil",)}
     by_part = shares_of(GradingPlan(divide="parts", parts=parts))
-    assert by_part.assigned(PART, "x") == ("ida",)
-    assert by_part.assigned(PartId("sample", "how"), "x") == ("gil",)
-    assert by_part.assigned(PartId("other", "how"), "x") == ()
+    assert by_part.graders_of(PART, "x") == ("ida",)
+    assert by_part.graders_of(PartId("sample", "how"), "x") == ("gil",)
+    assert by_part.graders_of(PartId("other", "how"), "x") == ()
 
 
 def test_the_share_of_double_answers_and_their_two_people() -> None:
@@ -197,7 +197,7 @@ def test_the_share_of_double_answers_and_their_two_people() -> None:
     keys = [f"answer {number}" for number in range(3000)]
     chosen = {key for key in keys if shares.is_double(PART, key)}
     assert 230 < len(chosen) < 370
-    assert all(len(set(shares.assigned(PART, key))) == 2 for key in chosen)
+    assert all(len(set(shares.graders_of(PART, key))) == 2 for key in chosen)
     more = shares_of(GradingPlan(divide="evenly", double=0.2))
     assert all(more.is_double(PART, key) for key in chosen), "a larger sample contains the smaller"
 

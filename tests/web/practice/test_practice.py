@@ -36,27 +36,27 @@ OF_FORM = {
 @pytest.mark.parametrize("form", OF_FORM)
 def test_right_answers_of_every_form_earn_all_points(form: str, tmp_path: Path) -> None:
     practice = a_practice(tmp_path, OF_FORM[form])
-    assert practice.asked is not None
-    assert form in {form_of(key) for key in practice.asked.keys.values()}
-    fields = right_fields(practice.asked)
-    for name, key in practice.asked.keys.items():
+    assert practice.question is not None
+    assert form in {form_of(key) for key in practice.question.keys.values()}
+    fields = right_fields(practice.question)
+    for name, key in practice.question.keys.items():
         if form_of(key) == "text":
             fields[name] = ["Because a thread that waits has released the lock of the interpreter."]
     practice.answer(Fields(fields), give_up=False)
     assert practice.problems_with == {}
-    assert practice.marked is not None
-    assert practice.marked.points == practice.marked.max_points
+    assert practice.result is not None
+    assert practice.result.points == practice.result.max_points
     assert not practice.file.exists()
 
 
 @pytest.mark.parametrize("form", ["table", "matching", "ordering", "plan"])
 def test_an_answer_that_is_only_begun_is_not_wrong(form: str, tmp_path: Path) -> None:
     practice = a_practice(tmp_path, OF_FORM[form])
-    assert practice.asked is not None
-    right = right_fields(practice.asked)
-    name = next(n for n, key in practice.asked.keys.items() if form_of(key) == form)
+    assert practice.question is not None
+    right = right_fields(practice.question)
+    name = next(n for n, key in practice.question.keys.items() if form_of(key) == form)
     mine = [field for field in right if field.startswith(f"{name}.")]
-    key = practice.asked.keys[name]
+    key = practice.question.keys[name]
     expected = {
         "table": lambda: f"{key.titles[-1]} of {key.rows[-1]}",  # type: ignore[attr-defined]
         "matching": lambda: f"item {len(mine)}",
@@ -67,8 +67,8 @@ def test_an_answer_that_is_only_begun_is_not_wrong(form: str, tmp_path: Path) ->
         practice.answer(Fields({**right, mine[-1]: [blank]}), give_up=False)
         said = f"This answer is not complete. Still missing: {expected}."
         assert practice.problems_with == {name: said}
-        assert practice.marked is None
-        assert practice.progress.answered == 0
+        assert practice.result is None
+        assert practice.progress.answer_count == 0
     only_first = {**right, **{field: [""] for field in mine[1:]}}
     practice.answer(Fields(only_first), give_up=False)
     count = len(mine) - 1
@@ -78,22 +78,22 @@ def test_an_answer_that_is_only_begun_is_not_wrong(form: str, tmp_path: Path) ->
     practice.answer(Fields({**right, **{field: [""] for field in mine}}), give_up=False)
     assert practice.problems_with == {name: "This answer is blank."}
     practice.answer(Fields(only_first), give_up=True)
-    assert practice.marked is not None
-    assert practice.marked.points < practice.marked.max_points
+    assert practice.result is not None
+    assert practice.result.points < practice.result.max_points
 
 
 def test_a_truth_value_without_its_reason_is_not_wrong(tmp_path: Path) -> None:
     practice = a_practice(tmp_path, OF_FORM["truth"])
-    assert practice.asked is not None
-    right = right_fields(practice.asked)
+    assert practice.question is not None
+    right = right_fields(practice.question)
     name = next(n for n in right if n.endswith(".reason") and right[n] != [""])
     for field, missing in ((name.removesuffix(".reason"), "true or false"), (name, "a reason")):
         practice.answer(Fields({**right, field: [""]}), give_up=False)
         (said,) = practice.problems_with.values()
         assert said == f"This answer is not complete. Still missing: {missing}."
-        assert practice.marked is None
+        assert practice.result is None
     practice.answer(Fields(right), give_up=False)
-    assert practice.marked is not None
+    assert practice.result is not None
 
 
 def give_up(reader: Reader) -> None:
@@ -105,22 +105,22 @@ def test_malformed_is_not_wrong_and_the_solution_comes_at_once(tmp_path: Path) -
     practice = a_practice(tmp_path, "fsdp-state-per-gpu")
     with a_server(practice) as link:
         reader = signed_in(link)
-        assert practice.asked is not None
-        right = right_fields(practice.asked)
-        name = next(n for n, k in practice.asked.keys.items() if form_of(k) == "line")
+        assert practice.question is not None
+        right = right_fields(practice.question)
+        name = next(n for n, k in practice.question.keys.items() if form_of(k) == "line")
         _, page = reader.send("/question", "/answer", **{**right, name: "28 bananas"})
         assert "Not graded yet" in page
         assert "That is not a wrong answer" in page
         assert "28 bananas" in page
         assert "Worked solution" not in page
-        assert practice.progress.answered == 0
+        assert practice.progress.answer_count == 0
         _, page = reader.send("/question", "/answer", **right)
         assert "Worked solution" in page
-        assert practice.progress.answered == 1
+        assert practice.progress.answer_count == 1
         # A form that was sent before changes nothing.
         fields = {**form_in(page, "/next")}
         assert reader.post("/answer", {**fields, **right})[0] == 400
-        assert practice.progress.answered == 1
+        assert practice.progress.answer_count == 1
         number = practice.number
         assert "Worked solution" not in reader.send("/question", "/next")[1]
         assert practice.number != number
@@ -129,11 +129,11 @@ def test_malformed_is_not_wrong_and_the_solution_comes_at_once(tmp_path: Path) -
 
 def test_options_and_none_of_them_contradict_each_other(tmp_path: Path) -> None:
     practice = a_practice(tmp_path, "kv-cache-size")
-    assert practice.asked is not None
-    name = next(n for n, k in practice.asked.keys.items() if form_of(k) == "letters")
-    practice.answer(Fields({**right_fields(practice.asked), name: ["A", NONE]}), give_up=False)
+    assert practice.question is not None
+    name = next(n for n, k in practice.question.keys.items() if form_of(k) == "letters")
+    practice.answer(Fields({**right_fields(practice.question), name: ["A", NONE]}), give_up=False)
     assert practice.problems_with == {name: "Choose either options or “None of these”, not both."}
-    practice.answer(Fields({**right_fields(practice.asked), name: []}), give_up=False)
+    practice.answer(Fields({**right_fields(practice.question), name: []}), give_up=False)
     assert practice.problems_with == {name: "This answer is blank."}
 
 
@@ -143,7 +143,7 @@ def test_the_key_is_on_the_page_only_after_the_answer(problem: str, tmp_path: Pa
     with a_server(practice) as link:
         reader = signed_in(link)
         _, page = reader.get("/question")
-        asked = practice.asked
+        asked = practice.question
         assert asked is not None
         secret = [asked.text.solution.strip()[:40]]
         for key in asked.keys.values():
@@ -163,16 +163,16 @@ def test_the_key_is_on_the_page_only_after_the_answer(problem: str, tmp_path: Pa
 
 def test_a_known_mistake_gets_its_feedback(tmp_path: Path) -> None:
     practice = a_practice(tmp_path, "fsdp-state-per-gpu")
-    assert practice.asked is not None
-    for name, key in practice.asked.keys.items():
+    assert practice.question is not None
+    for name, key in practice.question.keys.items():
         wrong = [e for e in kinds.find(key.part.kind).examples(key) if e.mistake and not e.share]
         if form_of(key) != "line" or not wrong:
             continue
-        fields = {**right_fields(practice.asked), name: [str(wrong[0].raw["v"])]}
+        fields = {**right_fields(practice.question), name: [str(wrong[0].raw["v"])]}
         practice.answer(Fields(fields), give_up=False)
-        assert practice.marked is not None
-        assert practice.marked.marks[name].verdict is Verdict.MISTAKE
-        assert practice.marked.marks[name].mistake == wrong[0].mistake
+        assert practice.result is not None
+        assert practice.result.marks[name].verdict is Verdict.MISTAKE
+        assert practice.result.marks[name].mistake == wrong[0].mistake
         assert practice.progress.boxes["fsdp-state-per-gpu"].number == 1
         return
     raise AssertionError("no part with a mistake")
@@ -182,35 +182,35 @@ def test_an_explanation_is_ticked_by_the_student(tmp_path: Path) -> None:
     practice = a_practice(tmp_path, "threads-versus-processes")
     with a_server(practice) as link:
         reader = signed_in(link)
-        assert practice.asked is not None
-        right = right_fields(practice.asked)
-        (name,) = (n for n, k in practice.asked.keys.items() if form_of(k) == "text")
+        assert practice.question is not None
+        right = right_fields(practice.question)
+        (name,) = (n for n, k in practice.question.keys.items() if form_of(k) == "text")
         right[name] = ["<script>alert(1)</script> a thread that waits has released the lock"]
         _, page = reader.send("/question", "/answer", **right)
         assert "Tick what your explanation says" in page
         assert "<script>alert" not in page
         _, page = reader.send("/question", "/tick", criterion=["0", "999", "x"])
-        assert practice.marked is not None
-        assert practice.marked.marks[name].points == 1
-        assert practice.progress.answered == 1
+        assert practice.result is not None
+        assert practice.result.marks[name].points == 1
+        assert practice.progress.answer_count == 1
 
 
 def test_code_runs_in_a_kernel(tmp_path: Path) -> None:
     practice = a_practice(tmp_path, "self-time-from-a-trace")
-    assert practice.asked is not None
-    keys = practice.asked.keys
+    assert practice.question is not None
+    keys = practice.question.keys
     code = [name for name, key in keys.items() if form_of(key) == "code"]
     assert code
-    fields = right_fields(practice.asked)
+    fields = right_fields(practice.question)
     for name in code:
         fields[name] = [code_cell(name, keys[name], fields[name][0])]
     broken = {**fields, code[0]: ["def oops(:"]}
     practice.answer(Fields(broken), give_up=False)
-    assert practice.marked is None
+    assert practice.result is None
     assert "SyntaxError" in practice.problems_with[code[0]]
     practice.answer(Fields(fields), give_up=False)
-    assert practice.marked is not None, practice.problems_with
-    assert practice.marked.marks[code[0]].points == practice.marked.marks[code[0]].max_points
+    assert practice.result is not None, practice.problems_with
+    assert practice.result.marks[code[0]].points == practice.result.marks[code[0]].max_points
 
 
 def test_progress_is_kept_only_on_request(tmp_path: Path) -> None:
@@ -223,7 +223,7 @@ def test_progress_is_kept_only_on_request(tmp_path: Path) -> None:
         assert load_progress(practice.file) == practice.progress
         reader.send("/question", "/next")
         give_up(reader)
-        assert load_progress(practice.file).answered == 2
+        assert load_progress(practice.file).answer_count == 2
     other = a_practice(tmp_path)
     with pytest.raises(SetupError, match="already exists"):
         other.save()

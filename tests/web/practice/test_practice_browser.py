@@ -32,9 +32,9 @@ def test_a_question_is_answered_with_the_keyboard(tmp_path: Path, browser: Brows
     practice = a_practice(tmp_path, "kv-cache-size")
     with a_server(practice) as link:
         browser.open(link)
-        assert practice.asked is not None
-        lines = [n for n, k in practice.asked.keys.items() if form_of(k) == "line"]
-        right = right_fields(practice.asked)
+        assert practice.question is not None
+        lines = [n for n, k in practice.question.keys.items() if form_of(k) == "line"]
+        right = right_fields(practice.question)
         for name in lines:
             browser.tab_to(f'input[name="{name}"]')
             browser.call("Input.insertText", text=right[name][0])
@@ -43,11 +43,11 @@ def test_a_question_is_answered_with_the_keyboard(tmp_path: Path, browser: Brows
         browser.press("Enter")
         browser.wait_for(f"document.querySelector('.solution') !== null && {READY}")
         assert browser.see("document.activeElement.id") == "verdict"
-        assert practice.marked is not None
-        assert all(practice.marked.marks[n].points for n in lines)
+        assert practice.result is not None
+        assert all(practice.result.marks[n].points for n in lines)
         browser.press("n")
         browser.wait_for(f"document.getElementById('answers') !== null && {READY}")
-        assert practice.marked is None
+        assert practice.result is None
         browser.see("document.querySelectorAll('input[type=checkbox]').forEach(e => e.click())")
         ticked = "[...document.querySelectorAll('input:checked')].map(e => e.value).join()"
         assert browser.see(ticked) == NONE  # the last one unticks the others

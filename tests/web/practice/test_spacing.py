@@ -50,7 +50,7 @@ def test_a_missed_problem_returns_after_three_others() -> None:
 
 
 def test_harder_ones_follow_and_missed_topics_come_first() -> None:
-    progress = Progress(level=1, answered=1, boxes={"recall-fsdp": Box(1, 4)})
+    progress = Progress(level=1, answer_count=1, boxes={"recall-fsdp": Box(1, 4)})
     for seed in range(10):
         assert next_problem(HEADS, progress, "recall-fsdp", random.Random(seed)).id == "apply-fsdp"
     harder = replace(progress, level=2)

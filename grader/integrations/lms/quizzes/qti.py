@@ -129,7 +129,7 @@ def _choice_losses(item: ChoiceItem) -> Iterator[str]:
 class _CanvasQuestion:
     """One question in Canvas: a part, or a cell of a table."""
 
-    asked: QuizQuestion
+    question: QuizQuestion
     part: QuizPart
     item: Item
     index: int
@@ -150,9 +150,9 @@ class _CanvasQuestion:
             more.append(f"Give {number_hint(self.item)}.")
         return ItemHeading(
             ident=ident,
-            title=f"{number}{self.letter} {self.asked.title}",
-            text=prompt_html(self.asked) + part_html(self.part, " ".join(more)),
-            feedback=typeset_text(self.asked.solution) if self.asked.solution else "",
+            title=f"{number}{self.letter} {self.question.title}",
+            text=prompt_html(self.question) + part_html(self.part, " ".join(more)),
+            feedback=typeset_text(self.question.solution) if self.question.solution else "",
             points=self.points,
             numbers=numbers,
         )
@@ -160,7 +160,7 @@ class _CanvasQuestion:
 
 def _canvas_questions(asked: QuizQuestion) -> list[_CanvasQuestion]:
     return [
-        _CanvasQuestion(asked=asked, part=part, item=item, index=index)
+        _CanvasQuestion(question=asked, part=part, item=item, index=index)
         for part in asked.fields
         for index, item in enumerate(part.items)
     ]
@@ -209,7 +209,13 @@ def _sections(quiz: Quiz) -> Iterator[Element]:
         for at, first in enumerate(every[0]):
             items = []
             for one in (questions[at] for questions in every):
-                place = (pool.number, one.asked.problem, one.asked.variant, one.part.id, one.index)
+                place = (
+                    pool.number,
+                    one.question.problem,
+                    one.question.variant,
+                    one.part.id,
+                    one.index,
+                )
                 ident = identifier(quiz.id, "item", *place)
                 items.append(item_element(one.item, one.heading(pool.number, ident, numbers)))
             if len(items) == 1:

@@ -31,8 +31,8 @@ def prompt_html(asked: QuizQuestion) -> str:
         data = b64encode(figure_png(figure)).decode()
         alt = escape(figure.alt, quote=True)
         html += f'<p><img src="data:image/png;base64,{data}" alt="{alt}" width="560"></p>\n'
-    if asked.given:
-        rows = [[inline_html(one.label), inline_html(one.value)] for one in asked.given]
+    if asked.given_values:
+        rows = [[inline_html(one.label), inline_html(one.value)] for one in asked.given_values]
         html += html_table(["given", "value"], rows)
     if asked.assumptions:
         lines = "".join(f"<li>{inline_html(one)}</li>\n" for one in asked.assumptions)
