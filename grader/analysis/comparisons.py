@@ -56,7 +56,7 @@ class Comparison:
     """By student; several if a student gets several of a pool."""
 
 
-class Collected:
+class ClassComparisons:
     """The comparisons of a class, and the points of each student by problem."""
 
     def __init__(self) -> None:

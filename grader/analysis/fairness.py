@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grader.analysis.comparisons import Collected, Comparison, Level, Score
+from grader.analysis.comparisons import ClassComparisons, Comparison, Level, Score
 from grader.analysis.graded_class import iter_graded, read_papers
 from grader.analysis.permutation import (
     SECOND,
@@ -122,7 +122,7 @@ class _ComparisonArrays:
 
 def compare_variants(out: Path) -> Fairness:
     """Returns the comparisons for the results in *out*; raises SetupError without a release."""
-    collected = Collected()
+    collected = ClassComparisons()
     with Gradebook.open(out) as book:
         papers = read_papers(book)
         for graded in iter_graded(book, papers):
@@ -130,7 +130,7 @@ def compare_variants(out: Path) -> Fairness:
     return compare(collected)
 
 
-def compare(collected: Collected) -> Fairness:
+def compare(collected: ClassComparisons) -> Fairness:
     """Returns the comparisons of a class."""
     # With shared versions, the rest of the paper depends on the version as well.
     individual = 2 * len(set(collected.seats.values())) > len(collected.seats)

@@ -41,7 +41,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Copied:
+class CopyResult:
     """What a copy contains."""
 
     rows: int
@@ -68,7 +68,7 @@ def place_of(name: str, gradebook: str = "") -> Place:
     return Place(url=find_address(folder), folder=folder)
 
 
-def copy_gradebook(source: Place, target: Place, *, evidence: str = "") -> Copied:
+def copy_gradebook(source: Place, target: Place, *, evidence: str = "") -> CopyResult:
     """Copies everything in the gradebook *source* to the new gradebook *target*, and compares both.
 
     The copy is the state at one moment; others may go on reading and writing *source*. Between two
@@ -111,7 +111,7 @@ def copy_gradebook(source: Place, target: Place, *, evidence: str = "") -> Copie
             store_place(target.folder, place)
         # Evidence that is missing at the source was missing before; `grader grade` makes it anew.
         count = sum(pieces.copy_to(place, digest) for digest in digests)
-    return Copied(rows=rows, evidence=count)
+    return CopyResult(rows=rows, evidence=count)
 
 
 def switch_to_copy(source: Place, target: Place) -> Path:

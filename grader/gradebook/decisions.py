@@ -43,7 +43,7 @@ _ITEMS, _DECISIONS = schema.rubric_items, schema.decisions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decided:
+class DecisionResult:
     """The outcome of storing a decision about several answers."""
 
     batch: int
@@ -223,7 +223,9 @@ class Decisions:
             found = list(every_decision(connection, _DECISIONS.c.student == student))
         return tuple(d for d in reversed(found) if name in (None, d.name))
 
-    def decide(self, answers: Sequence[AnswerToDecide], choice: Choice, *, by: str) -> Decided:
+    def decide(
+        self, answers: Sequence[AnswerToDecide], choice: Choice, *, by: str
+    ) -> DecisionResult:
         """Stores *choice* for all *answers*, except those that somebody decided meanwhile."""
         with self._write() as connection:
             return self.decide_within(connection, answers, choice, by=by)
@@ -236,7 +238,7 @@ class Decisions:
         *,
         by: str,
         batch: int | None = None,
-    ) -> Decided:
+    ) -> DecisionResult:
         """Does the same as `decide` in the transaction of *connection*; under *batch* if given."""
         stored, conflicts = [], []
         names = {answer.name for answer in answers}
@@ -249,7 +251,7 @@ class Decisions:
                 continue
             self._store(connection, batch, answer, choice, by)
             stored.append(answer.student)
-        return Decided(batch=batch, students=tuple(stored), conflicts=tuple(conflicts))
+        return DecisionResult(batch=batch, students=tuple(stored), conflicts=tuple(conflicts))
 
     def undo(self, batch: int, *, by: str, may: Callable[[Decision], bool] = lambda _: True) -> int:
         """Undoes the decisions of *batch* that still count; the earlier ones count again. A regrade

@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 from grader.errors import SetupError
 from grader.gradebook import mark_rows, schema
 from grader.gradebook.decision_rows import about, current_decisions, next_batch
-from grader.gradebook.decisions import Decided, Decisions
+from grader.gradebook.decisions import DecisionResult, Decisions
 from grader.gradebook.plain import now
 from grader.gradebook.store import Store
 from grader.gradebook.students import in_chunks
@@ -65,7 +65,7 @@ class DoubleMarks:
         tolerance: float = 0.0,
         final: bool = False,
         settles: bool = False,
-    ) -> Decided:
+    ) -> DecisionResult:
         """Stores *choice* for all *answers*, except those that somebody decided meanwhile.
 
         For an answer that two people grade independently, the choice is the mark of *by*, unless it
@@ -100,7 +100,7 @@ class DoubleMarks:
                     if people - {by}:
                         self._settle(connection, batch, part, answer, tolerance)
             done = self._decisions.decide_within(connection, direct, choice, by=by, batch=batch)
-        return Decided(
+        return DecisionResult(
             batch=batch, students=(*stored, *done.students), conflicts=(*conflicts, *done.conflicts)
         )
 

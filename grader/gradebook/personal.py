@@ -30,7 +30,7 @@ _FORGOTTEN = "forgotten"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Removed:
+class Removal:
     """What was removed from a gradebook."""
 
     pseudonym: str
@@ -68,7 +68,7 @@ class PersonalData:
             gone = frozenset(_forgotten_digests(connection))
         return {id_: one for id_, one in students.items() if not gone or _digest(id_) not in gone}
 
-    def remove(self, student: str, *, by: str, why: str) -> Removed:
+    def remove(self, student: str, *, by: str, why: str) -> Removal:
         """Removes *student* and everything about them, and records that. In the audit log, a
         pseudonym stands for them; what was done, when, and by whom stays."""
         with self._write() as connection:
@@ -123,7 +123,7 @@ def _find_evidence(connection: Connection, student: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(connection.scalars(query)))
 
 
-def _remove_student(connection: Connection, student: str) -> Removed:
+def _remove_student(connection: Connection, student: str) -> Removal:
     if connection.dialect.name == "sqlite":
         connection.exec_driver_sql("PRAGMA secure_delete = ON")
     pseudonym = f"forgotten-{secrets.token_hex(4)}"
@@ -136,7 +136,7 @@ def _remove_student(connection: Connection, student: str) -> Removed:
     for table, which in reversed(list(_owned_rows(student))):
         rows += connection.execute(delete(table).where(which)).rowcount
     connection.execute(delete(schema.derived))  # made of answers, and can be made again
-    return Removed(pseudonym=pseudonym, rows=rows, evidence=evidence)
+    return Removal(pseudonym=pseudonym, rows=rows, evidence=evidence)
 
 
 def _owned_rows(student: str) -> Iterator[tuple[Table, ColumnElement[bool]]]:

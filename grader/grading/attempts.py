@@ -45,7 +45,9 @@ def apply_course(
     """Stores the course and the times in *book*; returns the policies for this release's set."""
     if given.times:
         every = (*collected.submissions, *collected.earlier, *book.submissions())
-        lines = [_handed_in(line, every) for line in _of_students(given.times, release.students)]
+        lines = [
+            _match_to_file(line, every) for line in _of_students(given.times, release.students)
+        ]
         book.put_times(lines, by=given.by)
     if given.course is not None:
         store_course(book, given.course, given.slip_days_used)
@@ -75,7 +77,7 @@ def _of_students(lines: Sequence[TimeLine], students: Mapping[str, Student]) -> 
         )
 
 
-def _handed_in(line: TimeLine, every: Sequence[Submission]) -> HandedIn:
+def _match_to_file(line: TimeLine, every: Sequence[Submission]) -> HandedIn:
     sha256 = ""
     if line.file:
         found = {

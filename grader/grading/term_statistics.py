@@ -31,14 +31,14 @@ NAME = "statistics_name"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gathered:
+class StatisticsFiles:
     """The files that were written, and the parts that too few students answered."""
 
     files: tuple[Path, ...]
     too_few: tuple[str, ...]
 
 
-def gather_statistics(out: Path, bank: Bank, *, term: str = "") -> Gathered:
+def gather_statistics(out: Path, bank: Bank, *, term: str = "") -> StatisticsFiles:
     """Adds the statistics of the results in *out* to the files beside the specs in *bank*.
 
     *term* names them; the title of the set if empty. Running it again replaces what the same
@@ -74,7 +74,7 @@ def gather_statistics(out: Path, bank: Bank, *, term: str = "") -> Gathered:
         path = statistics_path(folders[problem], problem)
         add_term(path, _term(release, problem, term or graded.title, name, found))
         files.append(path)
-    return Gathered(files=tuple(files), too_few=tuple(too_few))
+    return StatisticsFiles(files=tuple(files), too_few=tuple(too_few))
 
 
 def _term(

@@ -18,12 +18,12 @@ _SAME = 1e-6  # points are kept to six digits
 
 @dataclass(frozen=True, slots=True)
 class EqualTests:
-    """A part, or a whole problem, as *total* tests of which *passed* pass."""
+    """A part, or a whole problem, as *total* tests of which *passing_count* pass."""
 
     part: ShownPart | None
     """None for a whole problem."""
     total: int
-    passed: int
+    passing_count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class EqualSplit:
     @property
     def points(self) -> float:
         """The sum of the passing tests' points."""
-        return float(self.step * sum(one.passed for one in self.quanta))
+        return float(self.step * sum(one.passing_count for one in self.quanta))
 
 
 def split_into_tests(parts: Sequence[ShownPart]) -> EqualSplit | None:

@@ -156,7 +156,9 @@ def _(key: ShortTextKey) -> tuple[Item, ...]:
                 feedback=try_fill(mistake.feedback, key.draw),
             )
         )
-    return (TextItem(words=tuple(w for w in words if w.texts), exact=exact, lost=(_AS_TYPED,)),)
+    return (
+        TextItem(words=tuple(w for w in words if w.texts), exact=exact, lost_features=(_AS_TYPED,)),
+    )
 
 
 @quiz_items.register
@@ -189,7 +191,7 @@ def _number_item(
         row=row,
         column=column,
         weight=weight,
-        lost=tuple(_number_losses(key, whole=whole and low < high)),
+        lost_features=tuple(_number_losses(key, whole=whole and low < high)),
     )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 class BaseItem:
     """The fields that all forms share."""
 
-    lost: tuple[str, ...] = ()
+    lost_features: tuple[str, ...] = ()
     """Features of the kind's judge that this form can't express; a phrase each."""
 
 

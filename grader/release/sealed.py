@@ -94,7 +94,7 @@ def _check(secret: bytes) -> bytes:
     return hashlib.sha256(PREFIX.encode() + secret).digest()[:_CHECK_BYTES]
 
 
-class _Held:
+class _ProcessSecret:
     """The secret of this process, global because commands load a release in many places."""
 
     text: str | None = None
@@ -109,7 +109,7 @@ def take_from_environment() -> None:
     text = os.environ.pop(VARIABLE, None)
     if text is None:
         return
-    _Held.text, _Held.key = text, None
+    _ProcessSecret.text, _ProcessSecret.key = text, None
     with contextlib.suppress(OSError, ValueError, IndexError):
         _wipe(VARIABLE)
     _dump_no_memory()
@@ -117,21 +117,21 @@ def take_from_environment() -> None:
 
 def hold_key(key: PackKey) -> None:
     """Sets *key* as the key that this process opens packs with."""
-    _Held.text, _Held.key = None, key
+    _ProcessSecret.text, _ProcessSecret.key = None, key
     _dump_no_memory()
 
 
 def current_key() -> PackKey | None:
     """Returns the secret of this process, or None; raises SetupError for a mistyped one."""
     take_from_environment()
-    if _Held.key is None and _Held.text is not None:
-        _Held.key, _Held.text = read_key(_Held.text), None
-    return _Held.key
+    if _ProcessSecret.key is None and _ProcessSecret.text is not None:
+        _ProcessSecret.key, _ProcessSecret.text = read_key(_ProcessSecret.text), None
+    return _ProcessSecret.key
 
 
 def forget_key() -> None:
     """Discards the secret of this process."""
-    _Held.text = _Held.key = None
+    _ProcessSecret.text = _ProcessSecret.key = None
 
 
 def _wipe(name: str) -> None:

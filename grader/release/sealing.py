@@ -12,7 +12,7 @@ from grader.release.file import load_release, release_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Packed:
+class SealedPack:
     """A pack on disk, and its key."""
 
     release: str
@@ -23,7 +23,7 @@ class Packed:
     """Whether the key was made for this pack."""
 
 
-def seal_release(source: Path, out: Path, key_file: Path | None = None) -> Packed:
+def seal_release(source: Path, out: Path, key_file: Path | None = None) -> SealedPack:
     """Seals the release in *source* into the pack *out*.
 
     If *key_file* exists, its key is used, so that runners can keep their secret. Otherwise, a new
@@ -42,7 +42,7 @@ def seal_release(source: Path, out: Path, key_file: Path | None = None) -> Packe
         # The key first: a pack without its key is useless, but a key without a pack is harmless.
         write_atomic(key_file, f"{key.text}\n".encode(), durable=True, private=True)
     write_atomic(out, pack, durable=True)
-    return Packed(release=release.id, bytes=len(pack), key=key, new_key=not known)
+    return SealedPack(release=release.id, bytes=len(pack), key=key, new_key=not known)
 
 
 def _keep_apart(source: Path, out: Path, key_file: Path | None) -> None:

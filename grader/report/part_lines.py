@@ -154,7 +154,7 @@ class PartFigures:
     feedback: dict[str, str] = field(default_factory=dict)
     varies: set[str] = field(default_factory=set)
     counts: Counter[str] = field(default_factory=Counter)
-    undeclared: set[str] = field(default_factory=set)
+    undeclared_ids: set[str] = field(default_factory=set)
     wrong_rests: dict[str, array[float]] = field(default_factory=dict)
     """By wrong answer: the shares of its students on the rest of the paper."""
 
@@ -168,7 +168,7 @@ class PartFigures:
             self.add_mistake(mark.mistake, mark, row)
         elif wrong:
             self.counts[wrong] += 1
-            self.undeclared.add(wrong)
+            self.undeclared_ids.add(wrong)
         if earned is None or not most:  # open, or a part that doesn't count
             return
         left = max_points - most
@@ -231,7 +231,7 @@ class PartFigures:
         solved = [rest for rest, one in zip(rests, right, strict=True) if one]
         common = sorted(self.counts, key=lambda id_: (-self.counts[id_], id_))[:_MISTAKES]
         for id_ in common:
-            named = id_ not in self.undeclared
+            named = id_ not in self.undeclared_ids
             mine = [rest for rest in self.wrong_rests.get(id_, ()) if not math.isnan(rest)]
             yield MistakeLine(
                 id=id_,

@@ -167,7 +167,7 @@ class _Check:
         """All points are present, and notes name every lost feature with its part."""
         self._check_maximum(exported, _quiz_points(quiz), name)
         for part, field in _quiz_parts(quiz):
-            for phrase in (phrase for item in field.items for phrase in item.lost):
+            for phrase in (phrase for item in field.items for phrase in item.lost_features):
                 noted = any(phrase in note and part in note for note in exported.notes)
                 _require(noted, f"{name}: no note about {part} says: {phrase}")
 

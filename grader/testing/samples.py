@@ -253,7 +253,7 @@ def _forms() -> Iterator[tuple[str, Item]]:
     for rule in ("all-or-nothing", "pairs", "longest-run"):
         yield f"an order, {rule}", OrderItem(things=("embed", "attend", "project"), rule=rule)
     words = AcceptedTexts(texts=(SECRETS["an accepted text"],), share=1.0)
-    yield "a text", TextItem(words=(words,), lost=("patterns in what is accepted",))
+    yield "a text", TextItem(words=(words,), lost_features=("patterns in what is accepted",))
     yield "an essay", EssayItem(rubric=f"Full marks for {SECRETS['a rubric']}.")
 
 
@@ -266,7 +266,7 @@ def _number() -> NumberItem:
             NumberRange(low=2 * key, high=2 * key + 1, value=2 * key, share=0.25, feedback=told),
         ),
         unit="GB",
-        lost=("unit slips",),
+        lost_features=("unit slips",),
     )
 
 

@@ -8,7 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from grader.analysis.comparisons import Collected, Comparison, Level, Score, names_that_matter
+from grader.analysis.comparisons import (
+    ClassComparisons,
+    Comparison,
+    Level,
+    Score,
+    names_that_matter,
+)
 from grader.analysis.fairness import Fairness, Finding, ValueComparison, compare, compare_variants
 from grader.bank.folders import Bank
 from grader.model import Key, Part
@@ -18,9 +24,11 @@ from tests.helpers.simulated_class import a_bank_of_transfers, a_class
 LINKS = ("bus", "cable", "disk", "radio", "wire")
 
 
-def a_part(scores: dict[str, float], links: dict[str, str], other: dict[str, float]) -> Collected:
+def a_part(
+    scores: dict[str, float], links: dict[str, str], other: dict[str, float]
+) -> ClassComparisons:
     """A class with one part, and points in another problem."""
-    collected = Collected()
+    collected = ClassComparisons()
     part = Comparison("p/time", "p", "time", ("link",), frozenset({"p"}))
     for id_, earned in scores.items():
         part.scores[id_] = Score(4 * earned, 4.0)
@@ -31,7 +39,7 @@ def a_part(scores: dict[str, float], links: dict[str, str], other: dict[str, flo
     return collected
 
 
-def a_small_class(harder: str = "") -> Collected:
+def a_small_class(harder: str = "") -> ClassComparisons:
     ids = [f"s{n}" for n in range(100)]
     links = {id_: LINKS[n % 5] for n, id_ in enumerate(ids)}
     scores = {id_: float(n % 3 > 0) for n, id_ in enumerate(ids)}

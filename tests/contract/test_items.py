@@ -119,11 +119,11 @@ def test_only_what_another_system_can_judge_has_a_form() -> None:
 
 def test_what_does_not_survive_is_said() -> None:
     (number,) = quiz_items(a_key(a_numeric()))
-    assert "unit slips" in number.lost[0]
+    assert "unit slips" in number.lost_features[0]
     (number,) = quiz_items(a_key(a_numeric(slips=False)))
-    assert number.lost == ()
+    assert number.lost_features == ()
     (number,) = quiz_items(a_key(an_integer(slips=False, tolerance=Tolerance(absolute=1))))
-    assert "not whole" in number.lost[0]
+    assert "not whole" in number.lost_features[0]
 
 
 def test_a_mistake_never_reaches_into_what_is_accepted_or_into_another() -> None:

@@ -195,7 +195,7 @@ def _problem_runner(
     if refusal:
         tests[0]["test_code"] = neutralize_line(refusal)
     most = sum(one.total for one in split.quanta) * split.step
-    passed = all(one.passed == one.total for one in split.quanta)
+    passed = all(one.passing_count == one.total for one in split.quanta)
     payload: dict[str, object] = {
         "version": _VERSION,
         "status": "pass" if passed else "fail",
@@ -226,10 +226,10 @@ def _test_entries(
     return [
         {
             "name": neutralize_line(f"{title}, {count} of {one.total}" if one.total > 1 else title),
-            "status": "pass" if count <= one.passed else "fail",
-            "score": scores.of(split.step) if count <= one.passed else 0,
+            "status": "pass" if count <= one.passing_count else "fail",
+            "score": scores.of(split.step) if count <= one.passing_count else 0,
             "message": None,
-            "test_code": why if count == one.passed + 1 else "",
+            "test_code": why if count == one.passing_count + 1 else "",
             "filename": "",
             # The reporter prints any other value, and a missing one, as a line number.
             "line_no": 0,

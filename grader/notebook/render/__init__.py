@@ -137,9 +137,9 @@ def check(keys: Mapping[str, Key], about: Sequence[str], templates: tuple[Path, 
 
 @dataclass(frozen=True, slots=True)
 class _CheckValues:
-    """The values for the template of the check; equal if they are written in the same way."""
+    """The values for the template of the check. Values with the same *source* are equal."""
 
-    written: str
+    source: str
     values: Mapping[str, object] = field(compare=False)
 
 

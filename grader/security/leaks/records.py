@@ -69,7 +69,7 @@ class SearchBudget:
     unread: list[tuple[str, str]] = field(default_factory=list)
     """Path and reason for each."""
     _entries: int = 0
-    _unpacked: int = 0
+    _unpacked_bytes: int = 0
     _end: float = 0.0
 
     def __post_init__(self) -> None:
@@ -83,12 +83,12 @@ class SearchBudget:
     @property
     def room(self) -> int:
         """How many bytes may still be unpacked from one archive member."""
-        left = self.bounds.unpacked_bytes - self._unpacked
+        left = self.bounds.unpacked_bytes - self._unpacked_bytes
         return max(0, min(left, self.bounds.file_bytes))
 
     def count_unpacked(self, size: int) -> None:
         """Counts bytes unpacked from an archive."""
-        self._unpacked += size
+        self._unpacked_bytes += size
 
     def count_entry(self, path: str) -> bool:
         """Counts one more file. Returns False if there are too many."""

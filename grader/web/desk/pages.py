@@ -136,7 +136,7 @@ class Desk:
     course: Course | None = None
     """Who grades what; nothing is divided without it."""
     _work: OpenWork = field(default_factory=OpenWork, repr=False)
-    _outdated: OutdatedDecisions = field(default_factory=OutdatedDecisions, repr=False)
+    _outdated_decisions: OutdatedDecisions = field(default_factory=OutdatedDecisions, repr=False)
     _secret: str = field(default="", repr=False)
     _class: ClassRows = field(default_factory=ClassRows, repr=False)
     _mask: tuple[Mapping[str, Student], Mask] | None = field(default=None, repr=False)
@@ -197,7 +197,7 @@ class Desk:
             is_divided=shares is not None and shares.are_divided,
             unknown_parts=shares.unknown_parts(parts) if shares else (),
             opinions=tuple(d for d in book.decisions.opinions() if d.student in mine),
-            outdated_decisions=self._outdated.of(book, mine),
+            outdated_decisions=self._outdated_decisions.of(book, mine),
             requests=sum(
                 one.student in mine and one.state is RequestState.OPEN
                 for one in book.requests.every()

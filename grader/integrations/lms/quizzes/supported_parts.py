@@ -138,7 +138,9 @@ def loss_notes(quiz: Quiz, more: Callable[[Item], Iterator[str]]) -> tuple[str, 
     for pool in quiz.pools:
         for asked in pool.questions:
             for field in asked.fields:
-                phrases = [said for item in field.items for said in (*item.lost, *more(item))]
+                phrases = [
+                    said for item in field.items for said in (*item.lost_features, *more(item))
+                ]
                 if field.uses:
                     phrases.append(_USES_KEY)
                 for phrase in phrases:
