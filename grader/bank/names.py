@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import keyword
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -38,8 +39,11 @@ def check_parameters(problem: Problem, source: Located) -> Iterator[SpecError]:
                 yield from check_unit(unit, source, where)
         columns = {tuple(sorted(row)) for row in parameter.rows or ()}
         if len(columns) > 1:
+            keys = Counter(key for row in columns for key in row)
+            uneven = [key for key, count in keys.items() if count < len(columns)]
             what = f"the rows of '{name}' have different columns"
-            yield source.error((*at, "rows"), what, "give every row the same keys")
+            fix = f"give every row the same keys; not in all: {', '.join(sorted(uneven))}"
+            yield source.error((*at, "rows"), what, fix)
 
 
 def _check_range(name: str, parameter: Any, source: Located, at: Path_) -> Iterator[SpecError]:
@@ -83,7 +87,8 @@ def check_names(problem: Problem, source: Located) -> Iterator[SpecError]:
         bound[name] = at
     known = set(bound)
     for name, expression in problem.values.items():
-        yield from check_expression(expression, known, source, ("values", name))
+        below = {v: "move it above this one" for v in problem.values if v not in known}
+        yield from check_expression(expression, known, source, ("values", name), below)
         yield from _check_name(name, bound, source, ("values", name))
         bound[name] = ("values", name)
         known.add(name)
@@ -130,9 +135,10 @@ def _check_part(
     expressions = known | (set(part.uses) & answers) | set(part.local_names())
     if set(part.uses) - answers:
         expressions |= answers
+    elsewhere = dict.fromkeys(answers, f"add it to 'uses:' of the part '{part.id}'")
     for path, marker, written in iter_marked(part, at):
         if marker == "expression":
-            yield from check_expression(written, expressions, source, path)
+            yield from check_expression(written, expressions, source, path, elsewhere)
         elif marker == "text":
             staff = _FOR_STAFF & {str(step) for step in path}
             allowed = expressions if staff else known | set(part.local_names())
@@ -140,9 +146,16 @@ def _check_part(
 
 
 def check_expression(
-    written: object, known: set[str], source: Located, at: Path_
+    written: object,
+    known: set[str],
+    source: Located,
+    at: Path_,
+    elsewhere: Mapping[str, str] | None = None,
 ) -> Iterator[SpecError]:
-    """Yields errors in an expression, such as names that are not *known*."""
+    """Yields errors in an expression, such as names that are not *known*.
+
+    *elsewhere* says how to use names that are defined, but not for this expression.
+    """
     if not isinstance(written, str):
         return
     try:
@@ -154,6 +167,10 @@ def check_expression(
         yield source.error(at, what, fix)
         return
     for name in sorted(names - known - set(units.named_units())):
+        if elsewhere and name in elsewhere:
+            what = f"'{name}' can't be used in '{_short(written)}'"
+            yield source.error(at, what, elsewhere[name])
+            continue
         yield _unknown_name_error(
             name, known | set(units.named_units()), f"'{_short(written)}'", source, at
         )

@@ -68,7 +68,7 @@ def command(
 
     try:
         from grader.web.practice.app import PracticeApp
-        from grader.web.serving import free_port, serve
+        from grader.web.serving import choose_port, serve
     except ModuleNotFoundError as error:
         raise SetupError(
             f"practice needs the package '{error.name}'",
@@ -93,7 +93,7 @@ def command(
         practice.start(choice)
     access = OwnerAccess()
     host = "127.0.0.1"
-    port = port or free_port(host)
+    port = choose_port(host, port)
     click.echo(f"http://{host}:{port}/enter?token={access.token}")
     click.echo("Press Ctrl-C to stop. Until then, the link is valid.", err=True)
     serve(PracticeApp(practice, access).asgi, host, port)

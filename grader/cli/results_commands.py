@@ -76,6 +76,8 @@ def mark_command(
             results, table_file, from_file, by, banks, as_json=as_json, alone=student is None
         )
     elif student is None:
+        if answer is not None or points is not None or withdraw:
+            raise click.UsageError("To mark an answer, add --student ID.")
         _print_waiting(results, as_json)
     elif points is None and not withdraw:
         _print_answers(results, student, answer, as_json)

@@ -104,6 +104,7 @@ def command(
     )
     if not dry_run:
         write_results(results, bank)
+    status = 1 if done.skipped else status
     if as_json:
         print_json(
             {
@@ -132,7 +133,9 @@ def command(
     click.echo(f"{len(rows)} of {count_of(done.scored, 'grade')} {verb}: {up} up, {down} down.")
     if done.skipped:
         click.echo(
-            f"not scored, because there is no usable evidence: {', '.join(done.skipped)}", err=True
+            f"not scored, because there is no usable evidence: {', '.join(done.skipped)}; to "
+            "execute their notebooks again, run `grader grade`",
+            err=True,
         )
     if is_refused:
         click.echo(
@@ -153,13 +156,15 @@ def _change_course(
     why: str,
     as_json: bool,
 ) -> int:
+    from grader.cli.course_commands import print_unknown_students
     from grader.course import find_course, load_course
-    from grader.grading.course_change import change_course, slip_days_of
+    from grader.grading.course_change import change_course, set_and_students, slip_days_of
     from grader.grading.results import write_results
 
     path = find_course(course_file, ())
     assert path is not None  # noqa: S101 - it was named
     course = load_course(path)
+    print_unknown_students(course, *set_and_students(results))
     used = slip_days_of(results, course, path)
     changes = change_course(results, course, used, dry_run=dry_run, by=by, why=why)
     if not dry_run:

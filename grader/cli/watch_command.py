@@ -16,6 +16,7 @@ from grader.cli.grade_command import command as grade
 from grader.cli.options import examples
 from grader.errors import GraderError, SetupError
 from grader.model.course import Course
+from grader.release.file import load_release
 
 _SETTLE_SECONDS = 1.0
 """Files that don't change for this long are complete."""
@@ -81,7 +82,10 @@ def command(
     else:
         if options["out"] is None:
             raise click.UsageError("Missing option '--out'.")
+        if options["release"] is not None:  # an error now, not when the first submission arrives
+            load_release(options["release"])
         watched = _same([_Folder(submissions, options)])
+    click.echo(f"Watching {submissions or 'the course'}. Press Ctrl-C to stop.", err=True)
     quiet_since = time.monotonic()
     while stop_after is None or time.monotonic() - quiet_since <= 60 * stop_after:
         for folder in next(watched):

@@ -335,7 +335,7 @@ def test_minutes_of_parts_that_leave_nothing_for_the_others(
     [
         ("memory-math: 60%", "memory-math: 70%", "7:13", "add up to 110%", "add up to 100%"),
         ("numerics: 40%", "numerisc: 40%", "7:32", "no family 'numerisc'", "'numerics'"),
-        ("apply: 60%", "aply: 60%", "8:12", "unknown key 'aply'", "recall, apply, analyze"),
+        ("apply: 60%", "aply: 60%", "8:12", "unknown key 'aply'", "did you mean 'apply'?"),
         ("memory-math: 60%", "memory-math: 160%", "7:27", "a share such as 25%", "a percentage"),
         ("{memory-math: 60%, numerics: 40%}", "[numerics]", "7:13", "keys and values", "{memory-"),
         ("numerics: 40%", "training: 40%", "7:42", "0 points of 'training'", "of 'training'"),

@@ -272,7 +272,7 @@ def test_a_folder_or_file_that_can_not_be_read_is_named_after_the_rest(tmp_path:
     for command in ("list", "coverage"):
         done = run_plainly(command, "--bank", bank)
         assert done.returncode == 1
-        assert "closed.yaml: can't read the file: Permission denied" in done.stderr
+        assert "closed.yaml: can't read the file: permission denied" in done.stderr
         assert "problems/training: can't read the folder: permission denied" in done.stderr
     missing = run_plainly("show", "x", "--bank", bank)
     assert "there is no problem 'x'" in missing.stderr
