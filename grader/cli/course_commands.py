@@ -87,6 +87,7 @@ def _students_of(course: Course, set_id: str, home: Path) -> Collection[str] | N
 
 @command.command(
     "invite",
+    short_help="Invite staff members to choose a password.",
     epilog=examples(
         "grader course invite --accounts private/accounts.json "
         "--address https://grading.example.edu",
@@ -110,7 +111,8 @@ def _students_of(course: Course, set_id: str, home: Path) -> Collection[str] | N
     type=click.IntRange(1, 90),
     default=7,
     show_default=True,
-    help="Days until an invitation ends.",
+    metavar="N",
+    help="Days until an invitation expires.",
 )
 @course_option
 @bank_option
@@ -124,8 +126,8 @@ def invite_command(
 ) -> None:
     """Print links with which staff members choose a password for the desk.
 
-    Invites everybody who has no password yet, or the people that you name. Their passwords and
-    earlier invitations stop working at once.
+    Invites everybody who has no password yet, or the people that you name. Their previous passwords
+    and invitations stop working immediately.
     """
     import time
 
@@ -148,7 +150,7 @@ def invite_command(
     for id_, token in tokens.items():
         click.echo(f"{id_}: {address.rstrip('/')}/invitation?token={token}")
     if tokens:
-        text = f"Send each link to its person alone. They end in {count_of(days, 'day')}."
+        text = f"Send each link only to that person. The links expire in {count_of(days, 'day')}."
     else:
         text = "Everybody on the staff has a password."
     click.echo(text, err=True)
@@ -156,6 +158,7 @@ def invite_command(
 
 @command.command(
     "grant",
+    short_help="Grant a student or a section an exception.",
     epilog=examples(
         "grader course grant ada --set midterm --until '2026-10-07 23:59' --why illness --by kim",
         "grader course grant --section B --set midterm --time 1.5 --why 'fire alarm' --by kim",
@@ -219,7 +222,9 @@ complete_ids(grant_command)
 
 
 @command.command(
-    "late", epilog=examples("grader course late results", "grader course late results --all")
+    "late",
+    short_help="List late submissions and their deductions.",
+    epilog=examples("grader course late results", "grader course late results --all"),
 )
 @click.argument("results", type=click.Path(path_type=Path))
 @click.option("--all", "everyone", is_flag=True, help="Also list on-time submissions.")

@@ -37,9 +37,16 @@ _HOST = re.compile(r"[\w.-]+|\[?[0-9A-Fa-f:]+\]?")
     "--port",
     type=click.IntRange(0, 65535),
     default=0,
+    metavar="PORT",
     help="Port to listen on. Default: any free one.",
 )
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    metavar="ADDRESS",
+    help="Address to listen on.",
+)
 @click.option(
     "--name",
     "names",
@@ -171,7 +178,7 @@ class _Way:
                 fix="list the staff in a course file, and add --course FILE",
             )
         if self.accounts and self.service:
-            raise SetupError("--accounts and --hub exclude each other", fix="use one of them")
+            raise SetupError("--accounts and --hub can't be used together", fix="use one of them")
         if self.accounts and self.accounts.resolve().is_relative_to(self.results.resolve()):
             raise SetupError(
                 "the results folder is no place for the staff's accounts",

@@ -180,7 +180,7 @@ def release_or_pack(release: Path | None, pack: Path | None, key_file: Path | No
     from grader.release import sealed
 
     if release is not None and pack is not None:
-        raise SetupError("--release and --pack exclude each other", fix="use one of them")
+        raise SetupError("--release and --pack can't be used together", fix="use one of them")
     if release is None and pack is None:
         raise SetupError(
             "grading needs either --release or --pack",

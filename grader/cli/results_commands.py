@@ -23,7 +23,7 @@ _SHOWN = 70
     "mark",
     epilog=examples(
         "grader mark results                       # answers to grade manually",
-        "grader mark results --student ada         # her answers, with question and rubric",
+        "grader mark results --student ada         # one student's, with question and rubric",
         "grader mark results --student ada --answer q4_why --points 1.5 --why 'names the cause'",
         "grader mark results --student ada --answer q4_why --withdraw --why 'wrong student'",
         "grader mark results --table marks.csv     # the same list as a table to fill in",

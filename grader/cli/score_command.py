@@ -71,7 +71,7 @@ def command(
     With --course, applies only the course's dates and policies, and scores no answer.
 
     With --specs current, verifies changed specs first, with a few variants. If one fails, applies
-    nothing, and exits 1.
+    nothing, and exits 1. Also exits 1 if the stored evidence of a student is missing.
     """
     from grader.bank.folders import Bank
     from grader.gradebook.audit_log import ENGINE
@@ -79,7 +79,7 @@ def command(
     from grader.verify.rescoring import rescore, verify_changed
 
     if unverified and not why.strip():
-        raise click.UsageError("--unverified needs a reason: add --why TEXT")
+        raise click.UsageError("--unverified needs a reason: add --why TEXT.")
     bank = Bank.open(banks)
     if course_file is not None:
         return _change_course(

@@ -42,7 +42,7 @@ def _without_requirements() -> Iterator[click.Parameter]:
             default=10,
             show_default=True,
             metavar="SECONDS",
-            help="Time between two looks at the folders.",
+            help="How often to look for changes.",
         ),
         click.Option(
             ["--stop-after"],
@@ -70,9 +70,8 @@ def command(
 ) -> None:
     """Grade submissions as they arrive in a folder, and again whenever a file changes.
 
-    Takes the options of `grader grade`, and does what it does each time something has changed. If
-    a problem on this machine, such as a lost connection, leaves marks open, tries again every
-    minute.
+    Takes the options of `grader grade`, and grades whenever something has changed. If a problem on
+    this machine, such as a lost connection, leaves marks open, tries again every minute.
 
     Without SUBMISSIONS, watches the folders of all sets of the course: those for which the course
     file names `submissions`, `release`, and `results`.
@@ -142,7 +141,7 @@ def _of_course(options: Mapping[str, Any]) -> Iterator[list[_Folder]]:
     given = [name for name in ("release", "pack", "out", "source", "names") if options[name]]
     if given:
         raise click.UsageError(
-            f"--{given[0]} is only for one folder: name SUBMISSIONS, or leave it out"
+            f"--{given[0]} needs a folder: name SUBMISSIONS, or omit --{given[0]}."
         )
     path = require_course(options["course_file"], options["banks"])
     folders: dict[Path, _Folder] = {}

@@ -429,4 +429,4 @@ def test_the_table_says_that_papers_differ_where_a_pool_is_uneven(tmp_path: Path
 
 def test_a_set_has_no_key_to_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bank = a_course(tmp_path)
-    assert "--key is only for problems" in fails(capsys, "show", "quiz", "--key", "--bank", bank)
+    assert "--key needs a problem" in fails(capsys, "show", "quiz", "--key", "--bank", bank)

@@ -157,7 +157,7 @@ def test_after_an_error_no_seeds_are_counted(faults: Path) -> None:
     result = run("verify", "broken", "--no-kernel", "--bank", faults)
     assert result.stdout.splitlines()[0] == "FAIL broken"
     assert "0 seeds" not in result.stdout
-    assert result.stdout.splitlines()[-1] == "0 of 1 hold."
+    assert result.stdout.splitlines()[-1] == "0 of 1 problem passed."
 
 
 @pytest.mark.thorough
@@ -167,7 +167,7 @@ def test_verify_runs_the_kernel_for_the_sound_ones_beside_a_broken_one(tmp_path:
     result = run("verify", "--seeds", 20, "--bank", bank)
     assert result.exception is None
     assert "ok   sample" in result.stdout
-    assert result.stdout.splitlines()[-1] == "1 of 2 hold."
+    assert result.stdout.splitlines()[-1] == "1 of 2 problems passed."
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_a_release_that_can_not_be_used_says_why(home, tmp_path, capsys, text, w
     [
         ({"--sandbox": "requird"}, "'requird' is not a mode of --sandbox", "'required'?"),
         ({"--sandbox": "required:netwrk"}, "'netwrk' is not a sandbox layer", "'network'?"),
-        ({"--pack": "x.pack"}, "--release and --pack exclude each other", "use one of them"),
+        ({"--pack": "x.pack"}, "--release and --pack can't be used together", "use one of them"),
     ],
 )
 def test_options_with_a_typo_name_what_was_meant(home, capsys, options, what, fix):
@@ -157,3 +157,43 @@ def test_an_exception_for_an_unknown_student_is_found(home, tmp_path):
     assert done.stderr == said
     scored = run("score", home / "out", "--course", course, "--dry-run", "--bank", home / "bank")
     assert said in scored.stderr
+
+
+def test_an_emptied_gradebook_is_not_a_class_without_answers(home, tmp_path, capsys):
+    results = shutil.copytree(home / "out", tmp_path / "out")
+    for file in results.glob("gradebook.sqlite*"):
+        file.unlink()
+    (results / "gradebook.sqlite").touch()
+    for command in ("mark", "audit", "report"):
+        assert "the gradebook is empty" in fails(capsys, command, results)
+
+
+@pytest.mark.parametrize("kept", ["roster.csv", "release"])
+def test_the_demo_replaces_nothing_of_a_class(home, tmp_path, capsys, kept):
+    out = tmp_path / "class"
+    shutil.copytree(home / "release", out / "release")
+    shutil.copytree(home / "out", out / "results")
+    if kept == "roster.csv":
+        shutil.copy(home / "roster.csv", out / kept)
+    before = sorted(out.rglob("*"))
+    said = fails(capsys, "demo", "--out", out)
+    assert f"class: the demo would replace '{kept}', which it did not make" in said
+    assert sorted(out.rglob("*")) == before
+
+
+@pytest.mark.parametrize("out", ["roster.csv", "roster.csv/release"])
+def test_a_file_where_a_folder_should_be_is_called_that(home, capsys, out):
+    render = ("render", "quiz", "--roster", home / "roster.csv", "--bank", home / "bank")
+    said = fails(capsys, *render, "--out", home / out)
+    assert "a file is where a folder should be" in said
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "what"),
+    [
+        ("--name", "bad host", "'bad host' is not a hostname"),
+        ("--proxy", "nonsense", "'nonsense' is not the address of a proxy"),
+    ],
+)
+def test_the_desk_refuses_hosts_that_no_browser_can_reach(home, capsys, option, value, what):
+    assert what in fails(capsys, "desk", home / "out", option, value)
