@@ -6,7 +6,7 @@ import dataclasses
 import keyword
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from grader import units
@@ -100,7 +100,8 @@ def check_names(problem: Problem, source: Located) -> Iterator[SpecError]:
     for index, part in enumerate(problem.parts):
         at = ("parts", index)
         yield from _check_name(part.id, bound, source, (*at, "id"))
-        yield from _check_part(part, known, answers, source, at)
+        earlier = [p.id for p in problem.parts[:index]]
+        yield from _check_part(part, known, answers, source, at, earlier)
     for path, marker, text in iter_marked(problem):
         if marker == "text" and path[0] not in ("parts", "figures"):
             after = answers if path[0] == "explanation" else set()
@@ -129,13 +130,18 @@ _FOR_STAFF = {"rubric"}
 
 
 def _check_part(
-    part: Part, known: set[str], answers: set[str], source: Located, at: Path_
+    part: Part,
+    known: set[str],
+    answers: set[str],
+    source: Located,
+    at: Path_,
+    earlier: Sequence[str],
 ) -> Iterator[SpecError]:
     # A misspelled id in 'uses' is reported there; it must not be reported here as well.
     expressions = known | (set(part.uses) & answers) | set(part.local_names())
     if set(part.uses) - answers:
         expressions |= answers
-    elsewhere = dict.fromkeys(answers, f"add it to 'uses:' of the part '{part.id}'")
+    elsewhere = dict.fromkeys(earlier, f"add it to 'uses:' of the part '{part.id}'")
     for path, marker, written in iter_marked(part, at):
         if marker == "expression":
             yield from check_expression(written, expressions, source, path, elsewhere)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from grader.cli import main
-from tests.helpers.banks import a_bank, a_roster
+from tests.helpers.banks import SPEC, a_bank, a_roster
 from tests.helpers.commands import fails, ok, run
 
 
@@ -197,3 +197,18 @@ def test_a_file_where_a_folder_should_be_is_called_that(home, capsys, out):
 )
 def test_the_desk_refuses_hosts_that_no_browser_can_reach(home, capsys, option, value, what):
     assert what in fails(capsys, "desk", home / "out", option, value)
+
+
+def test_results_whose_release_was_moved_say_how_to_go_on(home, tmp_path, capsys):
+    results = shutil.copytree(home / "out", tmp_path / "elsewhere" / "out")
+    said = fails(capsys, "report", results)
+    assert "release.json: the release of these results is not here" in said
+    assert "run `grader grade` with --release and its new place" in said
+
+
+def test_a_name_that_is_defined_elsewhere_says_how_to_use_it(tmp_path):
+    more = "  - {id: twice, kind: numeric, ask: 'Twice?', points: 1, unit: GB, answer: 2 * share}\n"
+    text = SPEC.replace("explanation: |", more + "explanation: |")
+    said = run("verify", "sample", "--bank", a_bank(tmp_path / "bank", text)).stdout
+    assert "'share' can't be used in '2 * share'" in said
+    assert "fix: add it to 'uses:' of the part 'twice'" in said
