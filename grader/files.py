@@ -28,6 +28,10 @@ FORBIDDEN = (
     "no permission to write here",
     f"check the permissions of the folder, or choose another one, then {AGAIN}",
 )
+_FILE = (
+    "this can't be written, because a file is where a folder should be",
+    f"choose another path, or move the file away, then {AGAIN}",
+)
 READ_ONLY = "the disk is mounted read-only", f"mount it for writing, then {AGAIN}"
 
 _FAULTS = {
@@ -40,6 +44,9 @@ _FAULTS = {
     errno.EROFS: READ_ONLY,
     errno.EACCES: FORBIDDEN,
     errno.EPERM: FORBIDDEN,
+    errno.EEXIST: _FILE,
+    errno.ENOTDIR: _FILE,
+    errno.EISDIR: ("this is a folder, and a file has to be written", "choose another path"),
 }
 _LOOK_SECONDS = 0.05
 

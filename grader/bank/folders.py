@@ -94,8 +94,8 @@ class Bank(BankIndex):
         """Returns the set with the id or YAML path *wanted*; raises SpecError or SetupError."""
         path = self.set_path(wanted)
         exam, source = load_exam(path, self.paths, self.bank_names)
-        for slot in exam.slots:
-            self._check_parts(slot, path)
+        for index, slot in enumerate(exam.slots):
+            self._check_parts(slot, path, source.at(("problems", index)))
         blueprint = exam.blueprint
         return exam if blueprint is None else self._fill(exam, blueprint, source)
 
@@ -142,30 +142,30 @@ class Bank(BankIndex):
         parts = (replace(p, mean=known[p.id].mean if p.id in known else None) for p in head.parts)
         return replace(head, parts=tuple(parts))
 
-    def _check_parts(self, slot: Slot, path: Path) -> None:
+    def _check_parts(self, slot: Slot, path: Path, where: Location) -> None:
         """Raises SpecError for parts that do not exist, or that use a part that is not asked, and
         for pools of parts that can't be drawn from."""
         if slot.draw and slot.problem:
             check_draw(self.problem(slot.problem), slot, path)
         for problem in slot.problem_ids:
             if slot.parts_of(problem):
-                self._check_chosen(problem, slot.parts_of(problem), path)
+                self._check_chosen(problem, slot.parts_of(problem), where)
 
-    def _check_chosen(self, problem: str, chosen: tuple[str, ...], path: Path) -> None:
+    def _check_chosen(self, problem: str, chosen: tuple[str, ...], where: Location) -> None:
         parts = {p.id: p for p in self.heads([problem])[problem].parts}
         for name in chosen:
             if name not in parts:
                 close = nearest(name, parts)
                 raise SpecError(
                     f"'{problem}' has no part '{name}'",
-                    where=Location(str(path)),
+                    where=where,
                     fix=f"did you mean '{close}'?" if close else "it has: " + ", ".join(parts),
                 )
             left_out = [u for u in parts[name].uses if u not in chosen]
             if left_out:
                 raise SpecError(
                     f"part '{name}' of '{problem}' uses '{left_out[0]}', which is not asked",
-                    where=Location(str(path)),
+                    where=where,
                     fix=f"add '{left_out[0]}' to 'parts:'",
                 )
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import keyword
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from grader import units
@@ -38,8 +39,11 @@ def check_parameters(problem: Problem, source: Located) -> Iterator[SpecError]:
                 yield from check_unit(unit, source, where)
         columns = {tuple(sorted(row)) for row in parameter.rows or ()}
         if len(columns) > 1:
+            keys = Counter(key for row in columns for key in row)
+            uneven = [key for key, count in keys.items() if count < len(columns)]
             what = f"the rows of '{name}' have different columns"
-            yield source.error((*at, "rows"), what, "give every row the same keys")
+            fix = f"give every row the same keys; not in all: {', '.join(sorted(uneven))}"
+            yield source.error((*at, "rows"), what, fix)
 
 
 def _check_range(name: str, parameter: Any, source: Located, at: Path_) -> Iterator[SpecError]:
@@ -83,7 +87,8 @@ def check_names(problem: Problem, source: Located) -> Iterator[SpecError]:
         bound[name] = at
     known = set(bound)
     for name, expression in problem.values.items():
-        yield from check_expression(expression, known, source, ("values", name))
+        below = {v: "move it above this one" for v in problem.values if v not in known}
+        yield from check_expression(expression, known, source, ("values", name), below)
         yield from _check_name(name, bound, source, ("values", name))
         bound[name] = ("values", name)
         known.add(name)
@@ -95,7 +100,8 @@ def check_names(problem: Problem, source: Located) -> Iterator[SpecError]:
     for index, part in enumerate(problem.parts):
         at = ("parts", index)
         yield from _check_name(part.id, bound, source, (*at, "id"))
-        yield from _check_part(part, known, answers, source, at)
+        earlier = [p.id for p in problem.parts[:index]]
+        yield from _check_part(part, known, answers, source, at, earlier)
     for path, marker, text in iter_marked(problem):
         if marker == "text" and path[0] not in ("parts", "figures"):
             after = answers if path[0] == "explanation" else set()
@@ -124,15 +130,21 @@ _FOR_STAFF = {"rubric"}
 
 
 def _check_part(
-    part: Part, known: set[str], answers: set[str], source: Located, at: Path_
+    part: Part,
+    known: set[str],
+    answers: set[str],
+    source: Located,
+    at: Path_,
+    earlier: Sequence[str],
 ) -> Iterator[SpecError]:
     # A misspelled id in 'uses' is reported there; it must not be reported here as well.
     expressions = known | (set(part.uses) & answers) | set(part.local_names())
     if set(part.uses) - answers:
         expressions |= answers
+    elsewhere = dict.fromkeys(earlier, f"add it to 'uses:' of the part '{part.id}'")
     for path, marker, written in iter_marked(part, at):
         if marker == "expression":
-            yield from check_expression(written, expressions, source, path)
+            yield from check_expression(written, expressions, source, path, elsewhere)
         elif marker == "text":
             staff = _FOR_STAFF & {str(step) for step in path}
             allowed = expressions if staff else known | set(part.local_names())
@@ -140,9 +152,16 @@ def _check_part(
 
 
 def check_expression(
-    written: object, known: set[str], source: Located, at: Path_
+    written: object,
+    known: set[str],
+    source: Located,
+    at: Path_,
+    elsewhere: Mapping[str, str] | None = None,
 ) -> Iterator[SpecError]:
-    """Yields errors in an expression, such as names that are not *known*."""
+    """Yields errors in an expression, such as names that are not *known*.
+
+    *elsewhere* says how to use names that are defined, but not for this expression.
+    """
     if not isinstance(written, str):
         return
     try:
@@ -154,6 +173,10 @@ def check_expression(
         yield source.error(at, what, fix)
         return
     for name in sorted(names - known - set(units.named_units())):
+        if elsewhere and name in elsewhere:
+            what = f"'{name}' can't be used in '{_short(written)}'"
+            yield source.error(at, what, elsewhere[name])
+            continue
         yield _unknown_name_error(
             name, known | set(units.named_units()), f"'{_short(written)}'", source, at
         )

@@ -141,13 +141,15 @@ def _names(record: type) -> list[str]:
 def _errors(
     error: ValidationError, record: type, source: Located, at: Path_
 ) -> Iterator[tuple[Path_, SpecError]]:
-    seen: set[Path_] = set()
+    found: dict[Path_, Any] = {}
     for detail in error.errors(include_url=False, include_context=True):
         path = _real_path(detail["loc"], source, at, missing=detail["type"] == "missing")
-        if path in seen:
-            continue  # one error for all branches of a union
-        seen.add(path)
-        yield path, _sentence(detail, path, record, source, at)
+        found.setdefault(path, detail)  # one error for all branches of a union
+    holders = {path[:end] for path in found for end in range(len(path))}
+    for path, detail in found.items():
+        # Keys and values with an error in them were not meant as the text of another branch.
+        if detail["type"] != "string_type" or path not in holders:
+            yield path, _sentence(detail, path, record, source, at)
 
 
 def _real_path(loc: tuple[str | int, ...], source: Located, at: Path_, *, missing: bool) -> Path_:
@@ -165,13 +167,17 @@ def _sentence(detail: Any, path: Path_, record: type, source: Located, at: Path_
     if kind in ("unexpected_keyword_argument", "extra_forbidden"):
         known = _names(holder) if holder else []
         close = nearest(str(name), known)
+        if name == "id" and "problem" in known:  # an entry of a set
+            close = "problem"
         fix = f"did you mean '{close}'?" if close else "known keys: " + ", ".join(known)
         return source.error(path, f"unknown key '{name}'", fix, key=True)
     if kind == "missing":
         return source.error(path[:-1], f"'{name}' is missing", f"add '{name}:' here")
     if kind == "literal_error" and detail["loc"][-1] == "[key]":
-        what, fix = f"unknown key '{name}'", f"known keys: {detail['ctx']['expected']}"
-        return source.error(path, what, fix.replace("'", "").replace(" or ", ", "), key=True)
+        wanted = detail["ctx"]["expected"].replace("'", "").replace(" or ", ", ").split(", ")
+        close = nearest(str(name), wanted)
+        fix = f"did you mean '{close}'?" if close else "known keys: " + ", ".join(wanted)
+        return source.error(path, f"unknown key '{name}'", fix, key=True)
     if kind in ("literal_error", "enum"):
         wanted = detail["ctx"]["expected"].replace("'", "").replace(" or ", ", ").split(", ")
         close = nearest(str(detail["input"]), wanted)

@@ -90,7 +90,7 @@ def read_yaml(path: Path) -> Located:
         raw = path.read_bytes()
     except OSError as error:
         raise SpecError(
-            f"can't read the file: {error.strerror}",
+            f"can't read the file: {(error.strerror or '').lower()}",
             where=Location(str(path)),
             fix="check the path and its permissions",
         ) from None
@@ -118,7 +118,7 @@ def parse_yaml(raw: bytes, file: str) -> Located:
         raise SpecError(
             f"nested more than {MAX_DEPTH} deep" if deep else f"not YAML: {problem}",
             where=Location(file, mark.line + 1, mark.column + 1) if mark else Location(file),
-            fix="flatten it" if deep else _advice(error.problem or ""),
+            fix="flatten it" if deep else _advice(error.problem or "", _line_of(text, mark)),
         ) from None
     except yaml.reader.ReaderError as error:
         line = text[: error.position].count("\n") + 1
@@ -129,8 +129,15 @@ def parse_yaml(raw: bytes, file: str) -> Located:
         raise SpecError(f"not YAML: {error}", where=Location(file), fix="check the file") from None
 
 
-def _advice(problem: str) -> str:
-    if "\\t" in problem or "tab" in problem:
+def _line_of(text: str, mark: Any) -> str:
+    lines = text.splitlines()
+    return lines[mark.line] if mark and mark.line < len(lines) else ""
+
+
+def _advice(problem: str, line: str) -> str:
+    """Returns what to do about *problem*, which the parser found in *line*."""
+    is_indented_by_tab = "\t" in line[: len(line) - len(line.lstrip())]
+    if "\\t" in problem or "tab" in problem or is_indented_by_tab:
         return "indent with spaces, not with tabs"
     if "mapping values are not allowed" in problem:
         return "put text that contains ': ' in quotes, and check the indentation"

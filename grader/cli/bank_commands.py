@@ -140,7 +140,7 @@ def show_command(wanted: str, seed: int, key: bool, banks: tuple[str, ...], as_j
     bank = Bank.open(banks)
     if bank.is_set(wanted):
         if key:
-            raise click.UsageError("--key is only for problems; for a set, see `grader key --help`")
+            raise click.UsageError("--key needs a problem. For the key of a set, use `grader key`.")
         _show_set(bank, wanted, as_json=as_json)
         return
     shown = preview(bank, wanted, seed)
@@ -283,7 +283,7 @@ def schema_command(sets: bool, course: bool, banks: tuple[str, ...]) -> None:
     from grader.bank.schema import course_schema, json_schema, set_schema
 
     if sets and course:
-        raise click.UsageError("--sets and --course exclude each other")
+        raise click.UsageError("--sets and --course can't be used together.")
     if sets or course:
         print_json(set_schema() if sets else course_schema())
     else:

@@ -59,7 +59,7 @@ def command(
 
     if verify_receipt is not None:
         if receipt is not None:
-            raise click.UsageError("use either --receipt or --verify-receipt, not both")
+            raise click.UsageError("Use either --receipt or --verify-receipt, not both.")
         return _verify_receipt(verify_receipt, notebook, as_json=as_json)
     checked = check(notebook, Limits(cell_seconds=cell_seconds))
     made = _make_receipt(checked, notebook, receipt)

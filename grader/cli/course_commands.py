@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,11 +11,13 @@ import click
 from grader.cli.completion import complete_ids
 from grader.cli.options import bank_option, course_option, examples, json_option, print_json, table
 from grader.errors import SetupError
+from grader.registry import suggest
 from grader.text.words import count_of, points
 
 if TYPE_CHECKING:
     from grader.grading.attempts import CourseToApply
     from grader.grading.lateness import LateLine
+    from grader.model.course import Course
 
 
 @click.group("course", epilog=examples("grader course check", "grader course late results"))
@@ -26,13 +29,23 @@ def command() -> None:
 @course_option
 @bank_option
 @json_option
-def check_command(course_file: Path | None, banks: tuple[str, ...], as_json: bool) -> None:
-    """Check the course file, and print its dates."""
+def check_command(course_file: Path | None, banks: tuple[str, ...], as_json: bool) -> int:
+    """Check the course file, and print its dates.
+
+    If the file names the release or the results of a set, also checks the students of exceptions.
+    Exits 1 if an exception names an unknown student.
+    """
     from grader.course import load_course, set_dates
 
     path = require_course(course_file, banks)
     course = load_course(path)
     dates = set_dates(course)
+    unknown = [
+        print_unknown_students(course, id_, students)
+        for id_ in course.sets
+        if (students := _students_of(course, id_, path.parent)) is not None
+    ]
+    status = 1 if any(unknown) else 0
     if as_json:
         print_json(
             {
@@ -42,7 +55,7 @@ def check_command(course_file: Path | None, banks: tuple[str, ...], as_json: boo
                 "grants": len(course.grants),
             }
         )
-        return
+        return status
     rows = [
         (id_, *(one[name] or "-" for name in ("opens", "due", "closes", "feedback")))
         for id_, one in dates.items()
@@ -51,10 +64,30 @@ def check_command(course_file: Path | None, banks: tuple[str, ...], as_json: boo
     click.echo(table(("set", "opens", "due", "closes", "feedback"), rows))
     people = count_of(len(course.staff), "person", "people")
     click.echo(f"\n{people} on the staff, {count_of(len(course.grants), 'exception')}.")
+    return status
+
+
+def _students_of(course: Course, set_id: str, home: Path) -> Collection[str] | None:
+    """Returns the ids of the students of a set, from its release or its results; None if the
+    course file names neither, or they can't be read."""
+    from contextlib import suppress
+
+    from grader.errors import GraderError
+    from grader.grading.course_change import set_and_students
+    from grader.release.file import load_release
+
+    one = course.sets[set_id]
+    with suppress(GraderError):
+        if one.release is not None:
+            return load_release(home / one.release).students
+        if one.results is not None:
+            return set_and_students(home / one.results)[1]
+    return None
 
 
 @command.command(
     "invite",
+    short_help="Invite staff members to choose a password.",
     epilog=examples(
         "grader course invite --accounts private/accounts.json "
         "--address https://grading.example.edu",
@@ -78,7 +111,8 @@ def check_command(course_file: Path | None, banks: tuple[str, ...], as_json: boo
     type=click.IntRange(1, 90),
     default=7,
     show_default=True,
-    help="Days until an invitation ends.",
+    metavar="N",
+    help="Days until an invitation expires.",
 )
 @course_option
 @bank_option
@@ -92,8 +126,8 @@ def invite_command(
 ) -> None:
     """Print links with which staff members choose a password for the desk.
 
-    Invites everybody who has no password yet, or the people that you name. Their passwords and
-    earlier invitations stop working at once.
+    Invites everybody who has no password yet, or the people that you name. Their previous passwords
+    and invitations stop working immediately.
     """
     import time
 
@@ -104,7 +138,7 @@ def invite_command(
     if unknown := [id_ for id_ in people if id_ not in staff]:
         raise SetupError(
             f"the course has no staff member '{unknown[0]}'",
-            fix="list the person under 'staff:' in the course file",
+            fix=suggest(unknown[0], staff, "list the person under 'staff:' in the course file"),
         )
     if not address.startswith(("http://", "https://")):
         raise SetupError(
@@ -116,7 +150,7 @@ def invite_command(
     for id_, token in tokens.items():
         click.echo(f"{id_}: {address.rstrip('/')}/invitation?token={token}")
     if tokens:
-        text = f"Send each link to its person alone. They end in {count_of(days, 'day')}."
+        text = f"Send each link only to that person. The links expire in {count_of(days, 'day')}."
     else:
         text = "Everybody on the staff has a password."
     click.echo(text, err=True)
@@ -124,6 +158,7 @@ def invite_command(
 
 @command.command(
     "grant",
+    short_help="Grant a student or a section an exception.",
     epilog=examples(
         "grader course grant ada --set midterm --until '2026-10-07 23:59' --why illness --by kim",
         "grader course grant --section B --set midterm --time 1.5 --why 'fire alarm' --by kim",
@@ -187,7 +222,9 @@ complete_ids(grant_command)
 
 
 @command.command(
-    "late", epilog=examples("grader course late results", "grader course late results --all")
+    "late",
+    short_help="List late submissions and their deductions.",
+    epilog=examples("grader course late results", "grader course late results --all"),
 )
 @click.argument("results", type=click.Path(path_type=Path))
 @click.option("--all", "everyone", is_flag=True, help="Also list on-time submissions.")
@@ -227,6 +264,17 @@ def _late_row(one: LateLine) -> tuple[str, ...]:
     )
 
 
+def print_unknown_students(course: Course, set_id: str, students: Collection[str]) -> int:
+    """Writes a warning for each exception that names nobody among *students*; returns how many
+    there are."""
+    from grader.course.grants import unknown_students
+
+    found = unknown_students(course, set_id, students)
+    for text in found:
+        click.echo(f"warning: {text}", err=True)
+    return len(found)
+
+
 def require_course(course_file: Path | None, banks: tuple[str, ...]) -> Path:
     """Returns the path of the course file. Raises SetupError if there is none."""
     from grader.errors import SetupError
@@ -264,6 +312,9 @@ def course_to_apply(
 
     path = course_path(course_file, banks)
     course = load_course(path) if path else None
+    if course is not None and course.grants:
+        release = load_release(exam)
+        print_unknown_students(course, release.exam.id, release.students)
     zone = find_zone(course.time_zone if course else "UTC")
     used: dict[str, int] = {}
     if course is not None and path is not None and course.slip_days:

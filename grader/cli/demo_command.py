@@ -29,17 +29,14 @@ def command(out: Path, exam: str, jobs: int | None) -> None:
     """
     from grader.bank.folders import Bank
     from grader.cli import demo_class, grader
-    from grader.errors import SetupError
     from grader.files import write_atomic
     from grader.release.file import load_release
 
+    roster, made = out / "roster.csv", demo_class.roster_csv().encode()
+    _refuse_other_folder(out, roster, made)
     if (out / "results").exists():
         import shutil
 
-        if not (out / "release" / "release.json").exists():
-            raise SetupError(
-                f"'{out}' is not the folder of a demo", fix="choose another folder for --out"
-            )
         for name in ("release", "submissions", "results"):
             shutil.rmtree(out / name, ignore_errors=True)
 
@@ -47,8 +44,7 @@ def command(out: Path, exam: str, jobs: int | None) -> None:
         click.secho("$ grader " + " ".join(arguments), bold=True)
         grader.main(args=list(arguments), prog_name="grader", standalone_mode=False)
 
-    roster = out / "roster.csv"
-    write_atomic(roster, demo_class.roster_csv().encode())
+    write_atomic(roster, made)
     release, results = out / "release", out / "results"
     pinned_key = ("--private-key", demo_class.PRIVATE_KEY)
     run("render", exam, "--roster", str(roster), "--out", str(release), *pinned_key)
@@ -72,6 +68,20 @@ def command(out: Path, exam: str, jobs: int | None) -> None:
     click.echo(f"\nThe class report:   {results / 'report' / 'index.html'}")
     click.echo(f"{first}'s feedback:     {results / 'feedback' / f'{first}.html'}")
     click.echo(f"{first}'s notebook:     {release / 'notebooks' / f'{first}.ipynb'}")
+
+
+def _refuse_other_folder(out: Path, roster: Path, made: bytes) -> None:
+    """Raises SetupError if *out* has files of a class, which the demo would replace."""
+    from grader.errors import SetupError
+
+    names = ("roster.csv", "release", "submissions", "results")
+    found = [name for name in names if (out / name).exists()]
+    if found and not (roster.is_file() and roster.read_bytes() == made):
+        raise SetupError(
+            f"the demo would replace '{found[0]}', which it did not make",
+            where=str(out),
+            fix="choose another folder for --out",
+        )
 
 
 def _print_table(results: Path) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import getpass
+import ipaddress
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from grader.course.staff import StaffFile
     from grader.web.desk.access import Entrance
     from grader.web.desk.hub import HubService
+
+_HOST = re.compile(r"[\w.-]+|\[?[0-9A-Fa-f:]+\]?")
 
 
 @click.command(
@@ -33,9 +37,16 @@ if TYPE_CHECKING:
     "--port",
     type=click.IntRange(0, 65535),
     default=0,
+    metavar="PORT",
     help="Port to listen on. Default: any free one.",
 )
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    metavar="ADDRESS",
+    help="Address to listen on.",
+)
 @click.option(
     "--name",
     "names",
@@ -89,7 +100,7 @@ def command(
     try:
         from grader.web.desk.app import DeskApp
         from grader.web.prefix import BelowPrefix
-        from grader.web.serving import LOOPBACK, free_port, serve
+        from grader.web.serving import LOOPBACK, choose_port, serve
     except ModuleNotFoundError as error:
         raise SetupError(
             f"the desk needs the package '{error.name}'",
@@ -115,7 +126,7 @@ def command(
     desk = Desk(
         out=results, anonymous=anonymous or bool(course and course.anonymous), course=course
     )
-    port = port or free_port(host)
+    port = choose_port(host, port)
     app = DeskApp(
         desk,
         entrance,
@@ -142,6 +153,19 @@ class _Way:
 
     def check(self, course: Path | None) -> None:
         """Raises SetupError if the options don't fit each other."""
+        if wrong := [name for name in self.names if not _HOST.fullmatch(name)]:
+            raise SetupError(
+                f"'{wrong[0]}' is not a hostname",
+                fix="write it without https:// and a port, such as --name grading.example.edu",
+            )
+        for proxy in self.proxies:
+            try:
+                ipaddress.ip_network(proxy, strict=False)
+            except ValueError:
+                raise SetupError(
+                    f"'{proxy}' is not the address of a proxy",
+                    fix="write an IP address or a network, such as 127.0.0.1 or 10.0.0.0/8",
+                ) from None
         if not self.is_local and not self.names:
             raise SetupError(
                 "with this --host, the desk needs to know this machine's name",
@@ -154,7 +178,7 @@ class _Way:
                 fix="list the staff in a course file, and add --course FILE",
             )
         if self.accounts and self.service:
-            raise SetupError("--accounts and --hub exclude each other", fix="use one of them")
+            raise SetupError("--accounts and --hub can't be used together", fix="use one of them")
         if self.accounts and self.accounts.resolve().is_relative_to(self.results.resolve()):
             raise SetupError(
                 "the results folder is no place for the staff's accounts",

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 @click.option(
     "--executor",
     metavar="EXECUTOR",
-    help="List the workers of a Dask cluster in place of this machine: dask:ADDRESS, as for "
+    help="List the workers of a Dask cluster instead of this machine: dask:ADDRESS, as for "
     "`grader grade`.",
 )
 @click.option("--quick", is_flag=True, help="Skip slow attacks.")
@@ -74,12 +74,12 @@ def command(
     """
     if executor is not None:
         if attacked:
-            raise click.UsageError("--attack tests this machine; leave out --executor")
+            raise click.UsageError("--attack tests this machine: omit --executor.")
         return _list_workers(executor, sandbox, as_json)
     if attacked:
         return _run_suite(classes, sandbox, quick, as_json)
     if classes or quick:
-        raise click.UsageError("--class and --quick need --attack")
+        raise click.UsageError("--class and --quick need --attack.")
     from grader.cli.doctor_report import examine
 
     found = examine(kernel=kernel)

@@ -138,11 +138,13 @@ def _field_option(field: Field[Any], hint: Any, *, keeps: bool) -> click.Option:
             flags, is_flag=True, default=None if keeps else default, help=about.help
         )
     shown = not required and default not in (None, "")
+    # To click, a required option with the default None is never missing.
+    preset: dict[str, Any] = {} if required else {"default": None if keeps else default}
     return click.Option(
         flags,
         type=_parameter_type(hint, about),
         required=required,
-        default=None if required or keeps else default,
+        **preset,
         show_default=shown and not keeps,
         metavar=about.metavar,
         help=about.help + (f"  [default: {default}]" if keeps and default else ""),

@@ -30,7 +30,7 @@ def command(results: Path, everything: bool, as_json: bool) -> None:
 
     For each part, compares the scores of students with different values of a parameter, with
     different right answers, and with different questions from a pool, by permutation tests that are
-    corrected for their number.
+    corrected for multiple comparisons.
     """
     from grader.analysis.fairness import Finding, compare_variants
 

@@ -139,6 +139,7 @@ if TYPE_CHECKING:
     "--executor",
     default="threads",
     show_default=True,
+    metavar="EXECUTOR",
     help="How notebooks run in parallel: threads, processes, inline (one at a time), dask (local "
     "workers), or dask:ADDRESS (a Dask cluster: the address of its scheduler, a scheduler file, or "
     "a Python file that starts it). threads:4 means threads with --jobs 4.",
@@ -194,7 +195,7 @@ def command(
 
     foreign = _nbgrader_source(format_, source, release or pack)
     if foreign is not None and (course_file is not None or times is not None):
-        raise click.UsageError("--course and --times are only for exams, not for nbgrader")
+        raise click.UsageError("--course and --times can't be used with --format nbgrader.")
     exam = Path() if foreign else release_or_pack(release, pack, pack_key_file)
     began = time.perf_counter()
     spec = executors.parse(executor, jobs)  # raises for options that contradict each other

@@ -10,7 +10,13 @@ from grader.cli.options import examples, json_option, print_json
 from grader.text.words import count_of
 
 
-@click.group("gradebook")
+@click.group(
+    "gradebook",
+    epilog=examples(
+        "grader gradebook copy results backups/2026-11-24",
+        "grader gradebook copy backups/2026-11-24 restored     # restore a backup",
+    ),
+)
 def command() -> None:
     """Back up or restore a gradebook, or move it to a database."""
 
@@ -61,6 +67,7 @@ def restore_command(backup: Path, results: Path, gradebook: str, as_json: bool) 
     "copy",
     epilog=examples(
         "grader gradebook copy results backups/2026-11-24",
+        "grader gradebook copy backups/2026-11-24 restored     # restore a backup",
         "grader gradebook copy results 'postgresql://db.example.edu/grades?schema=midterm'"
         " --switch",
         "grader gradebook copy results results-s3 --evidence s3://my-bucket/midterm",

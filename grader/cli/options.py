@@ -179,16 +179,18 @@ def release_or_pack(release: Path | None, pack: Path | None, key_file: Path | No
     from grader.errors import Location, SetupError
     from grader.release import sealed
 
-    if (release is None) == (pack is None):
+    if release is not None and pack is not None:
+        raise SetupError("--release and --pack can't be used together", fix="use one of them")
+    if release is None and pack is None:
         raise SetupError(
             "grading needs either --release or --pack",
             fix="give the release.json that `grader render` wrote, or a sealed pack of it",
         )
     if key_file is not None:
         sealed.hold_key(sealed.read_key_file(key_file))
-    if pack is not None and pack.exists() and not sealed.is_pack_file(pack):
+    if pack is not None and not (pack.exists() and sealed.is_pack_file(pack)):
         raise SetupError(
-            "this is not a sealed pack",
+            "this is not a sealed pack" if pack.exists() else "this file does not exist",
             where=Location(str(pack)),
             fix="give the file that `grader classroom seal` wrote, or use --release",
         )

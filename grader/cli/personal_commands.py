@@ -26,7 +26,7 @@ from grader.text.words import count_of
 def archive_command(
     results: Path, student: str, out: Path, why: str, by: str, as_json: bool
 ) -> None:
-    """Write everything that RESULTS holds of a student to a zip file.
+    """Write everything that RESULTS contains about a student to a zip file.
 
     It contains the rows of the gradebook as JSON, the entries of the audit log that mention the
     student, what the student's notebooks produced, and the feedback page. The export is recorded
@@ -51,7 +51,7 @@ def archive_command(
 def forget_command(
     results: Path, student: str, why: str, by: str, banks: tuple[str, ...], as_json: bool
 ) -> None:
-    """Remove everything that RESULTS holds of a student. This can't be undone.
+    """Remove everything that RESULTS contains about a student. This can't be undone.
 
     The audit log keeps what was done, when, and by whom, with a pseudonym in place of the student.
     Files outside of RESULTS are not touched.

@@ -20,28 +20,33 @@ _FILE = Path("practice-progress.json")
     ),
 )
 @click.argument("wanted", required=False, default="", metavar="[ID | SET]")
-@click.option("--family", default="", metavar="F", help="Only problems of this family.")
+@click.option("--family", default="", metavar="FAMILY", help="Only problems of this family.")
 @click.option(
     "--level",
     type=click.Choice(["recall", "apply", "analyze", "create"]),
     help="Only problems of this level.",
 )
-@click.option("--concept", default="", metavar="C", help="Only problems on this concept or topic.")
+@click.option(
+    "--concept", default="", metavar="CONCEPT", help="Only problems on this concept or topic."
+)
 @click.option(
     "--minutes",
     type=click.FloatRange(0, 10_000),
     default=0,
+    metavar="MINUTES",
     help="How long to practice, in minutes. Default: no limit.",
 )
 @click.option(
     "--progress",
     type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
     help="File to continue from and to save the progress in. Default: nothing is saved.",
 )
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
     default=0,
+    metavar="PORT",
     help="Port to listen on. Default: any free one.",
 )
 @sandbox_option
@@ -59,8 +64,8 @@ def command(
 ) -> None:
     """Practice problems in a browser, with the verdict and the worked solution at once.
 
-    Prints a link. Missed problems return soon, with other numbers, and right ones later. Nothing is
-    saved without --progress or the button on the page.
+    Prints a link. Problems that you miss return soon, with other numbers; problems that you solve
+    return later. To save your progress, use --progress or the button on the page.
     """
     from grader.bank.folders import Bank
     from grader.bank.listing import read_heads
@@ -68,7 +73,7 @@ def command(
 
     try:
         from grader.web.practice.app import PracticeApp
-        from grader.web.serving import free_port, serve
+        from grader.web.serving import choose_port, serve
     except ModuleNotFoundError as error:
         raise SetupError(
             f"practice needs the package '{error.name}'",
@@ -93,7 +98,7 @@ def command(
         practice.start(choice)
     access = OwnerAccess()
     host = "127.0.0.1"
-    port = port or free_port(host)
+    port = choose_port(host, port)
     click.echo(f"http://{host}:{port}/enter?token={access.token}")
     click.echo("Press Ctrl-C to stop. Until then, the link is valid.", err=True)
     serve(PracticeApp(practice, access).asgi, host, port)

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 @click.option(
     "--roster",
     type=click.Path(path_type=Path),
+    metavar="FILE",
     help="CSV file with a column 'id', one row per student. Students with the same 'version' "
     "share their numbers.",
 )
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--private-key",
-    metavar="TEXT",
+    metavar="SECRET",
     help="Secret from which all numbers are drawn; random by default. Releases with the same key "
     "have the same numbers. Anyone who guesses it has every answer and can test guesses against "
     "any notebook, so make it long and random.",

@@ -59,7 +59,7 @@ def command(
     from grader.grading.results import set_published, write_results
 
     if term and not collect:
-        raise click.UsageError("--term is only for --collect")
+        raise click.UsageError("--term needs --collect.")
     if publish is not None:
         set_published(results, publish)
     bank = Bank.open(banks)

@@ -19,7 +19,7 @@ _SHOWN = 60
     "requests",
     epilog=examples(
         "grader requests results --open              # show the form on feedback pages",
-        "grader requests results regrade-requests/   # take in what students handed in",
+        "grader requests results regrade-requests/   # import what students handed in",
         "grader requests results                     # list the requests",
         "grader requests results --close",
     ),
@@ -45,10 +45,10 @@ def command(
     banks: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Take in students' requests for a regrade, and list them.
+    """Import and list students' regrade requests.
 
-    A FILE is one that the form on a feedback page made, the text of an issue with such a file in
-    it, or a folder of them. If any file is invalid, nothing is stored. Answer the requests in
+    A FILE is what the form on a feedback page made, the text of an issue that contains it, or a
+    folder of such files. If any file is invalid, nothing is imported. Answer the requests in
     `grader desk`.
     """
     if opens is not None:

@@ -23,7 +23,7 @@ _SHOWN = 70
     "mark",
     epilog=examples(
         "grader mark results                       # answers to grade manually",
-        "grader mark results --student ada         # her answers, with question and rubric",
+        "grader mark results --student ada         # one student's, with question and rubric",
         "grader mark results --student ada --answer q4_why --points 1.5 --why 'names the cause'",
         "grader mark results --student ada --answer q4_why --withdraw --why 'wrong student'",
         "grader mark results --table marks.csv     # the same list as a table to fill in",
@@ -76,6 +76,8 @@ def mark_command(
             results, table_file, from_file, by, banks, as_json=as_json, alone=student is None
         )
     elif student is None:
+        if answer is not None or points is not None or withdraw:
+            raise click.UsageError("To mark an answer, add --student ID.")
         _print_waiting(results, as_json)
     elif points is None and not withdraw:
         _print_answers(results, student, answer, as_json)

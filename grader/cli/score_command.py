@@ -71,7 +71,7 @@ def command(
     With --course, applies only the course's dates and policies, and scores no answer.
 
     With --specs current, verifies changed specs first, with a few variants. If one fails, applies
-    nothing, and exits 1.
+    nothing, and exits 1. Also exits 1 if the stored evidence of a student is missing.
     """
     from grader.bank.folders import Bank
     from grader.gradebook.audit_log import ENGINE
@@ -79,7 +79,7 @@ def command(
     from grader.verify.rescoring import rescore, verify_changed
 
     if unverified and not why.strip():
-        raise click.UsageError("--unverified needs a reason: add --why TEXT")
+        raise click.UsageError("--unverified needs a reason: add --why TEXT.")
     bank = Bank.open(banks)
     if course_file is not None:
         return _change_course(
@@ -109,6 +109,7 @@ def command(
     )
     if not dry_run:
         write_results(results, bank)
+    status = 1 if done.skipped_students else status
     if as_json:
         print_json(
             {
@@ -139,7 +140,8 @@ def command(
     )
     if done.skipped_students:
         click.echo(
-            f"not scored, because there is no usable evidence: {', '.join(done.skipped_students)}",
+            f"not scored, because there is no usable evidence: {', '.join(done.skipped_students)}; "
+            "to execute their notebooks again, run `grader grade`",
             err=True,
         )
     if is_refused:
@@ -161,13 +163,15 @@ def _change_course(
     why: str,
     as_json: bool,
 ) -> int:
+    from grader.cli.course_commands import print_unknown_students
     from grader.course import find_course, load_course
-    from grader.grading.course_change import change_course, slip_days_of
+    from grader.grading.course_change import change_course, set_and_students, slip_days_of
     from grader.grading.results import write_results
 
     path = find_course(course_file, ())
     assert path is not None  # noqa: S101 - it was named
     course = load_course(path)
+    print_unknown_students(course, *set_and_students(results))
     used = slip_days_of(results, course, path)
     changes = change_course(results, course, used, dry_run=dry_run, by=by, why=why)
     if not dry_run:

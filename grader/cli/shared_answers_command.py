@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 def command(results: Path, as_json: bool) -> None:
     """List students whose wrong numbers answer another student's variant.
 
-    Lists only pairs that chance is unlikely to explain, with the answers to look at. This is a
-    question to look into, not a finding about a student. It is off unless the course file says
-    'shared_answers: true'.
+    Lists only pairs that chance is unlikely to explain, with the answers to look at. A pair is a
+    reason to look closer, not evidence against a student. The command works only if the course file
+    says 'shared_answers: true'.
     """
     from grader.analysis.shared_answers import MOST_CHANCE, REASONS, find_shared_answers
 

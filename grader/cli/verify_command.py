@@ -98,7 +98,7 @@ def command(
     unrun = sum(bool(r.unrun) for r in results)
     failed = sum(not r.holds for r in checked) + len(ran)
     click.echo(
-        f"\n{len(checked) - failed} of {len(checked)} hold."
+        f"\n{len(checked) - failed} of {count_of(len(checked), 'problem')} passed."
         if failed or wording
         else f"\n{_success_line(len(checked), seeds)}"
         + (f" Some code of {unrun} was not run; see above." if unrun else "")
@@ -162,12 +162,12 @@ def _success_line(problems: int, seeds: int) -> str:
     """Returns the last line if there are no findings.
 
     >>> _success_line(1, 50), _success_line(121, 1)
-    ('The problem holds over 50 seeds.', 'All 121 problems hold over 1 seed.')
+    ('The problem passed with 50 seeds.', 'All 121 problems passed with 1 seed.')
     """
     if not problems:
         return "No problem was verified."
-    who = "The problem holds" if problems == 1 else f"All {problems} problems hold"
-    return f"{who} over {count_of(seeds, 'seed')}."
+    who = "The problem" if problems == 1 else f"All {problems} problems"
+    return f"{who} passed with {count_of(seeds, 'seed')}."
 
 
 def _skipped_line(results: Sequence[Verified]) -> str:

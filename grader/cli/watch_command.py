@@ -16,6 +16,7 @@ from grader.cli.grade_command import command as grade
 from grader.cli.options import examples
 from grader.errors import GraderError, SetupError
 from grader.model.course import Course
+from grader.release.file import load_release
 
 _SETTLE_SECONDS = 1.0
 """Files that don't change for this long are complete."""
@@ -41,7 +42,7 @@ def _without_requirements() -> Iterator[click.Parameter]:
             default=10,
             show_default=True,
             metavar="SECONDS",
-            help="Time between two looks at the folders.",
+            help="How often to look for changes.",
         ),
         click.Option(
             ["--stop-after"],
@@ -69,9 +70,8 @@ def command(
 ) -> None:
     """Grade submissions as they arrive in a folder, and again whenever a file changes.
 
-    Takes the options of `grader grade`, and does what it does each time something has changed. If
-    a problem on this machine, such as a lost connection, leaves marks open, tries again every
-    minute.
+    Takes the options of `grader grade`, and grades whenever something has changed. If a problem on
+    this machine, such as a lost connection, leaves marks open, tries again every minute.
 
     Without SUBMISSIONS, watches the folders of all sets of the course: those for which the course
     file names `submissions`, `release`, and `results`.
@@ -81,7 +81,10 @@ def command(
     else:
         if options["out"] is None:
             raise click.UsageError("Missing option '--out'.")
+        if options["release"] is not None:  # an error now, not when the first submission arrives
+            load_release(options["release"])
         watched = _same([_Folder(submissions, options)])
+    click.echo(f"Watching {submissions or 'the course'}. Press Ctrl-C to stop.", err=True)
     quiet_since = time.monotonic()
     while stop_after is None or time.monotonic() - quiet_since <= 60 * stop_after:
         for folder in next(watched):
@@ -139,7 +142,7 @@ def _of_course(options: Mapping[str, Any]) -> Iterator[list[_Folder]]:
     given = [name for name in ("release", "pack", "out", "source", "names") if options[name]]
     if given:
         raise click.UsageError(
-            f"--{given[0]} is only for one folder: name SUBMISSIONS, or leave it out"
+            f"--{given[0]} needs a folder: name SUBMISSIONS, or omit --{given[0]}."
         )
     path = require_course(options["course_file"], options["banks"])
     folders: dict[Path, _Folder] = {}

@@ -33,9 +33,9 @@ _MOST = 40
 @click.command(
     "what-if",
     epilog=examples(
-        "grader what-if results --tolerance kv-cache-size/total=2%",
-        "grader what-if results --drop kv-cache-size/total --apply --why 'the unit was ambiguous'",
-        "grader what-if results --credit kv-cache-size/total=keys-only:50% --curve 1+2",
+        "grader what-if results --tolerance kv-cache-size/per_token=2%",
+        "grader what-if results --drop kv-cache-size/batch --apply --why 'the unit was ambiguous'",
+        "grader what-if results --credit kv-cache-size/per_token=values-left-out:50% --curve 1+2",
         "grader what-if results --withdraw --why 'the part counts after all'",
     ),
 )
@@ -44,26 +44,26 @@ _MOST = 40
     "--tolerance",
     multiple=True,
     metavar="PART=WIDTH",
-    help="Another tolerance of PROBLEM/PART: 2% of the key, a factor such as 2x, or a distance in "
-    "the part's unit.",
+    help="Change the tolerance of PROBLEM/PART to 2% of the key, to a factor such as 2x, or to a "
+    "distance in the part's unit.",
 )
 @click.option(
-    "--key", multiple=True, metavar="PART=EXPRESSION", help="Another answer of PROBLEM/PART."
+    "--key", multiple=True, metavar="PART=EXPRESSION", help="Change the key of PROBLEM/PART."
 )
 @click.option(
     "--credit",
     multiple=True,
     metavar="PART=MISTAKE:SHARE",
-    help="Another credit for a declared mistake or option of PROBLEM/PART.",
+    help="Change the credit for a declared mistake or option of PROBLEM/PART.",
 )
 @click.option(
-    "--drop", multiple=True, metavar="PART", help="PROBLEM/PART doesn't count for anybody."
+    "--drop", multiple=True, metavar="PART", help="Leave PROBLEM/PART out of every total."
 )
 @click.option(
     "--specs",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="The specs of the edited bank DIR count.",
+    help="Score by the specs of the edited bank DIR.",
 )
 @course_option
 @click.option(
@@ -81,7 +81,7 @@ _MOST = 40
     "--why",
     default="",
     metavar="TEXT",
-    help="Reason, for the audit log; for --drop and --curve, students read it too.",
+    help="Reason, for the audit log; for --drop and --curve, students see it too.",
 )
 @by_option
 @bank_option
@@ -102,7 +102,7 @@ def command(
     banks: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Show what other rules would do to the totals of a class, by the stored evidence.
+    """Show how other rules would change the totals of a class, from stored evidence.
 
     Runs no notebook and changes nothing, unless --apply is given with a reason. Options that name
     a part can be repeated. To return to the released tolerances, keys, and credits, use `grader
@@ -115,7 +115,7 @@ def command(
 
     why = why.strip()
     if (is_applied or withdraw) and not why:
-        raise click.UsageError("a change needs a reason: add --why TEXT")
+        raise click.UsageError("A change needs a reason: add --why TEXT.")
     bank = Bank.open(banks)
     course, used = _course(results, course_file)
     changes = Changes(
@@ -133,13 +133,13 @@ def command(
     given = changes != Changes()
     if withdraw:
         if given or is_applied:
-            raise click.UsageError("--withdraw goes with no other change")
+            raise click.UsageError("--withdraw can't be used with another change.")
         done = withdraw_adjustments(results, by=by, why=why)
         write_results(results, bank)
         click.echo("All parts count again, without a curve." if done else "Nothing to withdraw.")
         return
     if not given:
-        raise click.UsageError("name a change, such as --drop PROBLEM/PART")
+        raise click.UsageError("Name a change, such as --drop PROBLEM/PART.")
     if is_applied and specs is not None:
         raise click.UsageError(
             "--specs can't be applied here: use `grader score RESULTS --specs current --bank DIR`, "

@@ -16,6 +16,7 @@ MAX_EACH = 10_000
 """Maximum number of files and folders of one student."""
 
 FIX = "hand in the notebook itself"
+_ARCHIVES = (".zip", ".gz", ".tgz", ".tar", ".7z", ".rar")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +56,8 @@ def ignored_file_remark(name: PurePosixPath, *, link: bool = False) -> Remark:
     """Returns the remark about a file without the extension of a notebook."""
     if link:
         return make_remark("warning", name, "symbolic link, not followed")
+    if name.suffix.lower() in _ARCHIVES:
+        return make_remark("warning", name, "an archive, not opened; extract it where it is")
     return make_remark("info", name, "ignored: not a notebook")
 
 

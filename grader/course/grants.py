@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import fields
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from grader.course.load import course_from
 from grader.errors import SetupError
 from grader.files import exclusive_lock, write_atomic
 from grader.model.course import Course, Grant
+from grader.registry import nearest
 
 _BARE = ("student", "section", "set", "by")
 """Fields whose values are ids, which usually need no quotes."""
@@ -30,6 +32,20 @@ def add_grant(path: Path, grant: Grant) -> Course:
         course = course_from(parse_yaml(changed.encode(), str(path)))
         write_atomic(path, changed.encode())
     return course
+
+
+def unknown_students(course: Course, set_id: str, students: Collection[str]) -> list[str]:
+    """Returns a sentence for each exception for *set_id* whose student is not in *students*."""
+    found = []
+    for grant in course.grants:
+        if grant.set in (None, set_id) and grant.student and grant.student not in students:
+            close = nearest(grant.student, students)
+            meant = f"; did you mean '{close}'?" if close else ""
+            found.append(
+                f"an exception names '{grant.student}', who is not in the release of "
+                f"'{set_id}'{meant}"
+            )
+    return found
 
 
 def _insert_grant(text: str, source: Located, grant: Grant) -> str:

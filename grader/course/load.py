@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 from grader.bank.shape import shape
 from grader.bank.yaml12 import Located, Path_, read_yaml
@@ -14,8 +14,12 @@ from grader.course.times import DURATION_FIX, TIME_FIX, TimeError, find_zone, pa
 from grader.course.times import parse_time as instant_of
 from grader.errors import SetupError, SpecError, SpecErrors
 from grader.model.course import AttemptPolicy, Course, Grant, LatePolicy
+from grader.registry import suggest
 
 FILE = "course.yaml"
+_ZONE_FIX = (
+    "use a name such as America/New_York; if time zone data is missing, `pip install tzdata`"
+)
 _DATES = {"opens": True, "due": False, "closes": False, "feedback": True}
 """The dates of a set, and whether each begins something."""
 
@@ -52,7 +56,7 @@ def _check(course: Course, source: Located) -> Iterator[SpecError]:
     try:
         zone = find_zone(course.time_zone)
     except TimeError as error:
-        fix = "use a name such as Europe/Berlin; if time zone data is missing, `pip install tzdata`"
+        fix = suggest(course.time_zone.replace(" ", "_"), available_timezones(), _ZONE_FIX)
         yield source.error(("time_zone",), str(error), fix)
         zone = ZoneInfo("UTC")
     yield from _check_late(course.late, source, ("late",))

@@ -216,7 +216,9 @@ def _check_constant(value: Any, column: int) -> None:
 
 def _check_function(node: ast.Call, column: int) -> None:
     if not isinstance(node.func, ast.Name):
-        raise ExpressionError("only named functions can be called", column)
+        raise ExpressionError(
+            "only named functions can be called", column, "use a function such as floor(x)"
+        )
     if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
         raise ExpressionError(
             f"{shorten(node.func.id)}() does not accept keyword arguments", column

@@ -207,6 +207,7 @@ def compile_text(text: str) -> CompiledText:
 
 
 def _syntax_error(error: jinja2.TemplateSyntaxError) -> TextError:
-    message = shorten((error.message or "bad syntax").split(". ")[0], 80).rstrip(".")
+    said = (error.message or "bad syntax").replace("token 'end of print statement'", "'}}'")
+    message = shorten(said.split(". ")[0], 80).rstrip(".")
     what = f"can't read a placeholder: {message[:1].lower()}{message[1:]}"
     return TextError(what, error.lineno, "write {{ name }}, with a space before a brace of LaTeX")

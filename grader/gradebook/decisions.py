@@ -153,8 +153,7 @@ class Decisions:
             )
             detail = {"item": item.number, "before": dict(before._mapping), "after": asdict(item)}
             self._log(connection, "rubric item changed", by, "", detail)
-            counts = item.text, item.points, item.feedback
-            if (before.text, before.points, before.feedback) == counts:
+            if all(getattr(before, f) == getattr(item, f) for f in ("text", "points", "feedback")):
                 return 0
             answers = [
                 AnswerToDecide(

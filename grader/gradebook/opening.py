@@ -44,6 +44,12 @@ def open_gradebook(url: URL, *, create: bool) -> Engine:
             where=where,
             fix="name the folder that `grader grade ... --out` wrote",
         )
+    if there and not create and _is_emptied(url):
+        raise SetupError(
+            "the gradebook is empty",
+            where=where,
+            fix="restore it from a backup, or move it away and grade again",
+        )
     if not there and url.get_backend_name() == "sqlite":
         make_private_folder(Path(where).parent)
     engine = _create_engine(url)
@@ -56,6 +62,14 @@ def open_gradebook(url: URL, *, create: bool) -> Engine:
         engine.dispose()
         raise
     return engine
+
+
+def _is_emptied(url: URL) -> bool:
+    """Returns whether *url* is a file without contents, and none are on their way into it."""
+    file = Path(url.database or "")
+    if url.get_backend_name() != "sqlite" or Path(f"{file}-wal").exists():
+        return False
+    return file.is_file() and file.stat().st_size == 0
 
 
 def _create_engine(url: URL) -> Engine:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -70,6 +71,13 @@ def _change(before: Row, after: Row) -> TotalChange | None:
         return None
     why = now or " ".join(after.policy_notes) or ("The deduction no longer applies." if was else "")
     return TotalChange(student=after.student.id, before=before.total, after=after.total, why=why)
+
+
+def set_and_students(out: Path) -> tuple[str, Collection[str]]:
+    """Returns the set of the results in *out*, and the ids of its students."""
+    with Gradebook.open(out) as book:
+        graded = source_of(book)
+        return graded.exam, graded.students.keys()
 
 
 def slip_days_of(out: Path, course: Course, file: Path) -> dict[str, int]:

@@ -61,7 +61,8 @@ def _check_owner(
     if says.version == SAMPLE:
         raise SubmissionError("this is the practice sample, which is not graded", fix=_OWN)
     if says.release not in ("", release.id):
-        return None  # of another release, where versions of the same name mean something else
+        # Versions of the same name mean something else there, so only tell the instructor.
+        return "the notebook is from another release; it is graded by the answers of this one"
     seat = says.version or says.student
     if not seat or seat == student.seat:
         return None

@@ -94,7 +94,7 @@ class QuizExporter(Exporter[Quiz]):
 
     private_key: str | None = option(
         None,
-        metavar="TEXT",
+        metavar="SECRET",
         help="Secret from which the numbers are drawn; random by default.",
     )
     leave_out: bool = option(

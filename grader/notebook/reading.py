@@ -26,6 +26,7 @@ _BOM = b"\xef\xbb\xbf"
 # The possessive quantifier and the optional quote prevent backtracking: each byte is read once.
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 # What people hand in by mistake, by how it begins.
+_CONFLICT = b"<<<<<<< "
 _OTHERS = {
     b"PK\x03\x04": "a zip archive",
     b"\x1f\x8b": "a gzip archive",
@@ -33,6 +34,7 @@ _OTHERS = {
     b"<": "a web page",
     b"\x89PNG": "a picture",
 }
+_AGAIN = "check that it opens in Jupyter, save it, and hand it in again"
 _SAVE = "open it in Jupyter, save it, and hand in the saved file"
 _CLEAR = "clear the outputs of the notebook, save it, and hand it in again"
 
@@ -80,12 +82,20 @@ def _require_text(data: bytes) -> bytes:
     bare = data.removeprefix(_BOM)
     head = bare[:100].lstrip()
     if not head and not bare.strip():
-        raise _refusal("the file is empty")
+        raise _refusal("the file is empty", _AGAIN)
     if data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in bare[:2]:
         raise _refusal("the file is UTF-16 text; notebooks are UTF-8")
+    if head.startswith(_CONFLICT):
+        raise _refusal(
+            "the file has a merge conflict in its first line",
+            "choose one version with `git checkout --ours FILE` or `git checkout --theirs FILE`, "
+            "check that it opens in Jupyter, and hand it in again",
+        )
     for start, what in _OTHERS.items():
         if head.startswith(start):
-            raise _refusal(f"the file is {what}, not a notebook")
+            raise _refusal(
+                f"the file is {what}, not a notebook", "hand in the .ipynb file of the notebook"
+            )
     if b"\0" in bare:
         raise _refusal("the file is not a notebook: it contains NUL bytes")
     return bare
@@ -107,7 +117,7 @@ def _parse_json(data: bytes) -> object:
         what = f"the file is not a notebook: not UTF-8 text at line {line}, column {column}"
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
-        what = f"the file is not a notebook: not JSON at {place}"
+        raise _refusal(f"the file is not a notebook: not JSON at {place}", _AGAIN) from None
     except RecursionError:
         what = "the file is nested too deeply to be a notebook"
     except ValueError:  # an integer of more digits than Python converts

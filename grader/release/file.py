@@ -135,9 +135,8 @@ def load_release(path: Path) -> Release:
     try:
         packed = _read_unsealed(file)
     except OSError as error:
-        raise SetupError(
-            f"can't read the release: {error.strerror}", where=Location(str(file)), fix=fix
-        ) from None
+        what = f"can't read the release: {(error.strerror or '').lower()}"
+        raise SetupError(what, where=Location(str(file)), fix=fix) from None
     return _read(packed, file, fix)
 
 
@@ -145,14 +144,25 @@ def load_release(path: Path) -> Release:
 def _read(packed: bytes, file: Path, fix: str) -> Release:
     try:
         data = json.loads(packed, parse_int=scalar)
-    except (ValueError, RecursionError):
-        raise SetupError("this is not JSON", where=Location(str(file)), fix=fix) from None
-    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-        seen = data.get("schema") if isinstance(data, dict) else None
+    except (ValueError, RecursionError) as error:
+        where = Location(str(file))
+        if isinstance(error, json.JSONDecodeError) and packed.strip():
+            where = Location(str(file), error.lineno, error.colno)
         raise SetupError(
-            f"this is not a release (its schema is {seen!r}, not {SCHEMA!r})",
+            "this is not JSON" if packed.strip() else "the file is empty",
+            where=where,
+            fix=f"{fix}, or restore it from a backup",
+        ) from None
+    seen = data.get("schema") if isinstance(data, dict) else None
+    if seen != SCHEMA:
+        is_other = isinstance(seen, str) and seen.startswith(SCHEMA.rsplit("/", 1)[0] + "/")
+        raise SetupError(
+            f"another version of the grader wrote this release, in the format {seen}; "
+            f"this version reads {SCHEMA}"
+            if is_other
+            else "this is not a release",
             where=Location(str(file)),
-            fix=fix,
+            fix="install the version of the grader that wrote it" if is_other else fix,
         )
     return _parse(data, file)
 

@@ -266,7 +266,14 @@ def papers_of(book: Gradebook, release: Release | None = None) -> Papers:
                 where=str(book.folder),
                 fix="run `grader grade` first",
             )
-        release = load_release((book.folder / source).resolve())
+        file = (book.folder / source).resolve()
+        if not file.exists():
+            raise SetupError(
+                "the release of these results is not here",
+                where=str(file),
+                fix="move it back, or run `grader grade` with --release and its new place",
+            )
+        release = load_release(file)
     release = _without_forgotten(book, release)
     keep = Pins(book, release.id, _key_of(book))
     seats = book.setting(SEATS)

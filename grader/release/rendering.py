@@ -66,6 +66,7 @@ def make_release(
     file = out / "release.json"
     key = private_key_of(private_key)
     if not file.exists():
+        _refuse_lost_release(out)
         students = assign_versions(students, versions, {})
         release = new_release(bank, exam, students, key or secrets.token_bytes(32))
         short = private_key is not None and len(private_key) < _UNGUESSABLE
@@ -78,6 +79,19 @@ def make_release(
     # It contains the answers, and the only copy of the private key.
     write_atomic(file, release_bytes(release), durable=True, private=True)
     return MadeRelease(release=release, notes=notes)
+
+
+def _refuse_lost_release(out: Path) -> None:
+    """Raises SetupError if *out* contains notebooks without the release that they belong to.
+
+    A new release would have other numbers, and would replace notebooks that may be handed out.
+    """
+    if any((out / "notebooks").glob("*.ipynb")):
+        raise SetupError(
+            "this folder has notebooks, but not the release.json that holds their answers",
+            where=str(out),
+            fix="restore release.json from a backup, or choose another folder for --out",
+        )
 
 
 def private_key_of(text: str | None) -> bytes | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Mapping
 from pathlib import Path
 
 from grader.errors import Location, SpecError, SpecErrors
@@ -28,6 +28,7 @@ _STAFF = {
 }
 """Roles of staff in Classroom 50, Canvas, and Gradescope."""
 MAX_ID = 100
+_HEADER = "a line that names the columns: id,name,email"
 
 
 def load_roster(path: Path, skipped: Callable[[str], None] = lambda _: None) -> tuple[Student, ...]:
@@ -45,6 +46,13 @@ def load_roster(path: Path, skipped: Callable[[str], None] = lambda _: None) -> 
     errors: list[SpecError] = []
     for line, row in rows[1:]:
         where = Location(file, line)
+        if any(cell.strip() for cell in row[len(rows[0][1]) :]):
+            what = (
+                f"this row has {len(row)} cells, but the first row names {len(rows[0][1])} columns"
+            )
+            fix = 'put cells that contain the separator in quotes, such as "Okafor, Ada"'
+            errors.append(SpecError(what, where=where, fix=fix))
+            continue
         cells = {k: row[i].strip() for k, i in columns.items() if i < len(row)}
         role, first, last = (cells.pop(name, "") for name in ("role", "first", "last"))
         student = Student(**{"id": "", "name": f"{first} {last}".strip(), **cells})
@@ -91,6 +99,9 @@ def id_problem(name: str, folded: Container[str]) -> str | None:
     if _is_no_name(name):
         return f"the id '{name[:40]}' can't be a file name"
     if name.casefold() in folded:
+        other = folded[name.casefold()] if isinstance(folded, Mapping) else name
+        if other != name:
+            return f"the ids '{other}' and '{name}' differ only in case"
         return f"the id '{name}' is used twice"
     return None
 
@@ -134,11 +145,23 @@ def seats_problem(students: Iterable[Student]) -> str | None:
 def _columns(header: list[str], file: str) -> dict[str, int]:
     found = find_columns(header, COLUMNS)
     if "id" not in found:
-        seen = ", ".join(cell.strip() for cell in header) or "nothing"
+        if not any(map(str.strip, header)):
+            raise SpecError(
+                "the roster is empty", where=Location(file, 1), fix=f"start it with {_HEADER}"
+            )
+        seen = ", ".join(cell.strip() for cell in header)
         close = next((c for c in header if nearest(c.strip(), COLUMNS["id"])), None)
         raise SpecError(
             f"the roster has no column 'id'; its first row is: {seen}",
             where=Location(file, 1),
-            fix=f"rename '{close}' to 'id'" if close else "name the columns: id, name, email",
+            fix=f"rename '{close}' to 'id'" if close else f"start the file with {_HEADER}",
+        )
+    names = [cell.strip().casefold() for cell in header]
+    twice = next((header[i].strip() for i in found.values() if names.count(names[i]) > 1), None)
+    if twice is not None:
+        raise SpecError(
+            f"two columns are named '{twice}'",
+            where=Location(file, 1),
+            fix="rename or delete one of them",
         )
     return found

@@ -9,6 +9,9 @@ from pathlib import Path
 
 from grader.errors import Location, SpecError
 
+_WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
+"""How files of spreadsheet programs begin: a zip (xlsx, ods), or the older xls."""
+
 
 def table_rows(path: Path, what: str, *, fix: str) -> list[tuple[int, list[str]]]:
     """Returns the rows of the CSV file at *path*, each with its line number; the header comes
@@ -18,16 +21,28 @@ def table_rows(path: Path, what: str, *, fix: str) -> list[tuple[int, list[str]]
     Raises SpecError, which calls the file *what* and gives *fix* if the file can't be opened.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        data = path.read_bytes()
     except OSError as error:
         raise SpecError(
             f"can't read {what}: {(error.strerror or '').lower()}",
             where=Location(str(path)),
             fix=fix,
         ) from None
-    except UnicodeDecodeError:
+    if data.startswith(_WORKBOOKS):
         raise SpecError(
-            f"{what} is not UTF-8", where=Location(str(path)), fix="save it as 'CSV UTF-8'"
+            f"{what} is a spreadsheet, not CSV, whatever its name says",
+            where=Location(str(path)),
+            fix="open it in the spreadsheet program, and save it as 'CSV UTF-8'",
+        )
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        is_utf16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
+        line = None if is_utf16 else data.count(b"\n", 0, error.start) + 1
+        raise SpecError(
+            f"{what} is {'UTF-16' if is_utf16 else 'not UTF-8'}",
+            where=Location(str(path), line),
+            fix="save it as 'CSV UTF-8'",
         ) from None
     return parse_rows(text, str(path))
 

@@ -6,16 +6,31 @@ import socket
 from collections.abc import Sequence
 from typing import Any
 
+from grader.errors import SetupError
+
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 """The names of this machine for itself."""
 
 
-def free_port(host: str) -> int:
-    """Returns a port of *host* that nothing listens on."""
+def choose_port(host: str, port: int) -> int:
+    """Returns *port* if this process can listen on it at *host*; if it is 0, a free port.
+
+    Raises SetupError. Checks before a link is printed, as the server reports nothing but a log.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as found:
-        found.bind((host, 0))
-        return int(found.getsockname()[1])
+    try:
+        with socket.socket(family) as found:
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            found.bind((host, port))
+            return int(found.getsockname()[1])
+    except OSError as error:
+        where = f"port {port} of {host}" if port else f"the address {host}"
+        raise SetupError(
+            f"can't listen on {where}: {(error.strerror or str(error)).lower()}",
+            fix="choose another port with --port, or omit --port to use any free one"
+            if port
+            else "use an address of this machine, such as 127.0.0.1",
+        ) from None
 
 
 def serve(asgi: Any, host: str, port: int, proxies: Sequence[str] = ()) -> None:

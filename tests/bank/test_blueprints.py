@@ -335,7 +335,7 @@ def test_minutes_of_parts_that_leave_nothing_for_the_others(
     [
         ("memory-math: 60%", "memory-math: 70%", "7:13", "add up to 110%", "add up to 100%"),
         ("numerics: 40%", "numerisc: 40%", "7:32", "no family 'numerisc'", "'numerics'"),
-        ("apply: 60%", "aply: 60%", "8:12", "unknown key 'aply'", "recall, apply, analyze"),
+        ("apply: 60%", "aply: 60%", "8:12", "unknown key 'aply'", "did you mean 'apply'?"),
         ("memory-math: 60%", "memory-math: 160%", "7:27", "a share such as 25%", "a percentage"),
         ("{memory-math: 60%, numerics: 40%}", "[numerics]", "7:13", "keys and values", "{memory-"),
         ("numerics: 40%", "training: 40%", "7:42", "0 points of 'training'", "of 'training'"),
@@ -429,4 +429,4 @@ def test_the_table_says_that_papers_differ_where_a_pool_is_uneven(tmp_path: Path
 
 def test_a_set_has_no_key_to_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bank = a_course(tmp_path)
-    assert "--key is only for problems" in fails(capsys, "show", "quiz", "--key", "--bank", bank)
+    assert "--key needs a problem" in fails(capsys, "show", "quiz", "--key", "--bank", bank)

@@ -157,7 +157,7 @@ def test_after_an_error_no_seeds_are_counted(faults: Path) -> None:
     result = run("verify", "broken", "--no-kernel", "--bank", faults)
     assert result.stdout.splitlines()[0] == "FAIL broken"
     assert "0 seeds" not in result.stdout
-    assert result.stdout.splitlines()[-1] == "0 of 1 hold."
+    assert result.stdout.splitlines()[-1] == "0 of 1 problem passed."
 
 
 @pytest.mark.thorough
@@ -167,7 +167,7 @@ def test_verify_runs_the_kernel_for_the_sound_ones_beside_a_broken_one(tmp_path:
     result = run("verify", "--seeds", 20, "--bank", bank)
     assert result.exception is None
     assert "ok   sample" in result.stdout
-    assert result.stdout.splitlines()[-1] == "1 of 2 hold."
+    assert result.stdout.splitlines()[-1] == "1 of 2 problems passed."
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ def test_a_folder_or_file_that_can_not_be_read_is_named_after_the_rest(tmp_path:
     for command in ("list", "coverage"):
         done = run_plainly(command, "--bank", bank)
         assert done.returncode == 1
-        assert "closed.yaml: can't read the file: Permission denied" in done.stderr
+        assert "closed.yaml: can't read the file: permission denied" in done.stderr
         assert "problems/training: can't read the folder: permission denied" in done.stderr
     missing = run_plainly("show", "x", "--bank", bank)
     assert "there is no problem 'x'" in missing.stderr

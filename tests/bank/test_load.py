@@ -274,10 +274,12 @@ def test_a_private_bank_hides_a_problem_of_the_same_name(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("", "no column 'id'"),
+        ("", "roster.csv:1: the roster is empty"),
         ("id\n", "the roster has no students"),
+        ("id,name,id\nada,Ada,a1\n", "two columns are named 'id'"),
+        ("id,name\nbo,Bo\nada,Okafor, Ada\n", "roster.csv:3: this row has 3 cells"),
         ('id,name\nada,"Ada\nbo,Bo\n', "not CSV"),
-        ("id\nada\nADA\n", "is used twice"),
+        ("id\nada\nADA\n", "differ only in case"),
         ("id\n../etc\n", "can't be a file name"),
         ("id,name\n,Ada\n", "this row has no id"),
         ("studnet,name\nada,Ada\n", "no column 'id'"),

@@ -48,6 +48,7 @@ def a_zip(path: Path, files: Mapping[str, bytes]) -> Path:
 
 
 SAVE = "open it in Jupyter, save it, and hand in the saved file"
+AGAIN = "check that it opens in Jupyter, save it, and hand it in again"
 LINK = "a symbolic link instead of a notebook; hand in the notebook itself"
 NO_FILE = "this is not a regular file; hand in the notebook itself"
 DAMAGED = (
@@ -220,8 +221,8 @@ def test_a_broken_notebook_of_a_known_student_is_a_submission_with_a_reason(tmp_
     files = {"ada.ipynb": b"", "bob.ipynb": b"q1_x = 3", "cyd.ipynb": b"[" * 100_000}
     found = collect(a_folder(tmp_path, files), ROSTER)
     assert refusals(found) == {
-        "ada": f"the file is empty; {SAVE}",
-        "bob": f"the file is not a notebook: not JSON at line 1, column 1; {SAVE}",
+        "ada": f"the file is empty; {AGAIN}",
+        "bob": f"the file is not a notebook: not JSON at line 1, column 1; {AGAIN}",
         "cyd": f"the file is nested too deeply to be a notebook; {SAVE}",
     }
     assert {n.path for n in found.notices} == set(files)
@@ -525,7 +526,7 @@ def test_nothing_in_a_name_reaches_the_terminal_as_a_command(tmp_path: Path, nam
     }
     for path in (a_folder(tmp_path / "f", files), a_zip(tmp_path / "s.zip", files)):
         found = collect(path, ROSTER)
-        assert refusals(found) == {"ada": f"the file is empty; {SAVE}"}
+        assert refusals(found) == {"ada": f"the file is empty; {AGAIN}"}
         assert len(found.notices) == 4
         assert all(n.path.isprintable() and n.text.isprintable() for n in found.notices)
 
@@ -536,7 +537,16 @@ def test_nothing_in_a_name_reaches_the_terminal_as_a_command(tmp_path: Path, nam
 def test_a_notebook_that_is_packed_once_more_is_named_as_what_it_is(tmp_path: Path) -> None:
     inner = a_zip(tmp_path / "inner.zip", {"ada.ipynb": ONE}).read_bytes()
     found = collect(a_zip(tmp_path / "s.zip", {"ada.ipynb": inner}), ROSTER)
-    assert refusals(found) == {"ada": f"the file is a zip archive, not a notebook; {SAVE}"}
+    said = "the file is a zip archive, not a notebook; hand in the .ipynb file of the notebook"
+    assert refusals(found) == {"ada": said}
+
+
+def test_a_zip_in_a_zip_is_a_warning(tmp_path: Path) -> None:
+    inner = a_zip(tmp_path / "inner.zip", {"ada.ipynb": ONE}).read_bytes()
+    found = collect(a_zip(tmp_path / "s.zip", {"all.zip": inner}), ROSTER)
+    assert [(n.level, n.path) for n in found.notices if "archive" in n.text] == [
+        ("warning", "all.zip")
+    ]
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
@@ -559,7 +569,7 @@ def test_many_large_attempts_of_one_student_are_not_all_unpacked(
     monkeypatch.setattr("grader.collect.MAX_ATTEMPTS_BYTES", 200_000)
     files = {f"ada/{n}.ipynb": b" " * 80_000 for n in range(6)}
     found = collect(a_zip(tmp_path / "s.zip", {**files, "bob.ipynb": ONE}), ROSTER)
-    empty = f"the file is empty; {SAVE}"
+    empty = f"the file is empty; {AGAIN}"
     assert refusals(found) == {"ada": empty, "bob": None}
     too_much = "not read: newer attempts already have 0 MB together"
     assert [s.refusal for s in found.earlier] == [empty, empty, too_much, too_much, too_much]

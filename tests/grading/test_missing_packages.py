@@ -359,7 +359,7 @@ def test_the_gate_skips_what_it_can_not_load_and_checks_the_rest(
     assert everything.return_value == 0
     assert "skip two-parts  needs triton" in everything.output
     assert "ok   sample" in everything.output
-    assert "The problem holds over 20 seeds." in everything.output
+    assert "The problem passed with 20 seeds." in everything.output
     assert "1 problem was skipped" in everything.output
     assert "pip install triton" in everything.output
     for more in (["--strict"], ["two-parts"]):

@@ -233,7 +233,7 @@ def test_results_that_can_not_be_written_are_an_error_with_the_folder(home: Path
     folder = (home / "results" / KEPT).parent
     shutil.rmtree(folder)
     folder.write_text("a file")
-    with pytest.raises(SetupError, match="can't write this") as caught:
+    with pytest.raises(SetupError, match="a file is where a folder should be") as caught:
         write_results(home / "results", Bank.open((str(home / "bank"),)))
     assert str(folder) in str(caught.value.where)
 

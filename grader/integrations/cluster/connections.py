@@ -89,6 +89,11 @@ def connect(address: str) -> Connection:
     if file.suffix == ".py":
         cluster = _cluster_in(file)
         return Connection(client=dask.Client(cluster), cluster=cluster, wait_seconds=_QUEUE_SECONDS)
+    if not file.is_file() and ":" not in address:
+        raise SetupError(
+            f"'{address}' is neither the address of a scheduler nor a file",
+            fix="check the path after `dask:`, or give an address such as dask:tcp://host:8786",
+        )
     try:
         if file.is_file():
             client = dask.Client(scheduler_file=address, timeout=_CONNECT_SECONDS)

@@ -261,5 +261,6 @@ def from_json(text: str, *, where: str | None = None) -> MachineProfile:
         first = error.errors(include_url=False, include_context=False)[0]
         why = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"[:300]
     except (ValueError, RecursionError) as error:
-        why = f"it is not JSON ({str(error)[:100]})"
+        place = f" at line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        why = f"it is not JSON{place}"
     raise SetupError(f"this is not a machine profile: {why}", where=where, fix=FIX)

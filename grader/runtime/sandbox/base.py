@@ -12,7 +12,7 @@ from pathlib import Path
 
 from grader.errors import SetupError
 from grader.model import Limits
-from grader.registry import Registry
+from grader.registry import Registry, suggest
 from grader.runtime.sandbox.cgroups import Group
 from grader.runtime.worker.plan import SandboxPlan
 
@@ -235,6 +235,10 @@ def choose(mode: str) -> SandboxChoice:
     """
     word, _, listed = mode.partition(":")
     if word not in ("auto", "required") or (listed and word == "auto"):
+        if mode not in sandboxes:
+            known = ("auto", "required", "off")
+            fix = suggest(word, known, f"use {known[0]}, {known[1]}, or {known[2]}")
+            raise SetupError(f"'{mode}' is not a mode of --sandbox", fix=fix)
         return SandboxChoice(mode, mode, sandboxes.find(mode))
     name = max(sandboxes, key=lambda name: _strength(sandboxes.find(name)))
     sandbox = sandboxes.find(name)
@@ -243,7 +247,8 @@ def choose(mode: str) -> SandboxChoice:
     unknown = [each for each in asked if each not in layers]
     if word == "required" and unknown:
         raise SetupError(
-            f"'{unknown[0]}' is not a sandbox layer", fix="use one of: " + ", ".join(layers)
+            f"'{unknown[0]}' is not a sandbox layer",
+            fix=suggest(unknown[0], layers, "use one of: " + ", ".join(layers)),
         )
     missing = [each for each in asked if not layers[each].present]
     if word == "required" and missing:

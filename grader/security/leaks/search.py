@@ -16,6 +16,7 @@ from grader.errors import SetupError
 from grader.model import Paper, Release
 from grader.notebook import write
 from grader.notebook.render import metadata, render
+from grader.registry import suggest
 from grader.release.file import load_release
 from grader.release.versions import sample_student
 from grader.security.leaks.contents import as_text, decode_tokens, is_file, unpack
@@ -79,7 +80,8 @@ def find_leaks(
     for student in students:
         if student not in release.students:
             raise SetupError(
-                f"the release has no student '{student}'", fix="use an id from its roster"
+                f"the release has no student '{student}'",
+                fix=suggest(student, release.students, "use an id from its roster"),
             )
     return search_folder(folder, prepare_search(release, bank, students), bounds, on_piece)
 

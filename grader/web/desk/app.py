@@ -215,8 +215,7 @@ class DeskApp:
 
     def _students(self, call: _Call) -> Response:
         names = self._desk.names(call.book, call.session.person)
-        wanted = ListFilter.of(call.request.query_params)
-        page = student_list(self._desk, call.book, names, wanted)
+        page = student_list(self._desk, call.book, names, ListFilter.of(call.request.query_params))
         return self._page(call, "students", page=page, names=names)
 
     def _student(self, call: _Call) -> Response:
@@ -279,8 +278,7 @@ class DeskApp:
 
     def _requests(self, call: _Call) -> Response:
         names = self._desk.names(call.book, call.session.person)
-        page = requests_page(call.book, names)
-        return self._page(call, "requests", page=page, names=names)
+        return self._page(call, "requests", page=requests_page(call.book, names), names=names)
 
     def _agreement(self, call: _Call) -> Response:
         from grader.analysis.agreement import agreement_of  # numpy takes a while to import

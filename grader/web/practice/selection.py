@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from grader.bank.folders import Bank
 from grader.bank.heads import Head
 from grader.errors import SetupError
+from grader.registry import suggest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,9 +43,20 @@ def select(bank: Bank, heads: Sequence[Head], choice: Selection) -> tuple[Head, 
     if not found:
         raise SetupError(
             "no problem of the bank matches this choice",
-            fix="choose another family, level, or concept; `grader list` shows the problems",
+            fix=_suggest_other(choice, heads, known),
         )
     return found
+
+
+def _suggest_other(choice: Selection, heads: Sequence[Head], known: object) -> str:
+    """Returns what to do if *choice* matches nothing: a misspelled name, or another choice."""
+    otherwise = "choose another family, level, or concept; `grader list` shows the problems"
+    families = {head.family for head in heads}
+    concepts = {name for head in heads for name in _concepts(head, known)}
+    for name, names in ((choice.family, families), (choice.concept, concepts)):
+        if name and name not in names:
+            return suggest(name, sorted(names), otherwise)
+    return otherwise
 
 
 def _ids(bank: Bank, heads: Sequence[Head], wanted: str) -> set[str] | None:
@@ -55,7 +67,11 @@ def _ids(bank: Bank, heads: Sequence[Head], wanted: str) -> set[str] | None:
     if wanted not in bank.listed_sets:
         raise SetupError(
             f"there is no problem or set '{wanted}'",
-            fix="choose a set on the page, or an ID that `grader list` shows",
+            fix=suggest(
+                wanted,
+                (*(head.id for head in heads), *bank.listed_sets),
+                "choose a set on the page, or an ID that `grader list` shows",
+            ),
         )
     return set(bank.exam(wanted).problem_ids)
 
