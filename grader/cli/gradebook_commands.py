@@ -13,8 +13,8 @@ from grader.text.words import count_of
 @click.group(
     "gradebook",
     epilog=examples(
-        "grader gradebook copy results backups/2026-11-24",
-        "grader gradebook copy backups/2026-11-24 restored     # restore a backup",
+        "grader gradebook backup results backups/2026-11-24",
+        "grader gradebook restore backups/2026-11-24 restored",
     ),
 )
 def command() -> None:
@@ -23,6 +23,7 @@ def command() -> None:
 
 @command.command(
     "backup",
+    short_help="Copy a gradebook and its evidence to a new folder.",
     epilog=examples("grader gradebook backup results backups/2026-11-24"),
 )
 @click.argument("results", type=click.Path(path_type=Path))
@@ -39,6 +40,7 @@ def backup_command(results: Path, folder: Path, as_json: bool) -> None:
 
 @command.command(
     "restore",
+    short_help="Copy a backup to a new results folder.",
     epilog=examples(
         "grader gradebook restore backups/2026-11-24 results",
         "grader gradebook restore backups/2026-11-24 results"
@@ -65,9 +67,9 @@ def restore_command(backup: Path, results: Path, gradebook: str, as_json: bool) 
 
 @command.command(
     "copy",
+    short_help="Copy a gradebook to another folder or to a database.",
     epilog=examples(
         "grader gradebook copy results backups/2026-11-24",
-        "grader gradebook copy backups/2026-11-24 restored     # restore a backup",
         "grader gradebook copy results 'postgresql://db.example.edu/grades?schema=midterm'"
         " --switch",
         "grader gradebook copy results results-s3 --evidence s3://my-bucket/midterm",
