@@ -271,7 +271,8 @@ def papers_of(book: Gradebook, release: Release | None = None) -> Papers:
             raise SetupError(
                 "the release of these results is not here",
                 where=str(file),
-                fix="move it back, or run `grader grade` with --release and its new place",
+                fix="move it back, or run `grader grade` with its new place: --release FILE, or "
+                "--pack FILE if it is sealed",
             )
         release = load_release(file)
     release = _without_forgotten(book, release)

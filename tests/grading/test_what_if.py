@@ -217,7 +217,7 @@ def test_another_late_policy_can_be_tried_and_applied(home: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ((), "name a change"),
+        ((), "Name a change"),
         (("--drop", "share"), "'share' is not a part"),
         (("--drop", "sample/shares"), "did you mean 'share'?"),
         (("--drop", "simple/share"), "no problem 'simple'"),
@@ -230,7 +230,10 @@ def test_another_late_policy_can_be_tried_and_applied(home: Path) -> None:
         (("--curve", "high"), "write 1.05 or 1+2"),
         (("--drop", "sample/share", "--apply"), "needs a reason"),
         (("--withdraw",), "needs a reason"),
-        (("--withdraw", "--drop", "sample/share", "--why", "no"), "no other change"),
+        (
+            ("--withdraw", "--drop", "sample/share", "--why", "no"),
+            "can't be used with another change",
+        ),
     ],
 )
 def test_errors_say_what_is_wrong(

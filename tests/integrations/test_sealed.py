@@ -376,7 +376,8 @@ def test_results_of_a_pack_need_it_again(
     course.pack.unlink()
     code, _, err = run(capsys, "score", out, *course.arguments)
     assert code == 2
-    assert "exam.pack: can't read the release" in err
+    assert "exam.pack: the release of these results is not here" in err
+    assert "--pack" in err
 
 
 def test_a_correction_of_a_sealed_release_is_sealed_as_well(
@@ -412,9 +413,9 @@ def test_results_go_on_with_the_release_and_back(
     ("more", "told"),
     [
         ((), "grading needs either --release or --pack"),
-        (("--pack", "{pack}", "--release", "{plain}"), "grading needs either"),
+        (("--pack", "{pack}", "--release", "{plain}"), "can't be used together"),
         (("--pack", "{plain}"), "this is not a sealed pack"),
-        (("--pack", "nowhere.pack"), "can't read the release"),
+        (("--pack", "nowhere.pack"), "this file does not exist"),
         (("--pack", "{pack}"), "no key was given"),
         (("--pack", "{pack}", "--pack-key-file", "nowhere"), "can't read the key"),
         (("--pack", "{pack}", "--pack-key-file", "{plain}"), "not the key of a sealed pack"),

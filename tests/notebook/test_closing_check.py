@@ -339,7 +339,8 @@ def test_run_all_reaches_the_check_after_cells_that_stop(course: Path) -> None:
                 cell["source"] = source
     book = nbformat.reads(json.dumps(tree), as_version=4)
     NotebookClient(book, kernel_name="python3", timeout=60).execute()
-    told = book.cells[-1].outputs[0].text.splitlines()
+    # On a busy machine, what a cell prints may come in several pieces.
+    told = "".join(one.text for one in book.cells[-1].outputs).splitlines()
     assert [line.split()[:2] for line in told[:2]] == [
         ["MISSING", "q1_share:"],
         ["EMPTY", "q1_whole:"],
