@@ -103,7 +103,7 @@ def make_gradebook(home: Path, size: int, waiting: int = 0) -> tuple[Path, PartI
             answers = [
                 AnswerToDecide(
                     student=one.student, name=one.name, max_points=one.max_points,
-                    engine_points=one.points, seen=0,
+                    engine_points=one.points, last_decision=0,
                 )
                 for one in book.decisions.answers(count.part)
             ]  # fmt: skip

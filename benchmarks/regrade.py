@@ -104,7 +104,7 @@ def measure(book: Gradebook, release: Release, correct: str) -> list[dict[str, o
     work = [(one.student, one.sha256) for one in book.submissions()]
     keep = Pins(book, release.id)
     bare, kept = Papers(release=release), Papers(release=release, keep=keep)
-    fixed = Papers(release=release, corrected=corrected(release, correct), keep=keep)
+    fixed = Papers(release=release, correction=corrected(release, correct), keep=keep)
 
     def anew(papers: Papers) -> Iterator[Grade | None]:
         for student, sha256 in work:
