@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from grader.cli.options import bank_option, by_option, examples, json_option, print_json, table
 from grader.text.words import count_of
 from grader.text.words import points as worth
+
+if TYPE_CHECKING:
+    from grader.model.requests import RegradeRequest
 
 _SHOWN = 60
 """Characters of a request in the list."""
@@ -77,6 +81,13 @@ def _change_form(results: Path, opens: bool, by: str, banks: tuple[str, ...]) ->
     click.echo(f"The feedback pages {what} for regrade requests.", err=True)
 
 
+def _data(request: RegradeRequest) -> dict[str, object]:
+    data = asdict(request)
+    for answer in data["answers"]:
+        answer["undone"] = answer.pop("is_undone")  # the older name
+    return data | {"state": request.state.value}
+
+
 def _print_requests(results: Path, as_json: bool) -> None:
     from grader.errors import one_line
     from grader.gradebook import Gradebook
@@ -84,7 +95,7 @@ def _print_requests(results: Path, as_json: bool) -> None:
     with Gradebook.open(results) as book:
         found = book.requests.every()
     if as_json:
-        print_json([asdict(one) | {"state": one.state.value} for one in found])
+        print_json([_data(one) for one in found])
         return
     if not found:
         click.echo("There are no regrade requests.")

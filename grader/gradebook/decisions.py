@@ -151,7 +151,7 @@ class Decisions:
                     retired=item.is_retired,
                 )
             )
-            detail = {"item": item.number, "before": dict(before._mapping), "after": asdict(item)}
+            detail = {"item": item.number, "before": dict(before._mapping), "after": item.as_data()}
             self._log(connection, "rubric item changed", by, "", detail)
             if all(getattr(before, f) == getattr(item, f) for f in ("text", "points", "feedback")):
                 return 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 
 
@@ -32,6 +32,12 @@ class RubricItem:
     """What the student reads; *text* if empty."""
     is_retired: bool = False
     """Whether it can't be chosen any more; decisions that have it keep it."""
+
+    def as_data(self) -> dict[str, object]:
+        """Returns the item as the audit log has it."""
+        data = asdict(self)
+        data["retired"] = data.pop("is_retired")
+        return data
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -225,6 +225,8 @@ def report_data(report: Report) -> dict[str, object]:
     """Returns the report as plain data."""
     data: dict[str, object] = {"holds": report.holds, **asdict(report)}
     rows = [asdict(row) for row in report.rows]
-    data["attacks"] = [{"attack": r.pop("name"), "class": r.pop("group"), **r} for r in rows]
+    # The names in the JSON are older than those of the fields.
+    names = {"name": "attack", "group": "class", "has_held": "held", "observation": "seen"}
+    data["attacks"] = [{names.get(k, k): v for k, v in row.items()} for row in rows]
     del data["rows"]
     return dict(json.loads(json.dumps(data)))
