@@ -203,7 +203,7 @@ def test_results_whose_release_was_moved_say_how_to_go_on(home, tmp_path, capsys
     results = shutil.copytree(home / "out", tmp_path / "elsewhere" / "out")
     said = fails(capsys, "report", results)
     assert "release.json: the release of these results is not here" in said
-    assert "run `grader grade` with --release and its new place" in said
+    assert "run `grader grade` with its new place: --release FILE" in said
 
 
 def test_a_name_that_is_defined_elsewhere_says_how_to_use_it(tmp_path):
