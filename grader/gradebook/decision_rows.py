@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict
+from functools import lru_cache
 
 from sqlalchemy import ColumnElement, Connection, exists, func, insert, select, update
 
@@ -20,6 +21,7 @@ def about(names: Collection[str] | None) -> tuple[ColumnElement[bool], ...]:
     return () if names is None else (_DECISIONS.c.name.in_(list(names)),)
 
 
+@lru_cache(maxsize=4096)
 def choice_from_json(text: str) -> Choice:
     """Returns the choice that is stored as *text*."""
     data = json.loads(text)

@@ -19,15 +19,21 @@ class Signatures:
     """Of what all results depend on: settings, roster, and times."""
     students: dict[str, tuple[object, ...]]
     """Of each student's grades, decisions, and submissions."""
+    everybody: tuple[object, ...]
+    """Of all students together, which takes a fraction of the time to read."""
 
 
-def read_signatures(connection: Connection) -> Signatures:
-    """Returns the signatures of the current state."""
+def read_signatures(connection: Connection, known: Signatures | None = None) -> Signatures:
+    """Returns the signatures of the current state; *known* itself if nothing changed since."""
+    general = read_general(connection)
+    everybody = tuple(tuple(connection.execute(query).one()) for query in _totals())
+    if known is not None and (known.general, known.everybody) == (general, everybody):
+        return known
     found: dict[str, tuple[object, ...]] = {}
     for name, query in _queries():
         for row in connection.execute(query):
             found[row[0]] = (*found.get(row[0], ()), name, row[1], row[2])
-    return Signatures(general=read_general(connection), students=found)
+    return Signatures(general=general, students=found, everybody=everybody)
 
 
 def read_grades_signature(connection: Connection) -> str:
@@ -45,6 +51,21 @@ def read_general(connection: Connection) -> int:
         for row in connection.execute(select(table).order_by(*table.primary_key.columns))
     )
     return hash(tuple(rows))
+
+
+def _totals() -> tuple[Select[*tuple[Any, ...]], ...]:
+    g, d, s = schema.grades.c, schema.decisions.c, schema.submissions.c
+    m = schema.independent_marks.c
+    # Sums of numbers and not counts: one decision may be undone while another is restored.
+    current = func.sum(case((g.current.is_(True), g.number), else_=0))
+    undone = func.sum(case((d.undone.is_(True), d.number), else_=0))
+    taken_back = func.sum(case((m.undone.is_(True), m.number), else_=0))
+    return (
+        select(func.max(g.number), current),
+        select(func.max(d.number), undone),
+        select(func.max(m.number), taken_back),
+        select(func.max(s.seen), func.count(s.number)),
+    )
 
 
 def _queries() -> tuple[tuple[str, Select[Any]], ...]:

@@ -21,6 +21,7 @@ from grader.gradebook import Gradebook
 from grader.grading.batch import refused_evidence
 from grader.grading.score import score, score_refused
 from grader.model import Evidence, Grade, Mark, Paper, Verdict
+from grader.model.paper import question_number
 from grader.release.papers import Papers
 
 _JUDGING = ("draw", "expressions", "kinds", "model", "units", "wire", "grading/score.py")
@@ -174,8 +175,7 @@ def _marks_by_number(grade: Grade) -> dict[int, list[Mark]]:
     """Returns the marks of each question by its number, from names such as `q3_per_gpu`."""
     found: dict[int, list[Mark]] = {}
     for mark in grade.marks:
-        number = int(mark.name.partition("_")[0].removeprefix("q"))
-        found.setdefault(number, []).append(mark)
+        found.setdefault(question_number(mark.name), []).append(mark)
     return found
 
 

@@ -82,21 +82,27 @@ def answers_to_read(out: Path, student: str, answer: str | None = None) -> list[
     """Returns one answer of *student*, or all that wait for manual grading, with question and
     rubric."""
     with Gradebook.open(out) as book:
-        grade = _grade_of(book, student)
-        if answer is None:
-            marks = [mark for who, mark in _iter_waiting(book) if who == student]
-        else:
-            marks = [_mark_of(grade, answer)]
-        given = {o.name: o for o in book.overrides([student])}
-        papers = _release_papers(book)
-        return [_answer_to_read(grade, mark, papers, given.get(mark.name)) for mark in marks]
+        if answer is not None:
+            return [answer_to_read(book, student, answer)]
+        grade, papers = _grade_of(book, student), _release_papers(book)
+        marks = [mark for who, mark in _iter_waiting(book) if who == student]
+        return [_answer_to_read(grade, mark, papers, None) for mark in marks]
+
+
+def answer_to_read(book: Gradebook, student: str, answer: str) -> AnswerToRead:
+    """Returns one answer of *student* with question and rubric. Raises SetupError if *student* has
+    no grade, or was not asked for it."""
+    grade = _grade_of(book, student)
+    given = {o.name: o for o in book.overrides([student])}
+    mark = _mark_of(grade, answer)
+    return _answer_to_read(grade, mark, _release_papers(book), given.get(answer))
 
 
 def criteria_of(book: Gradebook, student: str, answer: str) -> tuple[Criterion, ...]:
     """Returns the criteria in the spec's rubric for one answer, in a few words each that fit every
     student's numbers; empty for other kinds of answers."""
     papers, grade = _release_papers(book), _grade_of(book, student)
-    key = None if papers is None else dict(papers.of(student).named_keys()).get(answer)
+    key = None if papers is None else papers.key(student, answer)
     if not isinstance(key, ExplanationKey):
         return ()
     rubric = split_rubric(key.part.rubric, _mark_of(grade, answer).max_points)
@@ -202,7 +208,7 @@ def _release_papers(book: Gradebook) -> Papers | None:
 def _answer_to_read(
     grade: Grade, mark: Mark, papers: Papers | None, given: Override | None
 ) -> AnswerToRead:
-    key = None if papers is None else dict(papers.of(grade.student).named_keys()).get(mark.name)
+    key = None if papers is None else papers.key(grade.student, mark.name)
     return AnswerToRead(
         student=grade.student,
         answer=mark.name,

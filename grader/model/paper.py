@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 
 from grader.model import dice
 from grader.model.spec import ExamSet, Expr, Part, Problem
 from grader.units.quantity import Value
+
+_QUESTION = re.compile(r"q(\d+)_")
 
 SAMPLE = "sample"
 """The version that anyone may see and that is never graded."""
@@ -112,6 +115,16 @@ class Question:
     def name(self, part_id: str) -> str:
         """Returns the variable that holds the answer, such as `q3_per_gpu`."""
         return f"q{self.number}_{part_id}"
+
+
+def question_number(mark: str) -> int:
+    """Returns the number of the problem in the name of a mark; 0 if there is none.
+
+    >>> question_number("q12_per_gpu"), question_number("bonus")
+    (12, 0)
+    """
+    found = _QUESTION.match(mark)
+    return int(found[1]) if found else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

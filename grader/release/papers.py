@@ -19,6 +19,7 @@ from grader.kinds import kinds
 from grader.kinds.attempts import CodeKey
 from grader.kinds.hidden.kept_cases import Keep
 from grader.model import CallPlan, Key, Paper, Release, Student
+from grader.model.paper import question_number
 from grader.registry import nearest
 from grader.release import sealed
 from grader.release.file import load_release, new_release, release_bytes
@@ -69,6 +70,14 @@ class Papers:
         drawn = given if self.correction is None else _correct_paper(given, self.correction, only)
         drawn = replace(drawn, student=self.release.students[student])
         return drawn if self.keep is None else _with_keep(drawn, self.keep)
+
+    def key(self, student: str, answer: str) -> Key | None:
+        """Returns the key of the answer named *answer*; None if *student* was not asked for it.
+
+        Draws only its question. Raises SetupError as `of` does.
+        """
+        drawn = self.some(student, {question_number(answer)})
+        return dict(drawn.named_keys()).get(answer)
 
     def questions(self, student: str) -> Iterator[tuple[int, str]]:
         """Yields the number of each question of *student* and a digest of all that determines it:

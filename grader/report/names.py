@@ -1,4 +1,4 @@
-"""File names for student IDs, and the problem number in a mark's name."""
+"""File names for student IDs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import re
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f-\x9f<>:"/\\|?*%\ud800-\udfff]')
 _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)", re.IGNORECASE)
 _LONGEST = 120
-_QUESTION = re.compile(r"q(\d+)_")
 
 
 def file_name(student: str, ending: str = "") -> str:
@@ -33,16 +32,6 @@ def file_name(student: str, ending: str = "") -> str:
         kept = name.encode()[: _LONGEST - 20].decode(errors="ignore").rstrip("%")
         name = f"{kept}%~{mark}"
     return name + ending
-
-
-def question_number(mark: str) -> int:
-    """Returns the number of the problem in the name of a mark; 0 if there is none.
-
-    >>> question_number("q12_per_gpu"), question_number("bonus")
-    (12, 0)
-    """
-    found = _QUESTION.match(mark)
-    return int(found[1]) if found else 0
 
 
 def _percent_encode(found: re.Match[str] | str) -> str:

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from grader.model import Mark, Verdict
+from grader.model.paper import question_number
 from grader.model.result import Row
-from grader.report.names import question_number
 from grader.report.statistics.intervals import Interval, correlation_interval, mean_interval
 from grader.report.statistics.items import Thirds, correlation, thirds
 from grader.text.words import count_of

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import asdict
 
+from grader.model.paper import question_number
 from grader.model.result import Row, Standing
-from grader.report.names import question_number
 from grader.text.spreadsheet import csv_line, escape_cell
 from grader.text.words import points
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from grader.model import Mark
+from grader.model.paper import question_number
 from grader.model.result import Row, Standing
-from grader.report.names import question_number
 from grader.report.statistics.reliability import Reliability, reliability
 
 Shape = tuple[tuple[str, float], ...]

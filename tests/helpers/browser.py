@@ -120,9 +120,10 @@ class Browser:
         return found["result"].get("value")
 
     def wait_for(self, expression: str) -> None:
-        """Waits until the expression is true."""
-        end = time.monotonic() + 20
-        while not self.see(expression):
+        """Waits until the expression is true; while a page loads, it may fail to evaluate."""
+        end = time.monotonic() + 60
+        tried = f"(() => {{ try {{ return ({expression}) }} catch {{ return false }} }})()"
+        while not self.see(tried):
             assert time.monotonic() < end, expression
             time.sleep(0.02)
 

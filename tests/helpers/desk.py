@@ -82,7 +82,7 @@ class Reader:
 
     def _open(self, request: urllib.request.Request) -> tuple[int, str]:
         try:
-            with self._opener.open(request, timeout=20) as answer:
+            with self._opener.open(request, timeout=60) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
@@ -92,7 +92,7 @@ def ask(
     link: str, method: str, path: str, body: bytes = b"", **headers: str
 ) -> tuple[int, dict[str, str], str]:
     """Sends a request as it is, without following redirects or correcting the address."""
-    connection = http.client.HTTPConnection(urllib.parse.urlsplit(link).netloc, timeout=20)
+    connection = http.client.HTTPConnection(urllib.parse.urlsplit(link).netloc, timeout=60)
     connection.request(method, path, body, {k.replace("_", "-"): v for k, v in headers.items()})
     answer = connection.getresponse()
     text = answer.read().decode("utf-8", "replace")

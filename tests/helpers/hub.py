@@ -68,7 +68,7 @@ class RunningHub:
         address = f"{self.address}/hub/api/{path}"
         headers = {"X-XSRFToken": str(xsrf), "Referer": f"{self.address}/hub/token"}
         request = urllib.request.Request(address, method=method, headers=headers)
-        with reader._opener.open(request, timeout=20) as answer:
+        with reader._opener.open(request, timeout=60) as answer:
             return json.loads(answer.read() or b"{}")
 
 

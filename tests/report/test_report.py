@@ -24,6 +24,7 @@ from grader.collect import collect
 from grader.errors import SpecError
 from grader.grading.tally import tally
 from grader.model import Outcome, Override, Student, Verdict
+from grader.model.paper import question_number
 from grader.model.result import EvidenceSummary, Standing
 from grader.report import (
     class_page,
@@ -37,7 +38,6 @@ from grader.report import (
     write_feedback,
     write_grade_json,
 )
-from grader.report.names import question_number
 from grader.report.pages import format_seconds
 from grader.report.statistics.items import correlation
 from grader.report.summary import histogram, quartiles

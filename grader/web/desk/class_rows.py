@@ -37,7 +37,10 @@ class ClassRows:
             return self._source
 
     def _update(self, book: Gradebook) -> Mapping[str, Row]:
-        before, now = self._signatures, book.decisions.signatures()
+        before = self._signatures
+        now = book.decisions.signatures(before)
+        if now is before:
+            return self._rows
         if before is None or self._source is None or before.general != now.general:
             self._source, self._general = source_of(book), now.general
             self._rows = {row.student.id: row for row in rows_of(book, self._source)}

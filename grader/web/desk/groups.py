@@ -62,7 +62,11 @@ def normalize(text: str) -> str:
 
 def answer_key(text: str) -> str:
     """Returns a digest of an answer, the same for all answers of a group."""
-    known = normalize(text).encode("utf-8", "surrogatepass")
+    return _digest(normalize(text))
+
+
+def _digest(normalized: str) -> str:
+    known = normalized.encode("utf-8", "surrogatepass")
     return hashlib.blake2b(known, digest_size=8).hexdigest()
 
 
@@ -76,41 +80,45 @@ def group_answers(
     Answers of a group have equal texts, marks of the grader, decisions, and *marks*, so that one
     decision fits all of them.
     """
-    found: dict[tuple[object, ...], list[PartAnswer]] = {}
-    seen: dict[tuple[object, ...], list[tuple[IndependentMark, ...]]] = {}
+    found: dict[tuple[str, *tuple[object, ...]], list[PartAnswer]] = {}
+    seen: dict[tuple[str, *tuple[object, ...]], list[tuple[IndependentMark, ...]]] = {}
     for answer in answers:
         decision = decisions.get((answer.student, answer.name))
         state = (decision.choice, decision.points) if decision else None
         mark = (answer.points, answer.max_points, answer.verdict, answer.mistake)
-        digest = answer_key(answer.answer) if marks else ""
+        text = normalize(answer.answer)
+        digest = _digest(text) if marks else ""
         mine = marks.get((answer.student, answer.name, digest), ())
         given = tuple((one.by, one.choice, one.points) for one in mine)
-        key = normalize(answer.answer), mark, state, given
+        key = text, mark, state, given
         found.setdefault(key, []).append(answer)
         seen.setdefault(key, []).append(mine)
     groups = [
         AnswerGroup(
             text=mine[0].answer,
-            key=answer_key(mine[0].answer),
+            key=_digest(key[0]),
             answers=tuple(mine),
             decisions=tuple(decisions.get((one.student, one.name)) for one in mine),
             marks=tuple(seen[key]),
         )
         for key, mine in found.items()
     ]
-    return tuple(in_order_of_similarity(groups))
+    return tuple(in_order_of_similarity(groups, [key[0] for key in found]))
 
 
-def in_order_of_similarity(groups: Sequence[AnswerGroup]) -> list[AnswerGroup]:
-    """Returns *groups* so that each is followed by the one whose words are most like its own.
+def in_order_of_similarity(
+    groups: Sequence[AnswerGroup], texts: Sequence[str]
+) -> list[AnswerGroup]:
+    """Returns *groups*, whose normalized texts are *texts*, so that each is followed by the one
+    whose words are most like its own.
 
     Starts with the largest group. The similarity is the Jaccard index of the sets of words.
     """
-    left = sorted(groups, key=lambda one: (-len(one.answers), normalize(one.text)))
-    if len(left) > _MOST_COMPARED:
-        return sorted(left, key=lambda one: normalize(one.text))
-    order = _by_similarity(tuple(normalize(one.text) for one in left))
-    return [left[at] for at in order]
+    if len(groups) > _MOST_COMPARED:
+        return [groups[at] for at in sorted(range(len(groups)), key=texts.__getitem__)]
+    left = sorted(range(len(groups)), key=lambda at: (-len(groups[at].answers), texts[at]))
+    order = _by_similarity(tuple(texts[at] for at in left))
+    return [groups[left[at]] for at in order]
 
 
 @lru_cache(maxsize=128)

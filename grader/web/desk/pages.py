@@ -213,9 +213,9 @@ class Desk:
     def rows(self, book: Gradebook, names: Names) -> list[Row]:
         """Returns a row for every student that the reader may see, in the order of the list."""
         rows = self._class.read(book)
-        return [rows[id_] for id_ in self.ordered_ids(book, names)]
+        mine = rows.keys() & names.students.keys()
+        return [rows[id_] for id_ in sorted(mine, key=names.label_of)]
 
     def ordered_ids(self, book: Gradebook, names: Names) -> list[str]:
         """Returns the IDs of the students that the reader may see, in the order of the list."""
-        mine = self._class.read(book).keys() & names.students.keys()
-        return sorted(mine, key=names.label_of)
+        return [row.student.id for row in self.rows(book, names)]

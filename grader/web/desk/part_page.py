@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from grader.errors import SetupError
 from grader.gradebook import Gradebook
-from grader.grading.manual import AnswerToRead, answers_to_read
+from grader.grading.manual import answer_to_read
 from grader.model.desk import (
     Choice,
     Decision,
@@ -126,15 +126,15 @@ def part_page(
     if unsaved:
         index, current = _unsaved_group(groups, unsaved)
     first = current.answers[0]
-    question = _question(desk, first)
+    question = answer_to_read(book, first.student, first.name)
     sizes = [len(one.answers) if waits[at] else 0 for at, one in enumerate(groups)]
     return PartPage(
         part=part,
         kind=first.kind,
         max_points=first.max_points,
-        ask=question.ask if question else "",
-        rubric=question.rubric if question else "",
-        has_criteria=first.kind == "explanation" and bool(question and question.rubric),
+        ask=question.ask,
+        rubric=question.rubric,
+        has_criteria=first.kind == "explanation" and bool(question.rubric),
         items=book.decisions.items(part),
         groups=groups,
         index=index,
@@ -203,8 +203,3 @@ def _entry_of(group: AnswerGroup) -> Choice | None:
     if group.decisions[0] is not None:
         return group.decisions[0].choice
     return group.marks[0][-1].choice if len(group.people) == 1 else None
-
-
-def _question(desk: Desk, answer: PartAnswer) -> AnswerToRead | None:
-    found = answers_to_read(desk.out, answer.student, answer.name)
-    return found[0] if found else None

@@ -47,6 +47,17 @@ def test_one_change_reads_one_student(results: Path) -> None:
     assert read == ["s1"]
 
 
+def test_an_undone_decision_and_its_return_change_the_signatures(results: Path) -> None:
+    with Gradebook.open(results) as book:
+        ok("mark", results, "--student", "s2", "--answer", "q1_why", "--points", "3", "--why", "a")
+        given = book.decisions.signatures()
+        assert book.decisions.signatures(given) is given
+        ok("mark", results, "--student", "s2", "--answer", "q1_why", "--withdraw", "--why", "b")
+        undone = book.decisions.signatures(given)
+        assert undone.students["s2"] != given.students["s2"]
+        assert undone.students["s1"] == given.students["s1"]
+
+
 def test_the_log_is_read_in_pages(results: Path) -> None:
     with Gradebook.open(results) as book:
         for number in range(5):

@@ -227,7 +227,7 @@ def test_no_form_may_be_large(place: Place) -> None:
 def chunked(place: Place, path: str, size: int) -> int:
     """The status of a form that does not say how long it is."""
     url = urllib.parse.urlsplit(place.links["kim"])
-    with socket.create_connection((str(url.hostname), int(url.port or 0)), timeout=20) as line:
+    with socket.create_connection((str(url.hostname), int(url.port or 0)), timeout=60) as line:
         head = f"POST {path} HTTP/1.1\r\nHost: {url.netloc}\r\nCookie: {place.cookies['kim']}\r\n"
         line.sendall(f"{head}Transfer-Encoding: chunked\r\n\r\n".encode())
         try:
