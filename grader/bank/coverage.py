@@ -15,8 +15,9 @@ class Coverage:
     """The concepts of the inventory and the problems that examine them."""
 
     concepts: Mapping[str, Mapping[str, str]]
-    problems: Mapping[str, tuple[str, ...]]
-    """Maps concept ids to the problems that cite them."""
+    problems: Mapping[str, Mapping[str, tuple[str, ...]]]
+    """Maps concept ids to the problems that examine them, and those to the ids of the parts that
+    do."""
     unknown_concepts: Mapping[str, tuple[str, ...]]
     """Maps cited ids that are not in the inventory to the problems that cite them."""
     errors: tuple[SpecError, ...] = ()
@@ -37,6 +38,10 @@ class Coverage:
             "concepts": len(self.concepts),
             "families": {f: {"examined": h, "of": t} for f, (h, t) in self.by_family().items()},
             "by_concept": {name: list(problems) for name, problems in self.problems.items()},
+            "parts": {
+                name: {problem: list(parts) for problem, parts in problems.items()}
+                for name, problems in self.problems.items()
+            },
             "missing": sorted(set(self.concepts) - set(self.problems)),
             "unknown": {name: list(problems) for name, problems in self.unknown_concepts.items()},
         }
@@ -45,14 +50,14 @@ class Coverage:
 def coverage(bank: BankIndex) -> Coverage:
     """Computes the coverage of the inventory by the problems of *bank*."""
     concepts = bank.concepts()
-    cited: dict[str, list[str]] = {}
+    cited: dict[str, dict[str, tuple[str, ...]]] = {}
     heads, errors = read_heads(bank)
     for head in heads:
         for name in head.concepts:
-            cited.setdefault(name, []).append(head.id)
+            cited.setdefault(name, {})[head.id] = head.parts_on(name)
     return Coverage(
         concepts=concepts,
-        problems={n: tuple(p) for n, p in sorted(cited.items()) if n in concepts},
+        problems={n: p for n, p in sorted(cited.items()) if n in concepts},
         unknown_concepts={n: tuple(p) for n, p in sorted(cited.items()) if n not in concepts},
         errors=errors,
     )

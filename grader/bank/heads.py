@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -52,8 +52,19 @@ class Head:
     points: float
     """Total points of all parts."""
     topics: tuple[str, ...] = ()
-    concepts: tuple[str, ...] = ()
+    concepts: tuple[str, ...] | Mapping[str, tuple[str, ...]] = ()
     parts: tuple[HeadPart, ...]
+
+    def parts_on(self, concept: str) -> tuple[str, ...]:
+        """Returns the ids of the parts that examine *concept*: all, if the problem names none."""
+        if isinstance(self.concepts, Mapping):
+            return self.concepts[concept]
+        return tuple(part.id for part in self.parts)
+
+    def examined_by(self, parts: Iterable[str]) -> frozenset[str]:
+        """Returns the concepts that at least one of *parts* examines."""
+        asked = set(parts)
+        return frozenset(c for c in self.concepts if not asked.isdisjoint(self.parts_on(c)))
 
 
 def split_minutes(whole: float, parts: Sequence[tuple[float, float | None]]) -> tuple[float, ...]:
@@ -134,7 +145,7 @@ def _plain_head(path: Path, families: Collection[str]) -> Head | None:
         return None
     fields = {f.name: data[f.name] for f in dataclasses.fields(Head) if f.name in data}
     fields["points"] = sum(float(p.get("points", 1)) for p in parts)
-    if not _is_plain(fields, path, families):
+    if not _is_plain(fields, path, families, {p["id"] for p in parts}):
         return None
     minutes = float(fields.get("minutes", 5))
     listed = [
@@ -151,7 +162,9 @@ def _plain_head(path: Path, families: Collection[str]) -> Head | None:
     return Head(**{**fields, "minutes": minutes, "parts": found})
 
 
-def _is_plain(fields: Mapping[str, Any], path: Path, families: Collection[str]) -> bool:
+def _is_plain(
+    fields: Mapping[str, Any], path: Path, families: Collection[str], parts: Set[str]
+) -> bool:
     return (
         fields.get("id") == path.stem
         and _is_text(fields.get("title"))
@@ -159,11 +172,21 @@ def _is_plain(fields: Mapping[str, Any], path: Path, families: Collection[str]) 
         and fields["family"] in families
         and fields.get("level", "apply") in _LEVELS
         and _is_positive(fields.get("minutes", 5.0))
-        and all(
-            isinstance(fields.get(name, ()), tuple) and all(map(_is_text, fields.get(name, ())))
-            for name in ("topics", "concepts")
-        )
+        and _are_texts(fields.get("topics", ()))
+        and (_are_texts(fields.get("concepts", ())) or _is_plain_mapping(fields["concepts"], parts))
     )
+
+
+def _is_plain_mapping(concepts: object, parts: Set[str]) -> bool:
+    """Returns whether *concepts* has a list of *parts* for each concept."""
+    return isinstance(concepts, dict) and all(
+        _is_text(name) and named and _are_texts(named) and parts >= set(named)
+        for name, named in concepts.items()
+    )
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, tuple) and all(map(_is_text, value))
 
 
 def _is_plain_part(part: object) -> bool:
@@ -174,8 +197,7 @@ def _is_plain_part(part: object) -> bool:
         and _is_positive(part.get("minutes", 1.0))
         and _is_text(part.get("pool", ""))
         and part["kind"] in _KINDS
-        and isinstance(part.get("uses", ()), tuple)
-        and all(map(_is_text, part.get("uses", ())))
+        and _are_texts(part.get("uses", ()))
     )
 
 

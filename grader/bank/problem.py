@@ -169,6 +169,25 @@ def _check_minutes(problem: Problem, source: Located) -> Iterator[SpecError]:
         yield source.error(("minutes",), what, fix)
 
 
+def _check_concepts(problem: Problem, source: Located) -> Iterator[SpecError]:
+    """Yields an error for each concept that no part examines, or only one that does not exist."""
+    if not isinstance(problem.concepts, Mapping):
+        return
+    ids = {part.id for part in problem.parts}
+    for concept, parts in problem.concepts.items():
+        at = ("concepts", concept)
+        if not parts:
+            fix = f"name the parts that examine it, such as '{concept}: [{problem.parts[0].id}]'"
+            yield source.error(at, f"no part examines '{concept}'", fix)
+        for index, name in enumerate(parts):
+            if name not in ids:
+                close = nearest(name, ids)
+                fix = (
+                    f"did you mean '{close}'?" if close else f"the parts: {', '.join(sorted(ids))}"
+                )
+                yield source.error((*at, index), f"there is no part '{name}'", fix)
+
+
 def _check_ids(problem: Problem, source: Located) -> Iterator[SpecError]:
     if not _PROBLEM_ID.match(problem.id):
         fix = "use lowercase letters, digits, and single hyphens, such as 'kv-cache-size'"
@@ -177,6 +196,7 @@ def _check_ids(problem: Problem, source: Located) -> Iterator[SpecError]:
         what = f"a problem can't take {problem.minutes:g} minutes"
         yield source.error(("minutes",), what, "give the time that a student needs, in minutes")
     yield from _check_minutes(problem, source)
+    yield from _check_concepts(problem, source)
     seen: set[str] = set()
     for index, part in enumerate(problem.parts):
         at = ("parts", index, "id")

@@ -60,7 +60,10 @@ def _head_data(head: Head) -> dict[str, object]:
         "points": head.points,
         "topics": list(head.topics),
         "concepts": list(head.concepts),
-        "parts": [{"id": part.id, "kind": part.kind} for part in head.parts],
+        "parts": [
+            {"id": part.id, "kind": part.kind, "concepts": sorted(head.examined_by([part.id]))}
+            for part in head.parts
+        ],
     }
 
 

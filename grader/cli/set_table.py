@@ -102,9 +102,9 @@ def _conclusions(found: Composition) -> Iterator[str]:
     if limit is not None and high > limit + _SHORT:
         yield f"The set allows {limit:g} minutes, but a paper can take {high:.1f}."
     if found.on_one_concept > 1:
-        yield f"Up to {found.on_one_concept} problems of a paper cite the same concept."
+        yield f"Up to {found.on_one_concept} problems of a paper examine the same concept."
     elif found.concepts:
-        yield "No two problems of a paper cite the same concept."
+        yield "No two problems of a paper examine the same concept."
 
 
 def _is_same(pair: Range) -> bool:

@@ -193,8 +193,9 @@ class Problem(Strict):
     prompt: Text
     parts: tuple[Part, ...]
     topics: tuple[str, ...] = ()
-    concepts: tuple[str, ...] = ()
-    """Ids in the concept inventory of what this problem examines."""
+    concepts: tuple[str, ...] | Mapping[str, tuple[str, ...]] = ()
+    """Ids in the concept inventory of what this problem examines, each with the parts that examine
+    it. If no parts are named, the whole problem examines all of them."""
     level: Level = "apply"
     minutes: float = 5.0
     needs: tuple[Need, ...] = ()

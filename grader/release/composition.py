@@ -47,9 +47,9 @@ class Composition:
     levels: Mapping[str, Range]
     """The share of each level in the points of a paper."""
     concepts: tuple[str, ...]
-    """The ids of the concepts that any problem of the set cites, sorted."""
+    """The ids of the concepts that any part of the set examines, sorted."""
     on_one_concept: int
-    """The most problems of one paper that cite the same concept."""
+    """The most problems of one paper that examine the same concept."""
 
     def as_data(self) -> dict[str, object]:
         """Returns the composition as plain data for `--json`."""
@@ -87,7 +87,7 @@ def _group_data(group: Group) -> dict[str, object]:
         **({"mean": round(group.mean, 4)} if group.mean is not None else {}),
         "family": group.family,
         "level": group.level,
-        "concepts": sorted(group.concepts),
+        "concepts": sorted(group.examined),
     }
 
 
@@ -115,7 +115,7 @@ def composition(bank: Bank, wanted: str) -> Composition:
         points=_range(one.points for one in totals),
         families=_shares([(one.families, one.points) for one in totals]),
         levels=_in_order(_shares([(one.levels, one.points) for one in totals])),
-        concepts=tuple(sorted({c for group in groups.values() for c in group.concepts})),
+        concepts=tuple(sorted({c for group in groups.values() for c in group.examined})),
         on_one_concept=max(_on_one_concept(paper) for paper in papers),
     )
 
@@ -153,5 +153,5 @@ def _in_order(levels: Mapping[str, Range]) -> dict[str, Range]:
 
 
 def _on_one_concept(paper: Iterable[Group]) -> int:
-    counts = Counter(concept for group in paper for concept in group.concepts)
+    counts = Counter(concept for group in paper for concept in group.examined)
     return max(counts.values(), default=0)

@@ -28,6 +28,9 @@ class Group:
     minutes: float
     points: float
     concepts: frozenset[str]
+    """The concepts that the whole problem examines, which no other question of a paper may."""
+    examined: frozenset[str] = frozenset()
+    """The concepts that these parts examine."""
     part_count: int = 0
     """The number of parts that a paper asks."""
     mean: float | None = None
@@ -62,6 +65,7 @@ def _group(head: Head, count: int) -> Group:
         minutes=sum(part.minutes for part in first),
         points=round(sum(part.points for part in first), 6),
         concepts=frozenset(head.concepts),
+        examined=head.examined_by(part.id for part in first),
         mean=_mean([(part.points, part.mean) for part in first]),
     )
 
@@ -90,6 +94,7 @@ def group_in_slot(head: Head, slot: Slot) -> Group:
         minutes=sum(weights.get(part.id, 0.0) * part.minutes for part in asked),
         points=round(points, 6),
         concepts=frozenset(head.concepts),
+        examined=head.examined_by(weights),
         part_count=round(sum(weights.values())),
         mean=_mean([(weights.get(p.id, 0.0) * p.points, p.mean) for p in asked]),
         pool_draws=drawn,

@@ -89,11 +89,22 @@ def _entry(
         family=bank.families[head.family],
         code=any(needs_computer(part.kind) for part in head.parts),
         concepts=tuple(concepts[name] for name in head.concepts if name in concepts),
+        letters=_letters(head),
         sets=sets,
         statistics=bank.statistics(head),
         variants=tuple(variants),
         solved_variants=tuple(solved),
     )
+
+
+def _letters(head: Head) -> Mapping[str, str]:
+    letters = {part.id: part_letter(number) for number, part in enumerate(head.parts)}
+    named = {concept: head.parts_on(concept) for concept in head.concepts}
+    return {
+        concept: ", ".join(letters[part] for part in letters if part in parts)
+        for concept, parts in named.items()
+        if len(parts) < len(letters)
+    }
 
 
 def _different_previews(bank: Bank, problem: str) -> Iterator[Preview]:

@@ -85,6 +85,9 @@ class Entry:
     code: bool
     """Whether a part needs code or a measurement."""
     concepts: tuple[Concept, ...]
+    letters: Mapping[str, str]
+    """The letters of the parts that examine a concept, such as "a, c", by the concept's id; without
+    concepts that all parts examine."""
     sets: Mapping[str, str]
     """The titles of the sets that may ask it, by id."""
     statistics: Mapping[str, PartStatistics]
