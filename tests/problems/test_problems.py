@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -132,11 +132,17 @@ def test_every_cited_concept_is_in_the_inventory() -> None:
     assert {p.id for p in BANK.problems() if not p.concepts} == BEYOND_THE_INVENTORY
 
 
+def test_every_concept_of_a_problem_names_the_parts_that_examine_it() -> None:
+    whole = {p.id for p in BANK.problems() if p.concepts and not isinstance(p.concepts, Mapping)}
+    assert whole == set()
+
+
 def test_who_examines_what_changes_only_on_purpose(golden: Callable[[str, str], None]) -> None:
-    """Compare a changed line with the parts of its problem: a citation alone examines nothing."""
+    """Read the parts of a changed line: do they examine the concept?"""
     found = coverage(BANK)
     lines = [
-        f"{name} ({found.concepts[name]['topic']}): {', '.join(problems)}"
+        f"{name} ({found.concepts[name]['topic']}): "
+        + ", ".join(f"{problem} ({' '.join(parts)})" for problem, parts in problems.items())
         for name, problems in found.problems.items()
     ]
     golden("examined.txt", "\n".join(lines) + "\n")
