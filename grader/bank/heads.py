@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -163,7 +164,7 @@ def _plain_head(path: Path, families: Collection[str]) -> Head | None:
 
 
 def _is_plain(
-    fields: Mapping[str, Any], path: Path, families: Collection[str], parts: Set[str]
+    fields: Mapping[str, Any], path: Path, families: Collection[str], parts: AbstractSet[str]
 ) -> bool:
     return (
         fields.get("id") == path.stem
@@ -177,7 +178,7 @@ def _is_plain(
     )
 
 
-def _is_plain_mapping(concepts: object, parts: Set[str]) -> bool:
+def _is_plain_mapping(concepts: object, parts: AbstractSet[str]) -> bool:
     """Returns whether *concepts* has a list of *parts* for each concept."""
     return isinstance(concepts, dict) and all(
         _is_text(name) and named and _are_texts(named) and parts >= set(named)
