@@ -41,7 +41,8 @@ class Option(Strict):
     credit: Share = 0.0
     """The share of the points for choosing this wrong option."""
     feedback: Text = ""
-    """Feedback for students who choose it by mistake; makes it a named mistake."""
+    """Feedback for students who choose it by mistake; makes it a named mistake. For an option of
+    multi_choice that is always right, why it is right, which is shown with the right answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -309,7 +310,21 @@ class MultiChoiceKind(LetteredKind[MultiChoiceKey, frozenset[str]]):
 
     def explain(self, key: MultiChoiceKey) -> str:
         texts = [f"**{c.letter}.** {c.text}" for c in key.choices if c.letter in key.right]
-        return f"{'; '.join(texts) or '**None of them**'} ({_RULES[key.part.rule][1]})"
+        answer = f"{'; '.join(texts) or '**None of them**'} ({_RULES[key.part.rule][1]})"
+        return "\n\n".join(filter(None, (answer, _reasons(key))))
+
+
+def _reasons(key: MultiChoiceKey) -> str:
+    """Returns why the right options are right, as far as the author says so.
+
+    Of an option that is right for some variants only, the feedback is about the others.
+    """
+    reasons = {option_id(o): o.feedback for o in key.part.options if o.correct is True}
+    return " ".join(
+        f"**{choice.letter}.** {fill(reason, key.draw)}"
+        for choice in key.choices
+        if (reason := reasons.get(choice.id))
+    )
 
 
 def _earned_share(chosen: frozenset[str], key: MultiChoiceKey) -> float:

@@ -293,6 +293,19 @@ def test_an_option_chosen_wrongly_speaks_up() -> None:
     assert judged(a_key(a_multi_choice()), "ABCD").verdict is Verdict.MISTAKE
 
 
+def test_the_right_answer_says_why_options_are_right() -> None:
+    options = (
+        Option(text="parameters", correct=True, feedback="Each GPU holds a share."),
+        Option(text="activations", feedback="They stay where they are."),
+        Option(text="gradients", correct="gpus > 1", feedback="A single GPU shards nothing."),
+    )
+    key = a_key(a_multi_choice(options=options))
+    _, reasons = kinds.find("multi_choice").explain(key).split("\n\n")
+    assert reasons == "**A.** Each GPU holds a share."
+    judgment = judged(key, "B")
+    assert judgment.note == "They stay where they are.", "a missing option is not given away"
+
+
 def test_a_single_option_has_no_credit_of_its_own_among_several() -> None:
     with pytest.raises(ValueError, match="'rule' sets the points"):
         a_key(a_multi_choice(options=FORMATS))
