@@ -99,16 +99,16 @@ def make_gradebook(home: Path, size: int, waiting: int = 0) -> tuple[Path, PartI
             for _, mine in synthetic.papers(release)
         ]
         book.put_grades(grades, why="synthetic")
-        for count in book.decisions.counts()[waiting:]:
+        for count in book.answers.counts()[waiting:]:
             answers = [
                 AnswerToDecide(
                     student=one.student, name=one.name, max_points=one.max_points,
                     engine_points=one.points, last_decision=0,
                 )
-                for one in book.decisions.answers(count.part)
+                for one in book.answers.of_part(count.part)
             ]  # fmt: skip
             book.decisions.decide(answers, Choice(points=0.0, comment="As stated."), by="kim")
-        return out, book.decisions.counts()[0].part
+        return out, book.answers.counts()[0].part
 
 
 def _in_words(grade: Grade, dice: random.Random, count: int, wait: bool) -> Grade:

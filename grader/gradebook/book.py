@@ -15,6 +15,7 @@ from grader.errors import GraderError, SetupError
 from grader.gradebook import decision_rows, executions, overrides, rows, schema, submissions, times
 from grader.gradebook import students as students_table
 from grader.gradebook.address import check_choice, find_address, store_address
+from grader.gradebook.answers import Answers
 from grader.gradebook.audit_log import ENGINE, AuditLog, read_lines
 from grader.gradebook.decisions import Decisions
 from grader.gradebook.derived import Derived
@@ -27,6 +28,7 @@ from grader.gradebook.personal import PersonalData
 from grader.gradebook.plain import now, to_json
 from grader.gradebook.records import AuditLine, FiledGrade
 from grader.gradebook.requests import Requests
+from grader.gradebook.rubrics import Rubrics
 from grader.gradebook.store import Store
 from grader.gradebook.stored_settings import read_setting, store_setting
 from grader.model import Evidence, Grade, Mark, Override, Student, Submission
@@ -54,7 +56,9 @@ class Gradebook:
         self._file = DatabaseFile(engine)
         store = Store(engine=engine, write=self._write_transaction, log=self._log_action)
         self.audit_log = AuditLog(engine)
+        self.answers = Answers(store)
         self.decisions = Decisions(store)
+        self.rubrics = Rubrics(store, self.decisions)
         self.personal = PersonalData(store)
         self.double = DoubleMarks(store, self.decisions)
         self.requests = Requests(store, self.decisions)

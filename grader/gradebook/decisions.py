@@ -1,4 +1,4 @@
-"""Stores people's decisions about answers, and the rubrics that they use.
+"""Stores people's decisions about answers.
 
 Decisions are only added. The newest one of an answer that is not undone counts, and is also its
 override, which totals are made of.
@@ -7,23 +7,16 @@ override, which totals are made of.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, insert, update
 
 from grader.errors import SetupError
-from grader.gradebook import mark_rows, overrides, parts, request_rows, schema
-from grader.gradebook.audit_log import AND
+from grader.gradebook import overrides, parts, request_rows, schema
 from grader.gradebook.decision_rows import about, current_decisions, every_decision, next_batch
-from grader.gradebook.plain import now, storable
+from grader.gradebook.plain import now
 from grader.gradebook.rubric_rows import read_items
-from grader.gradebook.signatures import (
-    Signatures,
-    read_general,
-    read_grades_signature,
-    read_signatures,
-)
 from grader.gradebook.store import Store
 from grader.gradebook.students import in_chunks
 from grader.model import Override
@@ -31,15 +24,12 @@ from grader.model.desk import (
     AnswerToDecide,
     Choice,
     Decision,
-    PartAnswer,
-    PartCount,
-    PartId,
     RubricItem,
     reason_text,
     sum_points,
 )
 
-_ITEMS, _DECISIONS = schema.rubric_items, schema.decisions
+_DECISIONS = schema.decisions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,149 +44,16 @@ class DecisionResult:
 
 
 class Decisions:
-    """The decisions and rubrics of a gradebook."""
+    """The decisions of a gradebook."""
 
     def __init__(self, store: Store):
         self._engine, self._write, self._log = store.engine, store.write, store.log
-
-    # Answers
-
-    def counts(self, students: Collection[str] | None = None) -> tuple[PartCount, ...]:
-        """Returns how far each part is graded, in the order of the first paper; only answers of
-        *students* if given."""
-        with self._engine.begin() as connection:
-            return tuple(parts.count_parts(connection, students))
-
-    def answers(self, part: PartId) -> tuple[PartAnswer, ...]:
-        """Returns every answer to *part*, by student, with the grader's own mark."""
-        with self._engine.begin() as connection:
-            return tuple(parts.read_part(connection, part))
-
-    def waiting(self, students: Collection[str]) -> tuple[tuple[str, PartId, str, str], ...]:
-        """Returns student, part, variable, and text of the answers of *students* without points."""
-        with self._engine.begin() as connection:
-            return tuple(parts.read_waiting(connection, students))
-
-    def refused(self) -> frozenset[str]:
-        """Returns the students whose notebook can't be read, and about whom nobody has decided."""
-        with self._engine.begin() as connection:
-            return frozenset(parts.read_refused(connection))
-
-    # Rubrics
-
-    def items(self, part: PartId | None = None) -> tuple[RubricItem, ...]:
-        """Returns the items of one part's rubric, or all items, in the order of their creation."""
-        with self._engine.begin() as connection:
-            return tuple(read_items(connection, part))
-
-    def add_item(
-        self, part: PartId, text: str, points: float, feedback: str = "", *, by: str
-    ) -> RubricItem:
-        """Adds an item to the rubric of *part*."""
-        line = {
-            "problem": part.problem,
-            "part": part.part,
-            "text": storable(text),
-            "points": points,
-            "feedback": storable(feedback),
-            "retired": False,
-        }
-        with self._write() as connection:
-            number = connection.execute(
-                insert(_ITEMS).returning(_ITEMS.c.number), line
-            ).scalar_one()
-            self._log(connection, "rubric item added", by, "", line)
-        return RubricItem(number=number, part=part, text=text, points=points, feedback=feedback)
-
-    def change_item(
-        self,
-        item: RubricItem,
-        max_points: Mapping[tuple[str, str], float],
-        *,
-        by: str,
-        students: Collection[str] | None = None,
-    ) -> int:
-        """Changes an item, and the points and feedback of every answer that has it.
-
-        *max_points* are those of the answers, by student and name. Returns how many changed. Raises
-        SetupError if the part has no such item, or if it was chosen for a student who is not in
-        *students*; None means that all may change.
-        """
-        with self._write() as connection:
-            of_part = (_ITEMS.c.problem == item.part.problem) & (_ITEMS.c.part == item.part.part)
-            mine = of_part & (_ITEMS.c.number == item.number)
-            before = connection.execute(select(_ITEMS).where(mine)).one_or_none()
-            if before is None:
-                raise SetupError("there is no such item in the rubric", fix="reload the page")
-            found = [d for d in current_decisions(connection) if item.number in d.choice.items]
-            marks = list(mark_rows.current_marks(connection, *mark_rows.of_part(item.part)))
-            theirs = {d.student for d in found}
-            theirs |= {m.student for m in marks if item.number in m.choice.items}
-            if students is not None and not theirs.issubset(students):
-                raise SetupError(
-                    "this item was chosen for students of other sections too",
-                    fix="ask an instructor to change it, or add another item",
-                )
-            means = mark_rows.mean_choices(marks)
-            are_means = {
-                (d.student, d.name) for d in found if means.get((d.student, d.name)) == d.choice
-            }
-            connection.execute(
-                update(_ITEMS)
-                .where(mine)
-                .values(
-                    text=storable(item.text),
-                    points=item.points,
-                    feedback=storable(item.feedback),
-                    retired=item.is_retired,
-                )
-            )
-            detail = {"item": item.number, "before": dict(before._mapping), "after": item.as_data()}
-            self._log(connection, "rubric item changed", by, "", detail)
-            if all(getattr(before, f) == getattr(item, f) for f in ("text", "points", "feedback")):
-                return 0
-            answers = [
-                AnswerToDecide(
-                    student=d.student,
-                    name=d.name,
-                    max_points=max_points[d.student, d.name],
-                    engine_points=d.engine_points,
-                    last_decision=d.number,
-                )
-                for d in found
-                if (d.student, d.name) in max_points
-            ]
-            choices = {(d.student, d.name): d.choice for d in found}
-            marks = list(mark_rows.current_marks(connection, *mark_rows.of_part(item.part)))
-            again = mark_rows.mean_choices(marks)
-            choices |= {answer: again[answer] for answer in are_means}
-            batch = next_batch(connection)
-            for answer in answers:
-                self._store(connection, batch, answer, choices[answer.student, answer.name], by)
-        return len(answers)
-
-    # Decisions
 
     def current(self, names: Collection[str] | None = None) -> dict[tuple[str, str], Decision]:
         """Returns the decisions that count, by student and answer; only answers in *names* if
         given."""
         with self._engine.begin() as connection:
             return {(d.student, d.name): d for d in current_decisions(connection, *about(names))}
-
-    def signatures(self, known: Signatures | None = None) -> Signatures:
-        """Returns what tells whether results have changed; *known* itself if they have not."""
-        with self._engine.begin() as connection:
-            return read_signatures(connection, known)
-
-    def grades_signature(self) -> str:
-        """Returns a digest that changes with the automatic grades, and not with decisions."""
-        with self._engine.begin() as connection:
-            return read_grades_signature(connection)
-
-    def general_signature(self) -> int:
-        """Returns the part of the signatures that all students share."""
-        with self._engine.begin() as connection:
-            return read_general(connection)
 
     def opinions(self) -> tuple[Decision, ...]:
         """Returns the decisions that count and ask for a second opinion, oldest first."""
@@ -248,7 +105,7 @@ class Decisions:
             if other is not None and other.number != answer.last_decision:
                 conflicts.append(other)
                 continue
-            self._store(connection, batch, answer, choice, by)
+            self.store_within(connection, batch, answer, choice, by=by)
             stored.append(answer.student)
         return DecisionResult(batch=batch, students=tuple(stored), conflicts=tuple(conflicts))
 
@@ -304,29 +161,21 @@ class Decisions:
                 engine_points=before.engine_points,
                 last_decision=before.number,
             )
-            self._store(connection, batch, answer, before.choice, by)
+            self.store_within(connection, batch, answer, before.choice, by=by)
             return
         overrides.store_override(connection, _override_of(before, items))
 
-    def settle_within(
+    def store_within(
         self,
         connection: Connection,
         batch: int,
         answer: AnswerToDecide,
         choice: Choice,
-        people: Sequence[str],
-    ) -> None:
-        """Stores what follows from the marks of *people*, in the transaction of *connection*."""
-        self._store(connection, batch, answer, choice, AND.join(people))
-
-    def _store(
-        self,
-        connection: Connection,
-        batch: int,
-        answer: AnswerToDecide,
-        choice: Choice,
+        *,
         by: str,
     ) -> None:
+        """Stores *choice* for one answer in the transaction of *connection*, whatever counted
+        before."""
         items = {item.number: item for item in read_items(connection, None)}
         points = sum_points(choice, items, answer.max_points)
         line: dict[str, object] = {

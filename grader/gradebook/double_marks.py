@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 
 from grader.errors import SetupError
 from grader.gradebook import mark_rows, schema
+from grader.gradebook.audit_log import AND
 from grader.gradebook.decision_rows import about, current_decisions, next_batch
 from grader.gradebook.decisions import DecisionResult, Decisions
 from grader.gradebook.plain import now
@@ -169,8 +170,8 @@ class DoubleMarks:
         marks = mark_rows.current_marks(connection, *mark_rows.of_part(part), *mine)
         first, second = [one for one in marks if one.key == answer.key][:2]
         if abs(first.points - second.points) <= tolerance * answer.max_points + _ROUNDING:
-            people, choice = (first.by, second.by), mean_choice(first, second)
-            self._decisions.settle_within(connection, batch, answer, choice, people)
+            choice, by = mean_choice(first, second), AND.join((first.by, second.by))
+            self._decisions.store_within(connection, batch, answer, choice, by=by)
 
 
 _SINCE = "there is nothing to undo: these answers were graded again since"

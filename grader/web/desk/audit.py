@@ -125,7 +125,7 @@ class AuditPages:
         unknown student."""
         number = max(number, 1)
         start = (number - 1) * SIZE
-        parts = tuple(str(one.part) for one in book.decisions.counts())
+        parts = tuple(str(one.part) for one in book.answers.counts())
         if names.secret or wanted.student or wanted.part:
             found = list(self._find(book, names, wanted))
             lines, count = tuple(found[start : start + SIZE]), len(found)
@@ -179,5 +179,5 @@ def _about(book: Gradebook, names: Names, wanted: Filter) -> _About:
         student=student,
         files={one.sha256 for one in book.submissions(student)} if student else (),
         part=part,
-        answers={(one.student, one.name) for one in book.decisions.answers(part)} if part else (),
+        answers={(one.student, one.name) for one in book.answers.of_part(part)} if part else (),
     )

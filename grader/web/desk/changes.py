@@ -48,7 +48,7 @@ def grade_group(
     seen = form.page_states()
     every = [
         (one, seen[names.address(one.student)])
-        for one in book.decisions.answers(part)
+        for one in book.answers.of_part(part)
         if one.student in names.students and names.address(one.student) in seen
     ]
     if not every:
@@ -96,7 +96,7 @@ def change_mark(
     """Stores the points of the form as a decision about one answer."""
     id_ = names.find(form.text("student"))
     part = PartId(form.text("problem"), form.text("part"))
-    answers = book.decisions.answers(part)
+    answers = book.answers.of_part(part)
     answer = next((one for one in answers if one.student == id_), None)
     if answer is None:
         raise SetupError(f"this student has no answer to '{part}'", fix="reload the page")
@@ -151,7 +151,7 @@ def change_rubric(book: Gradebook, form: Form, names: Names, person: Person) -> 
     Raises SetupError if nobody was asked the part, or if the item is incomplete.
     """
     part = PartId(form.text("problem"), form.text("part"))
-    every = book.decisions.answers(part)
+    every = book.answers.of_part(part)
     if not every:
         raise SetupError(f"no student was asked '{part}'", fix="go back to the queue")
     if form.text("criteria"):
@@ -161,9 +161,9 @@ def change_rubric(book: Gradebook, form: Form, names: Names, person: Person) -> 
     if item.number:
         worth = {(one.student, one.name): one.max_points for one in every}
         students = names.students if person.sections else None
-        book.decisions.change_item(item, worth, by=person.id, students=students)
+        book.rubrics.change(item, worth, by=person.id, students=students)
     else:
-        book.decisions.add_item(part, item.text, item.points, item.feedback, by=person.id)
+        book.rubrics.add(part, item.text, item.points, item.feedback, by=person.id)
     return part
 
 
@@ -172,16 +172,16 @@ def use_criteria(book: Gradebook, part: PartId, answer: PartAnswer, *, by: str) 
 
     Raises SetupError if the rubric has items already, or if the spec has no criteria.
     """
-    if any(not item.is_retired for item in book.decisions.items(part)):
+    if any(not item.is_retired for item in book.rubrics.items(part)):
         raise SetupError(f"the rubric of '{part}' has items already", fix="reload the page")
     found = criteria_of(book, answer.student, answer.name)
     if not found:
         raise SetupError(f"the spec of '{part}' has no criteria", fix="add items yourself")
     for one in found:
-        book.decisions.add_item(part, one.text, one.points, by=by)
+        book.rubrics.add(part, one.text, one.points, by=by)
 
 
 def _require_items(book: Gradebook, part: PartId, choice: Choice) -> None:
     """Raises SetupError if the choice has an item of another rubric."""
-    if not {item.number for item in book.decisions.items(part)}.issuperset(choice.items):
+    if not {item.number for item in book.rubrics.items(part)}.issuperset(choice.items):
         raise SetupError("this item is not in the rubric of the part", fix="reload the page")

@@ -31,14 +31,14 @@ class ClassRows:
     def source(self, book: Gradebook) -> ResultSource:
         """Returns the origin of the results in *book*."""
         with self._lock:
-            now = book.decisions.general_signature()
+            now = book.answers.general_signature()
             if self._source is None or self._general != now:
                 self._source, self._general = source_of(book), now
             return self._source
 
     def _update(self, book: Gradebook) -> Mapping[str, Row]:
         before = self._signatures
-        now = book.decisions.signatures(before)
+        now = book.answers.signatures(before)
         if now is before:
             return self._rows
         if before is None or self._source is None or before.general != now.general:

@@ -85,7 +85,7 @@ class IdeaSearch:
         with self._lock:
             if self._search is not None and self._search.running:
                 return
-            signature = book.decisions.grades_signature()
+            signature = book.answers.grades_signature()
             self._search = Search(signature=signature, fewest=fewest, at=now())
             program = "grader.web.desk.idea_search"
             command = [sys.executable, "-m", program, str(self._results), str(fewest)]

@@ -93,7 +93,7 @@ def ideas_page(desk: Desk, book: Gradebook, searches: IdeaSearch, names: Names) 
     rows = {row.student.id: row for row in desk.rows(book, names)} if search.parts else {}
     return IdeasPage(
         search=search,
-        is_outdated=search.signature != book.decisions.grades_signature(),
+        is_outdated=search.signature != book.answers.grades_signature(),
         parts=tuple(_part(one, rows) for one in search.parts if one["ideas"]),
     )
 

@@ -21,7 +21,7 @@ class OutdatedDecisions:
     def of(self, book: Gradebook, students: Collection[str]) -> tuple[Decision, ...]:
         """Returns those about answers of *students*, oldest first."""
         with self._lock:
-            now = book.decisions.signatures().students
+            now = book.answers.signatures().students
             changed = [id_ for id_ in students if self._signatures.get(id_) != now.get(id_, ())]
             if changed:
                 read: dict[str, list[Decision]] = {}

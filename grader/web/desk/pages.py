@@ -183,7 +183,7 @@ class Desk:
         """Returns the page of all parts."""
         graded = self._class.source(book)
         mine = self.names(book, person).students
-        counts = book.decisions.counts(mine if person.sections else None)
+        counts = book.answers.counts(mine if person.sections else None)
         shares = self.shares(book)
         left = self._work.count_by_part(book, shares, mine, person) if shares else {}
         parts = tuple(one.part for one in counts)
@@ -203,7 +203,7 @@ class Desk:
                 for one in book.requests.every()
             ),
             students=len(mine),
-            refused=len(book.decisions.refused() & mine.keys()),
+            refused=len(book.answers.refused() & mine.keys()),
         )
 
     def row(self, book: Gradebook, id_: str) -> Row | None:

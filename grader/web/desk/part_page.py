@@ -106,7 +106,7 @@ def part_page(
     and *unsaved* the students whose answers were not stored with it. Raises SetupError if no
     student was asked this part.
     """
-    answers = (one for one in book.decisions.answers(part) if not one.refused)
+    answers = (one for one in book.answers.of_part(part) if not one.refused)
     every = [one for one in answers if one.student in names.students]
     if names.secret:  # the order of the ids would tell something
         every.sort(key=lambda one: names.address(one.student))
@@ -135,7 +135,7 @@ def part_page(
         ask=question.ask,
         rubric=question.rubric,
         has_criteria=first.kind == "explanation" and bool(question.rubric),
-        items=book.decisions.items(part),
+        items=book.rubrics.items(part),
         groups=groups,
         index=index,
         current=current,

@@ -73,7 +73,7 @@ class OpenWork:
         return found
 
     def _update(self, book: Gradebook, shares: Shares, students: Mapping[str, Student]) -> None:
-        now = book.decisions.signatures().students
+        now = book.answers.signatures().students
         changed = {
             id_
             for id_, one in students.items()
@@ -96,7 +96,7 @@ def _read(
     people: dict[tuple[str, str, str], set[str]] = {}
     for mark in book.double.of_students(changed):
         people.setdefault((mark.student, mark.name, mark.key), set()).add(mark.by)
-    for student, part, name, text in book.decisions.waiting(changed):
+    for student, part, name, text in book.answers.waiting(changed):
         key = answer_key(text)
         by = people.get((student, name, key), set())
         assigned = shares.graders_of(part, key, students[student].section)

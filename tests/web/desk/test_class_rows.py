@@ -50,10 +50,10 @@ def test_one_change_reads_one_student(results: Path) -> None:
 def test_an_undone_decision_and_its_return_change_the_signatures(results: Path) -> None:
     with Gradebook.open(results) as book:
         ok("mark", results, "--student", "s2", "--answer", "q1_why", "--points", "3", "--why", "a")
-        given = book.decisions.signatures()
-        assert book.decisions.signatures(given) is given
+        given = book.answers.signatures()
+        assert book.answers.signatures(given) is given
         ok("mark", results, "--student", "s2", "--answer", "q1_why", "--withdraw", "--why", "b")
-        undone = book.decisions.signatures(given)
+        undone = book.answers.signatures(given)
         assert undone.students["s2"] != given.students["s2"]
         assert undone.students["s1"] == given.students["s1"]
 

@@ -65,7 +65,7 @@ def test_a_rubric_item_that_changes_changes_all_who_have_it(kim: Reader, results
 
 def _items(results: Path) -> tuple:  # type: ignore[type-arg]
     with Gradebook.open(results) as book:
-        return book.decisions.items(PART)
+        return book.rubrics.items(PART)
 
 
 def test_the_sum_stays_between_zero_and_the_maximum(kim: Reader, results: Path) -> None:
@@ -309,7 +309,7 @@ def test_undo_gives_the_points_that_the_items_have_now(kim: Reader, results: Pat
 
 def test_items_of_another_rubric_are_refused(kim: Reader, results: Path) -> None:
     with Gradebook.open(results) as book:
-        other = book.decisions.add_item(PartId("sample", "other"), "x", 1, by="kim").number
+        other = book.rubrics.add(PartId("sample", "other"), "x", 1, by="kim").number
     status, page = kim.send(WHY, "/grade", item=[other])
     assert status == 400
     assert "not in the rubric" in page
@@ -317,7 +317,7 @@ def test_items_of_another_rubric_are_refused(kim: Reader, results: Path) -> None
     fields = {"problem": "sample", "part": "why", "number": other, "text": "y", "points": "4"}
     assert kim.post("/item", {**fields, "form_token": token})[0] == 400
     with Gradebook.open(results) as book:
-        assert book.decisions.items(PartId("sample", "other"))[0].text == "x"
+        assert book.rubrics.items(PartId("sample", "other"))[0].text == "x"
 
 
 def test_a_grader_changes_only_students_of_their_sections(results: Path) -> None:

@@ -34,7 +34,7 @@ def cookie_of(link: str) -> str:
 
 def state(results: Path) -> tuple[object, ...]:
     with Gradebook.open(results) as book:
-        return book.overrides(), book.audit(), book.decisions.items()
+        return book.overrides(), book.audit(), book.rubrics.items()
 
 
 def test_no_method_reads_or_writes_anything_without_a_link(link: str, results: Path) -> None:

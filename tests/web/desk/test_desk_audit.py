@@ -66,7 +66,7 @@ def test_what_follows_from_a_rubric_or_a_dropped_part_is_about_the_part(log: Pat
         fields = {"text": "names the lock", "points": "2"}
         kim.send(WHY, "/item", **fields)
         with Gradebook.open(log) as book:
-            (item,) = book.decisions.items()
+            (item,) = book.rubrics.items()
         kim.send(WHY, "/item", **fields, number=item.number, feedback="Yes.")
     drop = ("--drop", "sample/share", "--apply", "--why", "ambiguous", "--by", "lin")
     ok("what-if", log, *drop, "--bank", log.parent / "bank")

@@ -66,7 +66,7 @@ def test_criteria_of_the_spec_become_items_once(graded: Path) -> None:
         fields = {"problem": "sample", "part": "why", "criteria": "1", "form_token": token}
         assert kim.post("/item", fields)[0] == 200
         with Gradebook.open(graded) as book:
-            items = book.decisions.items(PartId("sample", "why"))
+            items = book.rubrics.items(PartId("sample", "why"))
         assert [(one.text, one.points) for one in items] == [
             ("The lock: [gpus] threads share it.", 1),
             ("What waits.", 3),

@@ -1,0 +1,118 @@
+"""Stores the rubrics of parts: items with points and feedback that people choose for answers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from sqlalchemy import insert, select, update
+
+from grader.errors import SetupError
+from grader.gradebook import mark_rows, schema
+from grader.gradebook.decision_rows import current_decisions, next_batch
+from grader.gradebook.decisions import Decisions
+from grader.gradebook.plain import storable
+from grader.gradebook.rubric_rows import read_items
+from grader.gradebook.store import Store
+from grader.model.desk import AnswerToDecide, PartId, RubricItem
+
+_ITEMS = schema.rubric_items
+
+
+class Rubrics:
+    """The rubrics of a gradebook."""
+
+    def __init__(self, store: Store, decisions: Decisions):
+        self._engine, self._write, self._log = store.engine, store.write, store.log
+        self._decisions = decisions
+
+    def items(self, part: PartId | None = None) -> tuple[RubricItem, ...]:
+        """Returns the items of one part's rubric, or all items, in the order of their creation."""
+        with self._engine.begin() as connection:
+            return tuple(read_items(connection, part))
+
+    def add(
+        self, part: PartId, text: str, points: float, feedback: str = "", *, by: str
+    ) -> RubricItem:
+        """Adds an item to the rubric of *part*."""
+        line = {
+            "problem": part.problem,
+            "part": part.part,
+            "text": storable(text),
+            "points": points,
+            "feedback": storable(feedback),
+            "retired": False,
+        }
+        with self._write() as connection:
+            number = connection.execute(
+                insert(_ITEMS).returning(_ITEMS.c.number), line
+            ).scalar_one()
+            self._log(connection, "rubric item added", by, "", line)
+        return RubricItem(number=number, part=part, text=text, points=points, feedback=feedback)
+
+    def change(
+        self,
+        item: RubricItem,
+        max_points: Mapping[tuple[str, str], float],
+        *,
+        by: str,
+        students: Collection[str] | None = None,
+    ) -> int:
+        """Changes an item, and the points and feedback of every answer that has it.
+
+        *max_points* are those of the answers, by student and name. Returns how many changed. Raises
+        SetupError if the part has no such item, or if it was chosen for a student who is not in
+        *students*; None means that all may change.
+        """
+        with self._write() as connection:
+            of_part = (_ITEMS.c.problem == item.part.problem) & (_ITEMS.c.part == item.part.part)
+            mine = of_part & (_ITEMS.c.number == item.number)
+            before = connection.execute(select(_ITEMS).where(mine)).one_or_none()
+            if before is None:
+                raise SetupError("there is no such item in the rubric", fix="reload the page")
+            found = [d for d in current_decisions(connection) if item.number in d.choice.items]
+            marks = list(mark_rows.current_marks(connection, *mark_rows.of_part(item.part)))
+            theirs = {d.student for d in found}
+            theirs |= {m.student for m in marks if item.number in m.choice.items}
+            if students is not None and not theirs.issubset(students):
+                raise SetupError(
+                    "this item was chosen for students of other sections too",
+                    fix="ask an instructor to change it, or add another item",
+                )
+            means = mark_rows.mean_choices(marks)
+            are_means = {
+                (d.student, d.name) for d in found if means.get((d.student, d.name)) == d.choice
+            }
+            connection.execute(
+                update(_ITEMS)
+                .where(mine)
+                .values(
+                    text=storable(item.text),
+                    points=item.points,
+                    feedback=storable(item.feedback),
+                    retired=item.is_retired,
+                )
+            )
+            detail = {"item": item.number, "before": dict(before._mapping), "after": item.as_data()}
+            self._log(connection, "rubric item changed", by, "", detail)
+            if all(getattr(before, f) == getattr(item, f) for f in ("text", "points", "feedback")):
+                return 0
+            answers = [
+                AnswerToDecide(
+                    student=d.student,
+                    name=d.name,
+                    max_points=max_points[d.student, d.name],
+                    engine_points=d.engine_points,
+                    last_decision=d.number,
+                )
+                for d in found
+                if (d.student, d.name) in max_points
+            ]
+            choices = {(d.student, d.name): d.choice for d in found}
+            marks = list(mark_rows.current_marks(connection, *mark_rows.of_part(item.part)))
+            again = mark_rows.mean_choices(marks)
+            choices |= {answer: again[answer] for answer in are_means}
+            batch = next_batch(connection)
+            for answer in answers:
+                choice = choices[answer.student, answer.name]
+                self._decisions.store_within(connection, batch, answer, choice, by=by)
+        return len(answers)
