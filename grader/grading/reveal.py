@@ -9,9 +9,9 @@ from grader.errors import GraderError
 from grader.figures import prompt_figures, solution_blocks
 from grader.kinds.answers import explain_part
 from grader.kinds.base import Kind, kinds
-from grader.kinds.choice import MultiChoiceKey
 from grader.kinds.lettered import find_choices
 from grader.kinds.matching import MatchingKey
+from grader.kinds.multi_choice import MultiChoiceKey
 from grader.kinds.ordering import OrderingKey
 from grader.kinds.texts import fill
 from grader.model import (

@@ -12,10 +12,12 @@ from functools import singledispatch
 from itertools import combinations, groupby, pairwise, product
 
 from grader.kinds import numeric, tolerance
-from grader.kinds.choice import ChoiceKey, MultiChoice, MultiChoiceKey, option_id
+from grader.kinds.choice import ChoiceKey
 from grader.kinds.explanation import ExplanationKey
 from grader.kinds.matching import MatchingKey
+from grader.kinds.multi_choice import MultiChoice, MultiChoiceKey
 from grader.kinds.numeric import Integer, NumericKey
+from grader.kinds.options import option_id
 from grader.kinds.ordering import OrderingKey
 from grader.kinds.prediction import Prediction
 from grader.kinds.short_text import ShortTextKey, normalize_spaces

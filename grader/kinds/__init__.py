@@ -6,6 +6,7 @@ from grader.kinds import (  # noqa: F401
     explanation,
     matching,
     measurement,
+    multi_choice,
     numeric,
     ordering,
     plan,

@@ -11,8 +11,8 @@ from grader.expressions import evaluate
 from grader.kinds import lettered, samples
 from grader.kinds.base import CORRECT, UNDRAWN, Example, Unreadable, kinds
 from grader.kinds.cells import UnreadableCell, raw_items, read_cell, require_some
-from grader.kinds.choice import Option, label_options, option_id, right_letters
 from grader.kinds.lettered import LetteredKey, LetteredKind, choice_by_letter
+from grader.kinds.options import Option, label_options, option_id, right_letters
 from grader.kinds.scalars import quote, read_text
 from grader.kinds.texts import fill, try_fill
 from grader.model import Draw, Expr, Judgment, Part, Raw, Share, Text, Verdict

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.kinds import Example, Unreadable, kinds
-from grader.kinds.choice import Option
 from grader.kinds.numeric import NumericKey, NumericKind
+from grader.kinds.options import Option
 from grader.kinds.short_text import TextMistake
 from grader.model import Judgment, Mistake, Part, Raw, Verdict
 from grader.testing import check_kind

@@ -8,12 +8,14 @@ from typing import Any
 from grader import units
 from grader.kinds import Unreadable, kinds
 from grader.kinds.attempts import Code, CodeExample
-from grader.kinds.choice import Choice, MultiChoice, Option
+from grader.kinds.choice import Choice
 from grader.kinds.explanation import Explanation
 from grader.kinds.lettered import Item
 from grader.kinds.matching import Matching, MatchItem
 from grader.kinds.measurement import Measurement, Step
+from grader.kinds.multi_choice import MultiChoice
 from grader.kinds.numeric import Integer, Numeric
+from grader.kinds.options import Option
 from grader.kinds.ordering import Ordering
 from grader.kinds.plan_outcomes import Plan, Requirement, Shortcoming
 from grader.kinds.prediction import Prediction

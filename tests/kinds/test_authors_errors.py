@@ -8,10 +8,10 @@ from grader import units
 from grader.errors import PackageError
 from grader.kinds import Unreadable, kinds
 from grader.kinds.answers import right_value
-from grader.kinds.choice import Option
 from grader.kinds.code import CodeKind
 from grader.kinds.hidden.solutions import Given
 from grader.kinds.measurement import Work
+from grader.kinds.options import Option
 from grader.kinds.plan_outcomes import Requirement
 from grader.kinds.short_text import ShortText
 from grader.model import Part, packages

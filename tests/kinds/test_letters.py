@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 from grader.kinds import Unreadable, kinds
 from grader.kinds.answers import carried_answer
-from grader.kinds.choice import Option, each_option, net_correct
 from grader.kinds.lettered import Item
 from grader.kinds.matching import MatchItem
+from grader.kinds.multi_choice import each_option, net_correct
+from grader.kinds.options import Option
 from grader.kinds.ordering import all_or_nothing, longest_run, pair_share
 from grader.model import Key, Part, Verdict
 from grader.notebook.render.answer_cells import choices_text, placeholder

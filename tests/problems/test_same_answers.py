@@ -13,8 +13,9 @@ import pytest
 
 from grader.bank.folders import Bank
 from grader.draw import draw, sample_seed
-from grader.kinds.choice import ChoiceKey, MultiChoiceKey
+from grader.kinds.choice import ChoiceKey
 from grader.kinds.matching import MatchingKey
+from grader.kinds.multi_choice import MultiChoiceKey
 from grader.kinds.ordering import OrderingKey
 from grader.kinds.texts import fill
 from grader.kinds.true_false import TrueFalseKey

@@ -9,7 +9,7 @@ from functools import lru_cache
 from textwrap import indent, shorten, wrap
 
 from grader import units
-from grader.kinds import choice, explanation, kinds, lettered, matching, scalars, short_text
+from grader.kinds import explanation, kinds, lettered, matching, multi_choice, scalars, short_text
 from grader.kinds.explanation import ExplanationKey
 from grader.kinds.grids import fold_label
 from grader.kinds.matching import MatchingKey
@@ -60,7 +60,7 @@ def check_of(keys: Mapping[str, Key], about: Sequence[str]) -> dict[str, object]
         "units": _units(frozenset(unit for key in keys.values() for unit in _units_asked(key))),
         "notation": notation,
         "lettered": lettered,
-        "nothing": choice.NONE,
+        "nothing": multi_choice.NONE,
         "pair": matching.PAIR,
         "words": tuple(WORDS),
         "reasons": any(map(_has_reasons, keys.values())),

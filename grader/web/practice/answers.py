@@ -8,9 +8,9 @@ from typing import Any
 
 from grader.kinds import lettered
 from grader.kinds.attempts import CodeKey
-from grader.kinds.choice import MultiChoiceKey
 from grader.kinds.explanation import ExplanationKey
 from grader.kinds.matching import MatchingKey
+from grader.kinds.multi_choice import MultiChoiceKey
 from grader.kinds.ordering import OrderingKey
 from grader.kinds.plan import PlanKey
 from grader.kinds.table import TableKey
