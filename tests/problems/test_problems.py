@@ -115,6 +115,7 @@ BEYOND_THE_INVENTORY = {
     "graph-rewrites",
     "lock-order-deadlock",
     "low-rank-factorization",
+    "memory-planner",
     "model-size-for-serving",
     "paged-kv-cache",
     "ring-attention",
