@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
 from typing import Any
 from urllib.parse import quote
 
-from anyio.to_thread import run_sync
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -20,23 +15,22 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from grader.bank.folders import Bank
-from grader.errors import GraderError, SetupError
+from grader.errors import GraderError
 from grader.gradebook import Gradebook
 from grader.grading.course_policy import zone_of
 from grader.grading.results import write_results
 from grader.model.desk import PartId
 from grader.web.cookies import SessionCookie
-from grader.web.desk.access import Entrance, Person, Session
+from grader.web.desk.access import Entrance, Person
 from grader.web.desk.audit import AuditPages, Filter
+from grader.web.desk.calls import Call, Endpoints
 from grader.web.desk.changes import GradedGroup, MarkChange, change_mark, change_rubric, grade_group
 from grader.web.desk.evidence import student_view
-from grader.web.desk.forms import Form
 from grader.web.desk.idea_search import IdeaSearch
 from grader.web.desk.ideas_page import ideas_page
 from grader.web.desk.pages import Desk, Names
 from grader.web.desk.part_page import part_page
 from grader.web.desk.presence import Place, Presence
-from grader.web.desk.receiving import receive_form
 from grader.web.desk.rendering import Renderer
 from grader.web.desk.requests import change_requests, requests_page
 from grader.web.desk.roles import Capability
@@ -44,19 +38,6 @@ from grader.web.desk.student_page import student_page
 from grader.web.desk.students_page import ListFilter, student_list
 from grader.web.origins import is_own_address
 from grader.web.safety import HEADERS, not_found, plain, redirect
-
-log = logging.getLogger("grader.desk")
-_Page = Callable[["_Call"], Response]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Call:
-    """One request of somebody who is signed in."""
-
-    request: Request
-    session: Session
-    book: Gradebook
-    form: Form = field(default_factory=Form)
 
 
 class DeskApp:
@@ -82,10 +63,17 @@ class DeskApp:
         self._audits = AuditPages()
         self._ideas = IdeaSearch(desk.out)
         self._presence = Presence()
+        get, post = partial(Route, methods=["GET"]), partial(Route, methods=["POST"])
         self._changing = Lock()
         self._exporting = Lock()
-        get, post = partial(Route, methods=["GET"]), partial(Route, methods=["POST"])
-        shown, can = self._page_route, Capability
+        endpoints = Endpoints(
+            entrance=entrance,
+            cookie=self._cookie,
+            book=self._book,
+            error_page=self._error,
+            changing=self._changing,
+        )
+        shown, can = endpoints.endpoint, Capability
         self.asgi = Starlette(
             routes=[
                 *entrance.routes(self._renderer, self._cookie),
@@ -106,7 +94,8 @@ class DeskApp:
                 post("/item", shown(self._item, can.CHANGE_RUBRIC)),
                 post("/undo", shown(self._undo, can.GRADE)),
                 post("/request", shown(self._request, can.ANSWER_REQUESTS)),
-                post("/write", shown(self._write, can.WRITE_RESULTS)),
+                # Writing a large class takes seconds, and people grade meanwhile.
+                post("/write", shown(self._write, can.WRITE_RESULTS, self._exporting)),
                 post("/names", shown(self._show_names, can.SEE_NAMES)),
                 post("/sign-out", shown(self._sign_out, can.READ)),
             ],
@@ -121,69 +110,18 @@ class DeskApp:
 
     # Access
 
-    def _page_route(
-        self, page: _Page, capability: Capability
-    ) -> Callable[[Request], Awaitable[Response]]:
-        """Returns the endpoint of a page for people who are signed in and may do this."""
-
-        async def answer(request: Request) -> Response:
-            try:
-                id_ = self._cookie.id_of(request)
-                session = await run_sync(self._entrance.sessions.get, id_)
-            except GraderError as error:
-                log.error("%s", error)
-                return plain("Nobody can use the desk now. For details, see the terminal.", 503)
-            if session is None:
-                return self._entrance.turn_away(request)
-            if not session.person.may(capability):
-                return plain(f"The role '{session.person.role.value}' may not do this.", 403)
-            form = Form()
-            if request.method == "POST":
-                received = await receive_form(request)
-                if isinstance(received, Response):
-                    return received
-                form = received
-                if not session.accepts(form.text("form_token")):
-                    return plain(
-                        "This form has expired. Go back, reload the page, and try again.", 403
-                    )
-            call = _Call(request=request, session=session, book=self._book, form=form)
-            return await run_sync(self._answer, page, call)
-
-        answer.capability = capability  # type: ignore[attr-defined] # for the test of all routes
-        return answer
-
-    def _sign_out(self, call: _Call) -> Response:
+    def _sign_out(self, call: Call) -> Response:
         self._entrance.sessions.close(self._cookie.id_of(call.request))
         return self._cookie.take_back(self._entrance.leave(), call.request)
 
-    def _show_names(self, call: _Call) -> Response:
+    def _show_names(self, call: Call) -> Response:
         show = bool(call.form.text("show"))
         if show and not call.session.person.sees_names:
             call.book.record("names shown", by=call.session.person.id)
         self._entrance.sessions.show_names(self._cookie.id_of(call.request), show)
         return redirect("/")
 
-    def _answer(self, page: _Page, call: _Call) -> Response:
-        try:
-            with self._lock_of(page, call.request.method):
-                return page(call)
-        except GraderError as error:
-            return self._error(call, error, 400)
-        except Exception as error:
-            log.exception("%s %s", call.request.method, call.request.url.path)
-            what = f"an internal error occurred ({type(error).__name__}); nothing was changed"
-            fix = "go back and try again; for details, see the terminal of `grader desk`"
-            return self._error(call, SetupError(what, fix=fix), 500)
-
-    def _lock_of(self, page: _Page, method: str) -> AbstractContextManager[object]:
-        """Returns what lets one form at a time change something. Writing a large class takes
-        seconds, and people grade meanwhile."""
-        if method != "POST":
-            return nullcontext()
-        return self._exporting if page == self._write else self._changing
-
-    def _error(self, call: _Call, error: GraderError, status: int) -> Response:
+    def _error(self, call: Call, error: GraderError, status: int) -> Response:
         try:
             names = self._desk.names(call.book, call.session.person)
         except GraderError:  # the gradebook can't be read, and the error is about that
@@ -199,7 +137,7 @@ class DeskApp:
         return Response(text, media_type=kind, headers=HEADERS)
 
     def _page(
-        self, call: _Call, name: str, place: Place | None = None, **names: Any
+        self, call: Call, name: str, place: Place | None = None, **names: Any
     ) -> HTMLResponse:
         self._report(call.session.person, place)
         presence = self._presence.texts(call.session.person.id, place)
@@ -208,35 +146,35 @@ class DeskApp:
 
     # Pages
 
-    def _queue(self, call: _Call) -> Response:
+    def _queue(self, call: Call) -> Response:
         page = self._desk.queue(call.book, call.session.person)
         names = self._desk.names(call.book, call.session.person)
         return self._page(call, "queue", page=page, names=names)
 
-    def _students(self, call: _Call) -> Response:
+    def _students(self, call: Call) -> Response:
         names = self._desk.names(call.book, call.session.person)
         page = student_list(self._desk, call.book, names, ListFilter.of(call.request.query_params))
         return self._page(call, "students", page=page, names=names)
 
-    def _student(self, call: _Call) -> Response:
+    def _student(self, call: Call) -> Response:
         names = self._desk.names(call.book, call.session.person)
         return self._student_page(call, names.find(call.request.path_params["id"]))
 
     def _student_page(
-        self, call: _Call, id_: str, unsaved: MarkChange | None = None
+        self, call: Call, id_: str, unsaved: MarkChange | None = None
     ) -> HTMLResponse:
         names, person = self._desk.names(call.book, call.session.person), call.session.person
         page = student_page(self._desk, call.book, id_, names, person)
         place = Place(key=names.key(id_))
         return self._page(call, "student", place, page=page, names=names, unsaved=unsaved)
 
-    def _student_view(self, call: _Call) -> Response:
+    def _student_view(self, call: Call) -> Response:
         names = self._desk.names(call.book, call.session.person)
         id_ = names.find(call.request.path_params["id"])
         page = student_view(call.book, call.request.path_params["view"], id_)
         return self._page(call, page.template, page=page, names=names)
 
-    def _part(self, call: _Call) -> Response:
+    def _part(self, call: Call) -> Response:
         index = call.request.query_params.get("group", "")
         everything = call.request.query_params.get("all", "")
         done = call.request.query_params.get("done", "")
@@ -250,7 +188,7 @@ class DeskApp:
 
     def _part_page(
         self,
-        call: _Call,
+        call: Call,
         part: PartId,
         *,
         done: str = "",
@@ -265,7 +203,7 @@ class DeskApp:
             everything=how.get("everything"),
         )  # fmt: skip
 
-    def _here(self, call: _Call) -> Response:
+    def _here(self, call: Call) -> Response:
         query, person = call.request.query_params, call.session.person
         problem, part, key = (query.get(name, "")[:200] for name in ("problem", "part", "key"))
         place = Place(PartId(problem, part) if part else None, key) if key else None
@@ -276,16 +214,16 @@ class DeskApp:
         if person.may(Capability.GRADE):
             self._presence.report(person.id, place)
 
-    def _requests(self, call: _Call) -> Response:
+    def _requests(self, call: Call) -> Response:
         names = self._desk.names(call.book, call.session.person)
         return self._page(call, "requests", page=requests_page(call.book, names), names=names)
 
-    def _agreement(self, call: _Call) -> Response:
+    def _agreement(self, call: Call) -> Response:
         from grader.analysis.agreement import agreement_of  # numpy takes a while to import
 
         return self._page(call, "agreement", lines=agreement_of(call.book))
 
-    def _audit(self, call: _Call) -> Response:
+    def _audit(self, call: Call) -> Response:
         query = call.request.query_params
         names = self._desk.names(call.book, call.session.person)
         start = query.get("page", "1")[:6]
@@ -293,18 +231,18 @@ class DeskApp:
         page = self._audits.read(call.book, names, Filter.of(query), number)
         return self._page(call, "audit", page=page, names=names)
 
-    def _show_ideas(self, call: _Call) -> Response:
+    def _show_ideas(self, call: Call) -> Response:
         names = self._desk.names(call.book, call.session.person)
         page = ideas_page(self._desk, call.book, self._ideas, names)
         return self._page(call, "ideas", page=page, names=names)
 
     # Changes
 
-    def _search_ideas(self, call: _Call) -> Response:
+    def _search_ideas(self, call: Call) -> Response:
         self._ideas.start(call.book, call.form.number("fewest"))
         return redirect("/ideas")
 
-    def _grade(self, call: _Call) -> Response:
+    def _grade(self, call: Call) -> Response:
         names = self._desk.names(call.book, call.session.person)
         graded = grade_group(self._desk, call.book, call.form, names, call.session.person)
         everything = bool(call.form.text("all"))
@@ -321,7 +259,7 @@ class DeskApp:
             return page
         return redirect(f"{_address(graded.part)}?done={graded.batch}{'&all=1' * everything}")
 
-    def _override(self, call: _Call) -> Response:
+    def _override(self, call: Call) -> Response:
         names = self._desk.names(call.book, call.session.person)
         changed = change_mark(self._desk, call.book, call.form, names, call.session.person)
         if changed.why_not:
@@ -330,14 +268,14 @@ class DeskApp:
             return page
         return redirect(f"/student/{quote(names.address(changed.student))}#{changed.name}")
 
-    def _item(self, call: _Call) -> Response:
+    def _item(self, call: Call) -> Response:
         names = self._desk.names(call.book, call.session.person)
         part = change_rubric(call.book, call.form, names, call.session.person)
         group = "" if call.form.text("criteria") else call.form.text("group")
         address = _address(part)
         return redirect(f"{address}?group={group}" if group.isdecimal() else address)
 
-    def _undo(self, call: _Call) -> Response:
+    def _undo(self, call: Call) -> Response:
         person, names = call.session.person, self._desk.names(call.book, call.session.person)
 
         def may(by: str, student: str) -> bool:
@@ -348,12 +286,12 @@ class DeskApp:
         back = call.form.text("back")
         return redirect(back if is_own_address(back) else "/")
 
-    def _request(self, call: _Call) -> Response:
+    def _request(self, call: Call) -> Response:
         names = self._desk.names(call.book, call.session.person)
         change_requests(call.book, call.form, names, call.session.person)
         return redirect("/requests")
 
-    def _write(self, call: _Call) -> Response:
+    def _write(self, call: Call) -> Response:
         written = write_results(self._desk.out, self._bank)
         names = self._desk.names(call.book, call.session.person)
         return self._page(call, "written", summary=names.hide(written.summary))
@@ -363,7 +301,7 @@ def _address(part: PartId) -> str:
     return f"/part/{quote(part.problem, safe='')}/{quote(part.part, safe='')}"
 
 
-def _part_of(call: _Call) -> PartId:
+def _part_of(call: Call) -> PartId:
     return PartId(call.request.path_params["problem"], call.request.path_params["part"])
 
 
