@@ -203,7 +203,7 @@ def test_from_the_search_to_a_variant_and_its_solution(site: Path, browser: Brow
     browser.tab_to("a[href^='../solutions/']")
     browser.press("Enter")
     browser.wait_for(f"location.pathname.endsWith('/solutions/{opened}.html')")
-    assert "Worked solution" in str(browser.see("document.body.innerText"))
+    browser.wait_for("document.body.innerText.includes('Worked solution')")
 
 
 def visible_variants(browser: Browser) -> object:
