@@ -48,6 +48,29 @@ def lora_gradients(start):
     return bool(down.grad.any() or up.grad.any())
 
 
+@cache
+def first_change(kind, rank, alpha=16.0, inputs=256, outputs=64):
+    """How far one step of an optimizer moves the output for the input that it was made on."""
+    torch.manual_seed(0)
+    weight, x, target = torch.randn(outputs, inputs), torch.randn(inputs), torch.randn(outputs)
+    down = torch.randn(rank, inputs, requires_grad=True)
+    up = torch.zeros(outputs, rank, requires_grad=True)
+
+    def output():
+        return weight @ x + alpha / rank * (up @ (down @ x))
+
+    before = output()
+    optimizer = kind([down, up], lr=1e-5)
+    (before - target).square().sum().backward()
+    optimizer.step()
+    return float((output() - before).detach().norm())
+
+
+@cache
+def unchanged_by_rank(kind, rank=256):
+    return abs(first_change(kind, 2 * rank) / first_change(kind, rank) - 1) < 0.1
+
+
 def entropy(temperature):
     p = torch.softmax(torch.tensor([4.0, 2.0, 1.0]) / temperature, 0)
     return float(-(p * p.log()).sum())
@@ -75,6 +98,10 @@ def claims(first):
         "scattered_zeros": [same_work is first, "multiplied"],
         "w4a16": [first, "expanded"],
         "merged_update": [merged is first, "same-shape"],
+        "doubled_rank": [
+            unchanged_by_rank(torch.optim.Adam if first else torch.optim.SGD),
+            "scaled-gradient",
+        ],
         "exact_zeros": [penalized(1 if first else 2) > 0.2, "constant-pull"],
         "one_outlier": [grows is not first, "one-step"],
         "both_factors_zero": [lora_gradients(0.0) is first, "other-factor"],

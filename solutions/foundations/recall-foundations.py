@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from functools import cache
 
@@ -71,6 +72,44 @@ def initial_loss(classes):
     return float(nn.functional.cross_entropy(logits, torch.tensor([0])))
 
 
+@cache
+def gradients_differ():
+    """Whether two optimizers get different gradients; also checks who changes the weights."""
+    torch.manual_seed(0)
+    x, target = torch.randn(8, 5), torch.randn(8, 3)
+    start = nn.Sequential(nn.Linear(5, 7), nn.ReLU(), nn.Linear(7, 3))
+    found, weights = [], []
+    for kind in (torch.optim.SGD, torch.optim.Adam):
+        model = copy.deepcopy(start)
+        optimizer = kind(model.parameters(), lr=0.1)
+        (model(x) - target).square().mean().backward()
+        pairs = zip(model.parameters(), start.parameters(), strict=True)
+        assert all(torch.equal(one, other) for one, other in pairs)  # not moved yet
+        found.append(torch.cat([p.grad.flatten() for p in model.parameters()]))
+        optimizer.step()
+        weights.append(torch.cat([p.detach().flatten() for p in model.parameters()]))
+    assert not torch.allclose(*weights)
+    return not torch.equal(*found)
+
+
+@cache
+def layers_of_classifier(hidden):
+    """Builds MLPs, and returns the numbers of linear layers and ReLUs of the one that fits."""
+    torch.manual_seed(0)
+    found = []
+    for linear in range(1, hidden + 3):
+        for relus in (linear - 1, linear):
+            layers = []
+            for at in range(linear):
+                layers += [nn.Linear(8, 8), nn.ReLU()] if at < relus else [nn.Linear(8, 8)]
+            inner = sum(isinstance(layer, nn.ReLU) for layer in layers[:-1])
+            signed = bool((nn.Sequential(*layers)(torch.randn(200, 8)) < 0).any())
+            if inner == hidden and signed:
+                found.append((linear, relus))
+    (counts,) = found
+    return counts
+
+
 def levels(width, length):
     needs = {"A": []}
     for chain in range(width):
@@ -100,6 +139,7 @@ def claims(first):
         "linear_pooling": [is_linear(nn.AvgPool2d(2) if first else nn.MaxPool2d(2)), "sums"],
         "softmax_of_heads": [sums["keys" if first else "heads"], "per-head"],
         "traced_print": [printed == (100 if first else 1), "only-operations"],
+        "two_optimizers": [gradients_differ() is first, "afterward"],
         "one_memory": [not first, "compete"],
         "with_prefetching": [(gain < 1.001) is not first, "same-bytes"],
         "numa_node": [not first, "distances"],
@@ -117,11 +157,16 @@ def solve(given):
     losses = {"natural": math.log(classes), "binary": math.log2(classes)}
     losses |= {"decimal": math.log10(classes), "share": 1 - 1 / classes}
     loss = initial_loss(classes)
+    hidden = int(given["hidden"])
+    built = {"one-more": (hidden + 1, hidden), "each-hidden": (hidden, hidden)}
+    built |= {"also-output": (hidden + 1, hidden + 1), "between": (hidden, hidden - 1)}
+    counts = layers_of_classifier(hidden)
     steps = {"levels": length + 2, "work": width * length + 2, "chains": width + 2, "inner": length}
     return {
         **claims_as_worded(given),
         "first_loss": min(losses, key=lambda name: abs(losses[name] - loss)),
         "compiled_before": "cython",
+        "linear_and_relu": next(name for name, pair in built.items() if pair == counts),
         "steps_of_graph": next(name for name, n in steps.items() if n == levels(width, length)),
         "other_accelerator": "xla",
         "same_address": "temporal",

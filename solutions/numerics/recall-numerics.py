@@ -36,6 +36,23 @@ def positive_e2m1():
     return ", ".join(f"{value:g}" for value in values)
 
 
+@cache
+def largest_error(dtype, low, high, scale=1.0):
+    """Largest relative error of rounding, over a fine grid of fp32 numbers of all magnitudes."""
+    grid = torch.logspace(math.log10(low), math.log10(high), 200_001, dtype=torch.float64)
+    exact = grid.float().clamp(low, high)
+    rounded = (exact * scale).to(dtype).double() / scale
+    return float(((rounded - exact.double()) / exact.double()).abs().max())
+
+
+@cache
+def bit_patterns_of_fp16():
+    """The gap above 1, the largest number, and the smallest one, among all 65,536 patterns."""
+    values = np.arange(2**16, dtype=np.uint16).view(np.float16).astype(np.float64)
+    values = np.unique(values[np.isfinite(values) & (values > 0)])
+    return values[values > 1].min() - 1, values.max(), values.min()
+
+
 def claims(first):
     smaller = torch.finfo(torch.bfloat16).max < torch.finfo(torch.float32).max
     scaled = torch.tensor(100.0 * 2**16, dtype=torch.float16).isinf().item()
@@ -48,6 +65,9 @@ def claims(first):
     tiny = {
         kind: torch.tensor(1e-8).to(kind).item() == 0 for kind in (torch.float16, torch.bfloat16)
     }
+    low, high = (0.01, 100) if first else (1e-12, 1)
+    half, brain = (largest_error(kind, low, high) for kind in (torch.float16, torch.bfloat16))
+    plain, lifted = (largest_error(torch.bfloat16, 1e-20, 1, scale) for scale in (1.0, 1024.0))
     row = np.random.default_rng(0).normal(size=64) * 5
     exact = np.exp(row) / np.exp(row).sum()
     same = all(np.allclose(online_softmax(row, tile), exact) for tile in (1, 8, 32))
@@ -56,6 +76,8 @@ def claims(first):
         "scaled_overflow": [scaled is first, "multiplied"],
         "sum_of_ones": [below is first, "spacing"],
         "value_of_zero": [zero is first, "code-zero"],
+        "closer_in_fp16": [half < brain, "trade"],
+        "scaled_by_1024": [lifted < plain if first else lifted == plain, "within-range"],
         "nan_comparison": [(nan == nan) is first, "unordered"],
         "order_of_sum": [bool(reordered) is not first, "rounded-each"],
         "tiny_gradient": [tiny[torch.bfloat16 if first else torch.float16], "smallest"],
@@ -79,7 +101,14 @@ def choices(given):
         "positive": given["top"] / 255,
         "symmetric": given["top"] / 127,
     }
+    half = {
+        "right": (2**-10, 65504, 2**-24),
+        "no-leading-zeros": (2**-10, 65504, 2**-14),
+        "fewer-fraction-bits": (2**-7, 65504, 2**-24),
+        "unsigned": (2**-10, 65535, 2**-24),
+    }
     return {
+        "three_numbers": next(n for n, three in half.items() if three == bit_patterns_of_fp16()),
         "four_bit_values": options[positive_e2m1()],
         "symmetric_weights": "sum-inputs",
         "min_max_step": min(steps, key=lambda name: abs(steps[name] - step)),

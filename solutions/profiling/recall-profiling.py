@@ -47,6 +47,36 @@ def dram_is_higher(flops=1000):
     return flops / (4 * misses) > flops / (4 * len(loads))
 
 
+def share_of_peak(gpus, hours, *, flops=7.2e21, peak=1e15):
+    return flops / (gpus * hours * 3600 * peak)
+
+
+@cache
+def steps_of_a_run(gpus, exchange, work=64.0, steps=10):
+    """Elapsed time of synchronous steps, and the share of it in which a GPU computes."""
+    elapsed = computing = 0.0
+    for _ in range(steps):
+        elapsed += work / gpus + exchange
+        computing += work / gpus
+    return elapsed, computing / elapsed
+
+
+@cache
+def share_falls(ratio, gpus=16):
+    """Whether the GPUs compute for less of the time, if twice as many take *ratio* of the time."""
+    # With w the work per GPU, (w/2 + e) / (w + e) is the ratio for an exchange of length e.
+    work = 64.0 / gpus
+    exchange = work * (ratio - 0.5) / (1 - ratio)
+    before, share_before = steps_of_a_run(gpus, exchange)
+    after, share_after = steps_of_a_run(2 * gpus, exchange)
+    assert abs(after / before - ratio) < 1e-9
+    lower = share_after < share_before * 0.999
+    # Counted from the FLOPs and the GPU hours of both runs.
+    counted = share_of_peak(2 * gpus, ratio * 100) < share_of_peak(gpus, 100) * 0.999
+    assert lower is counted
+    return lower
+
+
 def samples_tell_calls():
     """Whether stacks, looked at every 10 ms, tell 1 call of 100 ms from 100 calls of 1 ms."""
     once = ["f" for _ in range(10)]
@@ -82,6 +112,7 @@ def claims(first):
         "cpu_time": [first, "added-up"],
         "sampled_calls": [first is not samples_tell_calls(), "intervals"],
         "source_of_speed": [(tiled < stored) is first, "on-chip"],
+        "twice_the_gpus": [share_falls(0.6 if first else 0.5), "gpu-hours"],
         "faster_loading": [unchanged is not first, "slowest"],
         "unlimited_workers": [chain is not first, "in-sequence"],
         "repeated_timing": [best_estimate() == ("mean" if first else "minimum"), "only-adds"],

@@ -19,6 +19,35 @@ def faster_below_ridge(*, more_bandwidth):
     return roofline(flops, size, *scaled) < roofline(flops, size, peak, bandwidth)
 
 
+@cache
+def best_gain_of_overlap(tiles=2000):
+    """The largest ratio of run times without and with overlap, tile by tile."""
+
+    def pipelined(load, compute):
+        loaded = computed = 0.0
+        for _ in range(tiles):
+            loaded += load
+            computed = max(computed, loaded) + compute
+        return computed
+
+    ratios = [2.0**n for n in range(-6, 7)]
+    return max(tiles * (1 + ratio) / pipelined(1.0, ratio) for ratio in ratios)
+
+
+@cache
+def sum_over_layers_is_larger(networks=50):
+    """Compares both bounds for random networks that have layers of both kinds."""
+    dice = np.random.default_rng(0)
+    larger = []
+    for _ in range(networks):
+        layers = dice.uniform(0.1, 10, (6, 2))  # FLOPs and bytes, with both rates 1
+        layers[0], layers[1] = (5, 1), (1, 5)
+        each = sum(roofline(flops, size, 1, 1) for flops, size in layers)
+        larger.append(each > roofline(*layers.sum(0), 1, 1) * (1 + 1e-9))
+    assert all(larger) or not any(larger)
+    return all(larger)
+
+
 def decode_limit(weights=7e9, peak=1e15, bandwidth=3e12):
     return "memory" if 2 * weights / bandwidth > 2 * weights / peak else "compute"
 
@@ -75,12 +104,15 @@ def claims(given, first):
     threads = int(given["threads"])
     experts = len({e for token in range(100) for e in np.random.default_rng(token).choice(8, 2)})
     share = share_of_time(waiting=first, threads=threads)
+    gain = best_gain_of_overlap()
     best = "small" if layer_gain(1) > layer_gain(4096) else "large"
     return {
         "few_flops_per_byte": [faster_below_ridge(more_bandwidth=first), "bytes-longer"],
         "one_token": [decode_limit() == ("memory" if first else "compute"), "used-once"],
         "two_backward_passes": [accumulated() is first, "accumulates"],
         "threads_that_wait": [share < 1.1 / threads, "lock-released"],
+        "perfect_overlap": [abs(gain / (2 if first else 3) - 1) < 0.01, "longer-remains"],
+        "mixed_layers": [sum_over_layers_is_larger() is not first, "hidden"],
         "new_shape": [not first, "guard"],
         "routed_experts": [experts == (2 if first else 8), "other-tokens"],
         "asynchronous_copy": [not first, "stays"],

@@ -90,6 +90,24 @@ def first_adam_step(gradient=1e-3, rate=0.02):
     return min(sizes, key=lambda name: abs(sizes[name] - moved))
 
 
+@cache
+def without_loss_scaling(size=1e-9, rows=4, width=8):
+    """The change that lets gradients of this size update a weight."""
+
+    def gradient(dtype):
+        weight = torch.zeros(width, requires_grad=True)  # a master copy in fp32
+        output = torch.ones(rows, width, dtype=dtype) @ weight.to(dtype)
+        output.backward(torch.full_like(output, size / rows))
+        return weight.grad
+
+    # Even if the contributions were exact, their fp32 sum would be stored in fp16.
+    wide = torch.full((rows, width), size / rows).sum(0).half().float()
+    updates = {"bf16": gradient(torch.bfloat16), "master": gradient(torch.float16)}
+    updates |= {"accumulate": wide, "rate": 1e6 * gradient(torch.float16)}
+    (right,) = (name for name, update in updates.items() if update.any())
+    return right
+
+
 def products_per_weight():
     """Multiplications and additions per weight and row: output, input gradient, weight gradient."""
     rows, inputs, outputs = 3, 5, 7
@@ -128,6 +146,7 @@ def solve(given):
         **claims_as_worded(given),
         "first_adam_step": first_adam_step(),
         "projection": "svd",
+        "lost_gradients": without_loss_scaling(),
         "training_operations": names[round(products_per_weight())],
         "state_too_large": "shard",
         "look_ahead": "Nesterov",
