@@ -195,7 +195,7 @@ class Problem(Strict):
     topics: tuple[str, ...] = ()
     concepts: tuple[str, ...] | Mapping[str, tuple[str, ...]] = ()
     """Ids in the concept inventory of what this problem examines, each with the parts that examine
-    it. If no parts are named, the whole problem examines all of them."""
+    it. In a list of ids, each counts for every part."""
     level: Level = "apply"
     minutes: float = 5.0
     needs: tuple[Need, ...] = ()
