@@ -123,6 +123,7 @@ def test_pseudonyms_hold_on_these_pages(results: Path) -> None:
         assert reader.get("/student/ada/code")[0] == 400
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 def test_the_pages_fit_every_screen(home: tuple[str, Reader], tmp_path: Path) -> None:
     with a_browser(tmp_path) as browser:

@@ -73,6 +73,7 @@ def test_a_search_finds_the_idea_of_six_students(results: Path) -> None:
         assert "have changed since" not in page
 
 
+@pytest.mark.thorough
 def test_the_next_desk_shows_the_result_and_whether_marks_have_changed(
     results: Path, tmp_path: Path
 ) -> None:
@@ -106,6 +107,7 @@ def test_the_next_desk_shows_the_result_and_whether_marks_have_changed(
             assert (status, "Search this class" in page) == (200, True), text
 
 
+@pytest.mark.thorough
 def test_the_minimum_number_of_students_can_be_chosen(results: Path) -> None:
     with a_desk(results) as links:
         kim = signed_in(links["kim"])
