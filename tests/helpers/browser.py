@@ -74,7 +74,7 @@ class Browser:
     """One page of a browser."""
 
     def __init__(self, socket: WebSocketClientConnection, loop: asyncio.AbstractEventLoop):
-        self._socket, self._loop, self._calls = socket, loop, 0
+        self._socket, self._loop, self._calls, self._loads = socket, loop, 0, 0
         self.complaints: list[str] = []
         """What the console says: errors, and what a policy has blocked."""
         for domain in ("Page", "Runtime", "Log"):
@@ -95,6 +95,7 @@ class Browser:
             if said.get("id") == sent:
                 assert "error" not in said, said
                 return said["result"]
+            self._loads += said.get("method") == "Page.loadEventFired"
             if said.get("method") in ("Log.entryAdded", "Runtime.exceptionThrown"):
                 self.complaints.append(json.dumps(said["params"]))
 
@@ -109,9 +110,17 @@ class Browser:
         )
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
-        self.call("Page.navigate", url="about:blank")
-        self.call("Page.navigate", url=page)
+        self._navigate("about:blank")  # so that an address that differs in its hash loads again
+        self._navigate(page)
         self.wait_for("document.readyState === 'complete' && location.href !== 'about:blank'")
+
+    def _navigate(self, page: str) -> None:
+        loads, end = self._loads, time.monotonic() + 60
+        self.call("Page.navigate", url=page)
+        while self._loads == loads:
+            assert time.monotonic() < end, page
+            time.sleep(0.01)
+            self.see("0")  # events arrive with the answer to a command
 
     def see(self, expression: str) -> object:
         """The value of a JavaScript expression on the page."""
