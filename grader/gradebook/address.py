@@ -56,8 +56,8 @@ def display_address(url: URL) -> str:
     """Returns the path of an SQLite file, or the address of a database without its password."""
     if url.get_backend_name() == "sqlite":
         return url.database or ""
-    # `set` would take None for "unchanged".
-    plain = url.set(drivername="postgresql")._replace(password=None)
+    # Without the driver. `set` would take None for "unchanged".
+    plain = url.set(drivername=url.get_backend_name())._replace(password=None)
     return plain.render_as_string(hide_password=False)
 
 
