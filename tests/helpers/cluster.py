@@ -106,7 +106,7 @@ def a_cluster(
             stack, folder, "scheduler", "--scheduler-file", str(file),
             "--host", "127.0.0.1", "--port", "0", *quiet, *options, env=env,
         )  # fmt: skip
-        assert until(file.exists, 60)
+        assert until(lambda: file.exists() and file.stat().st_size > 0, 60)
         address = json.loads(file.read_text())["address"]
         found = [
             dask(
