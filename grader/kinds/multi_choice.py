@@ -131,7 +131,8 @@ class MultiChoiceKind(LetteredKind[MultiChoiceKey, frozenset[str]]):
         return frozenset(lettered.letter_of(key.choices, i) for i in answer)
 
     def explain(self, key: MultiChoiceKey) -> str:
-        texts = [f"**{c.letter}.** {c.text}" for c in key.choices if c.letter in key.right]
+        right = [c for c in key.choices if c.letter in key.right]
+        texts = [f"**{c.letter}.** {c.text.removesuffix('.')}" for c in right]
         answer = f"{'; '.join(texts) or '**None of them**'} ({_RULES[key.part.rule][1]})"
         return "\n\n".join(filter(None, (answer, _reasons(key))))
 
