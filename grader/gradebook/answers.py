@@ -20,6 +20,8 @@ class Answers:
 
     def __init__(self, store: Store):
         self._engine = store.engine
+        self._signatures: Signatures | None = None
+        """The last ones read, which count for as long as nothing has changed."""
 
     def counts(self, students: Collection[str] | None = None) -> tuple[PartCount, ...]:
         """Returns how far each part is graded, in the order of the first paper; only answers of
@@ -42,10 +44,12 @@ class Answers:
         with self._engine.begin() as connection:
             return frozenset(parts.read_refused(connection))
 
-    def signatures(self, known: Signatures | None = None) -> Signatures:
-        """Returns what tells whether results have changed; *known* itself if they have not."""
+    def signatures(self) -> Signatures:
+        """Returns what tells whether results have changed: the same object if they have not."""
         with self._engine.begin() as connection:
-            return read_signatures(connection, known)
+            found = read_signatures(connection, self._signatures)
+        self._signatures = found
+        return found
 
     def grades_signature(self) -> str:
         """Returns a digest that changes with the automatic grades, and not with decisions."""

@@ -38,7 +38,7 @@ class ClassRows:
 
     def _update(self, book: Gradebook) -> Mapping[str, Row]:
         before = self._signatures
-        now = book.answers.signatures(before)
+        now = book.answers.signatures()
         if now is before:
             return self._rows
         if before is None or self._source is None or before.general != now.general:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 from grader.gradebook import Gradebook
-from grader.gradebook.signatures import Signatures
 from grader.model.desk import Decision
 
 
@@ -15,7 +14,6 @@ from grader.model.desk import Decision
 class OutdatedDecisions:
     """The outdated decisions of one gradebook. Any thread may read them."""
 
-    _known: Signatures | None = None
     _signatures: dict[str, tuple[object, ...]] = field(default_factory=dict)
     _decisions: dict[str, tuple[Decision, ...]] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
@@ -23,8 +21,7 @@ class OutdatedDecisions:
     def of(self, book: Gradebook, students: Collection[str]) -> tuple[Decision, ...]:
         """Returns those about answers of *students*, oldest first."""
         with self._lock:
-            self._known = book.answers.signatures(self._known)
-            now = self._known.students
+            now = book.answers.signatures().students
             changed = [id_ for id_ in students if self._signatures.get(id_) != now.get(id_, ())]
             if changed:
                 read: dict[str, list[Decision]] = {}

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 from grader.gradebook import Gradebook
-from grader.gradebook.signatures import Signatures
 from grader.model import Student
 from grader.model.desk import PartId
 from grader.web.desk.groups import answer_key
@@ -56,7 +55,6 @@ class OpenCounts:
 class OpenWork:
     """The open answers of one gradebook. Any thread may read them."""
 
-    _known: Signatures | None = None
     _signatures: dict[str, tuple[object, ...]] = field(default_factory=dict)
     _answers: dict[str, tuple[OpenAnswer, ...]] = field(default_factory=dict)
     _sections: dict[str, str] = field(default_factory=dict)
@@ -75,8 +73,7 @@ class OpenWork:
         return found
 
     def _update(self, book: Gradebook, shares: Shares, students: Mapping[str, Student]) -> None:
-        self._known = book.answers.signatures(self._known)
-        now = self._known.students
+        now = book.answers.signatures().students
         changed = {
             id_
             for id_, one in students.items()
