@@ -47,7 +47,7 @@ class Meaning(StrEnum):
     SAME_WRONG = "same wrong number"
 
 
-class Closeness(IntEnum):
+class MatchCloseness(IntEnum):
     """How close a wrong answer is to a number of another variant."""
 
     NONE = 0
@@ -214,15 +214,17 @@ def _add_entry_matches(
         found.has_wrong[at[row]] = True
         accepted = (low <= mine) & (mine <= high)
         rounded = accepted & (np.abs(mine - key) <= width)
-        best = np.where(rounded, Closeness.ROUNDED, np.where(accepted, Closeness.ACCEPTED, 0))
+        best = np.where(
+            rounded, MatchCloseness.ROUNDED, np.where(accepted, MatchCloseness.ACCEPTED, 0)
+        )
         copied = np.abs(mine - answers) <= np.maximum(width, _roundings(answers, accepted))
         seen = np.where(right & (rounded | copied), best, 0)
         _record(found, at, row, seen > 0, (name, Meaning.RIGHT))
         near = min(width, 0.01 * abs(mine))
         for id_ in mistakes:
             hit = np.abs(mine - values[id_]) <= near
-            best = np.where(hit, Closeness.ROUNDED, best)
-            seen = np.where(hit & gave[id_], Closeness.ROUNDED, seen)
+            best = np.where(hit, MatchCloseness.ROUNDED, best)
+            seen = np.where(hit & gave[id_], MatchCloseness.ROUNDED, seen)
             _record(found, at, row, hit & gave[id_], (name, Meaning.MISTAKE))
         found.possible[at[row], at] += best.astype(np.int16)
         found.observed[at[row], at] += seen.astype(np.int16)

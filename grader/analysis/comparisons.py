@@ -21,7 +21,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 _PLACEHOLDER = re.compile(r"\{[{%](.*?)[%}]\}", re.DOTALL)
 
 
-class Level(NamedTuple):
+class FactorLevel(NamedTuple):
     """A value that some students were given."""
 
     label: str
@@ -52,7 +52,7 @@ class Comparison:
     """The problems whose points say nothing about a student's ability here."""
     scores: dict[str, Score] = field(default_factory=dict)
     """By student, without open marks."""
-    levels: dict[str, tuple[Level, ...]] = field(default_factory=dict)
+    levels: dict[str, tuple[FactorLevel, ...]] = field(default_factory=dict)
     """By student; several if a student gets several of a pool."""
 
 
@@ -118,7 +118,7 @@ class ClassComparisons:
         """Returns the comparisons, those that divide a part's students alike as one."""
         found: dict[tuple[object, ...], Comparison] = {}
         for one in self.comparisons.values():
-            codes: dict[tuple[Level, ...], int] = {}
+            codes: dict[tuple[FactorLevel, ...], int] = {}
             division = tuple(
                 (id_, codes.setdefault(levels, len(codes))) for id_, levels in one.levels.items()
             )
@@ -134,8 +134,8 @@ class ClassComparisons:
         return list(found.values())
 
 
-def _joint_level(one: Level, other: Level) -> Level:
-    return Level(f"{one.label}, {other.label}")
+def _joint_level(one: FactorLevel, other: FactorLevel) -> FactorLevel:
+    return FactorLevel(f"{one.label}, {other.label}")
 
 
 def _add_points(one: Comparison, id_: str, marks: list[Mark | None], labels: Iterable[str]) -> None:
@@ -144,7 +144,7 @@ def _add_points(one: Comparison, id_: str, marks: list[Mark | None], labels: Ite
     maximum = sum(mark.max_points for mark in settled)
     if len(settled) == len(marks) and maximum:
         one.scores[id_] = Score(sum(mark.points or 0.0 for mark in settled), maximum)
-        one.levels[id_] = tuple(Level(label) for label in labels)
+        one.levels[id_] = tuple(FactorLevel(label) for label in labels)
 
 
 def _question_numbers(questions: list[Question]) -> str:
@@ -168,7 +168,7 @@ def _points_by_problem(marks: Iterable[Mark]) -> Iterator[tuple[str, Score]]:
     yield from found.items()
 
 
-def parameter_levels(question: Question) -> Iterator[tuple[str, Level]]:
+def parameter_levels(question: Question) -> Iterator[tuple[str, FactorLevel]]:
     """Yields each parameter that the student was given, with its value."""
     given = question.variant.draw.parameters
     for name, parameter in question.variant.problem.parameters.items():
@@ -178,25 +178,25 @@ def parameter_levels(question: Question) -> Iterator[tuple[str, Level]]:
                 yield name, _level(given[columns[0]])
             else:
                 texts = (f"{column} {_level(given[column]).label}" for column in columns)
-                yield name, Level(", ".join(texts))
+                yield name, FactorLevel(", ".join(texts))
 
 
 def _columns(name: str, parameter: Parameter) -> tuple[str, ...]:
     return tuple(parameter.rows[0]) if parameter.rows else (name,)
 
 
-def _level(value: Value) -> Level:
+def _level(value: Value) -> FactorLevel:
     label = one_line(units.format_quantity(value))
     if isinstance(value, (bool, str)):
-        return Level(label)
-    return Level(label, float(value.magnitude if isinstance(value, Quantity) else value))
+        return FactorLevel(label)
+    return FactorLevel(label, float(value.magnitude if isinstance(value, Quantity) else value))
 
 
-def _right_answer_levels(key: Key) -> Iterator[tuple[str, Level]]:
+def _right_answer_levels(key: Key) -> Iterator[tuple[str, FactorLevel]]:
     if isinstance(key, ChoiceKey):
-        yield RIGHT_ANSWER, Level(choice_by_letter(key.choices, key.right).id)
+        yield RIGHT_ANSWER, FactorLevel(choice_by_letter(key.choices, key.right).id)
     elif isinstance(key, TrueFalseKey):
-        yield RIGHT_ANSWER, Level(str(key.right))
+        yield RIGHT_ANSWER, FactorLevel(str(key.right))
 
 
 def _iter_strings(written: object) -> Iterator[str]:

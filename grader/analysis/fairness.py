@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grader.analysis.comparisons import ClassComparisons, Comparison, Level, Score
+from grader.analysis.comparisons import ClassComparisons, Comparison, FactorLevel, Score
 from grader.analysis.graded_class import iter_graded, read_papers
 from grader.analysis.permutation import (
     SECOND,
@@ -45,7 +45,7 @@ COARSE = 0.5
 """If a difference of this share of the points could be missed, a test says nothing."""
 
 
-class Finding(StrEnum):
+class ComparisonFinding(StrEnum):
     """What a comparison says."""
 
     DIFFERS = "differs"
@@ -92,7 +92,7 @@ class ValueComparison:
     """The expected share of false findings among those at least as clear (Benjamini-Hochberg)."""
     noticeable: float
     """Points that a value must cost to be noticed four times out of five."""
-    finding: Finding
+    finding: ComparisonFinding
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,11 +178,11 @@ def _prepare(
     )
 
 
-def _sort_levels(levels: Iterable[Level]) -> list[Level]:
+def _sort_levels(levels: Iterable[FactorLevel]) -> list[FactorLevel]:
     return sorted(set(levels), key=lambda level: (level.order is None, _order(level), level.label))
 
 
-def _in_thirds(levels: Sequence[tuple[Level, ...]]) -> list[tuple[Level, ...]]:
+def _in_thirds(levels: Sequence[tuple[FactorLevel, ...]]) -> list[tuple[FactorLevel, ...]]:
     """Returns the levels; many different numbers, or rare ones, as a third of the class each."""
     counts = Counter(levels)
     numbers = [mine[0].order for mine in levels if len(mine) == 1 and mine[0].order is not None]
@@ -191,7 +191,7 @@ def _in_thirds(levels: Sequence[tuple[Level, ...]]) -> list[tuple[Level, ...]]:
         return list(levels)
     numbers.sort()
     cuts = [numbers[len(numbers) * third // 3] for third in (1, 2)]
-    groups: dict[int, list[Level]] = {}
+    groups: dict[int, list[FactorLevel]] = {}
     placed = [sum(_order(mine[0]) >= cut for cut in cuts) for mine in levels]
     for third, mine in zip(placed, levels, strict=True):
         groups.setdefault(third, []).append(mine[0])
@@ -199,13 +199,13 @@ def _in_thirds(levels: Sequence[tuple[Level, ...]]) -> list[tuple[Level, ...]]:
     return [(ranges[third],) for third in placed]
 
 
-def _range_of(levels: Sequence[Level]) -> Level:
+def _range_of(levels: Sequence[FactorLevel]) -> FactorLevel:
     low, high = min(levels, key=_order), max(levels, key=_order)
     label = low.label if low.label == high.label else f"{low.label} to {high.label}"
-    return Level(label, low.order)
+    return FactorLevel(label, low.order)
 
 
-def _order(level: Level) -> float:
+def _order(level: FactorLevel) -> float:
     return level.order or 0.0
 
 
@@ -273,9 +273,9 @@ def _eta_squared(one: _ComparisonArrays) -> float:
     return between / total
 
 
-def _finding(p_any: float, q: float, noticeable: float) -> Finding:
+def _finding(p_any: float, q: float, noticeable: float) -> ComparisonFinding:
     if p_any <= ERROR_RATE:
-        return Finding.DIFFERS
+        return ComparisonFinding.DIFFERS
     if q <= FALSE_SHARE:
-        return Finding.PERHAPS
-    return Finding.NO_SIGN if noticeable <= COARSE else Finding.TOO_FEW
+        return ComparisonFinding.PERHAPS
+    return ComparisonFinding.NO_SIGN if noticeable <= COARSE else ComparisonFinding.TOO_FEW

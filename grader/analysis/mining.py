@@ -20,7 +20,13 @@ from grader import units
 from grader.analysis import double_edits
 from grader.analysis.edits import edited_expressions
 from grader.analysis.permutation import poisson_binomial_tail
-from grader.analysis.products import CONSTANTS, CONVERSIONS, NamedQuantity, Product, iter_products
+from grader.analysis.products import (
+    CONSTANTS,
+    CONVERSIONS,
+    CandidateProduct,
+    NamedQuantity,
+    iter_products,
+)
 from grader.analysis.wrong_numbers import WIDEST, WrongNumbers, half_unit
 from grader.kinds import tolerance
 from grader.kinds.numeric import NumericKey, evaluate_answer
@@ -161,9 +167,9 @@ class _Search:
             self._tried[cost] += 1
             if values is not None:
                 texts.append((text, cost, values))
-        edits = [Product(f"({text})", values, cost + 1) for text, cost, values in texts]
+        edits = [CandidateProduct(f"({text})", values, cost + 1) for text, cost, values in texts]
         key_values = np.array([float(one.value) for one in self._keys])
-        texts += self._with_constants([Product(f"({key.part.answer})", key_values, 1)])
+        texts += self._with_constants([CandidateProduct(f"({key.part.answer})", key_values, 1)])
         texts += self._with_constants(edits, CONVERSIONS)
         if not self._exact or np.median(np.abs(self._answers)) >= SMALL:
             texts += self._with_constants(self._products(), plain=True)
@@ -205,7 +211,7 @@ class _Search:
             found[index] = np.nan if value is None else value
         return found
 
-    def _products(self) -> list[Product]:
+    def _products(self) -> list[CandidateProduct]:
         key = self._keys[0]
         scale = units.parse_unit(key.unit).scale if key.unit else 1.0
         others = []
@@ -222,13 +228,13 @@ class _Search:
         named = NamedQuantity(text=f"({key.part.answer})", values=right, dimension=dimension)
         with np.errstate(all="ignore"):
             return [
-                Product(p.text, p.values / float(scale), p.cost + 1)
+                CandidateProduct(p.text, p.values / float(scale), p.cost + 1)
                 for p in iter_products(named, others)
             ]
 
     def _with_constants(
         self,
-        products: list[Product],
+        products: list[CandidateProduct],
         constants: Mapping[str, float] = CONSTANTS,
         *,
         plain: bool = False,

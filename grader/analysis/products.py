@@ -43,7 +43,7 @@ class NamedQuantity:
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
+class CandidateProduct:
     """A candidate."""
 
     text: str
@@ -52,7 +52,9 @@ class Product:
     """How complex it is: 1 for a single quantity."""
 
 
-def iter_products(answer: NamedQuantity, others: Sequence[NamedQuantity]) -> Iterator[Product]:
+def iter_products(
+    answer: NamedQuantity, others: Sequence[NamedQuantity]
+) -> Iterator[CandidateProduct]:
     """Yields candidates with the dimension of *answer*: a quantity, or the sum, difference,
     product, or quotient of two or three, and each of these times a factor without a dimension."""
     bases = list(itertools.islice(_bases(answer, others), MOST_BASES))
@@ -67,60 +69,64 @@ def iter_products(answer: NamedQuantity, others: Sequence[NamedQuantity]) -> Ite
                 yield _times(_times(base, one), other)
 
 
-def _bases(answer: NamedQuantity, others: Sequence[NamedQuantity]) -> Iterator[Product]:
+def _bases(answer: NamedQuantity, others: Sequence[NamedQuantity]) -> Iterator[CandidateProduct]:
     unit = base_unit(answer.dimension).replace("*", " * ").replace("/", " / ").replace("^", "**")
     every = [answer, *others]
-    same = [Product(one.text, one.values, 1) for one in every if one.dimension == answer.dimension]
+    same = [
+        CandidateProduct(one.text, one.values, 1)
+        for one in every
+        if one.dimension == answer.dimension
+    ]
     yield from same
     if unit:
         for plain in others:
             if plain.dimension == ONE:
-                yield Product(f"{plain.text} * ({unit})", plain.values, 2)
+                yield CandidateProduct(f"{plain.text} * ({unit})", plain.values, 2)
     for one, other in itertools.combinations(same, 2):
-        yield Product(f"({one.text} + {other.text})", one.values + other.values, 3)
-        yield Product(f"({one.text} - {other.text})", one.values - other.values, 3)
-        yield Product(f"({other.text} - {one.text})", other.values - one.values, 3)
+        yield CandidateProduct(f"({one.text} + {other.text})", one.values + other.values, 3)
+        yield CandidateProduct(f"({one.text} - {other.text})", one.values - other.values, 3)
+        yield CandidateProduct(f"({other.text} - {one.text})", other.values - one.values, 3)
     if answer.dimension != ONE:
         yield from _of_other_dimensions(answer, others)
     else:
         with_one = [one for one in every if one.dimension != ONE]
         for over, under in itertools.permutations(with_one, 2):
             if over.dimension == under.dimension:
-                yield Product(f"{over.text} / {under.text}", over.values / under.values, 2)
+                yield CandidateProduct(f"{over.text} / {under.text}", over.values / under.values, 2)
 
 
 def _of_other_dimensions(
     answer: NamedQuantity, others: Sequence[NamedQuantity]
-) -> Iterator[Product]:
+) -> Iterator[CandidateProduct]:
     """Yields products and quotients of quantities whose dimensions give that of the answer."""
     measured = [one for one in others if one.dimension != ONE]
     for one, other in itertools.permutations(measured, 2):
         if _sum(one.dimension, other.dimension, -1) == answer.dimension:
-            yield Product(f"{one.text} / {other.text}", one.values / other.values, 2)
+            yield CandidateProduct(f"{one.text} / {other.text}", one.values / other.values, 2)
         if one.text < other.text and _sum(one.dimension, other.dimension, 1) == answer.dimension:
-            yield Product(f"{one.text} * {other.text}", one.values * other.values, 2)
+            yield CandidateProduct(f"{one.text} * {other.text}", one.values * other.values, 2)
 
 
 def _sum(one: Dimension, other: Dimension, sign: int) -> tuple[int, ...]:
     return tuple(a + sign * b for a, b in zip(one, other, strict=True))
 
 
-def _factors(others: Sequence[NamedQuantity]) -> Iterator[Product]:
+def _factors(others: Sequence[NamedQuantity]) -> Iterator[CandidateProduct]:
     for one in others:
         if one.dimension != ONE:
             continue
-        shifted = [Product(one.text, one.values, 1)]
+        shifted = [CandidateProduct(one.text, one.values, 1)]
         if np.all(one.values == np.round(one.values)):
-            shifted.append(Product(f"({one.text} - 1)", one.values - 1, 2))
-            shifted.append(Product(f"({one.text} + 1)", one.values + 1, 2))
+            shifted.append(CandidateProduct(f"({one.text} - 1)", one.values - 1, 2))
+            shifted.append(CandidateProduct(f"({one.text} + 1)", one.values + 1, 2))
         for base in shifted:
-            yield Product(f" * {base.text}", base.values, base.cost + 1)
-            yield Product(f" / {base.text}", 1 / base.values, base.cost + 1)
-        yield Product(f" * sqrt({one.text})", np.sqrt(one.values), 4)
-        yield Product(f" / sqrt({one.text})", 1 / np.sqrt(one.values), 4)
-        yield Product(f" * {one.text}**2", one.values**2, 4)
-        yield Product(f" / {one.text}**2", one.values**-2.0, 4)
+            yield CandidateProduct(f" * {base.text}", base.values, base.cost + 1)
+            yield CandidateProduct(f" / {base.text}", 1 / base.values, base.cost + 1)
+        yield CandidateProduct(f" * sqrt({one.text})", np.sqrt(one.values), 4)
+        yield CandidateProduct(f" / sqrt({one.text})", 1 / np.sqrt(one.values), 4)
+        yield CandidateProduct(f" * {one.text}**2", one.values**2, 4)
+        yield CandidateProduct(f" / {one.text}**2", one.values**-2.0, 4)
 
 
-def _times(one: Product, other: Product) -> Product:
-    return Product(one.text + other.text, one.values * other.values, one.cost + other.cost)
+def _times(one: CandidateProduct, other: CandidateProduct) -> CandidateProduct:
+    return CandidateProduct(one.text + other.text, one.values * other.values, one.cost + other.cost)

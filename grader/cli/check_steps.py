@@ -8,7 +8,7 @@ from pathlib import Path
 
 from grader.cli.check_screen import NOT_RIGHT, answer_sentence, outcome_sentence, status_word
 from grader.collect.check.run import AnswerLine, CheckResult
-from grader.integrations.github.actions import Annotation, Level, markdown_summary
+from grader.integrations.github.actions import Annotation, AnnotationLevel, markdown_summary
 from grader.integrations.line_numbers import notebook_lines
 
 
@@ -19,7 +19,7 @@ def annotations_of_check(checked: CheckResult, notebook: Path) -> Iterator[Annot
     file = notebook.as_posix()
     for one in checked.stopped_cells:
         yield Annotation(
-            level=Level.ERROR,
+            level=AnnotationLevel.ERROR,
             title=f"code cell {one.number}",
             message=one.error,
             file=file,
@@ -28,7 +28,7 @@ def annotations_of_check(checked: CheckResult, notebook: Path) -> Iterator[Annot
     for line in checked.lines:
         if not line.passes:
             yield Annotation(
-                level=Level.WARNING,
+                level=AnnotationLevel.WARNING,
                 title=f"{line.name}: {status_word(line)}",
                 message=_answer_message(line),
                 file=file,

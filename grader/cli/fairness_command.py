@@ -32,13 +32,13 @@ def command(results: Path, everything: bool, as_json: bool) -> None:
     different right answers, and with different questions from a pool, by permutation tests that are
     corrected for multiple comparisons.
     """
-    from grader.analysis.fairness import Finding, compare_variants
+    from grader.analysis.fairness import ComparisonFinding, compare_variants
 
     found = compare_variants(results)
     if as_json:
         print_json(_data(found))
         return
-    clear = (Finding.DIFFERS, Finding.PERHAPS)
+    clear = (ComparisonFinding.DIFFERS, ComparisonFinding.PERHAPS)
     shown = [one for one in found.comparisons if everything or one.finding in clear]
     if shown:
         header = ("part", "what differs", "value", "students", "mean", "others", "points")
@@ -72,22 +72,24 @@ def _format_signed(number: float) -> str:
 
 def _summary(found: Fairness) -> list[str]:
     """Returns sentences about all comparisons, and what to do."""
-    from grader.analysis.fairness import ERROR_RATE, Finding
+    from grader.analysis.fairness import ERROR_RATE, ComparisonFinding
 
     counts = Counter(one.finding for one in found.comparisons)
     compared = (
         f"{count_of(len(found.comparisons), 'comparison')} of {count_of(found.students, 'student')}"
     )
-    same = f"{counts[Finding.NO_SIGN]} without a sign of a difference"
-    clear = f"{counts[Finding.DIFFERS]} clear, {counts[Finding.PERHAPS]} perhaps"
+    same = f"{counts[ComparisonFinding.NO_SIGN]} without a sign of a difference"
+    clear = (
+        f"{counts[ComparisonFinding.DIFFERS]} clear, {counts[ComparisonFinding.PERHAPS]} perhaps"
+    )
     lines = [f"{compared}: {clear}, {same}."]
-    untold = counts[Finding.TOO_FEW] + len(found.too_few)
+    untold = counts[ComparisonFinding.TOO_FEW] + len(found.too_few)
     if untold:
         few = count_of(untold, "comparison has", "comparisons have")
         lines.append(
             f"{few} too few students to tell: a difference of half the points could go unnoticed."
         )
-    if counts[Finding.DIFFERS]:
+    if counts[ComparisonFinding.DIFFERS]:
         lines.append(
             f"Chance alone leads to any clear finding in at most {ERROR_RATE:.0%} of exams. Read "
             "the variants first. To make up for a harder one, award points with `grader mark "

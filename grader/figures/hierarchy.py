@@ -29,7 +29,7 @@ class Hierarchy(Figure):
     levels: tuple[HierarchyLevel, ...]
 
 
-class Level(NamedTuple):
+class LevelTexts(NamedTuple):
     """The texts of a level."""
 
     label: str
@@ -40,7 +40,7 @@ class Level(NamedTuple):
 class HierarchyPicture(Picture):
     """The levels from the top."""
 
-    levels: tuple[Level, ...]
+    levels: tuple[LevelTexts, ...]
 
 
 class HierarchyType(FigureTypeOf[Hierarchy, HierarchyPicture]):
@@ -54,7 +54,9 @@ class HierarchyType(FigureTypeOf[Hierarchy, HierarchyPicture]):
             what = f"it has {len(figure.levels)} levels"
             raise read.error(("levels",), what, "use 2 to 6 levels")
         levels = tuple(
-            Level(read.text(x.label, "levels", n, "label"), read.text(x.note, "levels", n, "note"))
+            LevelTexts(
+                read.text(x.label, "levels", n, "label"), read.text(x.note, "levels", n, "note")
+            )
             for n, x in enumerate(figure.levels)
         )
         return HierarchyPicture(levels=levels)

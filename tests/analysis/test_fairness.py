@@ -11,11 +11,17 @@ import pytest
 from grader.analysis.comparisons import (
     ClassComparisons,
     Comparison,
-    Level,
+    FactorLevel,
     Score,
     names_that_matter,
 )
-from grader.analysis.fairness import Fairness, Finding, ValueComparison, compare, compare_variants
+from grader.analysis.fairness import (
+    ComparisonFinding,
+    Fairness,
+    ValueComparison,
+    compare,
+    compare_variants,
+)
 from grader.bank.folders import Bank
 from grader.model import Key, Part
 from tests.helpers.commands import ok
@@ -32,7 +38,7 @@ def a_part(
     part = Comparison("p/time", "p", "time", ("link",), frozenset({"p"}))
     for id_, earned in scores.items():
         part.scores[id_] = Score(4 * earned, 4.0)
-        part.levels[id_] = (Level(links[id_]),)
+        part.levels[id_] = (FactorLevel(links[id_]),)
         collected.totals[id_] = {"p": Score(4 * earned, 4.0), "q": Score(other[id_], 1.0)}
         collected.seats[id_] = id_
     collected.comparisons["p/time", "link"] = part
@@ -54,7 +60,7 @@ def only(found: Fairness) -> ValueComparison:
 
 def test_a_harder_value_is_named_with_what_it_costs() -> None:
     one = only(compare(a_small_class("disk")))
-    assert (one.what, one.value, one.finding) == ("link", "disk", Finding.DIFFERS)
+    assert (one.what, one.value, one.finding) == ("link", "disk", ComparisonFinding.DIFFERS)
     assert len(one.students) == 20
     assert one.others == 80
     assert (one.mean, round(one.mean_of_others, 2)) == (0, 0.65)
@@ -64,7 +70,7 @@ def test_a_harder_value_is_named_with_what_it_costs() -> None:
 
 def test_equal_values_show_no_sign() -> None:
     one = only(compare(a_small_class()))
-    assert one.finding is Finding.NO_SIGN
+    assert one.finding is ComparisonFinding.NO_SIGN
     assert one.low < 0 < one.high
 
 
@@ -72,7 +78,7 @@ def test_few_students_are_too_few_to_tell_and_not_fair() -> None:
     ids = [f"s{n}" for n in range(15)]
     links = {id_: LINKS[n % 3] for n, id_ in enumerate(ids)}
     found = compare(a_part({i: float(i < "s13") for i in ids}, links, dict.fromkeys(ids, 0.5)))
-    assert only(found).finding is Finding.TOO_FEW
+    assert only(found).finding is ComparisonFinding.TOO_FEW
     links = {id_: LINKS[n % 5] for n, id_ in enumerate(ids)}
     found = compare(a_part({i: float(i < "s13") for i in ids}, links, dict.fromkeys(ids, 0.5)))
     assert found.comparisons == ()
@@ -85,9 +91,9 @@ def test_ability_is_taken_out() -> None:
     links = {id_: LINKS[n % 5] for n, id_ in enumerate(ids)}
     ability = {id_: n % 4 / 4 - 0.3 * (n % 5 == 2) + 0.3 for n, id_ in enumerate(ids)}
     collected = a_part(ability, links, ability)
-    assert only(compare(collected)).finding is Finding.NO_SIGN
+    assert only(compare(collected)).finding is ComparisonFinding.NO_SIGN
     collected.totals = {id_: {"p": Score(1, 1)} for id_ in ids}
-    assert only(compare(collected)).finding is Finding.DIFFERS
+    assert only(compare(collected)).finding is ComparisonFinding.DIFFERS
 
 
 def test_versions_are_compared_without_ability() -> None:
@@ -102,16 +108,16 @@ def test_versions_are_compared_without_ability() -> None:
 def test_many_numbers_are_compared_in_thirds() -> None:
     collected = a_small_class()
     part = collected.comparisons["p/time", "link"]
-    part.levels = {id_: (Level(f"{n} MB", float(n)),) for n, id_ in enumerate(part.scores)}
+    part.levels = {id_: (FactorLevel(f"{n} MB", float(n)),) for n, id_ in enumerate(part.scores)}
     part.scores = {id_: Score(4.0 * (n >= 34), 4.0) for n, id_ in enumerate(part.scores)}
     one = only(compare(collected))
-    assert (one.value, one.finding) == ("0 MB to 32 MB", Finding.DIFFERS)
+    assert (one.value, one.finding) == ("0 MB to 32 MB", ComparisonFinding.DIFFERS)
 
 
 def test_parameters_that_differ_together_are_compared_once() -> None:
     collected = a_small_class("disk")
     part = collected.comparisons["p/time", "link"]
-    twin = replace(part, names=("rate",), levels={i: (Level("r" + p[0].label),) for i, p in part.levels.items()})  # fmt: skip  # noqa: E501
+    twin = replace(part, names=("rate",), levels={i: (FactorLevel("r" + p[0].label),) for i, p in part.levels.items()})  # fmt: skip  # noqa: E501
     collected.comparisons["p/time", "rate"] = twin
     one = only(compare(collected))
     assert (one.what, one.value) == ("link and rate", "disk, rdisk")
@@ -123,11 +129,11 @@ def test_the_easier_problem_of_a_pool_is_found() -> None:
     names = ["a", "b", "c", "d"]
     for n, id_ in enumerate(part.scores):
         mine = [names[n % 4], names[(n + 1 + n // 4 % 3) % 4]]
-        part.levels[id_] = tuple(map(Level, mine))
+        part.levels[id_] = tuple(map(FactorLevel, mine))
         part.scores[id_] = Score(1.0 + 3.0 * ("c" in mine), 4.0)
     collected.comparisons["questions 1 to 2", "the problem"] = part
     one = only(compare(collected))
-    assert (one.value, one.finding) == ("c", Finding.DIFFERS)
+    assert (one.value, one.finding) == ("c", ComparisonFinding.DIFFERS)
     assert one.difference > 2
 
 
@@ -154,10 +160,10 @@ def test_a_row_that_costs_30_percent_of_a_part_is_found_in_a_class_of_200(tmp_pa
         some = a_class("quiz", 200, seed, banks=(str(tmp_path / "bank"),), harder=harder_disk)
         results = compare_variants(some.write(tmp_path / f"class-{seed}"))
         found = [one.finding for one in results.comparisons if one.value == "disk" and one.part == "time" and one.problem == "transfer-3"]  # fmt: skip  # noqa: E501
-        clear += Finding.DIFFERS in found
-        listed += Finding.DIFFERS in found or Finding.PERHAPS in found
+        clear += ComparisonFinding.DIFFERS in found
+        listed += ComparisonFinding.DIFFERS in found or ComparisonFinding.PERHAPS in found
         false += any(
-            one.finding is Finding.DIFFERS and one.problem != "transfer-3"
+            one.finding is ComparisonFinding.DIFFERS and one.problem != "transfer-3"
             for one in results.comparisons
         )
     assert (clear >= 9, listed >= 12, false <= 3) == (True, True, True), (clear, listed, false)
@@ -170,7 +176,7 @@ def test_fewer_than_one_fair_exam_in_twenty_has_a_finding(tmp_path: Path) -> Non
     for seed in range(20):
         results = compare_variants(a_class("midterm", 200, seed).write(tmp_path / f"class-{seed}"))
         assert len(results.comparisons) > 80
-        false += any(one.finding is Finding.DIFFERS for one in results.comparisons)
+        false += any(one.finding is ComparisonFinding.DIFFERS for one in results.comparisons)
     assert false <= 3, false  # 98% of the time, if the rate is 5%
 
 

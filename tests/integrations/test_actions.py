@@ -15,7 +15,7 @@ from grader.integrations.github.actions import (
     MOST,
     SUMMARY_BYTES,
     Annotation,
-    Level,
+    AnnotationLevel,
     annotation_lines,
     annotations_of,
     fit_lines,
@@ -45,7 +45,7 @@ TOKEN = "0123456789abcdef" * 2
 @given(hostile, hostile, hostile)
 @example("a%0Ab", "x,line=1", "f:1::")
 def test_an_annotation_comes_back_as_it_went_in(message: str, title: str, file: str) -> None:
-    one = Annotation(level=Level.ERROR, message=message, title=title, file=file, line=7)
+    one = Annotation(level=AnnotationLevel.ERROR, message=message, title=title, file=file, line=7)
     [(name, properties, said)] = read_commands(annotation_lines([one]))
     assert name == "error"
     assert set(properties) <= {"file", "line", "title"}
@@ -55,11 +55,11 @@ def test_an_annotation_comes_back_as_it_went_in(message: str, title: str, file: 
         assert said == message.strip()
 
 
-@given(st.lists(st.sampled_from(list(Level)), max_size=45))
-def test_no_more_than_github_shows_and_the_rest_is_counted(levels: list[Level]) -> None:
+@given(st.lists(st.sampled_from(list(AnnotationLevel)), max_size=45))
+def test_no_more_than_github_shows_and_the_rest_is_counted(levels: list[AnnotationLevel]) -> None:
     found = [Annotation(level=x, message="m", title=f"t{i}") for i, x in enumerate(levels)]
     read = read_commands(annotation_lines(found))
-    for level in Level:
+    for level in AnnotationLevel:
         mine = [message for name, _, message in read if name == level.value]
         wanted = levels.count(level)
         assert len(mine) == min(wanted, MOST)
@@ -136,7 +136,9 @@ def test_what_went_wrong_is_annotated_where_it_stands() -> None:
 
 def test_a_refused_file_is_one_error() -> None:
     found = annotations_of(a_mixed_result(refusal="the file is a PDF"), "exam.ipynb")
-    assert [(one.level, one.message) for one in found] == [(Level.ERROR, "the file is a PDF")]
+    assert [(one.level, one.message) for one in found] == [
+        (AnnotationLevel.ERROR, "the file is a PDF")
+    ]
 
 
 def test_the_summary_of_a_result(golden) -> None:

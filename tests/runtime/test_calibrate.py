@@ -570,15 +570,17 @@ def test_the_largest_size_that_is_nearly_the_fastest_is_taken() -> None:
     rates = {256: 50.0, 512: 100.0, 1024: 98.0, 2048: 60.0}
     made: list[int] = []
 
-    def make(size: int) -> figures.Product:
+    def make(size: int) -> figures.MatrixProduct:
         made.append(size)
-        return figures.Product(size=size, run=lambda: size, element_bytes=4)
+        return figures.MatrixProduct(size=size, run=lambda: size, element_bytes=4)
 
     def timer(run: Callable[[], object], calls: int) -> float:
         size = run()
         return calls * 2 * size**3 / rates[size]  # type: ignore[operator,index]
 
-    makers: list[Callable[[], figures.Product]] = [functools.partial(make, size) for size in SIZES]
+    makers: list[Callable[[], figures.MatrixProduct]] = [
+        functools.partial(make, size) for size in SIZES
+    ]
     assert figures.choose_product(makers, math.inf, timer).size == 1024
     assert made == [256, 512, 1024, 2048]
     made.clear()

@@ -70,7 +70,7 @@ class Actions(StudentExporter):
         )
 
 
-class Level(StrEnum):
+class AnnotationLevel(StrEnum):
     """Severity of an annotation."""
 
     ERROR = "error"
@@ -82,7 +82,7 @@ class Level(StrEnum):
 class Annotation:
     """A message at a line of a file."""
 
-    level: Level
+    level: AnnotationLevel
     message: str
     title: str = ""
     file: str = ""
@@ -96,7 +96,7 @@ def annotation_lines(found: Iterable[Annotation]) -> str:
     """
     lines: list[str] = []
     listing = list(found)
-    for level in Level:
+    for level in AnnotationLevel:
         mine = [one for one in listing if one.level is level]
         shown = mine if len(mine) <= MOST else mine[: MOST - 1]
         lines += [_workflow_command(one) for one in shown]
@@ -131,13 +131,21 @@ def annotations_of(
     feedback = result.feedback
     found = []
     if feedback.refusal:
-        found.append(Annotation(level=Level.ERROR, message=feedback.refusal, file=file))
-    found += [Annotation(level=Level.WARNING, message=w, file=file) for w in feedback.warnings]
+        found.append(Annotation(level=AnnotationLevel.ERROR, message=feedback.refusal, file=file))
+    found += [
+        Annotation(level=AnnotationLevel.WARNING, message=w, file=file) for w in feedback.warnings
+    ]
     for trouble in feedback.run.troubles if feedback.run else ():
         line = places.line_of_cell(trouble.number, trouble.line) if places else None
         title = f"code cell {trouble.number}"
         found.append(
-            Annotation(level=Level.ERROR, title=title, message=trouble.error, file=file, line=line)
+            Annotation(
+                level=AnnotationLevel.ERROR,
+                title=title,
+                message=trouble.error,
+                file=file,
+                line=line,
+            )
         )
     parts = [part for problem in feedback.problems for part in problem.parts]
     for part in [] if feedback.refusal else parts:
@@ -153,11 +161,11 @@ def annotations_of(
 
 
 _LEVELS = {
-    Verdict.ABSENT: Level.WARNING,
-    Verdict.UNREADABLE: Level.WARNING,
-    Verdict.PARTIAL: Level.NOTICE,
-    Verdict.MISTAKE: Level.NOTICE,
-    Verdict.INCORRECT: Level.NOTICE,
+    Verdict.ABSENT: AnnotationLevel.WARNING,
+    Verdict.UNREADABLE: AnnotationLevel.WARNING,
+    Verdict.PARTIAL: AnnotationLevel.NOTICE,
+    Verdict.MISTAKE: AnnotationLevel.NOTICE,
+    Verdict.INCORRECT: AnnotationLevel.NOTICE,
 }
 
 

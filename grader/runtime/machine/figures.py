@@ -29,7 +29,7 @@ _IN_A_ROW = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Product:
+class MatrixProduct:
     """A product of two square matrices that is ready to be timed."""
 
     size: int
@@ -120,7 +120,7 @@ def _measure_calls(bench: Bench) -> None:
 
 
 def _measure_products(
-    bench: Bench, dtypes: tuple[str, ...], make: Callable[[str, int, str], Product]
+    bench: Bench, dtypes: tuple[str, ...], make: Callable[[str, int, str], MatrixProduct]
 ) -> None:
     device = bench.assignment.device
     for dtype in dtypes:
@@ -151,10 +151,10 @@ def _set_tf32(device: str, allowed: bool) -> None:
 
 
 def choose_product(
-    makers: list[Callable[[], Product]],
+    makers: list[Callable[[], MatrixProduct]],
     longest: float,
     timer: Callable[[Callable[[], object], int], float] = seconds_per_call,
-) -> Product:
+) -> MatrixProduct:
     """Returns the last of the products whose rate is within 5% of the highest so far.
 
     *makers* create them in the order of their sizes: short ones suffer most from other programs. A
@@ -173,7 +173,7 @@ def choose_product(
     return chosen
 
 
-def torch_product(dtype: str, size: int, device: str = "cpu") -> Product:
+def torch_product(dtype: str, size: int, device: str = "cpu") -> MatrixProduct:
     """Returns a product by torch of random matrices; zeros are faster on some machines."""
     import torch
 
@@ -183,21 +183,21 @@ def torch_product(dtype: str, size: int, device: str = "cpu") -> Product:
             torch.randint(-128, 128, (size, size), dtype=kind, device=device) for _ in range(2)
         )
         # The only integer product for which torch uses a library; it has no public name yet.
-        return Product(size=size, run=lambda: torch._int_mm(one, two), element_bytes=1)
+        return MatrixProduct(size=size, run=lambda: torch._int_mm(one, two), element_bytes=1)
     one, two = (torch.rand(size, size, device=device).to(kind) for _ in range(2))
     out = torch.empty_like(one)
     run = lambda: torch.mm(one, two, out=out)  # noqa: E731
-    return Product(size=size, run=run, element_bytes=one.element_size())
+    return MatrixProduct(size=size, run=run, element_bytes=one.element_size())
 
 
-def _numpy_product(dtype: str, size: int, _device: str) -> Product:
+def _numpy_product(dtype: str, size: int, _device: str) -> MatrixProduct:
     import numpy as np
 
     random = np.random.default_rng(0)
     one, two = (random.random((size, size)).astype(TORCH_DTYPES[dtype]) for _ in range(2))
     out = np.empty_like(one)
     run = lambda: np.matmul(one, two, out=out)  # noqa: E731
-    return Product(size=size, run=run, element_bytes=one.itemsize)
+    return MatrixProduct(size=size, run=run, element_bytes=one.itemsize)
 
 
 _Memory = dict[str, tuple[int, Callable[[], object], str]]
