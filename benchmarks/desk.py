@@ -33,7 +33,7 @@ from grader.model.course import Course, GradingPlan, Role, StaffMember
 from grader.model.desk import AnswerToDecide, Choice, PartId
 from grader.release.papers import bind
 from grader.release.rendering import make_release
-from grader.web.desk.access import Access, Person
+from grader.web.desk.access import AccessLinks, Person
 from tests.helpers.desk import Reader, a_desk, signed_in
 
 _WORDS = [
@@ -68,7 +68,7 @@ def main() -> None:
         (Path(folder) / "bank").symlink_to(ROOT)
         people = {"k": Person(id="kim", role=Role.INSTRUCTOR)}
         for anonymous in (False, True):
-            with a_desk(results, Access(people), anonymous=anonymous) as links:
+            with a_desk(results, AccessLinks(people), anonymous=anonymous) as links:
                 print("pseudonyms" if anonymous else "names")
                 measure(signed_in(links["kim"]), results, part, options.repeat)
         staff = {id_: StaffMember() for id_ in ("gil", "hao", "ida", "kim")}
@@ -77,7 +77,7 @@ def main() -> None:
         home = Path(folder) / "shares"
         results, part = make_gradebook(home, options.students, waiting=10)
         (home / "bank").symlink_to(ROOT)
-        with a_desk(results, Access(people), course=course) as links:
+        with a_desk(results, AccessLinks(people), course=course) as links:
             print("shares, with ten parts that wait")
             measure(signed_in(links["kim"]), results, part, options.repeat)
 

@@ -208,10 +208,10 @@ class _Way:
 
 
 def _print_way_in(entrance: Entrance, home: str) -> None:
-    from grader.web.desk.access import Access
+    from grader.web.desk.access import AccessLinks
     from grader.web.desk.sign_in import Accounts
 
-    if isinstance(entrance, Access):
+    if isinstance(entrance, AccessLinks):
         several = len(entrance.people) > 1
         for token, person in entrance.people.items():
             address = f"{home}/enter?token={token}"

@@ -10,7 +10,7 @@ from grader.cli.options import table
 from grader.text.words import count_of, points
 
 if TYPE_CHECKING:
-    from grader.bank.blueprint import Group
+    from grader.bank.blueprint import PartGroup
     from grader.release.composition import Composition, Entry, Range
 
 _WIDTH = 100
@@ -53,7 +53,7 @@ def _entry_rows(entry: Entry) -> Iterator[tuple[str, ...]]:
         yield ("" if index else number, *_group_cells(group))
 
 
-def _group_cells(group: Group) -> tuple[str, ...]:
+def _group_cells(group: PartGroup) -> tuple[str, ...]:
     parts = group.pool_draws or ", ".join(group.parts) or "all"
     minutes, worth = f"{group.minutes:.1f}", points(group.points)
     return group.problem, minutes, worth, group.family, group.level, parts

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
-from grader.bank.blueprint import Group, Totals, group_in_slot
+from grader.bank.blueprint import PaperTotals, PartGroup, group_in_slot
 from grader.bank.folders import Bank
 from grader.draw import iter_chosen
 from grader.model import ExamSet, Level, Slot
@@ -29,7 +29,7 @@ class Entry:
     """The number of its first question."""
     count: int
     """How many of the groups a student gets."""
-    groups: tuple[Group, ...]
+    groups: tuple[PartGroup, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ class Composition:
         }
 
 
-def _group_data(group: Group) -> dict[str, object]:
+def _group_data(group: PartGroup) -> dict[str, object]:
     return {
         "problem": group.problem,
         "parts": list(group.parts),
@@ -120,7 +120,7 @@ def composition(bank: Bank, wanted: str) -> Composition:
     )
 
 
-def _entries(slots: Iterable[Slot], groups: Mapping[str, Group]) -> list[Entry]:
+def _entries(slots: Iterable[Slot], groups: Mapping[str, PartGroup]) -> list[Entry]:
     entries, number = [], 1
     for slot in slots:
         members = tuple(groups[name] for name in slot.problem_ids)
@@ -129,8 +129,8 @@ def _entries(slots: Iterable[Slot], groups: Mapping[str, Group]) -> list[Entry]:
     return entries
 
 
-def _total(paper: Iterable[Group]) -> Totals:
-    total = Totals()
+def _total(paper: Iterable[PartGroup]) -> PaperTotals:
+    total = PaperTotals()
     for group in paper:
         total = total.plus(group)
     return total
@@ -152,6 +152,6 @@ def _in_order(levels: Mapping[str, Range]) -> dict[str, Range]:
     return {name: levels[name] for name in get_args(Level) if name in levels}
 
 
-def _on_one_concept(paper: Iterable[Group]) -> int:
+def _on_one_concept(paper: Iterable[PartGroup]) -> int:
     counts = Counter(concept for group in paper for concept in group.examined)
     return max(counts.values(), default=0)

@@ -21,7 +21,7 @@ large."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Totals:
+class ClassTotals:
     """The class in a few numbers; each student's share is of the settled points, from 0 to 1."""
 
     students: int
@@ -81,8 +81,8 @@ class ClassSummary:
     release: str
     engine: str
     is_published: bool
-    totals: Totals
-    sections: Mapping[str, Totals]
+    totals: ClassTotals
+    sections: Mapping[str, ClassTotals]
     """The totals of each section, with "" for students without one; empty without sections."""
     parts: tuple[PartLine, ...]
     whole: WholePaper
@@ -197,7 +197,7 @@ def _student_line(row: Row) -> StudentLine:
     )
 
 
-def _totals(students: Sequence[StudentLine]) -> Totals:
+def _totals(students: Sequence[StudentLine]) -> ClassTotals:
     counted = [line for line in students if line.share is not None]
     shares = sorted(line.share for line in counted if line.share is not None)
     worth = {line.max_score for line in counted}
@@ -209,7 +209,7 @@ def _totals(students: Sequence[StudentLine]) -> Totals:
         and line.standing not in (Standing.REFUSED, Standing.EXEMPT)
         and (line.open_count or line.total is not None)
     ]
-    return Totals(
+    return ClassTotals(
         students=len(students),
         standings={one: sum(line.standing is one for line in students) for one in Standing},
         graded_count=len(counted),

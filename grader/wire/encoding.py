@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 Raw = dict[str, Any]
 
 
-class Bounds(NamedTuple):
+class EncodingLimits(NamedTuple):
     """Limits on one value, including nested ones."""
 
     items: int
@@ -26,9 +26,9 @@ class Bounds(NamedTuple):
     """Characters of all strings of an answer; bytes of all arrays and texts of a result."""
 
 
-ANSWER = Bounds(items=2_000, depth=8, size=100_000)
+ANSWER = EncodingLimits(items=2_000, depth=8, size=100_000)
 """A larger answer becomes an object."""
-RESULT = Bounds(items=20_000, depth=16, size=4_000_000)
+RESULT = EncodingLimits(items=20_000, depth=16, size=4_000_000)
 """The encoded result is twice as long as its size."""
 MAX_TEXT = 10_000
 """Limit on the characters of one string in an answer; a longer one is cut and marked as cut."""
@@ -90,7 +90,7 @@ class _Encoder:
     Methods that a student's class may override are not called where that can be avoided.
     """
 
-    def __init__(self, bounds: Bounds, text_of: Callable[[bytes], str] | None = None):
+    def __init__(self, bounds: EncodingLimits, text_of: Callable[[bytes], str] | None = None):
         self.max_depth = bounds.depth
         self.items, self.room, self.depth = bounds.items, bounds.size, 0
         self.text_of = text_of or _base64

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.bank.blueprint.groups import Group
-from grader.bank.blueprint.pools import Pool
+from grader.bank.blueprint.groups import PartGroup
+from grader.bank.blueprint.pools import GroupPool
 from grader.bank.folders import Bank
 from grader.bank.statistics import (
     PartStatistics,
@@ -123,7 +123,7 @@ def test_show_and_the_catalogue_list_earlier_terms(tmp_path: Path) -> None:
 
 
 def test_pools_hold_problems_that_were_about_equally_hard() -> None:
-    one = Group(
+    one = PartGroup(
         problem="one",
         parts=(),
         family="numerics",
@@ -133,9 +133,9 @@ def test_pools_hold_problems_that_were_about_equally_hard() -> None:
         concepts=frozenset(),
         mean=0.6,
     )
-    pool = Pool((one,))
+    pool = GroupPool((one,))
     assert pool.takes(replace(one, problem="two", mean=0.72))
     assert pool.takes(replace(one, problem="two", mean=None))
     assert not pool.takes(replace(one, problem="two", mean=0.4))
-    mixed = Pool((one, replace(one, problem="two", mean=None)))
+    mixed = GroupPool((one, replace(one, problem="two", mean=None)))
     assert not mixed.takes(replace(one, problem="three", mean=0.8))

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from grader.bank.folders import Bank
 from grader.model.course import Course
-from grader.web.desk.access import Access, Entrance, one_person
+from grader.web.desk.access import AccessLinks, Entrance, one_person
 from grader.web.desk.app import DeskApp
 from grader.web.desk.pages import Desk
 from tests.helpers.banks import ESSAY, a_bank
@@ -138,7 +138,7 @@ def a_desk(
     options = {"proxy_headers": behind_proxy, "forwarded_allow_ips": proxies}
     try:
         with running(app.asgi, **options) as home:
-            if isinstance(access, Access):
+            if isinstance(access, AccessLinks):
                 yield {p.id: f"{home}/enter?token={token}" for token, p in access.people.items()}
             else:
                 yield {"": home}

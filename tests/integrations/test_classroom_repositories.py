@@ -24,7 +24,13 @@ from grader.integrations.repositories.collecting import (
     collect_repositories,
     fit_rule,
 )
-from grader.integrations.repositories.git import Access, Bounds, GitError, git_address, scratch_git
+from grader.integrations.repositories.git import (
+    CommandLimits,
+    Credentials,
+    GitError,
+    git_address,
+    scratch_git,
+)
 from grader.integrations.repositories.publishing import EMAIL, SendOptions, SendStatus, send_all
 from grader.integrations.repositories.roster import load_repositories, parse_instant
 from grader.integrations.repositories.snapshot import (
@@ -345,13 +351,13 @@ def test_nothing_of_a_repository_runs(tmp_path: Path) -> None:
 def test_too_much_is_not_fetched(tmp_path: Path) -> None:
     remote = Remote(tmp_path, "ada", filters=False)
     remote.push({"exam.ipynb": OLD, "film.bin": os.urandom(3_000_000)})
-    outcome = collected(remote, tmp_path / "out", bounds=Bounds(bytes=1_000_000))
+    outcome = collected(remote, tmp_path / "out", bounds=CommandLimits(bytes=1_000_000))
     assert outcome.came is CollectStatus.FAILED
     assert "larger than 1 MB" in outcome.text
     # Where the server can filter, only the notebook is fetched, and the rest does no harm.
     filtering = Remote(tmp_path, "bo")
     filtering.push({"exam.ipynb": OLD, "film.bin": os.urandom(3_000_000)})
-    few = Bounds(bytes=1_000_000)
+    few = CommandLimits(bytes=1_000_000)
     assert collected(filtering, tmp_path / "out2", bounds=few).came is CollectStatus.COLLECTED
 
 
@@ -363,7 +369,7 @@ def test_a_server_that_never_answers_is_given_up(tmp_path: Path) -> None:
         silent.listen()
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/ada.git"
         out = tmp_path / "out"
-        bounds = Bounds(seconds=1.0)
+        bounds = CommandLimits(seconds=1.0)
         slow = Repository(student="ada", url=url)
         (outcome,) = collect_repositories([slow], out, CollectOptions(bounds=bounds))
     assert outcome.came is CollectStatus.FAILED
@@ -387,7 +393,7 @@ def test_the_token_goes_to_its_server_alone(tmp_path: Path) -> None:
         here = f"http://127.0.0.1:{server.server_address[1]}"
         for known, told in ((here, True), ("https://github.com", False)):
             _Recording.seen.clear()
-            how = CollectOptions(access=Access(token="s3cret-token", server=known))
+            how = CollectOptions(access=Credentials(token="s3cret-token", server=known))
             ada = Repository(student="ada", url=f"{here}/ada.git")
             (outcome,) = collect_repositories([ada], tmp_path / str(told), how)
             assert outcome.came is CollectStatus.FAILED

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from grader.runtime.sandbox import cgroups
-from grader.runtime.sandbox.cgroups import Group, GroupTree
+from grader.runtime.sandbox.cgroups import ControlGroup, GroupTree
 
 if sys.platform != "linux":
     pytest.skip("control groups are of Linux", allow_module_level=True)
@@ -32,7 +32,7 @@ def tree() -> GroupTree:
 
 
 @pytest.fixture
-def group(tree: GroupTree) -> Iterator[Group]:
+def group(tree: GroupTree) -> Iterator[ControlGroup]:
     made = tree.make_group("test", memory_bytes=60 * MB, processes=12)
     assert made is not None
     yield made
@@ -40,7 +40,7 @@ def group(tree: GroupTree) -> Iterator[Group]:
     assert made.remove()
 
 
-def entering(group: Group, code: str) -> subprocess.Popen[str]:
+def entering(group: ControlGroup, code: str) -> subprocess.Popen[str]:
     """A process that enters the group by itself, and then runs some code."""
     start = """
         import os, sys, time
@@ -65,14 +65,14 @@ def test_it_says_whether_groups_can_be_made() -> None:
     assert cgroups.find_tree()
 
 
-def test_too_much_memory_ends_the_process_and_is_named(group: Group) -> None:
+def test_too_much_memory_ends_the_process_and_is_named(group: ControlGroup) -> None:
     child = entering(group, "kept = [b'x' * (1 << 20) for _ in range(200)]; print('kept')")
     assert child.communicate(timeout=30) == ("", None)
     assert child.returncode == -signal.SIGKILL
     assert group.find_exceeded_limit() == "memory"
 
 
-def test_memory_is_limited_for_all_processes_together(group: Group) -> None:
+def test_memory_is_limited_for_all_processes_together(group: ControlGroup) -> None:
     child = entering(
         group,
         """
@@ -88,7 +88,7 @@ def test_memory_is_limited_for_all_processes_together(group: Group) -> None:
     assert group.find_exceeded_limit() == "memory"
 
 
-def test_what_fits_hits_nothing(group: Group) -> None:
+def test_what_fits_hits_nothing(group: ControlGroup) -> None:
     child = entering(group, "kept = b'x' * (20 << 20); print('kept')")
     assert child.communicate(timeout=30) == ("kept\n", None)
     assert group.find_exceeded_limit() is None
@@ -105,7 +105,10 @@ def test_memory_that_the_machine_lacks_is_not_the_limit_of_the_group(tmp_path: P
     ):
         for name, text in files.items():
             (tmp_path / name).write_text(text)
-        assert Group(version, {"memory": tmp_path}).find_exceeded_limit() == hit, (version, files)
+        assert ControlGroup(version, {"memory": tmp_path}).find_exceeded_limit() == hit, (
+            version,
+            files,
+        )
 
 
 def in_use(most: int) -> dict[str, str]:
@@ -144,14 +147,14 @@ def test_many_processes_get_no_more_of_the_processors_than_one(tree: GroupTree) 
         assert one.remove()
 
 
-def used_by(group: Group) -> float:
+def used_by(group: ControlGroup) -> float:
     """Seconds of processor time that the processes in a group have had."""
     pids = (int(pid) for path in group.process_files() for pid in path.read_text().split())
     used = (int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) for pid in set(pids))
     return sum(used) / 1e9
 
 
-def test_too_many_processes_are_refused_and_named(group: Group) -> None:
+def test_too_many_processes_are_refused_and_named(group: ControlGroup) -> None:
     if "pids" not in group.folders:
         pytest.skip("no controller of processes here")
     child = entering(
@@ -173,7 +176,7 @@ def test_too_many_processes_are_refused_and_named(group: Group) -> None:
     assert group.find_exceeded_limit() == "processes"
 
 
-def test_a_process_can_be_put_in_and_is_ended_with_all_it_started(group: Group) -> None:
+def test_a_process_can_be_put_in_and_is_ended_with_all_it_started(group: ControlGroup) -> None:
     code = "import subprocess; input(); [subprocess.Popen(['sleep', '60']).wait() for _ in '12']"
     child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE)
     for path in group.process_files():
@@ -188,7 +191,7 @@ def test_a_process_can_be_put_in_and_is_ended_with_all_it_started(group: Group) 
     assert not any(folder.exists() for folder in group.folders.values())
 
 
-def test_processes_that_start_others_without_end_are_ended(group: Group) -> None:
+def test_processes_that_start_others_without_end_are_ended(group: ControlGroup) -> None:
     child = entering(
         group,
         """
@@ -211,7 +214,7 @@ def test_processes_that_start_others_without_end_are_ended(group: Group) -> None
     child.wait()
 
 
-def test_it_is_not_removed_while_something_runs_in_it(group: Group) -> None:
+def test_it_is_not_removed_while_something_runs_in_it(group: ControlGroup) -> None:
     child = entering(group, "print('in', flush=True); time.sleep(60)")
     assert child.stdout is not None
     child.stdout.readline()
@@ -219,7 +222,7 @@ def test_it_is_not_removed_while_something_runs_in_it(group: Group) -> None:
     assert members(group) == {child.pid}
 
 
-def test_a_process_that_can_not_see_the_files_gets_them_open(group: Group) -> None:
+def test_a_process_that_can_not_see_the_files_gets_them_open(group: ControlGroup) -> None:
     files = group.open_process_files()
     code = "import os, sys; [os.write(int(n), b'0') for n in sys.argv[1:]]; input()"
     child = subprocess.Popen(
@@ -271,7 +274,7 @@ def test_a_group_that_is_gone_raises_nothing(tree: GroupTree) -> None:
         made.open_process_files()
 
 
-def test_what_a_killed_grader_left_is_swept(tree: GroupTree, group: Group) -> None:
+def test_what_a_killed_grader_left_is_swept(tree: GroupTree, group: ControlGroup) -> None:
     code = f"""
         import subprocess, sys
         sys.path.insert(0, {str(ROOT)!r})
@@ -347,7 +350,7 @@ def wait_until(holds: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def members(group: Group) -> set[int]:
+def members(group: ControlGroup) -> set[int]:
     return group._processes()
 
 

@@ -1,7 +1,7 @@
 """Fills the blueprint of a set with the problems of a bank."""
 
 from grader.bank.blueprint.fill import fill_blueprint
-from grader.bank.blueprint.groups import Group, group_in_slot
-from grader.bank.blueprint.totals import Totals
+from grader.bank.blueprint.groups import PartGroup, group_in_slot
+from grader.bank.blueprint.totals import PaperTotals
 
-__all__ = ["Group", "Totals", "fill_blueprint", "group_in_slot"]
+__all__ = ["PaperTotals", "PartGroup", "fill_blueprint", "group_in_slot"]

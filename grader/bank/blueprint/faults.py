@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from grader.bank.blueprint.groups import Group
+from grader.bank.blueprint.groups import PartGroup
 from grader.bank.blueprint.search import Groups, iter_papers
-from grader.bank.blueprint.totals import Bounds, Totals, bounds_of
+from grader.bank.blueprint.totals import PaperBounds, PaperTotals, bounds_of
 from grader.bank.yaml12 import Located, Path_
 from grader.errors import SpecError
 from grader.model import Blueprint, dice
@@ -42,9 +42,9 @@ class UnfilledBlueprint:
     groups: Groups
     others: Groups
     """What the blueprint could ask if it allowed all families and levels."""
-    start: Totals
+    start: PaperTotals
     """What the set lists."""
-    bounds: Bounds
+    bounds: PaperBounds
     seed: bytes
 
     def error(self) -> SpecError:
@@ -88,7 +88,7 @@ class UnfilledBlueprint:
             yield _Lack(("families", name), have, low, unknown)
         yield _Lack(("points",), start.points + self._supply(longest), bounds.points)
 
-    def _supply(self, longest: Sequence[Group]) -> float:
+    def _supply(self, longest: Sequence[PartGroup]) -> float:
         """Returns about how many points one paper can have from *longest*, with at most one of
         them on a concept."""
         most = 0.0
@@ -120,7 +120,7 @@ class UnfilledBlueprint:
         yield from self._wrong_shares("families", replace(bounds, families={}), bounds.families)
 
     def _wrong_shares(
-        self, key: str, bounds: Bounds, wanted: Mapping[str, tuple[float, float]]
+        self, key: str, bounds: PaperBounds, wanted: Mapping[str, tuple[float, float]]
     ) -> Iterator[SpecError]:
         papers = self._papers(bounds) if wanted else []
         if not papers:
@@ -149,7 +149,7 @@ class UnfilledBlueprint:
                 return self._error(("points",), what, f"write 'points: {points:g}'")
         return None
 
-    def _papers(self, bounds: Bounds) -> list[Totals]:
+    def _papers(self, bounds: PaperBounds) -> list[PaperTotals]:
         found = iter_papers(self.groups, self.start, bounds, self.seed)
         papers = []
         for paper in islice(found, _PAPERS):
@@ -178,5 +178,5 @@ def _closest(numbers: Sequence[float], low: float, high: float) -> str:
     return " or ".join(f"{number:.1f}" for number in closest)
 
 
-def _numbers(papers: list[Totals]) -> str:
+def _numbers(papers: list[PaperTotals]) -> str:
     return " or ".join(str(number) for number in sorted({paper.questions for paper in papers}))

@@ -9,10 +9,10 @@ from itertools import islice
 from typing import get_args
 
 from grader.bank.blueprint.faults import UnfilledBlueprint
-from grader.bank.blueprint.groups import Group, group_in_slot, leading_groups
-from grader.bank.blueprint.pools import Pool, variety, widen
+from grader.bank.blueprint.groups import PartGroup, group_in_slot, leading_groups
+from grader.bank.blueprint.pools import GroupPool, variety, widen
 from grader.bank.blueprint.search import Groups, iter_papers
-from grader.bank.blueprint.totals import Totals, bounds_of
+from grader.bank.blueprint.totals import PaperTotals, bounds_of
 from grader.bank.heads import Head
 from grader.bank.yaml12 import Located
 from grader.errors import SpecErrors
@@ -64,7 +64,7 @@ def fill_blueprint(
 
 def eligible(blueprint: Blueprint, heads: Iterable[Head], listed: Mapping[str, Head]) -> Groups:
     """Returns what *blueprint* may ask of each problem, without those that the set lists."""
-    found: dict[str, tuple[Group, ...]] = {}
+    found: dict[str, tuple[PartGroup, ...]] = {}
     for head in heads:
         if (
             head.id not in listed
@@ -78,9 +78,9 @@ def eligible(blueprint: Blueprint, heads: Iterable[Head], listed: Mapping[str, H
     return {name: groups for name, groups in found.items() if groups}
 
 
-def _listed_totals(exam: ExamSet, listed: Mapping[str, Head]) -> Totals:
+def _listed_totals(exam: ExamSet, listed: Mapping[str, Head]) -> PaperTotals:
     """Returns the totals of the entries that the set lists; of a pool, the average."""
-    totals = Totals()
+    totals = PaperTotals()
     for slot in exam.slots:
         before = totals.questions
         for name in slot.problem_ids:
@@ -90,7 +90,7 @@ def _listed_totals(exam: ExamSet, listed: Mapping[str, Head]) -> Totals:
     return totals
 
 
-def _merit(pools: Sequence[Pool], start: Totals, blueprint: Blueprint) -> float:
+def _merit(pools: Sequence[GroupPool], start: PaperTotals, blueprint: Blueprint) -> float:
     """Returns how good *pools* are: their variety, less how far they are off the blueprint, and
     less the problems that are not asked whole."""
     totals = start
@@ -108,7 +108,7 @@ def _merit(pools: Sequence[Pool], start: Totals, blueprint: Blueprint) -> float:
     return variety(pools) - _EXACTNESS * off - _CUT * cut
 
 
-def _place(pool: Pool, blueprint: Blueprint) -> tuple[int, str, int, str]:
+def _place(pool: GroupPool, blueprint: Blueprint) -> tuple[int, str, int, str]:
     """Returns the sort key of a question: families as the blueprint lists them, then easy levels
     first."""
     group = pool.groups[0]

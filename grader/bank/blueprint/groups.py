@@ -17,7 +17,7 @@ _MOST_KNOWN = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class PartGroup:
     """The parts of one problem that a paper asks."""
 
     problem: str
@@ -39,7 +39,7 @@ class Group:
     """What is drawn from pools of parts, such as "2 of 8 claims"; empty for nothing."""
 
 
-def leading_groups(head: Head, *, code: bool | None) -> tuple[Group, ...]:
+def leading_groups(head: Head, *, code: bool | None) -> tuple[PartGroup, ...]:
     """Returns the whole problem, and its leading parts with at least half of the points, the
     longest first.
 
@@ -54,9 +54,9 @@ def leading_groups(head: Head, *, code: bool | None) -> tuple[Group, ...]:
     return tuple(group for group in groups if group.points >= _LEAST * head.points)
 
 
-def _group(head: Head, count: int) -> Group:
+def _group(head: Head, count: int) -> PartGroup:
     first = head.parts[:count]
-    return Group(
+    return PartGroup(
         problem=head.id,
         parts=() if count == len(head.parts) else tuple(part.id for part in first),
         part_count=count,
@@ -79,14 +79,14 @@ def _mean(parts: Sequence[tuple[float, float | None]]) -> float | None:
     return sum(points * mean for points, mean in known) / points
 
 
-def group_in_slot(head: Head, slot: Slot) -> Group:
+def group_in_slot(head: Head, slot: Slot) -> PartGroup:
     """Returns what *slot* asks of the problem, with the slot's points."""
     asked = [part for part in head.parts if slot.asks(head.id, part.id)]
     weights, drawn = _weights(asked, slot)
     points = slot.points
     if points is None:
         points = sum(weights.get(part.id, 0.0) * part.points for part in asked)
-    return Group(
+    return PartGroup(
         problem=head.id,
         parts=slot.parts_of(head.id),
         family=head.family,

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from grader.bank.blueprint.groups import Group
+from grader.bank.blueprint.groups import PartGroup
 from grader.bank.blueprint.search import Groups
-from grader.bank.blueprint.totals import Bounds, Totals
+from grader.bank.blueprint.totals import PaperBounds, PaperTotals
 from grader.model import Slot, dice
 
 _LONGER = 1.1
@@ -20,11 +20,11 @@ _HARDER = 0.15
 
 
 @dataclass(frozen=True)
-class Pool:
+class GroupPool:
     """Groups that stand for one another: the same family, level, and points, about the same
     minutes, and, as far as known from earlier terms, about the same mean."""
 
-    groups: tuple[Group, ...]
+    groups: tuple[PartGroup, ...]
 
     @cached_property
     def minutes(self) -> tuple[float, float]:
@@ -37,7 +37,7 @@ class Pool:
         """The concepts of all groups."""
         return frozenset().union(*(group.concepts for group in self.groups))
 
-    def takes(self, group: Group) -> bool:
+    def takes(self, group: PartGroup) -> bool:
         """Returns whether *group* can stand for the groups of this pool."""
         one = self.groups[0]
         low, high = self.minutes
@@ -61,13 +61,13 @@ class Pool:
 
 
 def widen(
-    paper: Sequence[Group], groups: Groups, start: Totals, bounds: Bounds, seed: bytes
-) -> tuple[Pool, ...]:
+    paper: Sequence[PartGroup], groups: Groups, start: PaperTotals, bounds: PaperBounds, seed: bytes
+) -> tuple[GroupPool, ...]:
     """Returns a pool for each question of *paper*.
 
     Whatever is drawn from the pools keeps to *bounds*, and no two of them share a concept.
     """
-    pools = [Pool((group,)) for group in paper]
+    pools = [GroupPool((group,)) for group in paper]
     used = {group.problem for group in paper}
     names = sorted(set(groups) - used)
     asked = {(group.family, group.level) for group in paper}
@@ -79,13 +79,16 @@ def widen(
         if fits:
             _, place, group = min(fits, key=lambda fit: fit[:2])
             members = (*pools[place].groups, group)
-            pools[place] = Pool(tuple(sorted(members, key=lambda member: member.problem)))
+            pools[place] = GroupPool(tuple(sorted(members, key=lambda member: member.problem)))
     return tuple(pools)
 
 
 def _places(
-    choices: Sequence[Group], pools: Sequence[Pool], start: Totals, bounds: Bounds
-) -> Iterator[tuple[int, int, Group]]:
+    choices: Sequence[PartGroup],
+    pools: Sequence[GroupPool],
+    start: PaperTotals,
+    bounds: PaperBounds,
+) -> Iterator[tuple[int, int, PartGroup]]:
     """Yields the size and the number of each pool that can take one of *choices*."""
     low = start.minutes + sum(pool.minutes[0] for pool in pools)
     high = start.minutes + sum(pool.minutes[1] for pool in pools)
@@ -104,6 +107,6 @@ def _places(
                 yield len(pool.groups), place, group
 
 
-def variety(pools: Sequence[Pool]) -> float:
+def variety(pools: Sequence[GroupPool]) -> float:
     """Returns the logarithm of how many papers can be drawn from *pools*."""
     return sum(math.log(len(pool.groups)) for pool in pools)

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from grader.bank.blueprint.groups import Group
-from grader.bank.blueprint.totals import Bounds, Totals
+from grader.bank.blueprint.groups import PartGroup
+from grader.bank.blueprint.totals import PaperBounds, PaperTotals
 from grader.model import dice
 
 _ATTEMPTS = 150
 _STEPS = 400
 """The groups that one attempt tries before it gives up."""
 
-Groups = Mapping[str, tuple[Group, ...]]
+Groups = Mapping[str, tuple[PartGroup, ...]]
 """What can be asked of each problem, by its id."""
 
 
 def iter_papers(
-    groups: Groups, start: Totals, bounds: Bounds, seed: bytes
-) -> Iterator[tuple[Group, ...]]:
+    groups: Groups, start: PaperTotals, bounds: PaperBounds, seed: bytes
+) -> Iterator[tuple[PartGroup, ...]]:
     """Yields papers that extend *start* within *bounds*, with at most one problem per concept.
 
     Each attempt takes the problems in another order and goes back where they don't fit. The papers
@@ -35,7 +35,7 @@ def iter_papers(
             yield paper
 
 
-def _in_order(groups: Sequence[Group], wanted: float | None) -> tuple[Group, ...]:
+def _in_order(groups: Sequence[PartGroup], wanted: float | None) -> tuple[PartGroup, ...]:
     """Returns the groups of a problem in the order to try: those with about *wanted* points first,
     or else the longest first."""
     if wanted is None:
@@ -45,11 +45,11 @@ def _in_order(groups: Sequence[Group], wanted: float | None) -> tuple[Group, ...
 
 @dataclass
 class _Attempt:
-    problems: list[tuple[Group, ...]]
-    bounds: Bounds
+    problems: list[tuple[PartGroup, ...]]
+    bounds: PaperBounds
     steps: int = _STEPS
 
-    def extend(self, totals: Totals, first: int) -> tuple[Group, ...] | None:
+    def extend(self, totals: PaperTotals, first: int) -> tuple[PartGroup, ...] | None:
         """Returns groups that complete *totals*, from the problems after *first*."""
         if self.bounds.accept(totals):
             return ()

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from grader.bank.blueprint.groups import Group
+from grader.bank.blueprint.groups import PartGroup
 from grader.model import Blueprint
 
 _EXACT = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Totals:
+class PaperTotals:
     """The questions of a paper, added up."""
 
     questions: int = 0
@@ -24,10 +24,10 @@ class Totals:
     """The points of each level."""
     concepts: frozenset[str] = frozenset()
 
-    def plus(self, group: Group, weight: float = 1.0) -> Totals:
+    def plus(self, group: PartGroup, weight: float = 1.0) -> PaperTotals:
         """Returns the totals with *group* added, or with the share *weight* of it."""
         points = weight * group.points
-        return Totals(
+        return PaperTotals(
             questions=self.questions + 1,
             minutes=self.minutes + weight * group.minutes,
             points=self.points + points,
@@ -41,7 +41,7 @@ class Totals:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
+class PaperBounds:
     """What a blueprint allows the totals of a paper to be."""
 
     points: float
@@ -52,14 +52,14 @@ class Bounds:
     """The fewest and the most points of each level; any levels if empty."""
     questions: int | None
 
-    def have_room(self, totals: Totals, group: Group) -> bool:
+    def have_room(self, totals: PaperTotals, group: PartGroup) -> bool:
         """Returns whether a paper with *totals* has the points and the minutes left for *group*."""
         return (
             self.points - (totals.points + group.points) >= -_EXACT
             and totals.minutes + group.minutes <= self.minutes[1] + _EXACT
         )
 
-    def allow(self, totals: Totals) -> bool:
+    def allow(self, totals: PaperTotals) -> bool:
         """Returns whether a paper may continue from *totals*."""
         left = self.points - totals.points
         if left < -_EXACT or totals.minutes > self.minutes[1] + _EXACT:
@@ -70,7 +70,7 @@ class Bounds:
             self.levels, totals.levels, left
         )
 
-    def accept(self, totals: Totals) -> bool:
+    def accept(self, totals: PaperTotals) -> bool:
         """Returns whether a paper may end with *totals*, which `allow` allows."""
         return (
             abs(self.points - totals.points) <= _EXACT
@@ -92,7 +92,7 @@ def _fits(
     return lacking <= left + _EXACT
 
 
-def bounds_of(blueprint: Blueprint, limit: float | None = None) -> Bounds:
+def bounds_of(blueprint: Blueprint, limit: float | None = None) -> PaperBounds:
     """Returns the bounds that *blueprint* states, and that no paper takes over *limit* minutes."""
     off, points = blueprint.tolerance, blueprint.points
     low, high = blueprint.minutes * (1 - off), blueprint.minutes * (1 + off)
@@ -103,7 +103,7 @@ def bounds_of(blueprint: Blueprint, limit: float | None = None) -> Bounds:
             for name, share in shares.items()
         }
 
-    return Bounds(
+    return PaperBounds(
         points=points,
         minutes=(low, high if limit is None else min(high, limit)),
         families=around(blueprint.families),

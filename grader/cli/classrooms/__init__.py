@@ -17,7 +17,7 @@ from grader.registry import suggest
 from grader.text.escape import neutralize
 
 if TYPE_CHECKING:
-    from grader.integrations.repositories.git import Access
+    from grader.integrations.repositories.git import Credentials
     from grader.integrations.repositories.publishing import SendOptions
 
 
@@ -37,11 +37,11 @@ def choose_students(students: Iterable[Student], wanted: Sequence[str]) -> list[
     return [known[name] for name in dict.fromkeys(wanted)] if wanted else list(known.values())
 
 
-def git_access() -> Access:
+def git_access() -> Credentials:
     """Returns the access to repositories that the environment variables configure."""
-    from grader.integrations.repositories.git import Access
+    from grader.integrations.repositories.git import Credentials
 
-    return Access(
+    return Credentials(
         token=os.environ.get("GITHUB_TOKEN", ""),
         server=os.environ.get("GITHUB_SERVER_URL", "https://github.com"),
     )

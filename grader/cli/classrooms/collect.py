@@ -115,7 +115,7 @@ def command(
         fit_rule,
         student_repositories,
     )
-    from grader.integrations.repositories.git import Bounds
+    from grader.integrations.repositories.git import CommandLimits
     from grader.integrations.repositories.roster import load_repositories, parse_instant
     from grader.integrations.repositories.snapshot import CollectOptions
     from grader.release.roster import load_roster
@@ -130,7 +130,7 @@ def command(
         branch=branch,
         fit=fit_rule(release) if release else None,
         access=git_access(),
-        bounds=Bounds(seconds=seconds, bytes=int(most_mb * 1e6)),
+        bounds=CommandLimits(seconds=seconds, bytes=int(most_mb * 1e6)),
         jobs=jobs,
         again=again,
     )

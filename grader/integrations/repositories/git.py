@@ -75,7 +75,7 @@ class GitError(GraderError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
+class Credentials:
     """Credentials: a token that is sent to one server only."""
 
     token: str = ""
@@ -94,7 +94,7 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
+class CommandLimits:
     """Limits on one command."""
 
     seconds: float = 120.0
@@ -104,8 +104,8 @@ class Bounds:
     """In bytes."""
 
 
-ANYONE = Access()
-USUAL = Bounds()
+ANYONE = Credentials()
+USUAL = CommandLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +113,8 @@ class Git:
     """Runs git commands in one folder."""
 
     folder: Path
-    access: Access = ANYONE
-    bounds: Bounds = USUAL
+    access: Credentials = ANYONE
+    bounds: CommandLimits = USUAL
     ours: bool = True
     """Whether we created the repository; any other one can't reach further repositories."""
 
@@ -183,7 +183,7 @@ class Git:
 
 
 @contextlib.contextmanager
-def scratch_git(access: Access = ANYONE, bounds: Bounds = USUAL) -> Iterator[Git]:
+def scratch_git(access: Credentials = ANYONE, bounds: CommandLimits = USUAL) -> Iterator[Git]:
     """Provides `Git` in a new temporary folder. Raises SetupError if git is not installed."""
     if shutil.which("git") is None:
         raise SetupError("git is not installed", fix="install git")
@@ -229,7 +229,7 @@ def origin_settings(where: str) -> dict[str, str]:
     return settings
 
 
-def _git_command(bounds: Bounds) -> list[str]:
+def _git_command(bounds: CommandLimits) -> list[str]:
     """Returns the command `git`, with limits on memory and file size if a shell can set them."""
     if sys.platform == "win32":
         return ["git"]
@@ -271,7 +271,7 @@ _REASONS: Sequence[tuple[tuple[str, ...], str]] = (
 )
 
 
-def _failure_reason(code: int, said: str, bounds: Bounds) -> str:
+def _failure_reason(code: int, said: str, bounds: CommandLimits) -> str:
     folded = said.casefold()
     if code in (-_TOO_LARGE, 128 + _TOO_LARGE):
         folded = "file too large"

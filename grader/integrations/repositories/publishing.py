@@ -13,8 +13,8 @@ from grader.errors import GraderError, SetupError
 from grader.integrations.repositories.git import (
     ANYONE,
     USUAL,
-    Access,
-    Bounds,
+    CommandLimits,
+    Credentials,
     Git,
     GitError,
     git_address,
@@ -57,8 +57,8 @@ class SendOptions:
     whole: bool
     """Whether the branch is ours and contains only these files. Otherwise missing files are
     added, and existing ones are left unchanged."""
-    access: Access = ANYONE
-    bounds: Bounds = USUAL
+    access: Credentials = ANYONE
+    bounds: CommandLimits = USUAL
     jobs: int = 8
 
 

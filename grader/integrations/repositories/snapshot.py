@@ -14,8 +14,8 @@ from grader.errors import SubmissionError, one_line
 from grader.integrations.repositories.git import (
     ANYONE,
     USUAL,
-    Access,
-    Bounds,
+    CommandLimits,
+    Credentials,
     Git,
     GitError,
     git_address,
@@ -63,8 +63,8 @@ class CollectOptions:
     """If empty, the repository's default branch."""
     fit: Fit | None = None
     """Chooses between several notebooks in the top folder; without it they are refused."""
-    access: Access = ANYONE
-    bounds: Bounds = USUAL
+    access: Credentials = ANYONE
+    bounds: CommandLimits = USUAL
     jobs: int = 8
     again: bool = False
     """Collect again even if a notebook was already collected after its deadline."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from grader.runtime.kernels import scratch
 from grader.runtime.kernels.contention import MACHINE, count_oom_kills
-from grader.runtime.sandbox import Group, ScratchFolder
+from grader.runtime.sandbox import ControlGroup, ScratchFolder
 from grader.runtime.worker import ipc
 
 ENDING_SECONDS = 60.0
@@ -33,7 +33,7 @@ class ForkedKernel:
     """The wire between the kernel and the grader."""
     about: Mapping[str, Any]
     """Interpreter, platform, and packages, as reported by the fork server."""
-    group: Group | None = None
+    group: ControlGroup | None = None
     status: int | None = None
     """The exit status, negative for a signal; None while it runs."""
     exceeded_limit: str | None = None

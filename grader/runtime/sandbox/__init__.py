@@ -10,13 +10,13 @@ from grader.runtime.sandbox.base import (
     choose,
     sandboxes,
 )
-from grader.runtime.sandbox.cgroups import Group
+from grader.runtime.sandbox.cgroups import ControlGroup
 from grader.runtime.sandbox.linux import LinuxSandbox
 
 __all__ = [
     "THREADS",
     "WANTED",
-    "Group",
+    "ControlGroup",
     "Layer",
     "LinuxSandbox",
     "Sandbox",

@@ -13,7 +13,7 @@ from pathlib import Path
 from grader.errors import SetupError
 from grader.model import Limits
 from grader.registry import Registry, suggest
-from grader.runtime.sandbox.cgroups import Group
+from grader.runtime.sandbox.cgroups import ControlGroup
 from grader.runtime.worker.plan import SandboxPlan
 
 # The layers that `required` insists on, and what they provide.
@@ -138,7 +138,7 @@ class Sandbox:
         """Returns *place* by the path at which the kernel sees it."""
         return place
 
-    def make_group(self, name: str, limits: Limits) -> Group | None:
+    def make_group(self, name: str, limits: Limits) -> ControlGroup | None:
         """Returns a control group with *limits*; None if the kernel's supervisor counts instead."""
         del name, limits
         return None

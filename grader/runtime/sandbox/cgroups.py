@@ -30,7 +30,7 @@ _ADVICE = "start the grader as `systemd-run --user --scope -p Delegate=yes grade
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ControlGroup:
     """The processes of one submission, with a limit on their total use."""
 
     version: int
@@ -142,12 +142,14 @@ class GroupTree:
 
     def make_group(
         self, name: str, *, memory_bytes: int | None, processes: int | None
-    ) -> Group | None:
+    ) -> ControlGroup | None:
         """Creates a group with these limits; None if the kernel refuses."""
         plain = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:60]
         # Not the number first: a grader of version 0.1 would take it for a time, and end the group.
         whole = f"{_name_prefix()}{plain}-{next(_NUMBERS)}"
-        made = Group(self.version, {key: folder / whole for key, folder in self.folders.items()})
+        made = ControlGroup(
+            self.version, {key: folder / whole for key, folder in self.folders.items()}
+        )
         with contextlib.suppress(OSError):
             for folder in made._all_folders():
                 folder.mkdir()
@@ -160,7 +162,9 @@ class GroupTree:
         """Ends and removes groups that killed graders have left; returns how many."""
         names = {path.name for folder in self.folders.values() for path in folder.glob("grader-*")}
         left = filter(_is_abandoned, names)
-        groups = [Group(self.version, {c: f / n for c, f in self.folders.items()}) for n in left]
+        groups = [
+            ControlGroup(self.version, {c: f / n for c, f in self.folders.items()}) for n in left
+        ]
         for group in groups:
             group.kill()
         return sum(group.remove() for group in groups)

@@ -87,7 +87,7 @@ class LinuxSandbox(Sandbox):
         apart = _probe_features()["namespaces"] is None
         return ScratchFolder(Path(view.ROOT)) if apart else place
 
-    def make_group(self, name: str, limits: Limits) -> cgroups.Group | None:
+    def make_group(self, name: str, limits: Limits) -> cgroups.ControlGroup | None:
         """Returns a control group for one kernel, if this process may create groups.
 
         Raises OSError if the kernel refuses one: the evidence already lists this layer.

@@ -18,7 +18,7 @@ from grader.web.desk.rendering import Renderer
 from grader.web.desk.sessions import Person, Session, Sessions, person_of
 from grader.web.safety import plain, redirect
 
-__all__ = ["Access", "Entrance", "Person", "Session", "StaffAccess", "one_person"]
+__all__ = ["AccessLinks", "Entrance", "Person", "Session", "StaffAccess", "one_person"]
 
 
 class Entrance(Protocol):
@@ -39,7 +39,7 @@ class Entrance(Protocol):
         ...
 
 
-class Access:
+class AccessLinks:
     """Links with tokens that are valid as long as the process runs, one for each person."""
 
     def __init__(self, people: Mapping[str, Person], now: Callable[[], float] = time.time):
@@ -78,7 +78,7 @@ class Access:
         return plain("You have signed out. To come back, open your link again.", 200)
 
 
-class StaffAccess(Access):
+class StaffAccess(AccessLinks):
     """Links for everybody on the staff, with the rights that the course file gives them now."""
 
     def __init__(self, staff: Callable[[], Mapping[str, StaffMember]]):
@@ -91,6 +91,6 @@ class StaffAccess(Access):
         return person_of(id_, member) if member else None
 
 
-def one_person(id_: str) -> Access:
+def one_person(id_: str) -> AccessLinks:
     """Returns the access of a desk that one person uses on their own machine."""
-    return Access({secrets.token_urlsafe(24): Person(id=id_, role=Role.INSTRUCTOR)})
+    return AccessLinks({secrets.token_urlsafe(24): Person(id=id_, role=Role.INSTRUCTOR)})

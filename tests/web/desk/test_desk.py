@@ -14,7 +14,7 @@ import pytest
 from grader.gradebook import Gradebook
 from grader.model.course import Role
 from grader.model.desk import PartId
-from grader.web.desk.access import Access, Person
+from grader.web.desk.access import AccessLinks, Person
 from tests.helpers.commands import ok
 from tests.helpers.desk import Reader, a_desk, form_of, signed_in
 
@@ -92,7 +92,7 @@ def test_undo_brings_back_what_was_there_before(kim: Reader, results: Path) -> N
 
 def test_two_people_in_one_answer_lose_nothing(results: Path) -> None:
     people = {name: Person(id=name, role=Role.GRADER) for name in ("kim", "lin")}
-    with a_desk(results, Access({f"token-{n}": p for n, p in people.items()})) as links:
+    with a_desk(results, AccessLinks({f"token-{n}": p for n, p in people.items()})) as links:
         kim, lin = signed_in(links["kim"]), signed_in(links["lin"])
         theirs = form_of(lin.get(WHY)[1], "/grade")
         kim.send(WHY, "/grade", points="3", comment="kim's")
@@ -161,7 +161,7 @@ def test_roles_and_sections(results: Path) -> None:
         "o": Person(id="oda", role=Role.OBSERVER),
         "g": Person(id="gil", role=Role.GRADER, sections=("A",)),
     }
-    with a_desk(results, Access(people)) as links:
+    with a_desk(results, AccessLinks(people)) as links:
         oda, gil = signed_in(links["oda"]), signed_in(links["gil"])
         assert "Save for" not in oda.get(WHY)[1]
         assert oda.post("/grade", {})[0] == 403
@@ -214,7 +214,7 @@ def test_the_files_are_written_from_the_decisions(kim: Reader, results: Path) ->
 
 def test_a_student_leads_to_the_next_one_in_the_list(results: Path) -> None:
     people = {"a": Person(id="kim", role=Role.INSTRUCTOR, sections=("B",))}
-    with a_desk(results, Access(people)) as links:
+    with a_desk(results, AccessLinks(people)) as links:
         kim = signed_in(links["kim"])
         listed = re.findall(r'href="/student/(\w+)"', kim.get("/students")[1])
         assert listed == ["s1", "s3"]
@@ -326,7 +326,7 @@ def test_a_grader_changes_only_students_of_their_sections(results: Path) -> None
         "g": Person(id="gil", role=Role.GRADER, sections=("A",)),
         "h": Person(id="hao", role=Role.GRADER),
     }
-    with a_desk(results, Access(people)) as links:
+    with a_desk(results, AccessLinks(people)) as links:
         kim, gil, hao = (signed_in(links[name]) for name in ("kim", "gil", "hao"))
         add_item(kim, "names the lock", "2")
         (item,) = (one.number for one in _items(results))
@@ -376,7 +376,7 @@ def test_a_results_folder_that_was_moved_away_is_said_plainly(kim: Reader, resul
 
 
 def test_an_observer_sees_no_forms(results: Path) -> None:
-    with a_desk(results, Access({"o": Person(id="oda", role=Role.OBSERVER)})) as links:
+    with a_desk(results, AccessLinks({"o": Person(id="oda", role=Role.OBSERVER)})) as links:
         oda = signed_in(links["oda"])
         for path in ("/", WHY, "/student/s0"):
             actions = re.findall(r'method="post" action="([^"]*)"', oda.get(path)[1])

@@ -13,7 +13,7 @@ import pytest
 from grader.gradebook import Gradebook
 from grader.grading.sources import NOTICES
 from grader.model.course import Role
-from grader.web.desk.access import Access, Person
+from grader.web.desk.access import AccessLinks, Person
 from tests.helpers.banks import ESSAY, a_bank
 from tests.helpers.commands import ok
 from tests.helpers.desk import a_desk, ask, form_of
@@ -117,7 +117,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def browsers(results: Path) -> Iterator[dict[str, Browser]]:
-    access = Access({f"token-{id_}": one for id_, one in PEOPLE.items()})
+    access = AccessLinks({f"token-{id_}": one for id_, one in PEOPLE.items()})
     with a_desk(results, access, anonymous=True) as links:
         found = {id_: Browser(link) for id_, link in links.items()}
         for one in found.values():

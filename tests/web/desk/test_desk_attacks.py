@@ -11,7 +11,7 @@ import pytest
 
 from grader.gradebook import Gradebook
 from grader.model.course import Role
-from grader.web.desk.access import Access, Person
+from grader.web.desk.access import AccessLinks, Person
 from tests.helpers.desk import Reader, a_desk, ask, form_of, signed_in
 
 WHY = "/part/sample/why"
@@ -181,7 +181,7 @@ def test_text_of_graders_and_searches_is_text(link: str) -> None:
 
 def test_only_instructors_write_grades_and_read_the_log(results: Path) -> None:
     people = {"g": Person(id="gil", role=Role.GRADER), "o": Person(id="oda", role=Role.OBSERVER)}
-    with a_desk(results, Access(people)) as links:
+    with a_desk(results, AccessLinks(people)) as links:
         gil = signed_in(links["gil"])
         token = form_of(gil.get(WHY)[1], "/grade")["form_token"]
         assert gil.post("/write", {"form_token": token})[0] == 403

@@ -9,7 +9,7 @@ import pytest
 
 from grader.gradebook import Gradebook
 from grader.model.course import Role
-from grader.web.desk.access import Access, Person
+from grader.web.desk.access import AccessLinks, Person
 from tests.helpers.browser import CHROMIUM, a_browser
 from tests.helpers.commands import ok
 from tests.helpers.desk import a_desk, signed_in
@@ -92,7 +92,7 @@ def test_two_people_who_settled_an_answer_are_both_found(log: Path) -> None:
 
 def test_without_names_the_filter_takes_pseudonyms(log: Path) -> None:
     people = {"one": Person(id="hao", role=Role.HEAD_GRADER)}
-    with a_desk(log, Access(people), anonymous=True) as links:
+    with a_desk(log, AccessLinks(people), anonymous=True) as links:
         hao = signed_in(links["hao"])
         page = hao.get("/audit")[1]
         assert not re.search(r"\bs[0-4]\b|Student [0-4]", page)

@@ -15,7 +15,7 @@ import pytest
 from grader.gradebook import Gradebook
 from grader.kinds.numeric import evaluate_answer
 from grader.model.course import Role
-from grader.web.desk.access import Access, Person
+from grader.web.desk.access import AccessLinks, Person
 from tests.helpers.browser import CHROMIUM, a_browser
 from tests.helpers.commands import ok
 from tests.helpers.desk import Reader, a_desk, signed_in
@@ -126,7 +126,7 @@ def test_graders_without_names_read_pseudonyms(results: Path) -> None:
         "two": Person(id="gil", role=Role.GRADER),
         "three": Person(id="pat", role=Role.INSTRUCTOR, sections=("A",)),
     }
-    with a_desk(results, Access(people), anonymous=True) as links:
+    with a_desk(results, AccessLinks(people), anonymous=True) as links:
         page = searched(signed_in(links["hao"]))
         assert "1 idea explains 6 of" in page
         assert "student-" in page

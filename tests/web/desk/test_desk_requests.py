@@ -12,7 +12,7 @@ import pytest
 from grader.gradebook import Gradebook
 from grader.model.course import Role
 from grader.model.requests import RegradeRequest
-from grader.web.desk.access import Access, Person
+from grader.web.desk.access import AccessLinks, Person
 from tests.helpers.browser import CHROMIUM, a_browser
 from tests.helpers.commands import ok
 from tests.helpers.desk import Reader, a_class, a_desk, form_of, signed_in
@@ -116,7 +116,7 @@ def test_answers_that_do_not_fit_change_nothing(
 
 def test_two_people_in_one_request_lose_nothing(results: Path) -> None:
     people = {name: Person(id=name, role=Role.GRADER) for name in ("kim", "lin")}
-    with a_desk(results, Access({f"token-{n}": p for n, p in people.items()})) as links:
+    with a_desk(results, AccessLinks({f"token-{n}": p for n, p in people.items()})) as links:
         kim, lin = signed_in(links["kim"]), signed_in(links["lin"])
         theirs = form_of(lin.get(PAGE)[1], "/request")
         kim.send(PAGE, "/request", outcome="accept", points="3", reply="kim's")
@@ -146,7 +146,7 @@ def test_sections_observers_and_strangers(results: Path) -> None:
         "g": Person(id="gil", role=Role.GRADER, sections=("A",)),
         "o": Person(id="oda", role=Role.OBSERVER),
     }
-    with a_desk(results, Access(people)) as links:
+    with a_desk(results, AccessLinks(people)) as links:
         gil, oda = signed_in(links["gil"]), signed_in(links["oda"])
         assert "No requests are open" in gil.get(PAGE)[1]
         token = form_of(gil.get("/part/sample/why")[1], "/grade")["form_token"]

@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from grader.gradebook import Gradebook
 from grader.model.course import Role
-from grader.web.desk.access import Access, Person
+from grader.web.desk.access import AccessLinks, Person
 from grader.web.desk.app import DeskApp
 from grader.web.desk.sessions import IDLE_SECONDS, SESSION_SECONDS
 from tests.helpers.commands import ok
@@ -116,7 +116,7 @@ def place(made: Path, tmp_path: Path) -> Iterator[Place]:
     people["token-pat"] = Person(id="pat", role=Role.INSTRUCTOR, sections=("A",))
     clock, apps = Clock(), list[DeskApp]()
     results = tmp_path / "results"
-    with a_desk(results, Access(people, clock), app_made=apps.append) as links:
+    with a_desk(results, AccessLinks(people, clock), app_made=apps.append) as links:
         routes = [
             (method, route.path)
             for route in apps[0].asgi.routes

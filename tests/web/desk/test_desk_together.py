@@ -13,7 +13,7 @@ from pathlib import Path
 from grader.gradebook import Gradebook
 from grader.model.course import Course, GradingPlan, Role, StaffMember
 from grader.model.desk import PartId
-from grader.web.desk.access import Access, Person
+from grader.web.desk.access import AccessLinks, Person
 from grader.web.desk.presence import Place, Presence
 from grader.web.desk.shares import Shares
 from tests.helpers.commands import ok
@@ -40,7 +40,7 @@ def everybody(
         f"token-{id_}": Person(id=id_, role=one.role, sections=one.sections)
         for id_, one in staff.items()
     }
-    with a_desk(results, Access(people), course=course) as links:
+    with a_desk(results, AccessLinks(people), course=course) as links:
         yield {id_: signed_in(link) for id_, link in links.items()}
 
 

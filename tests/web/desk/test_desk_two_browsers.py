@@ -14,7 +14,7 @@ import pytest
 
 from grader.gradebook import Gradebook
 from grader.model.course import Course, GradingPlan, Role, StaffMember
-from grader.web.desk.access import Access, Person
+from grader.web.desk.access import AccessLinks, Person
 from tests.helpers.browser import CHROMIUM, Browser, a_browser
 from tests.helpers.commands import ok
 from tests.helpers.desk import a_desk
@@ -54,7 +54,7 @@ def test_a_conflict_between_two_browsers_is_solved_with_the_keyboard(
     results: Path, tmp_path: Path
 ) -> None:
     with (
-        a_desk(results, Access(PEOPLE)) as links,
+        a_desk(results, AccessLinks(PEOPLE)) as links,
         a_browser(tmp_path / "one") as gil,
         a_browser(tmp_path / "two") as hao,
     ):
@@ -85,7 +85,7 @@ def test_double_grading_with_the_keyboard_on_every_screen(results: Path, tmp_pat
     plan = GradingPlan(divide="evenly", double_parts=("sample",))
     course = Course(id="systems", staff=STAFF, grading=plan)
     with (
-        a_desk(results, Access(PEOPLE), course=course) as links,
+        a_desk(results, AccessLinks(PEOPLE), course=course) as links,
         a_browser(tmp_path / "one") as browser,
     ):
         home = links["gil"].partition("/enter")[0]
@@ -129,7 +129,7 @@ def test_nothing_is_lost_if_grading_is_killed_while_two_browsers_grade(
         str(home / "release"), "--out", str(results), "--bank", str(bank), "--jobs", "1", "--again",
     ]  # fmt: skip
     with (
-        a_desk(results, Access(PEOPLE)) as links,
+        a_desk(results, AccessLinks(PEOPLE)) as links,
         a_browser(tmp_path / "one") as gil,
         a_browser(tmp_path / "two") as hao,
     ):
