@@ -40,7 +40,7 @@ def roster_csv() -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sheet:
+class AnswerSheet:
     """The material for one made-up submission."""
 
     paper: Paper
@@ -60,7 +60,7 @@ class Sheet:
         return render(self.paper, self.templates, answers)
 
 
-Habit = Callable[[Sheet], bytes]
+Habit = Callable[[AnswerSheet], bytes]
 
 
 def submissions(release: Release, templates: tuple[Path, ...]) -> list[tuple[str, str, bytes]]:
@@ -74,7 +74,7 @@ def submissions(release: Release, templates: tuple[Path, ...]) -> list[tuple[str
     for number, student in enumerate(release.students.values()):
         name, habit = HABITS[number % len(HABITS)]
         mine = paper(release, student)
-        sheet = Sheet(
+        sheet = AnswerSheet(
             paper=mine,
             right=solution(mine),
             wrong=_mistake_sources(mine),
@@ -128,11 +128,11 @@ def _python_source(raw: Raw) -> str | None:
             return None
 
 
-def _answer_all(sheet: Sheet) -> bytes:
+def _answer_all(sheet: AnswerSheet) -> bytes:
     return sheet.notebook(sheet.right)
 
 
-def _answer_nothing(sheet: Sheet) -> bytes:
+def _answer_nothing(sheet: AnswerSheet) -> bytes:
     return sheet.notebook({})
 
 
@@ -140,7 +140,7 @@ def _make_mistakes(share: float) -> Habit:
     """Returns a function that writes the notebook of a student who makes known mistakes in about
     *share* of the answers."""
 
-    def habit(sheet: Sheet) -> bytes:
+    def habit(sheet: AnswerSheet) -> bytes:
         answers = dict(sheet.right)
         for name in answers:
             if sheet.wrong[name] and sheet.dice.random() < share:
@@ -150,7 +150,7 @@ def _make_mistakes(share: float) -> Habit:
     return habit
 
 
-def _answer_half(sheet: Sheet) -> bytes:
+def _answer_half(sheet: AnswerSheet) -> bytes:
     names = list(sheet.right)
     return sheet.notebook({n: sheet.right[n] for n in names[: len(names) // 2]})
 
@@ -158,7 +158,7 @@ def _answer_half(sheet: Sheet) -> bytes:
 def _scale_numbers(factor: float) -> Habit:
     """Returns a function that writes the notebook of a student with right numbers, wrong units."""
 
-    def habit(sheet: Sheet) -> bytes:
+    def habit(sheet: AnswerSheet) -> bytes:
         answers = dict(sheet.right)
         for name, key in sheet.paper.named_keys():
             if key.part.kind == "numeric" and "B" in str(getattr(key.part, "unit", "")):
@@ -168,7 +168,7 @@ def _scale_numbers(factor: float) -> Habit:
     return habit
 
 
-def _add_units(sheet: Sheet) -> bytes:
+def _add_units(sheet: AnswerSheet) -> bytes:
     answers = dict(sheet.right)
     for name, key in sheet.paper.named_keys():
         unit = getattr(key.part, "unit", "")
@@ -177,7 +177,7 @@ def _add_units(sheet: Sheet) -> bytes:
     return sheet.notebook(answers)
 
 
-def _use_numpy_scalars(sheet: Sheet) -> bytes:
+def _use_numpy_scalars(sheet: AnswerSheet) -> bytes:
     answers = dict(sheet.right)
     for name, key in sheet.paper.named_keys():
         if key.part.kind == "numeric":
@@ -186,7 +186,7 @@ def _use_numpy_scalars(sheet: Sheet) -> bytes:
     return write((first, *sheet.cells(answers)), metadata(sheet.paper))
 
 
-def _write_unreadable(sheet: Sheet) -> bytes:
+def _write_unreadable(sheet: AnswerSheet) -> bytes:
     odd = ("float('nan')", "None", "'about 30 GB'", "1 + 2j", "[1, 2, 3]", "'???'")
     answers = dict(sheet.right)
     for number, name in enumerate(list(answers)[::3]):
@@ -194,21 +194,21 @@ def _write_unreadable(sheet: Sheet) -> bytes:
     return sheet.notebook(answers)
 
 
-def _insert_cell(sheet: Sheet, source: str) -> bytes:
+def _insert_cell(sheet: AnswerSheet, source: str) -> bytes:
     """Returns a perfect notebook with the cell *source* inserted in the middle."""
     cells = list(sheet.cells(sheet.right))
     cells.insert(len(cells) // 2, Cell(type="code", id="trouble", source=source))
     return write(cells, metadata(sheet.paper))
 
 
-def _raise_errors(sheet: Sheet) -> bytes:
+def _raise_errors(sheet: AnswerSheet) -> bytes:
     answers = dict(sheet.right)
     for name in list(answers)[2::5]:
         answers[name] = f"({answers[name]}) / 0"
     return sheet.notebook(answers)
 
 
-def _loop_forever(sheet: Sheet) -> bytes:
+def _loop_forever(sheet: AnswerSheet) -> bytes:
     return _insert_cell(sheet, "while True:\n    pass")
 
 
@@ -222,31 +222,31 @@ while True:
 """
 
 
-def _ignore_interrupts(sheet: Sheet) -> bytes:
+def _ignore_interrupts(sheet: AnswerSheet) -> bytes:
     return _insert_cell(sheet, _STUBBORN)
 
 
-def _abort_kernel(sheet: Sheet) -> bytes:
+def _abort_kernel(sheet: AnswerSheet) -> bytes:
     return _insert_cell(sheet, "import os\nos.abort()")
 
 
-def _delete_cells(sheet: Sheet) -> bytes:
+def _delete_cells(sheet: AnswerSheet) -> bytes:
     cells = [c for n, c in enumerate(sheet.cells(sheet.right)) if n % 4 != 2]
     return write(cells, metadata(sheet.paper))
 
 
-def _shuffle_cells(sheet: Sheet) -> bytes:
+def _shuffle_cells(sheet: AnswerSheet) -> bytes:
     cells = list(sheet.cells(sheet.right))
     sheet.dice.shuffle(cells)
     again = [replace(c, id=f"copy-{n}") for n, c in enumerate(cells[:4])]
     return write((*cells, *again), {})
 
 
-def _hand_in_pdf(_: Sheet) -> bytes:
+def _hand_in_pdf(_: AnswerSheet) -> bytes:
     return b"%PDF-1.7\n% my answers, scanned\n"
 
 
-def _print_much(sheet: Sheet) -> bytes:
+def _print_much(sheet: AnswerSheet) -> bytes:
     return _insert_cell(sheet, "for i in range(200_000):\n    print('step', i)")
 
 

@@ -11,7 +11,7 @@ from grader.text.words import count_of, points
 
 if TYPE_CHECKING:
     from grader.bank.blueprint import PartGroup
-    from grader.release.composition import Composition, Entry, Range
+    from grader.release.composition import Composition, CompositionEntry, Range
 
 _WIDTH = 100
 _SAME = 0.005
@@ -44,7 +44,7 @@ def _entries_table(found: Composition) -> str:
     return table(header, rows, right=(2, 3))
 
 
-def _entry_rows(entry: Entry) -> Iterator[tuple[str, ...]]:
+def _entry_rows(entry: CompositionEntry) -> Iterator[tuple[str, ...]]:
     last = entry.first + entry.count - 1
     number = f"{entry.first}" if last == entry.first else f"{entry.first}-{last}"
     if entry.count < len(entry.groups):

@@ -19,7 +19,7 @@ from grader.collect.roster import Roster
 from grader.errors import SubmissionError
 from grader.model import Student, Submission
 
-__all__ = ["Collected", "Notice", "collect", "load"]
+__all__ = ["CollectedSubmissions", "Notice", "collect", "load"]
 
 MAX_ATTEMPTS = 100
 """Maximum attempts per student; only the newest are read."""
@@ -42,7 +42,7 @@ _NOTHING = hashlib.sha256(b"").hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Collected:
+class CollectedSubmissions:
     """The contents of a folder or zip."""
 
     submissions: tuple[Submission, ...]
@@ -56,7 +56,7 @@ class Collected:
     """For students with several attempts, those that fit the exam as well as the one to grade,
     newest first."""
 
-    def only(self, students: Collection[str]) -> Collected:
+    def only(self, students: Collection[str]) -> CollectedSubmissions:
         """Returns what belongs to *students*."""
         return replace(
             self,
@@ -75,7 +75,7 @@ def collect(
     fit: ExamFit | None = None,
     *,
     newest_counts: bool = True,
-) -> Collected:
+) -> CollectedSubmissions:
     """Collects the submissions in *path*: a folder, a zip, or one notebook.
 
     A file belongs to the student whose id is the outermost matching folder in its path, or else the
@@ -143,7 +143,7 @@ def collect(
                 student, _choice_notice(student, mine, attempts[student], not_theirs, newest_counts)
             )
     order = sorted(attempts)
-    return Collected(
+    return CollectedSubmissions(
         submissions=tuple(attempts[s][0] for s in order),
         earlier=tuple(one for s in order for one in attempts[s][1:]),
         notices=notices.all(),

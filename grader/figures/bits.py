@@ -31,7 +31,7 @@ class BitFields(Figure):
     formats: tuple[BitFormat, ...]
 
 
-class Fields(NamedTuple):
+class FormatBits(NamedTuple):
     """The bits of a format."""
 
     label: str
@@ -44,7 +44,7 @@ class Fields(NamedTuple):
 class BitsPicture(Picture):
     """The formats from the top."""
 
-    formats: tuple[Fields, ...]
+    formats: tuple[FormatBits, ...]
 
 
 class BitsType(FigureTypeOf[BitFields, BitsPicture]):
@@ -64,7 +64,7 @@ class BitsType(FigureTypeOf[BitFields, BitsPicture]):
                 read.count(getattr(one, name), *at, name, least=0)
                 for name in ("sign", "exponent", "mantissa")
             ]
-            rows.append(Fields(read.text(one.label, *at, "label"), *sizes))
+            rows.append(FormatBits(read.text(one.label, *at, "label"), *sizes))
         return BitsPicture(formats=tuple(rows))
 
     def height(self, picture: BitsPicture) -> int:
@@ -86,7 +86,7 @@ class BitsType(FigureTypeOf[BitFields, BitsPicture]):
                     axes.text(x + bits * width / 2, y + 41, str(bits), ha="center", va="center",
                               color=INK, fontsize=8)  # fmt: skip
                 x += bits * width
-        category_legend(canvas, Fields._fields[1:], title="Bits", across=True)
+        category_legend(canvas, FormatBits._fields[1:], title="Bits", across=True)
 
 
 figure_types.add("bits")(BitsType())

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC
 from pathlib import PurePosixPath
 
-from grader.collect import Collected
+from grader.collect import CollectedSubmissions
 from grader.errors import SetupError
 from grader.gradebook import Gradebook
 from grader.grading.course_policy import (
@@ -40,7 +40,7 @@ class CourseToApply:
 
 
 def apply_course(
-    book: Gradebook, given: CourseToApply, release: Release, collected: Collected
+    book: Gradebook, given: CourseToApply, release: Release, collected: CollectedSubmissions
 ) -> CoursePolicy | None:
     """Stores the course and the times in *book*; returns the policies for this release's set."""
     if given.times:
@@ -109,7 +109,7 @@ def _is_named(path: str, name: str) -> bool:
 
 
 def attempts_to_grade(
-    book: Gradebook, policy: CoursePolicy | None, release: Release, collected: Collected
+    book: Gradebook, policy: CoursePolicy | None, release: Release, collected: CollectedSubmissions
 ) -> list[Submission]:
     """Returns the submissions to grade, oldest first: one for each student, or more if the policy
     chooses between attempts."""

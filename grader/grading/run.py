@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from grader import __version__
-from grader.collect import Collected, Notice, collect
+from grader.collect import CollectedSubmissions, Notice, collect
 from grader.errors import GraderError, PackageError, SetupError
 from grader.files import exclusive_lock, remove_partial_files
 from grader.gradebook import Gradebook
@@ -64,7 +64,7 @@ class GradingRun:
     """The results of one `grader grade` run."""
 
     release: Release
-    collection: Collected
+    collection: CollectedSubmissions
     executed_count: int
     kept_count: int
     """Number of submissions whose evidence existed already."""

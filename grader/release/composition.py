@@ -22,7 +22,7 @@ Range = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class CompositionEntry:
     """An entry of the set, and what it may ask."""
 
     first: int
@@ -37,7 +37,7 @@ class Composition:
     """The entries of a set, and the ranges over `PAPERS` sample papers."""
 
     exam: ExamSet
-    entries: tuple[Entry, ...]
+    entries: tuple[CompositionEntry, ...]
     questions: Range
     parts: Range
     minutes: Range
@@ -120,11 +120,11 @@ def composition(bank: Bank, wanted: str) -> Composition:
     )
 
 
-def _entries(slots: Iterable[Slot], groups: Mapping[str, PartGroup]) -> list[Entry]:
+def _entries(slots: Iterable[Slot], groups: Mapping[str, PartGroup]) -> list[CompositionEntry]:
     entries, number = [], 1
     for slot in slots:
         members = tuple(groups[name] for name in slot.problem_ids)
-        entries.append(Entry(first=number, count=slot.count, groups=members))
+        entries.append(CompositionEntry(first=number, count=slot.count, groups=members))
         number += slot.count
     return entries
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from grader import notebook
-from grader.collect import Collected, collect, load_submission
+from grader.collect import CollectedSubmissions, collect, load_submission
 from grader.collect import entries as found_files
 from grader.errors import SetupError, SubmissionError
 from grader.model import Student
@@ -56,15 +56,15 @@ DAMAGED = (
 )
 
 
-def refusals(found: Collected) -> dict[str, str | None]:
+def refusals(found: CollectedSubmissions) -> dict[str, str | None]:
     return {submission.student: submission.refusal for submission in found.submissions}
 
 
-def students(found: Collected) -> list[str]:
+def students(found: CollectedSubmissions) -> list[str]:
     return [submission.student for submission in found.submissions]
 
 
-def said(found: Collected) -> dict[str, str]:
+def said(found: CollectedSubmissions) -> dict[str, str]:
     return {notice.path: notice.text for notice in found.notices}
 
 

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from grader import notebook
-from grader.collect import Collected, collect
+from grader.collect import CollectedSubmissions, collect
 from grader.collect.names import Notice
 from grader.collect.notices import EACH, MOST, Notices
 from grader.collect.roster import Roster
@@ -38,12 +38,12 @@ def both(root: Path, files: Mapping[str, bytes]) -> tuple[Path, Path]:
     return folder, packed
 
 
-def taken(found: Collected) -> dict[str, str]:
+def taken(found: CollectedSubmissions) -> dict[str, str]:
     """The file of each student that is to be graded, by its name within the folder or zip."""
     return {s.student: s.path.split("//")[-1].split("/folder/")[-1] for s in found.submissions}
 
 
-def warned(found: Collected) -> dict[str, str]:
+def warned(found: CollectedSubmissions) -> dict[str, str]:
     return {one.path: one.text for one in found.notices if one.level == "warning"}
 
 

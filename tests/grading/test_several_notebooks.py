@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from grader.bank.folders import Bank
-from grader.collect import Collected, collect
+from grader.collect import CollectedSubmissions, collect
 from grader.grading.ownership import exam_fit, owner_check
 from grader.integrations.csv_totals import Csv
 from grader.integrations.exporting import class_results
@@ -58,7 +58,7 @@ def made(course: Path, release: Release) -> Notebooks:
     return Notebooks(release, Bank.open((str(course / "bank"),)))
 
 
-def collected(release: Release, folder: Path, **files: bytes) -> Collected:
+def collected(release: Release, folder: Path, **files: bytes) -> CollectedSubmissions:
     """Ada's *files*, each newer than the one before."""
     for number, (name, data) in enumerate(files.items()):
         path = folder / "ada" / f"{name}.ipynb"
@@ -68,7 +68,7 @@ def collected(release: Release, folder: Path, **files: bytes) -> Collected:
     return collect(folder, release.students, None, owner_check(release), exam_fit(release))
 
 
-def graded(found: Collected) -> str:
+def graded(found: CollectedSubmissions) -> str:
     [one] = found.submissions
     return Path(one.path).stem
 

@@ -10,9 +10,9 @@ from grader.bank.heads import Head
 from grader.bank.listing import read_heads
 from grader.errors import SpecError, SpecErrors
 from grader.integrations.catalogue.records import (
+    CatalogueEntry,
+    CataloguePart,
     Concept,
-    Entry,
-    ShownPart,
     ShownVariant,
     SolvedVariant,
 )
@@ -30,14 +30,14 @@ _SEEDS = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Collected:
+class CatalogueEntries:
     """The problems of a bank, in the order of the index, and the errors in the others."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[CatalogueEntry, ...]
     errors: tuple[SpecError, ...]
 
 
-def collect_entries(bank: Bank) -> Collected:
+def collect_entries(bank: Bank) -> CatalogueEntries:
     """Returns the problems of the named banks by family and title, and the errors in files."""
     heads, head_errors = read_heads(bank)
     errors = list(head_errors)
@@ -53,7 +53,7 @@ def collect_entries(bank: Bank) -> Collected:
         except SpecError as wrong:
             errors.append(wrong)
     unique = {str(error): error for error in errors}  # a problem may be in several sets
-    return Collected(entries=tuple(entries), errors=tuple(unique.values()))
+    return CatalogueEntries(entries=tuple(entries), errors=tuple(unique.values()))
 
 
 def _concept(name: str, known: Mapping[str, str]) -> Concept:
@@ -78,13 +78,13 @@ def _sets_by_problem(bank: Bank, errors: list[SpecError]) -> Mapping[str, Mappin
 
 def _entry(
     bank: Bank, head: Head, concepts: Mapping[str, Concept], sets: Mapping[str, str]
-) -> Entry:
+) -> CatalogueEntry:
     variants, solved = [], []
     for number, shown in enumerate(_different_previews(bank, head.id), start=1):
         problem = printed_problem(shown.paper.questions[0])
         variants.append(_shown_variant(number, shown, problem, head))
         solved.append(SolvedVariant(number=number, seed=shown.seed, problem=problem))
-    return Entry(
+    return CatalogueEntry(
         head=head,
         family=bank.families[head.family],
         code=any(needs_computer(part.kind) for part in head.parts),
@@ -128,7 +128,7 @@ def _shown_variant(
     minutes = {part.id: part.minutes for part in head.parts}
     question = shown.paper.questions[0]
     parts = tuple(
-        ShownPart(
+        CataloguePart(
             name=name,
             letter=part_letter(index),
             kind=key.part.kind,

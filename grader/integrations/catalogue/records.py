@@ -27,7 +27,7 @@ class Concept:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShownPart:
+class CataloguePart:
     """A part as a student sees it."""
 
     name: str
@@ -63,7 +63,7 @@ class ShownVariant:
     """The figures of the prompt."""
     tools: Mapping[str, str]
     """The titles and the sources of the cells with definitions that answers may use."""
-    parts: tuple[ShownPart, ...]
+    parts: tuple[CataloguePart, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +76,7 @@ class SolvedVariant:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class CatalogueEntry:
     """A problem in the catalogue."""
 
     head: Head

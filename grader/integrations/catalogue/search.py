@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 
-from grader.integrations.catalogue.records import Entry
+from grader.integrations.catalogue.records import CatalogueEntry
 from grader.text.markdown import plain_text
 
 RELATED = 5
@@ -69,18 +69,18 @@ def fold_words(texts: Iterable[str]) -> set[str]:
     return found
 
 
-def title_words(entry: Entry) -> str:
+def title_words(entry: CatalogueEntry) -> str:
     """Returns the folded words of the title and the id, separated by spaces."""
     return " ".join(sorted(fold_words([entry.head.title, entry.head.id])))
 
 
-def topic_words(entry: Entry) -> str:
+def topic_words(entry: CatalogueEntry) -> str:
     """Returns the folded words of the topics that are not in the title."""
     words = fold_words(entry.head.topics)
     return " ".join(sorted(words - fold_words([entry.head.title, entry.head.id])))
 
 
-def text_words(entry: Entry) -> str:
+def text_words(entry: CatalogueEntry) -> str:
     """Returns the folded words of the prompt, the questions, and the concepts that are neither in
     the title nor in the topics, and other words for the same things."""
     first = entry.variants[0]
@@ -95,14 +95,16 @@ def text_words(entry: Entry) -> str:
     return " ".join(sorted(word for word in words - known if len(word) > 1))
 
 
-def related_problems(entry: Entry, entries: Sequence[Entry]) -> tuple[Entry, ...]:
+def related_problems(
+    entry: CatalogueEntry, entries: Sequence[CatalogueEntry]
+) -> tuple[CatalogueEntry, ...]:
     """Returns the problems that share the most concepts and topics with *entry*."""
     scored = [(_similarity(entry, other), other) for other in entries if other is not entry]
     scored.sort(key=lambda pair: -pair[0])
     return tuple(other for score, other in scored[:RELATED] if score)
 
 
-def _similarity(one: Entry, other: Entry) -> int:
+def _similarity(one: CatalogueEntry, other: CatalogueEntry) -> int:
     concepts = set(one.head.concepts) & set(other.head.concepts)
     topics = set(one.head.topics) & set(other.head.topics)
     return _CONCEPT_WEIGHT * len(concepts) + len(topics)

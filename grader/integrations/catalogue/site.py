@@ -14,7 +14,7 @@ from grader.errors import SpecError
 from grader.figures import draw_once
 from grader.files import write_atomic
 from grader.integrations.catalogue.entries import collect_entries
-from grader.integrations.catalogue.records import Entry
+from grader.integrations.catalogue.records import CatalogueEntry
 from grader.integrations.catalogue.search import (
     related_problems,
     text_words,
@@ -66,7 +66,7 @@ def write_catalogue(bank: Bank, out: Path, *, keys: bool = True) -> WrittenCatal
 
 
 def _pages(
-    entries: Sequence[Entry], templates: tuple[Path, ...], *, keys: bool
+    entries: Sequence[CatalogueEntry], templates: tuple[Path, ...], *, keys: bool
 ) -> Iterator[tuple[str, str]]:
     """Yields the place and the text of each page."""
     environment = _environment(templates)
@@ -89,7 +89,7 @@ def _pages(
             yield f"solutions/{entry.head.id}.html", page("solution", entry=entry)
 
 
-def _choices(entries: Sequence[Entry]) -> dict[str, object]:
+def _choices(entries: Sequence[CatalogueEntry]) -> dict[str, object]:
     """Returns what the filters of the index offer: only what a problem has."""
     levels = {entry.head.level for entry in entries}
     asked = {kind for entry in entries for kind in entry.kinds}

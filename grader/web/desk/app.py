@@ -22,7 +22,7 @@ from grader.grading.results import write_results
 from grader.model.desk import PartId
 from grader.web.cookies import SessionCookie
 from grader.web.desk.access import Entrance, Person
-from grader.web.desk.audit import AuditPages, Filter
+from grader.web.desk.audit import AuditFilter, AuditPages
 from grader.web.desk.calls import Call, Endpoints
 from grader.web.desk.changes import GradedGroup, MarkChange, change_mark, change_rubric, grade_group
 from grader.web.desk.evidence import student_view
@@ -228,7 +228,7 @@ class DeskApp:
         names = self._desk.names(call.book, call.session.person)
         start = query.get("page", "1")[:6]
         number = int(start) if start.isdecimal() else 1
-        page = self._audits.read(call.book, names, Filter.of(query), number)
+        page = self._audits.read(call.book, names, AuditFilter.of(query), number)
         return self._page(call, "audit", page=page, names=names)
 
     def _show_ideas(self, call: Call) -> Response:

@@ -21,7 +21,7 @@ _LONGEST = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Filter:
+class AuditFilter:
     """Which entries to show; all that are empty leave out none."""
 
     q: str = ""
@@ -36,7 +36,7 @@ class Filter:
     """The part that it is about, such as "kv-cache/bytes"."""
 
     @classmethod
-    def of(cls, query: Mapping[str, str]) -> Filter:
+    def of(cls, query: Mapping[str, str]) -> AuditFilter:
         """Returns the filter in an address."""
         return cls(**{name: query.get(name, "").strip()[:_LONGEST] for name in asdict(cls())})
 
@@ -55,7 +55,7 @@ class AuditPage:
     """How many entries the filter leaves, on all pages."""
     number: int
     """The number of the page, from 1."""
-    chosen_filter: Filter
+    chosen_filter: AuditFilter
     people: tuple[str, ...]
     """Everybody but the students who did something."""
     parts: tuple[str, ...]
@@ -120,7 +120,7 @@ class AuditPages:
     _mask: object = None
     _lock: Lock = field(default_factory=Lock)
 
-    def read(self, book: Gradebook, names: Names, wanted: Filter, number: int) -> AuditPage:
+    def read(self, book: Gradebook, names: Names, wanted: AuditFilter, number: int) -> AuditPage:
         """Returns page *number* of the entries that *wanted* leaves. Raises SetupError for an
         unknown student."""
         number = max(number, 1)
@@ -139,7 +139,7 @@ class AuditPages:
             people=tuple(sorted(names.hide(one) for one in people)), parts=parts,
         )  # fmt: skip
 
-    def _find(self, book: Gradebook, names: Names, wanted: Filter) -> Iterator[AuditLine]:
+    def _find(self, book: Gradebook, names: Names, wanted: AuditFilter) -> Iterator[AuditLine]:
         about, words = _about(book, names, wanted), wanted.q.casefold()
         for one in reversed(self._entries(book, names)):
             if (
@@ -171,7 +171,7 @@ def _text(line: AuditLine) -> str:
     return f"{line.what} {line.who} {line.why} {line.detail}".casefold()
 
 
-def _about(book: Gradebook, names: Names, wanted: Filter) -> _About:
+def _about(book: Gradebook, names: Names, wanted: AuditFilter) -> _About:
     student = names.find(wanted.student) if wanted.student else ""
     problem, slash, name = wanted.part.partition("/")
     part = PartId(problem, name) if slash else None

@@ -32,7 +32,7 @@ class CodePage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class ShownAttempt:
     """One file that the student handed in."""
 
     number: int
@@ -70,7 +70,7 @@ class AttemptsPage:
     """The attempts of one student side by side, by the grader's own marks."""
 
     student: str
-    attempts: tuple[Attempt, ...]
+    attempts: tuple[ShownAttempt, ...]
     omitted_count: int
     """How many older attempts are not shown."""
     has_policy: bool
@@ -134,10 +134,10 @@ def _attempt(
     marks: Mapping[str, Mark],
     counted: CountedAttempt | None,
     counts: bool,
-) -> Attempt:
+) -> ShownAttempt:
     settled = [mark.points for mark in marks.values() if mark.points is not None]
     known = counted.attempt if counted else None
-    return Attempt(
+    return ShownAttempt(
         number=number,
         received=known.received.isoformat() if known and known.received else "",
         source=known.source.value if known and known.source else "",

@@ -25,7 +25,7 @@ LONGEST = 50_000
 
 
 @dataclass(frozen=True, slots=True)
-class Fields:
+class FormFields:
     """The fields of a submitted form, by name."""
 
     values: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -49,7 +49,7 @@ def form_of(key: Key) -> str:
     return "line"
 
 
-def answer_of(name: str, key: Key, fields: Fields) -> Raw | None:
+def answer_of(name: str, key: Key, fields: FormFields) -> Raw | None:
     """Returns the answer to the part *name* as the kernel would send it; None for a blank one.
 
     The fields come from a browser and may be anything: what is no answer is refused later, by the
@@ -59,7 +59,7 @@ def answer_of(name: str, key: Key, fields: Fields) -> Raw | None:
     return None if value is None else encoding.encode_answer(value)
 
 
-def missing_fields(name: str, key: Key, fields: Fields) -> tuple[str, ...]:
+def missing_fields(name: str, key: Key, fields: FormFields) -> tuple[str, ...]:
     """Returns what is missing in an answer of several fields, for the student."""
     expected = _EXPECTED.get(form_of(key))
     every = expected(name, key) if expected else ()
@@ -93,18 +93,18 @@ def _plan_fields(name: str, key: Key) -> Iterator[tuple[str, str]]:
         yield f"{name}.{number}", choice
 
 
-def _read_line(name: str, _key: Key, fields: Fields) -> object:
+def _read_line(name: str, _key: Key, fields: FormFields) -> object:
     return fields.text(name).strip() or None
 
 
-def _read_letters(name: str, _key: Key, fields: Fields) -> object:
+def _read_letters(name: str, _key: Key, fields: FormFields) -> object:
     chosen = list(fields.every(name))
     if not chosen:
         return None
     return [] if chosen == [NONE] else chosen
 
 
-def _read_truth(name: str, key: Key, fields: Fields) -> object:
+def _read_truth(name: str, key: Key, fields: FormFields) -> object:
     truth = {"true": True, "false": False}.get(fields.text(name))
     if not getattr(key, "choices", ()):
         return truth
@@ -114,18 +114,18 @@ def _read_truth(name: str, key: Key, fields: Fields) -> object:
     return [... if truth is None else truth, reason or ...]
 
 
-def _read_matching(name: str, key: Key, fields: Fields) -> object:
+def _read_matching(name: str, key: Key, fields: FormFields) -> object:
     count = len(getattr(key, "items", ()))
     return _none_if_blank({n: fields.text(f"{name}.{n}") or ... for n in range(1, count + 1)})
 
 
-def _read_order(name: str, key: Key, fields: Fields) -> object:
+def _read_order(name: str, key: Key, fields: FormFields) -> object:
     count = len(getattr(key, "choices", ()))
     letters = [fields.text(f"{name}.{n}") for n in range(1, count + 1)]
     return letters if any(letters) else None
 
 
-def _read_grid(name: str, key: Key, fields: Fields) -> object:
+def _read_grid(name: str, key: Key, fields: FormFields) -> object:
     rows, titles = getattr(key, "rows", ()), getattr(key, "titles", ())
     grid = {
         label: [
@@ -138,7 +138,7 @@ def _read_grid(name: str, key: Key, fields: Fields) -> object:
     return None if blank else grid
 
 
-def _read_plan(name: str, key: Key, fields: Fields) -> object:
+def _read_plan(name: str, key: Key, fields: FormFields) -> object:
     choose = getattr(key.part, "choose", {})
     found: dict[str, object] = {}
     for number, (choice, offered) in enumerate(choose.items(), 1):
@@ -148,7 +148,7 @@ def _read_plan(name: str, key: Key, fields: Fields) -> object:
     return _none_if_blank(found)
 
 
-def _read_code(_name: str, _key: Key, _fields: Fields) -> object:
+def _read_code(_name: str, _key: Key, _fields: FormFields) -> object:
     return None  # its source runs in a kernel
 
 
@@ -166,7 +166,7 @@ _FORMS: Mapping[type[Key], str] = {
     TableKey: "table",
     PlanKey: "plan",
 }
-_READERS: Mapping[str, Callable[[str, Key, Fields], object]] = {
+_READERS: Mapping[str, Callable[[str, Key, FormFields], object]] = {
     "code": _read_code,
     "text": _read_line,
     "line": _read_line,

@@ -21,7 +21,7 @@ from grader.errors import GraderError, SetupError
 from grader.runtime.sandbox import choose
 from grader.web.origins import is_foreign
 from grader.web.owner import OwnerAccess
-from grader.web.practice.answers import Fields
+from grader.web.practice.answers import FormFields
 from grader.web.practice.rendering import Renderer
 from grader.web.practice.selection import Selection
 from grader.web.practice.session import Practice
@@ -45,7 +45,7 @@ _HEADERS = {
     **HEADERS,
     _POLICY: HEADERS[_POLICY].replace("style-src 'self'", "style-src 'self' 'unsafe-inline'"),
 }
-_Page = Callable[[Fields, str], Response]
+_Page = Callable[[FormFields, str], Response]
 
 
 class PracticeApp:
@@ -90,7 +90,7 @@ class PracticeApp:
             token = self._access.form_token(cookie)
             if token is None:
                 return plain("Open the link that `grader practice` printed.", 403)
-            fields = Fields()
+            fields = FormFields()
             if request.method == "POST":
                 if is_foreign(request.headers):
                     return plain("This form comes from another site.", 403)
@@ -101,14 +101,14 @@ class PracticeApp:
                     values = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True)
                 except ValueError:
                     return plain("This form has too many fields.", 413)
-                fields = Fields(values)
+                fields = FormFields(values)
                 if not self._access.accepts(token, fields.text("form_token")):
                     return plain("This form has expired. Reload the page, and try again.", 403)
             return await run_sync(self._respond, page, fields, token)
 
         return answer
 
-    def _respond(self, page: _Page, fields: Fields, token: str) -> Response:
+    def _respond(self, page: _Page, fields: FormFields, token: str) -> Response:
         try:
             with self._changing:
                 return page(fields, token)
@@ -133,7 +133,7 @@ class PracticeApp:
 
     # Pages
 
-    def _choose(self, _fields: Fields, token: str) -> Response:
+    def _choose(self, _fields: FormFields, token: str) -> Response:
         heads, bank = self._practice.heads, self._practice.bank
         present = {head.family for head in heads}
         families = {name: title for name, title in bank.families.items() if name in present}
@@ -148,7 +148,7 @@ class PracticeApp:
             sandbox=choose(self._practice.sandbox).warning,
         )
 
-    def _question(self, _fields: Fields, token: str) -> Response:
+    def _question(self, _fields: FormFields, token: str) -> Response:
         if self._practice.question is None:
             return redirect("/")
         warning = choose(self._practice.sandbox).warning
@@ -157,7 +157,7 @@ class PracticeApp:
 
     # Changes
 
-    def _start(self, fields: Fields, _token: str) -> Response:
+    def _start(self, fields: FormFields, _token: str) -> Response:
         self._practice.start(
             Selection(
                 name=fields.text("wanted").strip() or fields.text("set"),
@@ -169,26 +169,26 @@ class PracticeApp:
         )
         return redirect("/question")
 
-    def _answer(self, fields: Fields, _token: str) -> Response:
+    def _answer(self, fields: FormFields, _token: str) -> Response:
         self._require_current(fields)
         self._practice.answer(fields, give_up=fields.text("action") == "solution")
         return redirect("/question#verdict")
 
-    def _tick(self, fields: Fields, _token: str) -> Response:
+    def _tick(self, fields: FormFields, _token: str) -> Response:
         self._require_current(fields)
         self._practice.tick(fields.text("name"), fields.every("criterion"))
         return redirect("/question#verdict")
 
-    def _next(self, fields: Fields, _token: str) -> Response:
+    def _next(self, fields: FormFields, _token: str) -> Response:
         self._require_current(fields)
         self._practice.next()
         return redirect("/question")
 
-    def _save(self, _fields: Fields, _token: str) -> Response:
+    def _save(self, _fields: FormFields, _token: str) -> Response:
         self._practice.save()
         return redirect("/question" if self._practice.question else "/")
 
-    def _require_current(self, fields: Fields) -> None:
+    def _require_current(self, fields: FormFields) -> None:
         """Raises SetupError if the form belongs to another question than the one on the page."""
         if fields.text("variant") != str(self._practice.number):
             raise SetupError(

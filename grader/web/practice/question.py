@@ -35,7 +35,7 @@ from grader.notebook import Cell, write
 from grader.notebook.render import cell_id, given_values, metadata
 from grader.release.rendering import Preview, preview
 from grader.runtime.execute import execute
-from grader.web.practice.answers import NONE, Fields, answer_of, form_of, missing_fields
+from grader.web.practice.answers import NONE, FormFields, answer_of, form_of, missing_fields
 
 _SECONDS = 60.0
 """Time limit for all code of a question."""
@@ -134,7 +134,7 @@ def ask(bank: Bank, head: Head, number: int) -> Question:
     )
 
 
-def mark(asked: Question, fields: Fields, sandbox: str = "auto") -> MarkedQuestion:
+def mark(asked: Question, fields: FormFields, sandbox: str = "auto") -> MarkedQuestion:
     """Returns the marks for the answers in *fields*. Code runs in a kernel in the sandbox."""
     evidence = _evidence(asked, fields, sandbox)
     grade = score(asked.preview.paper, evidence)
@@ -166,7 +166,7 @@ def criteria(key: Key, max_points: float) -> tuple[Criterion, ...]:
     return split_rubric(rubric, max_points)
 
 
-def _evidence(asked: Question, fields: Fields, sandbox: str) -> Evidence:
+def _evidence(asked: Question, fields: FormFields, sandbox: str) -> Evidence:
     """Returns the evidence of one attempt; only code and measurements need a kernel."""
     answers: dict[str, Answer] = {}
     sources: dict[str, str] = {}
@@ -190,7 +190,7 @@ def _evidence(asked: Question, fields: Fields, sandbox: str) -> Evidence:
     return replace(ran, answers={**answers, **ran.answers})
 
 
-def _blank_fields(asked: Question, fields: Fields) -> Mapping[str, str]:
+def _blank_fields(asked: Question, fields: FormFields) -> Mapping[str, str]:
     """Returns what to do about blank and contradictory fields, by the names of the answers."""
     notes = {}
     for name, key in asked.keys.items():
@@ -204,7 +204,7 @@ def _blank_fields(asked: Question, fields: Fields) -> Mapping[str, str]:
     return notes
 
 
-def _describe_gaps(asked: Question, fields: Fields) -> Mapping[str, str]:
+def _describe_gaps(asked: Question, fields: FormFields) -> Mapping[str, str]:
     """Returns what is missing in answers that are begun, by the names of the answers."""
     notes = {}
     for name, key in asked.keys.items():

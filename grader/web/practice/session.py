@@ -10,7 +10,7 @@ from pathlib import Path
 from grader.bank.folders import Bank
 from grader.bank.heads import Head
 from grader.errors import SetupError
-from grader.web.practice.answers import Fields
+from grader.web.practice.answers import FormFields
 from grader.web.practice.question import MarkedQuestion, Question, ask, criteria, mark
 from grader.web.practice.record import save_progress
 from grader.web.practice.selection import Selection, select
@@ -38,7 +38,7 @@ class Practice:
     minutes_spent: float = 0.0
     """Minutes of the questions answered since the start, as the bank states them."""
     question: Question | None = None
-    fields: Fields = field(default_factory=Fields)
+    fields: FormFields = field(default_factory=FormFields)
     """What the student entered last."""
     problems_with: dict[str, str] = field(default_factory=dict)
     """Why answers could not be read, by name."""
@@ -67,9 +67,9 @@ class Practice:
         last = self.question.head.id if self.question else ""
         head = next_problem(self.pool, self.progress, last, self.dice)
         self.question = ask(self.bank, head, self.dice.randrange(_VARIANTS))
-        self.fields, self.problems_with, self.result = Fields(), {}, None
+        self.fields, self.problems_with, self.result = FormFields(), {}, None
 
-    def answer(self, fields: Fields, *, give_up: bool) -> None:
+    def answer(self, fields: FormFields, *, give_up: bool) -> None:
         """Marks the answers.
 
         Unless the student gives up, nothing is marked while an answer is blank, not complete, or

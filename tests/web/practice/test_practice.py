@@ -14,7 +14,7 @@ from grader.kinds import kinds
 from grader.kinds.answers import explain_part
 from grader.model import Verdict
 from grader.notebook.render.answer_cells import code_cell
-from grader.web.practice.answers import NONE, Fields, form_of
+from grader.web.practice.answers import NONE, FormFields, form_of
 from grader.web.practice.question import criteria
 from grader.web.practice.record import load_progress
 from tests.helpers.commands import fails
@@ -42,7 +42,7 @@ def test_right_answers_of_every_form_earn_all_points(form: str, tmp_path: Path) 
     for name, key in practice.question.keys.items():
         if form_of(key) == "text":
             fields[name] = ["Because a thread that waits has released the lock of the interpreter."]
-    practice.answer(Fields(fields), give_up=False)
+    practice.answer(FormFields(fields), give_up=False)
     assert practice.problems_with == {}
     assert practice.result is not None
     assert practice.result.points == practice.result.max_points
@@ -64,20 +64,20 @@ def test_an_answer_that_is_only_begun_is_not_wrong(form: str, tmp_path: Path) ->
         "plan": lambda: list(key.part.choose)[-1],  # type: ignore[attr-defined]
     }[form]()
     for blank in ("", " "):
-        practice.answer(Fields({**right, mine[-1]: [blank]}), give_up=False)
+        practice.answer(FormFields({**right, mine[-1]: [blank]}), give_up=False)
         said = f"This answer is not complete. Still missing: {expected}."
         assert practice.problems_with == {name: said}
         assert practice.result is None
         assert practice.progress.answer_count == 0
     only_first = {**right, **{field: [""] for field in mine[1:]}}
-    practice.answer(Fields(only_first), give_up=False)
+    practice.answer(FormFields(only_first), give_up=False)
     count = len(mine) - 1
     said = practice.problems_with[name]
     assert said.count(";") == min(count - 1, 6)
     assert said.endswith(f"; and {count - 6} more." if count > 6 else f"{expected}.")
-    practice.answer(Fields({**right, **{field: [""] for field in mine}}), give_up=False)
+    practice.answer(FormFields({**right, **{field: [""] for field in mine}}), give_up=False)
     assert practice.problems_with == {name: "This answer is blank."}
-    practice.answer(Fields(only_first), give_up=True)
+    practice.answer(FormFields(only_first), give_up=True)
     assert practice.result is not None
     assert practice.result.points < practice.result.max_points
 
@@ -88,11 +88,11 @@ def test_a_truth_value_without_its_reason_is_not_wrong(tmp_path: Path) -> None:
     right = right_fields(practice.question)
     name = next(n for n in right if n.endswith(".reason") and right[n] != [""])
     for field, missing in ((name.removesuffix(".reason"), "true or false"), (name, "a reason")):
-        practice.answer(Fields({**right, field: [""]}), give_up=False)
+        practice.answer(FormFields({**right, field: [""]}), give_up=False)
         (said,) = practice.problems_with.values()
         assert said == f"This answer is not complete. Still missing: {missing}."
         assert practice.result is None
-    practice.answer(Fields(right), give_up=False)
+    practice.answer(FormFields(right), give_up=False)
     assert practice.result is not None
 
 
@@ -131,9 +131,11 @@ def test_options_and_none_of_them_contradict_each_other(tmp_path: Path) -> None:
     practice = a_practice(tmp_path, "kv-cache-size")
     assert practice.question is not None
     name = next(n for n, k in practice.question.keys.items() if form_of(k) == "letters")
-    practice.answer(Fields({**right_fields(practice.question), name: ["A", NONE]}), give_up=False)
+    practice.answer(
+        FormFields({**right_fields(practice.question), name: ["A", NONE]}), give_up=False
+    )
     assert practice.problems_with == {name: "Choose either options or “None of these”, not both."}
-    practice.answer(Fields({**right_fields(practice.question), name: []}), give_up=False)
+    practice.answer(FormFields({**right_fields(practice.question), name: []}), give_up=False)
     assert practice.problems_with == {name: "This answer is blank."}
 
 
@@ -169,7 +171,7 @@ def test_a_known_mistake_gets_its_feedback(tmp_path: Path) -> None:
         if form_of(key) != "line" or not wrong:
             continue
         fields = {**right_fields(practice.question), name: [str(wrong[0].raw["v"])]}
-        practice.answer(Fields(fields), give_up=False)
+        practice.answer(FormFields(fields), give_up=False)
         assert practice.result is not None
         assert practice.result.marks[name].verdict is Verdict.MISTAKE
         assert practice.result.marks[name].mistake == wrong[0].mistake
@@ -205,10 +207,10 @@ def test_code_runs_in_a_kernel(tmp_path: Path) -> None:
     for name in code:
         fields[name] = [code_cell(name, keys[name], fields[name][0])]
     broken = {**fields, code[0]: ["def oops(:"]}
-    practice.answer(Fields(broken), give_up=False)
+    practice.answer(FormFields(broken), give_up=False)
     assert practice.result is None
     assert "SyntaxError" in practice.problems_with[code[0]]
-    practice.answer(Fields(fields), give_up=False)
+    practice.answer(FormFields(fields), give_up=False)
     assert practice.result is not None, practice.problems_with
     assert practice.result.marks[code[0]].points == practice.result.marks[code[0]].max_points
 

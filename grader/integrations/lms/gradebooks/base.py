@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from grader.errors import Location, SetupError, SpecError
 from grader.integrations.base import ClassExporter, option
-from grader.integrations.lms.gradebooks.cells import Sheet, read_sheet
+from grader.integrations.lms.gradebooks.cells import CsvSheet, read_sheet
 from grader.integrations.results import deduction_text, join_names, warning_notes
 from grader.model.exported import ClassResults, Exported, Result
 from grader.model.result import Standing
@@ -58,7 +58,7 @@ class GradebookExporter(ClassExporter):
     )
 
     @abstractmethod
-    def layout(self, table: Sheet) -> GradebookLayout:
+    def layout(self, table: CsvSheet) -> GradebookLayout:
         """Returns where students and points are in *table*.
 
         Raises SpecError if it is another table, and SetupError if the column can't be filled in.
@@ -99,7 +99,7 @@ class GradebookExporter(ClassExporter):
         )
 
     def _fill_row(
-        self, result: Result, table: Sheet, row: int, layout: GradebookLayout
+        self, result: Result, table: CsvSheet, row: int, layout: GradebookLayout
     ) -> tuple[Cells, list[str]]:
         """Returns the cells to replace in a student's row, and what to say about them."""
         before = table.rows[row][layout.column].text
@@ -133,7 +133,7 @@ class GradebookExporter(ClassExporter):
         return None
 
     def _points_to_write(
-        self, result: Result, table: Sheet, row: int, layout: GradebookLayout
+        self, result: Result, table: CsvSheet, row: int, layout: GradebookLayout
     ) -> float:
         feedback, most = result.feedback, layout.most
         if layout.most_column is not None:
@@ -155,7 +155,7 @@ class GradebookExporter(ClassExporter):
 
 
 def _comment(
-    result: Result, table: Sheet, row: int, layout: GradebookLayout
+    result: Result, table: CsvSheet, row: int, layout: GradebookLayout
 ) -> tuple[Cells, list[str]]:
     """Returns the comment's cell with the reason for a deduction, and a note about it."""
     text, column = deduction_text(result.feedback), layout.comment
@@ -178,7 +178,7 @@ def parse_number(text: str) -> float | None:
     return found if isfinite(found) else None
 
 
-def key_columns(table: Sheet, names: Mapping[str, str]) -> dict[int, str]:
+def key_columns(table: CsvSheet, names: Mapping[str, str]) -> dict[int, str]:
     """Returns index and content of each column whose title is in *names*, in that order."""
     titles = [title.casefold() for title in table.titles]
     return {
@@ -188,7 +188,7 @@ def key_columns(table: Sheet, names: Mapping[str, str]) -> dict[int, str]:
     }
 
 
-def _match_rows(results: ClassResults, table: Sheet, layout: GradebookLayout) -> dict[str, int]:
+def _match_rows(results: ClassResults, table: CsvSheet, layout: GradebookLayout) -> dict[str, int]:
     """Returns the row of each student in the table."""
     known: dict[tuple[str, str], list[int]] = {}
     for number, row in enumerate(table.rows[layout.first :], start=layout.first):
@@ -227,7 +227,7 @@ def _fold(text: str, kind: str) -> str:
 
 
 def _find_row(
-    result: Result, known: Mapping[tuple[str, str], list[int]], table: Sheet
+    result: Result, known: Mapping[tuple[str, str], list[int]], table: CsvSheet
 ) -> int | None:
     student = result.feedback.student
     tried = (

@@ -15,7 +15,7 @@ from grader.integrations.lms.gradebooks.base import (
     key_columns,
     parse_number,
 )
-from grader.integrations.lms.gradebooks.cells import Sheet
+from grader.integrations.lms.gradebooks.cells import CsvSheet
 from grader.integrations.results import join_names
 from grader.registry import nearest
 
@@ -45,7 +45,7 @@ class Canvas(GradebookExporter):
     )
     column: str = option(metavar="TITLE", help="Title of the assignment's column.")
 
-    def layout(self, table: Sheet) -> GradebookLayout:
+    def layout(self, table: CsvSheet) -> GradebookLayout:
         """Returns the layout; students are found by three ids, or by a name that is unique."""
         if "ID" not in table.titles or not table.titles[0].startswith(("Student", "LastName")):
             raise SpecError(
@@ -79,7 +79,7 @@ class Canvas(GradebookExporter):
         )
 
 
-def _find_column(table: Sheet, wanted: str, assignments: Sequence[str]) -> int:
+def _find_column(table: CsvSheet, wanted: str, assignments: Sequence[str]) -> int:
     """Returns the column whose title is *wanted*, or *wanted* followed by an id in parentheses.
 
     Raises SetupError, with suggestions, if there is no such column, more than one, or one that is

@@ -12,7 +12,7 @@ from grader.text.csv_table import find_delimiter
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class CsvCell:
     """One cell of a file."""
 
     text: str
@@ -23,13 +23,13 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sheet:
+class CsvSheet:
     """A CSV file whose cells can be replaced."""
 
     source: str
     file: str
     separator: str
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[tuple[CsvCell, ...], ...]
     lines: tuple[int, ...]
     """The line of the file at which each row begins, from 1."""
 
@@ -54,7 +54,7 @@ class Sheet:
         return "".join([*pieces, self.source[at:]])
 
 
-def read_sheet(path: Path) -> tuple[Sheet, str]:
+def read_sheet(path: Path) -> tuple[CsvSheet, str]:
     """Returns the sheet at *path*, and its byte order mark, if any.
 
     Raises SpecError if it is not a table in UTF-8.
@@ -79,15 +79,15 @@ def read_sheet(path: Path) -> tuple[Sheet, str]:
     return table, text[: len(text) - len(bare)]
 
 
-def parse_sheet(text: str, file: str) -> Sheet:
+def parse_sheet(text: str, file: str) -> CsvSheet:
     """Parses *text*. Raises SpecError with the line if a quote is never closed."""
     separator = find_delimiter(text)
     plain = rf"[^{separator}\r\n]*"
     # Text after a closing quote, which no spreadsheet writes, is skipped.
     pattern = re.compile(rf'(?:"((?:[^"]|"")*+)"{plain}|(?!")({plain}))({separator}|\r\n|\r|\n|\Z)')
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[tuple[CsvCell, ...]] = []
     lines: list[int] = []
-    row: list[Cell] = []
+    row: list[CsvCell] = []
     at, line = 0, 1
     while at < len(text) or row:
         if not row:
@@ -101,9 +101,11 @@ def parse_sheet(text: str, file: str) -> Sheet:
             )
         quoted, bare, end = match.groups()
         content = bare if quoted is None else quoted.replace('""', '"')
-        row.append(Cell(content.strip(), at, match.start(3)))
+        row.append(CsvCell(content.strip(), at, match.start(3)))
         at, line = match.end(), line + match[0].count("\n")
         if end != separator:
             rows.append(tuple(row))
             row = []
-    return Sheet(source=text, file=file, separator=separator, rows=tuple(rows), lines=tuple(lines))
+    return CsvSheet(
+        source=text, file=file, separator=separator, rows=tuple(rows), lines=tuple(lines)
+    )

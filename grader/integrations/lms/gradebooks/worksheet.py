@@ -10,7 +10,7 @@ from grader.integrations.lms.gradebooks.base import (
     GradebookLayout,
     key_columns,
 )
-from grader.integrations.lms.gradebooks.cells import Sheet
+from grader.integrations.lms.gradebooks.cells import CsvSheet
 
 _GRADE, _MOST, _COMMENT = "grade", "maximum grade", "feedback comments"
 _KEYS = {
@@ -29,7 +29,7 @@ class Worksheet(GradebookExporter):
 
     examples = ("grader export worksheet results --gradebook Grades-Midterm-1234.csv",)
 
-    def layout(self, table: Sheet) -> GradebookLayout:
+    def layout(self, table: CsvSheet) -> GradebookLayout:
         """Returns the layout; students are found by id, e-mail address, or a unique name."""
         titles = [title.casefold() for title in table.titles]
         if _GRADE not in titles or titles[0] != "identifier":
