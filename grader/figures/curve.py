@@ -65,7 +65,7 @@ class Line(NamedTuple):
     values: tuple[float, ...]
 
 
-class Mark(NamedTuple):
+class MarkedPoint(NamedTuple):
     """A label, and a point."""
 
     label: str
@@ -82,7 +82,7 @@ class CurvePicture(Picture):
     scale: str
     samples: tuple[float, ...]
     lines: tuple[Line, ...]
-    marks: tuple[Mark, ...]
+    marks: tuple[MarkedPoint, ...]
 
 
 class CurveType(FigureTypeOf[Curve, CurvePicture]):
@@ -108,7 +108,7 @@ class CurveType(FigureTypeOf[Curve, CurvePicture]):
         marks = []
         for m, mark in enumerate(figure.marks):
             x = read.number(mark.at, "marks", m, "at")
-            marks.append(Mark(read.text(mark.label, "marks", m, "label"), x, at(x, 0)))
+            marks.append(MarkedPoint(read.text(mark.label, "marks", m, "label"), x, at(x, 0)))
         return CurvePicture(
             across=read.text(figure.across, "across"),
             up=read.text(figure.up, "up"),

@@ -48,7 +48,7 @@ class PipelineSchedule(Figure):
     """The time of a backward pass, in the same unit."""
 
 
-class Slot(NamedTuple):
+class StagePass(NamedTuple):
     """One pass on one stage."""
 
     stage: int
@@ -65,7 +65,7 @@ class SchedulePicture(Picture):
 
     stages: int
     order: str
-    slots: tuple[Slot, ...]
+    slots: tuple[StagePass, ...]
 
     @property
     def end(self) -> float:
@@ -75,7 +75,7 @@ class SchedulePicture(Picture):
 
 def simulate(
     stages: int, micro_batches: int, order: str, forward: float, backward: float
-) -> tuple[Slot, ...]:
+) -> tuple[StagePass, ...]:
     """Returns all passes of a step; each starts as soon as its stage and its input are free."""
     left = [list(_own_order(stage, stages, micro_batches, order)) for stage in range(stages)]
     ends: dict[tuple[int, int, bool], float] = {}
@@ -90,7 +90,7 @@ def simulate(
                 start = max(free[stage], ends[needed] if needed else 0.0)
                 end = free[stage] = start + (backward if back else forward)
                 ends[stage, number, back] = end
-                slots.append(Slot(stage, number, back, start, end))
+                slots.append(StagePass(stage, number, back, start, end))
                 passes.pop(0)
     return tuple(sorted(slots))
 
@@ -158,7 +158,7 @@ class ScheduleType(FigureTypeOf[PipelineSchedule, SchedulePicture]):
         category_legend(canvas, ["forward", "backward"], title=names[picture.order], idle=True)
 
 
-def _paint_slots(axes: Axes, slots: list[Slot], pixels: float) -> None:
+def _paint_slots(axes: Axes, slots: list[StagePass], pixels: float) -> None:
     """Draws passes of one direction as one path, with the numbers for which there is room."""
     style = fill_of(1 if slots[0].backward else 0)
     width = pixels * (slots[0].end - slots[0].start)

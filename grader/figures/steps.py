@@ -28,7 +28,7 @@ class CollectiveSteps(Figure):
     """How many steps to draw; all of them if None."""
 
 
-class Message(NamedTuple):
+class StepMessage(NamedTuple):
     """A message of a step, which counts from 0."""
 
     step: int
@@ -45,10 +45,10 @@ class StepsPicture(Picture):
     pattern: str
     ranks: int
     steps: int
-    messages: tuple[Message, ...]
+    messages: tuple[StepMessage, ...]
 
 
-def messages_of(pattern: str, ranks: int, steps: int) -> tuple[Message, ...]:
+def messages_of(pattern: str, ranks: int, steps: int) -> tuple[StepMessage, ...]:
     """Returns the messages of the first *steps* steps.
 
     In step s of a ring, rank r sends chunk r - s (to reduce) or r + 1 - s (to gather) to the next
@@ -59,12 +59,15 @@ def messages_of(pattern: str, ranks: int, steps: int) -> tuple[Message, ...]:
         if pattern == "tree":
             half = 2**step
             found += [
-                Message(step, r, r + half, -1) for r in range(min(half, ranks)) if r + half < ranks
+                StepMessage(step, r, r + half, -1)
+                for r in range(min(half, ranks))
+                if r + half < ranks
             ]
         else:
             ahead = 0 if pattern == "reduce-scatter" else 1
             found += [
-                Message(step, r, (r + 1) % ranks, (r + ahead - step) % ranks) for r in range(ranks)
+                StepMessage(step, r, (r + 1) % ranks, (r + ahead - step) % ranks)
+                for r in range(ranks)
             ]
     return tuple(found)
 

@@ -32,7 +32,7 @@ _FILLED_ON_CREATION = schema.schema_version
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class GradebookPlace:
     """A gradebook, and the folder of its evidence."""
 
     url: URL
@@ -49,7 +49,7 @@ class CopyResult:
     """Pieces of evidence, copied or in place already."""
 
 
-def place_of(name: str, gradebook: str = "") -> Place:
+def place_of(name: str, gradebook: str = "") -> GradebookPlace:
     """Returns the gradebook that *name* stands for: a results folder or a database's address.
 
     *gradebook* is the address of the database that a new folder is to use.
@@ -57,18 +57,20 @@ def place_of(name: str, gradebook: str = "") -> Place:
     Raises SetupError if the folder has another gradebook.
     """
     if "://" in name:
-        return Place(url=parse_address(name))
+        return GradebookPlace(url=parse_address(name))
     folder = Path(name.removeprefix("sqlite:"))
     if folder.name == FILE:
         folder = folder.parent
     if gradebook:
         url = parse_address(gradebook)
         check_choice(folder, url)
-        return Place(url=url, folder=folder)
-    return Place(url=find_address(folder), folder=folder)
+        return GradebookPlace(url=url, folder=folder)
+    return GradebookPlace(url=find_address(folder), folder=folder)
 
 
-def copy_gradebook(source: Place, target: Place, *, evidence: str = "") -> CopyResult:
+def copy_gradebook(
+    source: GradebookPlace, target: GradebookPlace, *, evidence: str = ""
+) -> CopyResult:
     """Copies everything in the gradebook *source* to the new gradebook *target*, and compares both.
 
     The copy is the state at one moment; others may go on reading and writing *source*. Between two
@@ -114,7 +116,7 @@ def copy_gradebook(source: Place, target: Place, *, evidence: str = "") -> CopyR
     return CopyResult(rows=rows, evidence=count)
 
 
-def switch_to_copy(source: Place, target: Place) -> Path:
+def switch_to_copy(source: GradebookPlace, target: GradebookPlace) -> Path:
     """Lets the results folder *source* use the database *target*; returns the renamed old file.
 
     Raises SetupError if *source* is not a folder with a file, or *target* not a database.

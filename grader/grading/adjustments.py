@@ -20,7 +20,7 @@ ADJUSTMENTS = "adjustments"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Curve:
+class GradeCurve:
     """A linear change of all totals, up to the maximum."""
 
     factor: float
@@ -38,7 +38,7 @@ class Adjustments:
 
     dropped: Mapping[str, str] = field(default_factory=dict)
     """Maps each part that doesn't count, such as "kv-cache/bytes", to the reason."""
-    curve: Curve | None = None
+    curve: GradeCurve | None = None
 
 
 def part_place(mark: Mark) -> str:
@@ -52,7 +52,7 @@ def adjustments_of(book: Gradebook) -> Adjustments:
     if not isinstance(kept, dict):
         return Adjustments()
     curve = kept["curve"]
-    return Adjustments(dropped=kept["dropped"], curve=Curve(**curve) if curve else None)
+    return Adjustments(dropped=kept["dropped"], curve=GradeCurve(**curve) if curve else None)
 
 
 def store_adjustments(book: Gradebook, adjustments: Adjustments, *, by: str, why: str) -> None:
@@ -77,13 +77,13 @@ def _dropped_mark(mark: Mark, why: str) -> Mark:
     return replace(mark, points=0.0, max_points=0.0, feedback=feedback)
 
 
-def apply_curve(curve: Curve | None, rows: Iterable[Row]) -> Iterator[Row]:
+def apply_curve(curve: GradeCurve | None, rows: Iterable[Row]) -> Iterator[Row]:
     """Yields *rows* with totals changed by *curve*, after the course's deductions."""
     for row in rows:
         yield row if curve is None or row.total is None else _apply_curve(curve, row)
 
 
-def _apply_curve(curve: Curve, row: Row) -> Row:
+def _apply_curve(curve: GradeCurve, row: Row) -> Row:
     total = round(min(max(row.score * curve.factor + curve.points, 0.0), row.max_score), 6)
     if total == row.score:
         return row

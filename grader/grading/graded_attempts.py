@@ -26,7 +26,7 @@ class GradedAttempts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Preview:
+class GradePreview:
     """Grades and adjustments that would count after a change."""
 
     grades: Mapping[tuple[str, str], Grade] = field(default_factory=dict)
@@ -38,9 +38,9 @@ class Preview:
         return self.grades.get((stored.student, stored.submission_sha256 or ""), stored)
 
 
-def read_attempts(book: Gradebook, preview: Preview | None = None) -> GradedAttempts:
+def read_attempts(book: Gradebook, preview: GradePreview | None = None) -> GradedAttempts:
     """Returns the graded attempts in *book*, as *preview* changes them."""
-    preview = preview or Preview(adjustments=adjustments_of(book))
+    preview = preview or GradePreview(adjustments=adjustments_of(book))
     dropped = preview.adjustments.dropped
     grades = {
         (grade.student, grade.submission_sha256 or ""): preview.grade(grade)

@@ -17,7 +17,7 @@ from grader.grading.course_policy import (
 )
 from grader.grading.graded_attempts import (
     GradedAttempts,
-    Preview,
+    GradePreview,
     counting_grades,
     in_counting_order,
     read_attempts,
@@ -178,14 +178,14 @@ def rows_of(
     policy: CoursePolicy | None = None,
     *,
     only: Collection[str] | None = None,
-    preview: Preview | None = None,
+    preview: GradePreview | None = None,
 ) -> Iterator[Row]:
     """Returns a row for every student, with manual changes and the course's deductions.
 
     *policy* replaces the policies that *book* keeps, such as to preview a change. If *only* is
     given, returns the rows of these students. *preview* replaces grades and adjustments.
     """
-    preview = preview or Preview(adjustments=adjustments_of(book))
+    preview = preview or GradePreview(adjustments=adjustments_of(book))
     adjustments = preview.adjustments
     # The former content of a cleared line of a sheet is not an attempt to grade.
     gone, students = absent(book), graded.students

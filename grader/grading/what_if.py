@@ -11,13 +11,13 @@ from grader.bank.folders import Bank
 from grader.gradebook import Gradebook
 from grader.grading.adjustments import (
     Adjustments,
-    Curve,
+    GradeCurve,
     adjustments_of,
     part_place,
     store_adjustments,
 )
 from grader.grading.course_policy import CoursePolicy, policy_of
-from grader.grading.graded_attempts import Preview, file_counting_grades
+from grader.grading.graded_attempts import GradePreview, file_counting_grades
 from grader.grading.kept_marks import rescore_grades
 from grader.grading.sources import require_release, rows_of, source_of
 from grader.grading.spec_edits import SpecEdit, apply_edits, parse_place, require_part
@@ -123,7 +123,7 @@ def what_if(out: Path, changes: Changes, *, why: str = "") -> WhatIf:
             }
         adjustments = _new_adjustments(book, changes, why)
         before = {row.student.id: row for row in rows_of(book, graded)}
-        preview = Preview(grades=grades, adjustments=adjustments)
+        preview = GradePreview(grades=grades, adjustments=adjustments)
         after = {row.student.id: row for row in rows_of(book, graded, policy, preview=preview)}
     found = (_change(row, after[id_]) for id_, row in before.items())
     return WhatIf(
@@ -166,7 +166,7 @@ def _new_adjustments(book: Gradebook, changes: Changes, why: str) -> Adjustments
         dropped[place] = why
     curve = known.curve
     if changes.curve is not None:
-        curve = Curve(factor=changes.curve[0], points=changes.curve[1], why=why)
+        curve = GradeCurve(factor=changes.curve[0], points=changes.curve[1], why=why)
     return Adjustments(dropped=dropped, curve=curve)
 
 

@@ -15,8 +15,8 @@ from grader.kinds.base import CORRECT, UNDRAWN, Example, KindOf, Unreadable, kin
 from grader.kinds.cells import raw_pairs
 from grader.kinds.plan_outcomes import (
     Chosen,
-    Outcome,
     Plan,
+    PlanOutcome,
     Shortcoming,
     evaluate_plan,
     iter_outcomes,
@@ -302,7 +302,7 @@ def _example_of(one: JudgedPlan) -> Example:
     return Example(raw=_raw_plan(one.plan), share=one.share, why=why, mistake=one.mistake)
 
 
-def share_and_mistake(outcome: Outcome, key: PlanKey) -> tuple[float, str | None]:
+def share_and_mistake(outcome: PlanOutcome, key: PlanKey) -> tuple[float, str | None]:
     """Returns the share of the points that a plan earns, and the ID of what is wrong with it."""
     if outcome.unmet_requirement:
         return outcome.unmet_requirement.credit, outcome.unmet_requirement.id
@@ -311,7 +311,7 @@ def share_and_mistake(outcome: Outcome, key: PlanKey) -> tuple[float, str | None
     return share, reason.id if reason else None
 
 
-def _first_shortcoming(outcome: Outcome, key: PlanKey) -> Shortcoming | None:
+def _first_shortcoming(outcome: PlanOutcome, key: PlanKey) -> Shortcoming | None:
     found = (r for r in key.part.shortcomings if holds(r.when, outcome.scope, key.draw.facts))
     return next(found, None)
 

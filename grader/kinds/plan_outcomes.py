@@ -74,7 +74,7 @@ class Plan(Part):
         return (*self.choose, *self.values)
 
 
-class Outcome(NamedTuple):
+class PlanOutcome(NamedTuple):
     """What a plan leads to."""
 
     scope: Mapping[str, Value]
@@ -91,7 +91,7 @@ def iter_plans(part: Plan) -> Iterator[Chosen]:
         yield dict(zip(part.choose, chosen, strict=True))
 
 
-def iter_outcomes(part: Plan, draw: Draw) -> Iterator[tuple[Chosen, Outcome]]:
+def iter_outcomes(part: Plan, draw: Draw) -> Iterator[tuple[Chosen, PlanOutcome]]:
     """Yields every plan and what it leads to.
 
     An expression is evaluated once for each combination of the choices that it depends on, and a
@@ -102,7 +102,7 @@ def iter_outcomes(part: Plan, draw: Draw) -> Iterator[tuple[Chosen, Outcome]]:
         yield plan, evaluations.outcome(plan)
 
 
-def evaluate_plan(plan: Chosen, part: Plan, draw: Draw) -> Outcome:
+def evaluate_plan(plan: Chosen, part: Plan, draw: Draw) -> PlanOutcome:
     """Returns what *plan* leads to in this variant. Raises ExpressionError."""
     outcome = _Evaluations(part, draw).outcome(plan)
     for name in part.values:
@@ -143,14 +143,14 @@ class _Evaluations:
             for expression in (*part.values.values(), *conditions, self._cost)
         }
 
-    def outcome(self, plan: Chosen) -> Outcome:
+    def outcome(self, plan: Chosen) -> PlanOutcome:
         """Returns what *plan* leads to."""
         scope = _Scope(self, plan)
         for requirement in self.part.require:
             if not holds(self.value(requirement.that, plan, scope), {}):  # type: ignore[arg-type]
-                return Outcome(scope, requirement, math.nan)
+                return PlanOutcome(scope, requirement, math.nan)
         value = self.value(self._cost, plan, scope)
-        return Outcome(scope, None, units.magnitude(value, self.part.unit))
+        return PlanOutcome(scope, None, units.magnitude(value, self.part.unit))
 
     def value(self, expression: Expr, plan: Chosen, scope: _Scope) -> Value:
         """Returns the value of one of the part's expressions. Raises ExpressionError."""

@@ -37,7 +37,7 @@ def cache_file() -> Path:
     return Path(folder) / "systems-grader" / "verified.json"
 
 
-class Cache:
+class ResultCache:
     """The results of earlier runs. A file that can't be read counts as empty."""
 
     def __init__(self, bank: Bank, seeds: int, *, kernel: bool, file: Path | None = None):

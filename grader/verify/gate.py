@@ -16,7 +16,7 @@ from typing import Any
 from grader.bank.folders import Bank
 from grader.errors import GraderError, SetupError, SpecError, SpecErrors
 from grader.runtime import executors
-from grader.verify.cache import Cache
+from grader.verify.cache import ResultCache
 from grader.verify.one_problem import Verified, error_result, verify_problem
 from grader.verify.whole import TORCH, run_references
 
@@ -48,7 +48,7 @@ def verify(
     for name in wanted:
         bank.path(name)  # an unknown name is an error before anything runs
     broken = [] if wanted else list(_broken_files(bank))
-    cache = Cache(bank, seeds, kernel=kernel) if cached else None
+    cache = ResultCache(bank, seeds, kernel=kernel) if cached else None
     results: dict[str, Verified] = {}
     for name in names:
         if cache and (known := cache.find(name)) is not None:

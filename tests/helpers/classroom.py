@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from grader.integrations.github.class_files import instructor_files, student_files
-from grader.integrations.github.options import Course
+from grader.integrations.github.options import ClassroomCourse
 from grader.integrations.install import Source
 
 ROOT = Path(__file__).parents[2]
@@ -21,7 +21,7 @@ TEMPLATES = (ROOT / "templates",)
 SOURCE = Source(f"git+https://example.org/teaching/grader@{'0123456789' * 4}")
 
 
-def a_course(**changes: Any) -> Course:
+def a_course(**changes: Any) -> ClassroomCourse:
     """A course with everything in it."""
     fields: dict[str, Any] = {
         "title": "Midterm: memory & time",
@@ -34,7 +34,7 @@ def a_course(**changes: Any) -> Course:
         "cuda": True,
         **changes,
     }
-    return Course(**fields)
+    return ClassroomCourse(**fields)
 
 
 def workflow_texts() -> Iterator[tuple[str, str]]:

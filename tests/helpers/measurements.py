@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from grader.runtime.machine.records import (
-    Cache,
+    CacheLevel,
     Figure,
     Hardware,
     MachineProfile,
@@ -30,9 +30,9 @@ def a_profile(*figures: Figure, **changes: Any) -> MachineProfile:
     hard = Hardware(
         cpu="Test (R) [bold]CPU", architecture="x86_64", logical_cpus=4, usable_cpus=4,
         caches=(
-            Cache(level=1, size=32 * KIB, instances=4),
-            Cache(level=2, size=MIB, instances=4),
-            Cache(level=3, size=16 * MIB),
+            CacheLevel(level=1, size=32 * KIB, instances=4),
+            CacheLevel(level=2, size=MIB, instances=4),
+            CacheLevel(level=3, size=16 * MIB),
         ),
     )  # fmt: skip
     soft = Software(system="Linux", kernel="6.1", python="CPython 3.12.1", grader="0.1.0")

@@ -43,10 +43,10 @@ from grader.runtime.machine.calibrate import (
     count_figures,
     plan_assignments,
 )
-from grader.runtime.machine.measuring import FEWEST, Assignment, Bench
+from grader.runtime.machine.measuring import FEWEST, Bench, MeasuringTask
 from grader.runtime.machine.records import (
     MAX_BYTES,
-    Cache,
+    CacheLevel,
     Figure,
     Gpu,
     Hardware,
@@ -85,7 +85,7 @@ class Clock:
 def a_bench(clock: Clock, **changes: Any) -> tuple[Bench, list[tuple[str, dict]]]:  # type: ignore[type-arg]
     """A bench on which work takes as long as *clock* says."""
     events: list[tuple[str, dict]] = []  # type: ignore[type-arg]
-    assignment = Assignment(**changes)
+    assignment = MeasuringTask(**changes)
 
     def timer(work: Callable[[], object], calls: int) -> float:
         start = clock()
@@ -253,7 +253,10 @@ def profiles(draw: st.DrawFn) -> MachineProfile:
         l2_bytes=st.none() | st.integers(1, 1 << 30), cuda=st.none() | words,
     )  # fmt: skip
     caches = st.builds(
-        Cache, level=st.integers(1, 4), size=st.integers(1, 1 << 30), instances=st.integers(1, 99)
+        CacheLevel,
+        level=st.integers(1, 4),
+        size=st.integers(1, 1 << 30),
+        instances=st.integers(1, 99),
     )
     return a_profile(
         *draw(st.lists(drawn_figures(), max_size=6, unique_by=lambda f: f.key)),
@@ -504,9 +507,9 @@ def test_caches_are_counted_once_for_all_cpus_that_share_them(
     monkeypatch.setattr(hardware, "_CPUS", tmp_path)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1, 2}, raising=False)
     assert tuple(hardware.iter_caches()) == (
-        Cache(level=1, size=48 * KIB, instances=3),
-        Cache(level=2, size=2 * MIB, instances=3),
-        Cache(level=3, size=32 * MIB, instances=2),
+        CacheLevel(level=1, size=48 * KIB, instances=3),
+        CacheLevel(level=2, size=2 * MIB, instances=3),
+        CacheLevel(level=3, size=32 * MIB, instances=2),
     )
     monkeypatch.setattr(hardware, "_CPUS", tmp_path / "nowhere")
     assert tuple(hardware.iter_caches()) == ()
@@ -540,7 +543,7 @@ def test_this_machine_is_described() -> None:
 
 
 def test_arrays_are_four_times_the_last_cache_if_memory_allows() -> None:
-    last = (Cache(level=3, size=32 * MIB, instances=2),)
+    last = (CacheLevel(level=3, size=32 * MIB, instances=2),)
     roomy = dataclasses.replace(a_profile().hardware, caches=last, available_bytes=64 << 30)
     assert array_bytes(roomy, quick=False) == 256 * MIB
     tight = dataclasses.replace(roomy, available_bytes=600 * MIB)
@@ -733,12 +736,12 @@ def test_a_worker_that_dies_costs_its_figures_only(monkeypatch: pytest.MonkeyPat
     killed = "import os; os.kill(os.getpid(), 9)"
     real = calibrating._PROGRAM
     runs = iter([killed, real])
-    base = Assignment(quick=True, array_bytes=MIB)
+    base = MeasuringTask(quick=True, array_bytes=MIB)
     both = [base, dataclasses.replace(base, threads=2)]
     monkeypatch.setattr(calibrating, "plan_assignments", lambda *_, **__: both)
     run = calibrating._run_worker
 
-    def one(assignment: Assignment) -> Iterator[tuple[str, object]]:
+    def one(assignment: MeasuringTask) -> Iterator[tuple[str, object]]:
         monkeypatch.setattr(calibrating, "_PROGRAM", next(runs))
         return run(assignment)
 

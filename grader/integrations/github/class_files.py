@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from grader.errors import SetupError
-from grader.integrations.github.options import ClassroomOptions, Course
+from grader.integrations.github.options import ClassroomCourse, ClassroomOptions
 from grader.integrations.templates import render_folder, text_environment
 from grader.text.templates import render_template
 
@@ -39,7 +39,7 @@ leave two minutes for checkout and publishing; and of installing and of the note
 
 
 def student_files(
-    course: Course,
+    course: ClassroomCourse,
     templates: tuple[Path, ...],
     student: str = "",
     version: str = "",
@@ -59,13 +59,13 @@ def student_files(
     return {**made, TEST_EXAM: text.encode()}
 
 
-def instructor_files(course: Course, templates: tuple[Path, ...]) -> dict[str, bytes]:
+def instructor_files(course: ClassroomCourse, templates: tuple[Path, ...]) -> dict[str, bytes]:
     """Returns the files of the instructor's repository, without the release and the roster."""
     return _render_files(INSTRUCTOR, templates, course=course)
 
 
 def classroom50_files(
-    course: Course, owner: str, templates: tuple[Path, ...], pack: bytes = b""
+    course: ClassroomCourse, owner: str, templates: tuple[Path, ...], pack: bytes = b""
 ) -> dict[str, bytes]:
     """Returns the bundle, with *pack* if given, and the assignment's entry. All of it is public.
 
@@ -91,7 +91,7 @@ def _render_files(kind: str, templates: tuple[Path, ...], **names: object) -> di
     return dict(render_folder(f"classroom/{kind}", templates, pins=PINS, **names))
 
 
-def _assignment_entry(course: Course, owner: str) -> Mapping[str, object]:
+def _assignment_entry(course: ClassroomCourse, owner: str) -> Mapping[str, object]:
     """Returns the entry in the classroom's `assignments.json` (classroom50/assignments/v1)."""
     due = {}
     if course.deadline:
@@ -127,7 +127,7 @@ def check_names(options: ClassroomOptions) -> None:
         )
 
 
-def classroom50_notes(course: Course) -> Iterator[str]:
+def classroom50_notes(course: ClassroomCourse) -> Iterator[str]:
     """Yields notes on where Classroom 50 differs from other hosts."""
     yield (
         f"Classroom 50 supports only integer points, so points are multiplied by {course.scale}; "

@@ -24,8 +24,8 @@ from grader.integrations.github.class_files import (
 )
 from grader.integrations.github.options import (
     KEPT,
+    ClassroomCourse,
     ClassroomOptions,
-    Course,
     Host,
     changed_options,
     check_options,
@@ -114,7 +114,7 @@ def _require_reachable(source: Source, options: ClassroomOptions) -> None:
         )
 
 
-def _template_notebook(course: Course, notebooks: Notebooks) -> dict[str, bytes]:
+def _template_notebook(course: ClassroomCourse, notebooks: Notebooks) -> dict[str, bytes]:
     """Returns the notebook in the template, which does not depend on the student, if any."""
     if course.shared_version:
         return {course.notebook: notebooks.of(of_version(course.shared_version))}
@@ -146,7 +146,7 @@ def _unlisted_notes(roster: Path, release: Release) -> Iterator[str]:
         yield f"{who} no line in instructor/{ROSTER}: {names}"
 
 
-def course_of(release: Release, options: ClassroomOptions) -> Course:
+def course_of(release: Release, options: ClassroomOptions) -> ClassroomCourse:
     """Returns the values for the templates; raises SetupError for bad options."""
     exam, shared = release.exam, shared_version(release)
     owner, assignment = options.owner or _NOBODY, options.assignment or exam.id
@@ -167,7 +167,7 @@ def course_of(release: Release, options: ClassroomOptions) -> Course:
         check_names(filled)
     # In a separate folder, because the only notebook in the top folder is the one that counts.
     sample = "" if shared or not options.sample else f"sample/{Path(notebook).stem}-sample.ipynb"
-    return Course(
+    return ClassroomCourse(
         **asdict(filled),
         title=" ".join(exam.title.split()),
         source=source,
@@ -216,7 +216,7 @@ def _roster_csv(release: Release) -> bytes:
 
 
 def _bundle_files(
-    course: Course, bank: Bank, pack: Path | None, folder: Path
+    course: ClassroomCourse, bank: Bank, pack: Path | None, folder: Path
 ) -> Mapping[str, bytes]:
     """Returns Classroom 50's files, with *pack* or else the pack of an earlier run in *folder*."""
     from grader.release import sealed
@@ -244,7 +244,7 @@ def own_bank_notes(release: Release) -> Iterator[str]:
         )
 
 
-def _course_notes(course: Course, options: ClassroomOptions) -> Iterator[str]:
+def _course_notes(course: ClassroomCourse, options: ClassroomOptions) -> Iterator[str]:
     if course.source.note:
         yield course.source.note
     if not options.owner and not options.url:
@@ -257,7 +257,7 @@ def _course_notes(course: Course, options: ClassroomOptions) -> Iterator[str]:
         yield from classroom50_notes(course)
 
 
-def _template_notes(release: Release, course: Course) -> Iterator[str]:
+def _template_notes(release: Release, course: ClassroomCourse) -> Iterator[str]:
     """Yields notes on what the template shows and what it can't contain."""
     if course.shared_version:
         yield (

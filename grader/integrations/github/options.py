@@ -74,7 +74,7 @@ class ClassroomOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Course(ClassroomOptions):
+class ClassroomCourse(ClassroomOptions):
     """Values for the templates of a class's files, with all defaults; none of them is secret."""
 
     title: str

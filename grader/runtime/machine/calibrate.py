@@ -22,7 +22,7 @@ import grader
 from grader.errors import SetupError
 from grader.runtime.machine import figures
 from grader.runtime.machine.hardware import read_hardware, read_software
-from grader.runtime.machine.measuring import Assignment
+from grader.runtime.machine.measuring import MeasuringTask
 from grader.runtime.machine.records import Figure, Gpu, Hardware, LeftOut, MachineProfile
 
 _PROGRAM = "from grader.runtime.machine.figures import main; main()"
@@ -92,17 +92,17 @@ def calibrate(
 
 def plan_assignments(
     hardware: Hardware, device: str, *, quick: bool, torch: bool | None = None
-) -> list[Assignment]:
+) -> list[MeasuringTask]:
     """Returns an assignment for each worker, in order."""
     has_torch = find_spec("torch") is not None if torch is None else torch
-    base = Assignment(quick=quick, torch=has_torch, array_bytes=array_bytes(hardware, quick))
+    base = MeasuringTask(quick=quick, torch=has_torch, array_bytes=array_bytes(hardware, quick))
     # The GPU first: if there is none, the user learns it immediately.
     on_gpu = [replace(base, device="cuda")] if device == "cuda" else []
     teams = sorted({1, hardware.usable_cpus})
     return [*on_gpu, *(replace(base, threads=threads) for threads in teams)]
 
 
-def count_figures(assignments: list[Assignment]) -> int:
+def count_figures(assignments: list[MeasuringTask]) -> int:
     """Returns how many figures the workers measure if nothing has to be left out."""
     total = 0
     for each in assignments:
@@ -125,7 +125,7 @@ def array_bytes(hardware: Hardware, quick: bool) -> int:
     return max(size >> 16, 1) << 16
 
 
-def _run_worker(assignment: Assignment) -> Iterator[tuple[str, Any]]:
+def _run_worker(assignment: MeasuringTask) -> Iterator[tuple[str, Any]]:
     """Runs one worker and yields what it reports, as the kind of an event and its data."""
     with tempfile.TemporaryFile() as stderr:
         worker = subprocess.Popen(  # noqa: S603 - our own program
@@ -162,7 +162,7 @@ def _kill(worker: subprocess.Popen[str]) -> None:
     worker.kill()
 
 
-def _describe_failure(assignment: Assignment, text: str) -> LeftOut:
+def _describe_failure(assignment: MeasuringTask, text: str) -> LeftOut:
     """Returns what a failed worker leaves out. Raises SetupError if a GPU was requested."""
     why = (text.strip().splitlines() or [""])[0][:200]
     if assignment.device == "cuda":

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from grader.runtime.machine.measuring import FAULTS, Assignment, Bench, seconds_per_call
+from grader.runtime.machine.measuring import FAULTS, Bench, MeasuringTask, seconds_per_call
 from grader.runtime.machine.records import Gpu, format_bytes
 
 TORCH_DTYPES = {
@@ -292,7 +292,7 @@ def main() -> None:
         def emit(what: str, data: object) -> None:
             events.write(json.dumps({what: data}) + "\n")
 
-        assignment = Assignment(**json.loads(sys.argv[1]))
+        assignment = MeasuringTask(**json.loads(sys.argv[1]))
         # Garbage collection would disturb some of the samples.
         gc.disable()
         try:

@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from grader import __version__
-from grader.runtime.machine.records import Cache, Hardware, Software
+from grader.runtime.machine.records import CacheLevel, Hardware, Software
 
 _CPUS = Path("/sys/devices/system/cpu")
 _GROUPS = Path("/sys/fs/cgroup")
@@ -63,7 +63,7 @@ def available_bytes() -> int | None:
     return free
 
 
-def iter_caches() -> Iterator[Cache]:
+def iter_caches() -> Iterator[CacheLevel]:
     """Yields the data caches that the usable CPUs share, from level 1 on."""
     found: dict[int, dict[str, int]] = {}
     for cpu in sorted(_own_cpus()):
@@ -76,7 +76,7 @@ def iter_caches() -> Iterator[Cache]:
                 found.setdefault(int(level), {})[shared or str(cpu)] = int(known[1]) << bits
     for number, sizes in sorted(found.items()):
         # If cores differ, the largest cache, because it is an upper bound.
-        yield Cache(level=number, size=max(sizes.values()), instances=len(sizes))
+        yield CacheLevel(level=number, size=max(sizes.values()), instances=len(sizes))
 
 
 def _own_cpus() -> set[int]:

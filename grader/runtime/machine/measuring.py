@@ -22,7 +22,7 @@ _LONGEST = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Assignment:
+class MeasuringTask:
     """What one worker process has to measure."""
 
     device: str = "cpu"
@@ -52,7 +52,7 @@ class Bench:
 
     def __init__(
         self,
-        assignment: Assignment,
+        assignment: MeasuringTask,
         emit: Callable[[str, object], None],
         timer: Callable[[Callable[[], object], int], float] = seconds_per_call,
     ):

@@ -105,7 +105,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cache:
+class CacheLevel:
     """One level of the processor's data caches."""
 
     level: int
@@ -131,7 +131,7 @@ class Hardware:
     logical_cpus: int
     usable_cpus: int
     """CPUs that this process may use, by its affinity and the quota of its cgroup."""
-    caches: tuple[Cache, ...] = ()
+    caches: tuple[CacheLevel, ...] = ()
     """From level 1 on."""
     memory_bytes: int | None = None
     available_bytes: int | None = None

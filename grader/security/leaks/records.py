@@ -11,7 +11,7 @@ LATE = "the time limit was reached"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchLimits:
-    """Bounds on what is read. SecretLabel exceeds them is listed, and the result is not clean."""
+    """Bounds on what is read. What exceeds them is listed, and the result is not clean."""
 
     file_bytes: int = 48 * 2**20
     """Bytes read of one file, git object, or archive member."""

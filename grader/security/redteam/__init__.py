@@ -18,7 +18,7 @@ from grader.runtime.sandbox import choose
 from grader.security.redteam import watch
 from grader.security.redteam.batch import AttackSettings, GradedBatch, grade_course
 from grader.security.redteam.course import (
-    Course,
+    RedTeamCourse,
     copy_honest_submissions,
     make_course,
     runnable_attacks,
@@ -152,7 +152,7 @@ def _first_open_reason(batch: GradedBatch) -> str:
     return next((mark.feedback for mark in marks), f"exit status {batch.code}")
 
 
-def _grade_all(course: Course, terms: AttackSettings) -> Iterator[GradedBatch]:
+def _grade_all(course: RedTeamCourse, terms: AttackSettings) -> Iterator[GradedBatch]:
     """Grades the folder of submissions, and the zip if any attack uses it."""
     results = course.folder / "results"
     yield grade_course(course, course.submissions, results / "folder", terms)
@@ -163,7 +163,7 @@ def _grade_all(course: Course, terms: AttackSettings) -> Iterator[GradedBatch]:
 # -- what was seen
 
 
-def _remove_planted_files(course: Course) -> Iterator[watch.Leftover]:
+def _remove_planted_files(course: RedTeamCourse) -> Iterator[watch.Leftover]:
     """Removes and yields what attacks wrote outside of the results and what kernels left."""
     places = {**watch.watched_folders(), course.home: True, course.folder: True}
     for path, left in list(watch.find_planted(course.run, places)):
@@ -175,7 +175,7 @@ def _remove_planted_files(course: Course) -> Iterator[watch.Leftover]:
 
 
 def _judge_all(
-    course: Course, batches: Sequence[GradedBatch], traces: Traces, layers: frozenset[str]
+    course: RedTeamCourse, batches: Sequence[GradedBatch], traces: Traces, layers: frozenset[str]
 ) -> Iterator[AttackResult]:
     nothing = SubmissionResult()
     for sitter in course.takers:

@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from grader.security.redteam.course import Course
+from grader.security.redteam.course import RedTeamCourse
 from grader.security.redteam.judge import SubmissionResult, read_results
 
 _LOOK_SECONDS = 0.2
@@ -49,7 +49,7 @@ class GradedBatch:
 
 
 def grade_course(
-    course: Course, submissions: Path, out: Path, terms: AttackSettings
+    course: RedTeamCourse, submissions: Path, out: Path, terms: AttackSettings
 ) -> GradedBatch:
     """Calls the command as an instructor would, next to files that attackers try to steal."""
     command = [

@@ -48,7 +48,7 @@ class ExamTaker:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Course:
+class RedTeamCourse:
     """The made-up course and its folders."""
 
     root: Path
@@ -92,7 +92,7 @@ class Course:
 
 def make_course(
     root: Path, bank: Bank, attacks: Sequence[Attack], outside: Mapping[str, object]
-) -> Course:
+) -> RedTeamCourse:
     """Creates a course under *root*; *outside* tells attacks how to reach our listening sockets."""
     run = f"hx{secrets.token_hex(3)}"
     honest = read_attack(_honest_file(attacks))
@@ -112,7 +112,9 @@ def make_course(
     )
     (folder / "notes.txt").write_text(canaries["file"] + "\n", encoding="utf-8")
     (root / "home" / ".ssh" / "id_ed25519").write_text(canaries["home"] + "\n", encoding="utf-8")
-    course = Course(root=root, release=made.release, takers=takers, run=run, canaries=canaries)
+    course = RedTeamCourse(
+        root=root, release=made.release, takers=takers, run=run, canaries=canaries
+    )
     words = {**outside, "RUN": run, "SECRET": canaries["honest"]}
     _write_submissions(course, bank, words)
     return course
@@ -147,7 +149,7 @@ def _student_of(sitter: ExamTaker, canaries: Mapping[str, str]) -> Student:
     return Student(id=sitter.id, name=name)
 
 
-def _write_submissions(course: Course, bank: Bank, words: Mapping[str, object]) -> None:
+def _write_submissions(course: RedTeamCourse, bank: Bank, words: Mapping[str, object]) -> None:
     """Writes all submissions, honest ones first, so that attacks can copy from them."""
     packed = any(s.attack.form == "pack" for s in course.takers)
     for sitter in sorted(course.takers, key=lambda s: not s.honest):
@@ -163,7 +165,7 @@ def _write_submissions(course: Course, bank: Bank, words: Mapping[str, object]) 
         _write_archive(course, bank, words)
 
 
-def _write_archive(course: Course, bank: Bank, words: Mapping[str, object]) -> None:
+def _write_archive(course: RedTeamCourse, bank: Bank, words: Mapping[str, object]) -> None:
     with zipfile.ZipFile(course.archive, "w", zipfile.ZIP_DEFLATED) as archive:
         for sitter in course.takers:
             data = _taker_notebook(course, bank, sitter, words)
@@ -174,7 +176,7 @@ def _write_archive(course: Course, bank: Bank, words: Mapping[str, object]) -> N
 
 
 def _taker_notebook(
-    course: Course, bank: Bank, sitter: ExamTaker, words: Mapping[str, object]
+    course: RedTeamCourse, bank: Bank, sitter: ExamTaker, words: Mapping[str, object]
 ) -> bytes:
     """Returns the student's notebook with the cells of the attack; answered unless the attack
     forges."""
@@ -198,7 +200,7 @@ def _attack_cells(
         yield Cell(type="code", id=f"{place}-{number}", source=filled)
 
 
-def copy_honest_submissions(course: Course, folder: Path) -> None:
+def copy_honest_submissions(course: RedTeamCourse, folder: Path) -> None:
     """Copies only the honest submissions into *folder*, to grade them undisturbed."""
     folder.mkdir(parents=True)
     for sitter in course.honest:

@@ -12,7 +12,7 @@ from grader.errors import GraderError
 from grader.gradebook import Gradebook
 from grader.gradebook.evidence import evidence_to_json
 from grader.model import Evidence, Grade, Outcome
-from grader.security.redteam.course import Course, ExamTaker
+from grader.security.redteam.course import ExamTaker, RedTeamCourse
 
 BROKE = re.compile(r"^BROKE: ?(.{0,200})", re.MULTILINE)
 """What an attack prints if it has succeeded."""
@@ -61,7 +61,7 @@ class Traces:
     heard_tokens: frozenset[str] = frozenset()
 
 
-def read_results(out: Path, course: Course) -> dict[str, SubmissionResult]:
+def read_results(out: Path, course: RedTeamCourse) -> dict[str, SubmissionResult]:
     """Reads the results folder for every student of the course."""
     found = {}
     report = _read_text(out / "report" / "index.html")
@@ -90,7 +90,7 @@ def judge_attack(
     sitter: ExamTaker,
     found: SubmissionResult,
     traces: Traces,
-    course: Course,
+    course: RedTeamCourse,
     layers: frozenset[str],
 ) -> AttackResult:
     """Returns whether the attack failed, and what was observed."""
@@ -113,7 +113,7 @@ def judge_attack(
 
 
 def _iter_faults(
-    sitter: ExamTaker, found: SubmissionResult, traces: Traces, course: Course
+    sitter: ExamTaker, found: SubmissionResult, traces: Traces, course: RedTeamCourse
 ) -> Iterator[str]:
     """Yields everything that the attack achieved."""
     yield from _mark_faults(sitter, found)

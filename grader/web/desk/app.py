@@ -24,13 +24,19 @@ from grader.web.cookies import SessionCookie
 from grader.web.desk.access import Entrance, Person
 from grader.web.desk.audit import AuditFilter, AuditPages
 from grader.web.desk.calls import Call, Endpoints
-from grader.web.desk.changes import GradedGroup, MarkChange, change_mark, change_rubric, grade_group
+from grader.web.desk.changes import (
+    GradedGroup,
+    MarkChangeResult,
+    change_mark,
+    change_rubric,
+    grade_group,
+)
 from grader.web.desk.evidence import student_view
 from grader.web.desk.idea_search import IdeaSearch
 from grader.web.desk.ideas_page import ideas_page
 from grader.web.desk.pages import Desk, Names
 from grader.web.desk.part_page import part_page
-from grader.web.desk.presence import Place, Presence
+from grader.web.desk.presence import OpenPage, Presence
 from grader.web.desk.rendering import Renderer
 from grader.web.desk.requests import change_requests, requests_page
 from grader.web.desk.roles import Capability
@@ -137,7 +143,7 @@ class DeskApp:
         return Response(text, media_type=kind, headers=HEADERS)
 
     def _page(
-        self, call: Call, name: str, place: Place | None = None, **names: Any
+        self, call: Call, name: str, place: OpenPage | None = None, **names: Any
     ) -> HTMLResponse:
         self._report(call.session.person, place)
         presence = self._presence.texts(call.session.person.id, place)
@@ -161,11 +167,11 @@ class DeskApp:
         return self._student_page(call, names.find(call.request.path_params["id"]))
 
     def _student_page(
-        self, call: Call, id_: str, unsaved: MarkChange | None = None
+        self, call: Call, id_: str, unsaved: MarkChangeResult | None = None
     ) -> HTMLResponse:
         names, person = self._desk.names(call.book, call.session.person), call.session.person
         page = student_page(self._desk, call.book, id_, names, person)
-        place = Place(key=names.key(id_))
+        place = OpenPage(key=names.key(id_))
         return self._page(call, "student", place, page=page, names=names, unsaved=unsaved)
 
     def _student_view(self, call: Call) -> Response:
@@ -197,7 +203,7 @@ class DeskApp:
     ) -> HTMLResponse:
         names, person = self._desk.names(call.book, call.session.person), call.session.person
         page = part_page(self._desk, call.book, part, names, person, **how)
-        place = Place(part, page.current.key)
+        place = OpenPage(part, page.current.key)
         return self._page(
             call, "part", place, page=page, names=names, done=done, graded=graded,
             everything=how.get("everything"),
@@ -206,11 +212,11 @@ class DeskApp:
     def _here(self, call: Call) -> Response:
         query, person = call.request.query_params, call.session.person
         problem, part, key = (query.get(name, "")[:200] for name in ("problem", "part", "key"))
-        place = Place(PartId(problem, part) if part else None, key) if key else None
+        place = OpenPage(PartId(problem, part) if part else None, key) if key else None
         self._report(person, place)
         return JSONResponse(self._presence.texts(person.id, place), headers=HEADERS)
 
-    def _report(self, person: Person, place: Place | None) -> None:
+    def _report(self, person: Person, place: OpenPage | None) -> None:
         if person.may(Capability.GRADE):
             self._presence.report(person.id, place)
 

@@ -80,7 +80,7 @@ def grade_group(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MarkChange:
+class MarkChangeResult:
     """What became of a changed mark on a student's page."""
 
     student: str
@@ -92,7 +92,7 @@ class MarkChange:
 
 def change_mark(
     desk: Desk, book: Gradebook, form: Form, names: Names, person: Person
-) -> MarkChange:
+) -> MarkChangeResult:
     """Stores the points of the form as a decision about one answer."""
     id_ = names.find(form.text("student"))
     part = PartId(form.text("problem"), form.text("part"))
@@ -116,7 +116,7 @@ def change_mark(
         if conflicts:
             other = conflicts[0]
             why_not = f"Meanwhile, {other.by} changed this mark to {other.points:g} points."
-    return MarkChange(student=id_, name=answer.name, choice=choice, why_not=why_not)
+    return MarkChangeResult(student=id_, name=answer.name, choice=choice, why_not=why_not)
 
 
 def _require_graded(

@@ -17,7 +17,7 @@ _EXAMPLES = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Example:
+class IdeaExample:
     """The answer of a student who has an idea."""
 
     student: str
@@ -36,7 +36,7 @@ class ShownIdea:
     """The share of other students' numbers with which it explains these answers as well."""
     yaml: str
     """A mistake to add to the problem."""
-    examples: tuple[Example, ...]
+    examples: tuple[IdeaExample, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,9 +119,11 @@ def _part(found: Mapping[str, Any], rows: Mapping[str, Row]) -> PartIdeas:
     )
 
 
-def _examples(part: PartId, students: Iterable[str], rows: Mapping[str, Row]) -> Iterator[Example]:
+def _examples(
+    part: PartId, students: Iterable[str], rows: Mapping[str, Row]
+) -> Iterator[IdeaExample]:
     known = [(id_, rows[id_].grade) for id_ in students if id_ in rows]
     for id_, grade in known[:_EXAMPLES]:
         for mark in grade.marks if grade else ():
             if PartId(mark.problem, mark.part) == part:
-                yield Example(student=id_, mark=mark)
+                yield IdeaExample(student=id_, mark=mark)

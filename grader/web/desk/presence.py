@@ -16,7 +16,7 @@ _GONE = 40.0
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class OpenPage:
     """What somebody has open."""
 
     part: PartId | None = None
@@ -30,24 +30,24 @@ class Presence:
     """The places of the people who use a running desk; the newest of each."""
 
     clock: Callable[[], float] = time.monotonic
-    _places: dict[str, tuple[Place, float]] = field(default_factory=dict)
+    _places: dict[str, tuple[OpenPage, float]] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
-    def report(self, person: str, place: Place | None) -> None:
+    def report(self, person: str, place: OpenPage | None) -> None:
         """Stores where *person* is now; nowhere if None."""
         with self._lock:
             self._places.pop(person, None)
             if place is not None:
                 self._places[person] = place, self.clock()
 
-    def others(self, person: str) -> Mapping[str, Place]:
+    def others(self, person: str) -> Mapping[str, OpenPage]:
         """Returns where everybody else is, by their id."""
         with self._lock:
             earliest = self.clock() - _GONE
             self._places = {p: one for p, one in self._places.items() if one[1] >= earliest}
             return {p: place for p, (place, _) in sorted(self._places.items()) if p != person}
 
-    def texts(self, person: str, here: Place | None) -> dict[str, str]:
+    def texts(self, person: str, here: OpenPage | None) -> dict[str, str]:
         """Returns what the page of *person* says about the others.
 
         `here` is about the same answer, part, or student, and each `PROBLEM/PART` about that part.
@@ -63,7 +63,7 @@ class Presence:
         return texts
 
 
-def _sentences(same: list[str], near: list[str], here: Place) -> list[str]:
+def _sentences(same: list[str], near: list[str], here: OpenPage) -> list[str]:
     what = "this answer" if here.part else "this student's page"
     said = [f"{_names(same)} {what} open."] if same else []
     return said + ([f"{_names(near)} another answer to this part open."] if near else [])

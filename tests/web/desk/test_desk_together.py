@@ -14,7 +14,7 @@ from grader.gradebook import Gradebook
 from grader.model.course import Course, GradingPlan, Role, StaffMember
 from grader.model.desk import PartId
 from grader.web.desk.access import AccessLinks, Person
-from grader.web.desk.presence import Place, Presence
+from grader.web.desk.presence import OpenPage, Presence
 from grader.web.desk.shares import Shares
 from tests.helpers.commands import ok
 from tests.helpers.desk import Reader, a_desk, form_of, signed_in
@@ -87,7 +87,7 @@ def test_people_see_who_has_the_same_answer_open(results: Path) -> None:
 def test_somebody_who_closes_the_page_is_gone_within_a_minute() -> None:
     now = [0.0]
     presence = Presence(clock=lambda: now[0])
-    here = Place(PART, "a")
+    here = OpenPage(PART, "a")
     presence.report("gil", here)
     now[0] = 30
     assert presence.texts("hao", here)["here"] == "gil has this answer open."
