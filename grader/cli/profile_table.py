@@ -12,7 +12,7 @@ from grader.runtime.machine.records import format_bytes
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from grader.runtime.machine.records import Figure, MachineProfile
+    from grader.runtime.machine.records import MachineProfile, MeasuredFigure
 
 _SECTIONS = {
     "matmul": "Matrix products",
@@ -99,18 +99,18 @@ def notes_of(profile: MachineProfile) -> Iterator[str]:
             yield one_line(f"  fix: {left.fix}")
 
 
-def _section(figure: Figure) -> str:
+def _section(figure: MeasuredFigure) -> str:
     section = _SECTIONS.get(figure.name.partition(".")[0], _OTHERS)
     return f"{section} (GPU)" if figure.device == "cuda" else section
 
 
-def _sort_key(figure: Figure) -> tuple[bool, int]:
+def _sort_key(figure: MeasuredFigure) -> tuple[bool, int]:
     """Returns the sort key of a figure: its section; within one, figures keep their order."""
     section = _SECTIONS.get(figure.name.partition(".")[0], _OTHERS)
     return figure.device == "cuda", _ORDER.index(section)
 
 
-def _row(figure: Figure) -> tuple[str, ...]:
+def _row(figure: MeasuredFigure) -> tuple[str, ...]:
     family, _, rest = figure.name.partition(".")
     name = rest if family in {"matmul", "memory"} else figure.name
     return (

@@ -9,18 +9,18 @@ from typing import Literal
 from grader.kinds import lettered, samples
 from grader.kinds.base import CORRECT, Example, kinds
 from grader.kinds.lettered import LetteredKey, LetteredKind, choice_by_letter
-from grader.kinds.options import Option, label_options, option_id, right_letters
+from grader.kinds.options import AnswerOption, label_options, option_id, right_letters
 from grader.kinds.texts import fill, try_fill
 from grader.model import Draw, Judgment, Part, Raw, Verdict
 from grader.units.quantity import Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice(Part):
+class SingleChoice(Part):
     """A single choice from several options."""
 
     kind: Literal["choice"] = "choice"
-    options: tuple[Option, ...]
+    options: tuple[AnswerOption, ...]
     """The options; exactly one is right in every variant."""
     shuffle: bool = True
     """Whether to shuffle the options for each student."""
@@ -30,16 +30,16 @@ class Choice(Part):
 class ChoiceKey(LetteredKey):
     """The options as this student sees them, and the letter of the right one."""
 
-    part: Choice
+    part: SingleChoice
     right: str
 
 
 class ChoiceKind(LetteredKind[ChoiceKey, str]):
     """A single choice, answered by its letter."""
 
-    spec = Choice
+    spec = SingleChoice
 
-    def key(self, part: Choice, draw: Draw) -> ChoiceKey:
+    def key(self, part: SingleChoice, draw: Draw) -> ChoiceKey:
         choices = label_options(part.options, draw, part.id if part.shuffle else None)
         right = right_letters(part.options, choices, draw)
         if len(right) != 1:
@@ -97,7 +97,7 @@ def _one_letter(key: LetteredKey) -> str:
     return f"one letter, {lettered.letters_in_words(key.choices)}"
 
 
-def _option_by_letter(key: ChoiceKey, letter: str) -> Option:
+def _option_by_letter(key: ChoiceKey, letter: str) -> AnswerOption:
     chosen = choice_by_letter(key.choices, letter).id
     return next(o for o in key.part.options if option_id(o) == chosen)
 

@@ -11,7 +11,7 @@ from grader.kinds import lettered, samples
 from grader.kinds.base import CORRECT, Example, kinds
 from grader.kinds.cells import as_raw
 from grader.kinds.lettered import LetteredKey, LetteredKind
-from grader.kinds.options import Option, label_options, option_id, right_letters
+from grader.kinds.options import AnswerOption, label_options, option_id, right_letters
 from grader.kinds.texts import fill, try_fill
 from grader.model import Draw, Judgment, Part, Raw, Verdict
 
@@ -23,7 +23,7 @@ class MultiChoice(Part):
     """Any number of several options, possibly none."""
 
     kind: Literal["multi_choice"] = "multi_choice"
-    options: tuple[Option, ...]
+    options: tuple[AnswerOption, ...]
     """The options; any number of them may be right."""
     rule: Rule = "all-or-nothing"
     """The rule for part credit; see the table in the reference."""
@@ -171,7 +171,7 @@ def _several_letters(key: LetteredKey) -> str:
     return f"a list of letters in quotes, {letters}, or [] for none of them"
 
 
-def _explained_options(chosen: frozenset[str], key: MultiChoiceKey) -> list[Option]:
+def _explained_options(chosen: frozenset[str], key: MultiChoiceKey) -> list[AnswerOption]:
     """Returns the wrongly chosen options that have feedback, in the author's order."""
     wrong = {choice.id for choice in key.choices if choice.letter in chosen - key.right}
     return [o for o in key.part.options if o.feedback and option_id(o) in wrong]

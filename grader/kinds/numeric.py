@@ -68,9 +68,9 @@ class NumericKey(Key):
         return self.part.unit
 
     @property
-    def interval(self) -> tolerance.Interval:
+    def interval(self) -> tolerance.AcceptedInterval:
         """The accepted interval, both ends included."""
-        return tolerance.Interval(self.low, self.high, self.reason)
+        return tolerance.AcceptedInterval(self.low, self.high, self.reason)
 
     @cached_property
     def mistake_ranges(self) -> tuple[tuple[Mistake, float, float, float], ...]:

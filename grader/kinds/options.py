@@ -17,7 +17,7 @@ from grader.model.spec import Strict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Option(Strict):
+class AnswerOption(Strict):
     """An option: a text, or a computed value that is printed with its unit."""
 
     id: str | None = None
@@ -39,7 +39,7 @@ class Option(Strict):
     multi_choice that is always right, why it is right, which is shown with the right answer."""
 
 
-def option_id(option: Option) -> str:
+def option_id(option: AnswerOption) -> str:
     """Returns the option's ID, or one derived from its text. Raises ValueError if neither is
     possible."""
     if option.id:
@@ -58,7 +58,7 @@ def _slug(text: str) -> str:
 
 
 def label_options(
-    options: Sequence[Option], draw: Draw, label: str | None
+    options: Sequence[AnswerOption], draw: Draw, label: str | None
 ) -> tuple[LabeledChoice, ...]:
     """Returns *options* under letters, in an order that depends on the student and *label*; as
     given if it is None."""
@@ -68,7 +68,7 @@ def label_options(
     return lettered.label_choices(things, order)
 
 
-def _option_text(option: Option, draw: Draw) -> str:
+def _option_text(option: AnswerOption, draw: Draw) -> str:
     if option.text is not None and option.value is None:
         return fill(option.text, draw)
     if option.value is None or option.text is not None:
@@ -78,7 +78,7 @@ def _option_text(option: Option, draw: Draw) -> str:
 
 
 def right_letters(
-    options: Sequence[Option], choices: Sequence[LabeledChoice], draw: Draw
+    options: Sequence[AnswerOption], choices: Sequence[LabeledChoice], draw: Draw
 ) -> list[str]:
     """Returns the letters of those of *options* that are right."""
     right = (o for o in options if holds(o.correct, draw.scope, draw.facts))

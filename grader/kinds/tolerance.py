@@ -20,7 +20,7 @@ SLACK = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class AcceptedInterval:
     """The accepted values, both ends included."""
 
     low: int | float
@@ -41,7 +41,7 @@ def is_within(value: float, low: float, high: float) -> bool:
     return low - slack <= value <= high + slack
 
 
-def scale_interval(interval: Interval, key: float, center: float) -> tuple[float, float]:
+def scale_interval(interval: AcceptedInterval, key: float, center: float) -> tuple[float, float]:
     """Returns the ends of an interval with the same relative width around *center*."""
     low, high = interval.low, interval.high
     if low == high:
@@ -59,7 +59,7 @@ def accepted_interval(
     unit: str,
     draw: Draw,
     compute: Callable[[Mapping[str, Value]], float],
-) -> Interval:
+) -> AcceptedInterval:
     """Returns the values accepted for *key*: the union of what each rule of *tolerance* accepts.
 
     *compute* returns the answer in another scope; only rounded inputs need it. Raises ValueError
@@ -76,7 +76,7 @@ def accepted_interval(
     reason = " or ".join(dict.fromkeys(i.reason for i in needed))
     if tolerance.because:
         reason = f"{reason}; {tolerance.because.strip().rstrip('.')}"
-    return Interval(low, high, reason)
+    return AcceptedInterval(low, high, reason)
 
 
 def _intervals(
@@ -85,7 +85,7 @@ def _intervals(
     unit: str,
     draw: Draw,
     compute: Callable[[Mapping[str, Value]], float],
-) -> Iterator[Interval]:
+) -> Iterator[AcceptedInterval]:
     if tolerance.relative is not None:
         yield _relative_interval(key, tolerance.relative)
     if tolerance.absolute is not None:
@@ -99,35 +99,37 @@ def _intervals(
         yield _rounding_interval(key, tolerance.input_rounding, draw, compute)
 
 
-def _relative_interval(key: float, width: float) -> Interval:
+def _relative_interval(key: float, width: float) -> AcceptedInterval:
     if key == 0:
-        return Interval(key, key, "a relative tolerance has no width at 0")
+        return AcceptedInterval(key, key, "a relative tolerance has no width at 0")
     return _interval_around(key, width * abs(key), f"{units.format_number(100 * width)}%")
 
 
-def _interval_around(key: float, distance: float, shown: str) -> Interval:
+def _interval_around(key: float, distance: float, shown: str) -> AcceptedInterval:
     if distance == 0:
-        return Interval(key, key, "an exact value is required")
-    return Interval(key - distance, key + distance, f"within {shown} of the key")
+        return AcceptedInterval(key, key, "an exact value is required")
+    return AcceptedInterval(key - distance, key + distance, f"within {shown} of the key")
 
 
-def _significant_interval(key: float, figures: int) -> Interval:
+def _significant_interval(key: float, figures: int) -> AcceptedInterval:
     if figures < 1:
         raise ValueError(f"significant_figures must be at least 1, not {figures}")
     if key == 0:
-        return Interval(key, key, "0 has no significant figures")
+        return AcceptedInterval(key, key, "0 has no significant figures")
     half = 0.5 * 10.0 ** (math.floor(math.log10(abs(key))) - figures + 1)
     noun = "figure" if figures == 1 else "figures"
-    return Interval(key - half, key + half, f"the key to {figures} significant {noun}")
+    return AcceptedInterval(key - half, key + half, f"the key to {figures} significant {noun}")
 
 
-def _factor_interval(key: float, factor: float) -> Interval:
+def _factor_interval(key: float, factor: float) -> AcceptedInterval:
     if not factor > 1:
         raise ValueError(f"the factor of a tolerance must be more than 1, not {factor}")
     if key == 0:
-        return Interval(key, key, "a factor has no width at 0")
+        return AcceptedInterval(key, key, "a factor has no width at 0")
     low, high = sorted((key / factor, key * factor))
-    return Interval(low, high, f"within a factor of {units.format_number(factor)} of the key")
+    return AcceptedInterval(
+        low, high, f"within a factor of {units.format_number(factor)} of the key"
+    )
 
 
 def _evaluate_distance(written: Expr, unit: str, draw: Draw) -> int | float:
@@ -145,7 +147,7 @@ def _rounding_interval(
     inputs: tuple[str, ...] | Mapping[str, Expr],
     draw: Draw,
     compute: Callable[[Mapping[str, Value]], float],
-) -> Interval:
+) -> AcceptedInterval:
     below = above = 0.0
     reasons = []
     for name in inputs:
@@ -160,7 +162,7 @@ def _rounding_interval(
         above += max(0.0, *moved)
         step = f"{units.format_number(2 * width)} {of_input}".strip()
         reasons.append(f"{name.replace('_', ' ')} is given to the nearest {step}")
-    return Interval(key - below, key + above, " and ".join(reasons))
+    return AcceptedInterval(key - below, key + above, " and ".join(reasons))
 
 
 def _printed_number(name: str, value: Value | None) -> tuple[int | float, str]:

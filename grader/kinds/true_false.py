@@ -12,7 +12,7 @@ from grader.kinds import lettered, samples
 from grader.kinds.base import CORRECT, UNDRAWN, Example, Unreadable, kinds
 from grader.kinds.cells import UnreadableCell, raw_items, read_cell, require_some
 from grader.kinds.lettered import LetteredKey, LetteredKind, choice_by_letter
-from grader.kinds.options import Option, label_options, option_id, right_letters
+from grader.kinds.options import AnswerOption, label_options, option_id, right_letters
 from grader.kinds.scalars import quote, read_text
 from grader.kinds.texts import fill, try_fill
 from grader.model import Draw, Expr, Judgment, Part, Raw, Share, Text, Verdict
@@ -31,7 +31,7 @@ class TrueFalse(Part):
     """True, false, or a condition on the variant's numbers."""
     feedback: Text = ""
     """Feedback on a wrong answer."""
-    reasons: tuple[Option, ...] = ()
+    reasons: tuple[AnswerOption, ...] = ()
     """Reasons to choose from, of which exactly one is right in every variant."""
     reason_share: Share = 0.5
     """The share of the points that only the right reason earns."""
@@ -228,7 +228,7 @@ def _note_on_reason(value: Reasoned, key: TrueFalseKey) -> str:
     return try_fill(_option_by_letter(key, letter).feedback, key.draw) or "Another reason is right."
 
 
-def _option_by_letter(key: TrueFalseKey, letter: str) -> Option:
+def _option_by_letter(key: TrueFalseKey, letter: str) -> AnswerOption:
     chosen = choice_by_letter(key.choices, letter).id
     return next(option for option in key.part.reasons if option_id(option) == chosen)
 

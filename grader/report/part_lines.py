@@ -13,7 +13,11 @@ from dataclasses import dataclass, field
 from grader.model import Mark, Verdict
 from grader.model.paper import question_number
 from grader.model.result import Row
-from grader.report.statistics.intervals import Interval, correlation_interval, mean_interval
+from grader.report.statistics.intervals import (
+    ConfidenceInterval,
+    correlation_interval,
+    mean_interval,
+)
 from grader.report.statistics.items import Thirds, correlation, thirds
 from grader.text.words import count_of
 
@@ -61,11 +65,11 @@ class PartLine:
     share_correct: float | None
     mean_share: float | None
     """Share of the points, over settled marks; the part's difficulty."""
-    mean_interval: Interval | None
+    mean_interval: ConfidenceInterval | None
     mix: Mapping[Verdict, int]
     discrimination: float | None
     """Correlation with the rest of the paper; None if undefined."""
-    discrimination_interval: Interval | None
+    discrimination_interval: ConfidenceInterval | None
     thirds: Thirds | None
     """The share of correct answers in the lowest and in the highest third by the rest of the
     paper; None for a small class."""
@@ -110,7 +114,7 @@ class PartLine:
         }
 
 
-def _interval_data(interval: Interval | None) -> list[float] | None:
+def _interval_data(interval: ConfidenceInterval | None) -> list[float] | None:
     return list(interval) if interval else None
 
 

@@ -15,7 +15,7 @@ from grader.kinds.numeric import NumericKey
 from grader.kinds.prediction import MeasuredPrediction
 from grader.kinds.table import TableKey
 from grader.kinds.texts import fill, scope_with
-from grader.kinds.tolerance import Interval, is_within, scale_interval
+from grader.kinds.tolerance import AcceptedInterval, is_within, scale_interval
 from grader.model import Key
 from grader.notebook.render import given_values
 from grader.units.quantity import Quantity, Value
@@ -93,7 +93,7 @@ def mistakes_apart(case: Case) -> Iterator[Finding]:
         if not isinstance(key, NumericKey):
             continue
         for (one, value), (other, near) in combinations(_mistakes(case, part_id, key), 2):
-            accepted = Interval(key.low, key.high, "")
+            accepted = AcceptedInterval(key.low, key.high, "")
             if is_within(value, *scale_interval(accepted, key.value, near)):
                 what = (
                     f"part '{part_id}': the mistakes '{one}' ({units.format_number(value)}) and "

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from grader.kinds import Example, Unreadable, kinds
 from grader.kinds.numeric import NumericKey, NumericKind
-from grader.kinds.options import Option
+from grader.kinds.options import AnswerOption
 from grader.kinds.short_text import TextMistake
 from grader.model import Judgment, Mistake, Part, Raw, Verdict
 from grader.testing import check_kind
@@ -175,10 +175,20 @@ DIVIDING = "That is {{ 1 / earlier }}."
         (a_numeric(mistakes=(Mistake(id="m", value="weights", feedback=DIVIDING),)), 14),
         (a_numeric(mistakes=(Mistake(id="m", value="weights / earlier", feedback="x"),)), 1.7),
         (
-            a_choice(options=(Option(text="x", correct=True), Option(text="y", feedback=DIVIDING))),
+            a_choice(
+                options=(
+                    AnswerOption(text="x", correct=True),
+                    AnswerOption(text="y", feedback=DIVIDING),
+                )
+            ),
             "y",
         ),
-        (a_multi_choice(options=(Option(text="x"), Option(text="y", feedback=DIVIDING))), ["y"]),
+        (
+            a_multi_choice(
+                options=(AnswerOption(text="x"), AnswerOption(text="y", feedback=DIVIDING))
+            ),
+            ["y"],
+        ),
         (a_true_false(feedback=DIVIDING), False),
         (a_short_text(mistakes=(TextMistake(id="m", accept=("x",), feedback=DIVIDING),)), "x"),
         (a_short_text(mistakes=(TextMistake(id="m", accept=(DIVIDING,), feedback="y"),)), "x"),

@@ -8,14 +8,14 @@ from typing import Any
 from grader import units
 from grader.kinds import Unreadable, kinds
 from grader.kinds.attempts import Code, CodeExample
-from grader.kinds.choice import Choice
+from grader.kinds.choice import SingleChoice
 from grader.kinds.explanation import Explanation
 from grader.kinds.lettered import Item
 from grader.kinds.matching import Matching, MatchItem
 from grader.kinds.measurement import Measurement, Step
 from grader.kinds.multi_choice import MultiChoice
 from grader.kinds.numeric import Integer, Numeric
-from grader.kinds.options import Option
+from grader.kinds.options import AnswerOption
 from grader.kinds.ordering import Ordering
 from grader.kinds.plan_outcomes import Plan, Requirement, Shortcoming
 from grader.kinds.prediction import Prediction
@@ -130,25 +130,25 @@ def an_integer(**changes: Any) -> Integer:
 
 
 FORMATS = (
-    Option(text="bfloat16", correct=True),
-    Option(text="float32", feedback="That has 4 bytes.", credit=0.5),
-    Option(text="8-bit float", feedback="That has 1 byte, not {{ gpus // 8 }}."),
-    Option(text="int4"),
+    AnswerOption(text="bfloat16", correct=True),
+    AnswerOption(text="float32", feedback="That has 4 bytes.", credit=0.5),
+    AnswerOption(text="8-bit float", feedback="That has 1 byte, not {{ gpus // 8 }}."),
+    AnswerOption(text="int4"),
 )
 
 
-def a_choice(**changes: Any) -> Choice:
+def a_choice(**changes: Any) -> SingleChoice:
     """One of four number formats: bfloat16."""
     fields: dict[str, Any] = {"options": FORMATS, **changes}
-    return Choice(id="format", ask="Which format?", **fields)
+    return SingleChoice(id="format", ask="Which format?", **fields)
 
 
 SHARDED = (
-    Option(id="params", text="parameters", correct=True),
-    Option(id="grads", text="gradients", correct=True),
-    Option(id="adam", text="optimizer state", correct=True),
-    Option(id="acts", text="activations", feedback="Activations stay where they are."),
-    Option(id="inputs", text="input batches"),
+    AnswerOption(id="params", text="parameters", correct=True),
+    AnswerOption(id="grads", text="gradients", correct=True),
+    AnswerOption(id="adam", text="optimizer state", correct=True),
+    AnswerOption(id="acts", text="activations", feedback="Activations stay where they are."),
+    AnswerOption(id="inputs", text="input batches"),
 )
 
 
@@ -165,9 +165,11 @@ def a_true_false(**changes: Any) -> TrueFalse:
 
 
 REASONS = (
-    Option(id="small", text="{{ weights }} is less than 80 GB.", correct=True),
-    Option(id="shared", text="Each GPU has 1/{{ gpus }} of it.", feedback="They are replicated."),
-    Option(id="streamed", text="Weights are streamed from the host."),
+    AnswerOption(id="small", text="{{ weights }} is less than 80 GB.", correct=True),
+    AnswerOption(
+        id="shared", text="Each GPU has 1/{{ gpus }} of it.", feedback="They are replicated."
+    ),
+    AnswerOption(id="streamed", text="Weights are streamed from the host."),
 )
 
 
@@ -268,9 +270,9 @@ def an_explanation(**changes: Any) -> Explanation:
 
 
 COMPUTED = (
-    Option(id="right", value="weights / gpus", unit="GB", correct="gpus > 1"),
-    Option(id="total", value="weights", unit="GB", correct="gpus <= 1"),
-    Option(id="double", value="2 * weights", unit="GB", digits=2),
+    AnswerOption(id="right", value="weights / gpus", unit="GB", correct="gpus > 1"),
+    AnswerOption(id="total", value="weights", unit="GB", correct="gpus <= 1"),
+    AnswerOption(id="double", value="2 * weights", unit="GB", digits=2),
 )
 
 # Enough of every kind that the conformance suite sees its corners.
@@ -334,7 +336,7 @@ PARTS: tuple[Part, ...] = (
     a_choice(),
     a_choice(shuffle=False),
     a_choice(options=COMPUTED),
-    a_choice(options=(Option(text="Yes", correct=True), Option(text="No"))),
+    a_choice(options=(AnswerOption(text="Yes", correct=True), AnswerOption(text="No"))),
     a_multi_choice(),
     a_multi_choice(shuffle=True, rule="each-option"),
     a_multi_choice(rule="net-correct"),

@@ -6,9 +6,9 @@ from typing import Any
 
 from grader.runtime.machine.records import (
     CacheLevel,
-    Figure,
     Hardware,
     MachineProfile,
+    MeasuredFigure,
     Software,
     unit_of,
 )
@@ -17,16 +17,16 @@ GB = 1e9
 KIB, MIB = 1 << 10, 1 << 20
 
 
-def a_figure(name: str = "matmul.fp32", value: float = 100 * GB, **changes: Any) -> Figure:
+def a_figure(name: str = "matmul.fp32", value: float = 100 * GB, **changes: Any) -> MeasuredFigure:
     best = value * (0.9 if unit_of(name) == "s" else 1.1)
     given_: dict[str, Any] = {
         "name": name, "unit": unit_of(name), "median": value, "low": value, "high": value,
         "q1": value, "q3": value, "best": best, "count": 9, "settled": True, "how": "made up",
     }  # fmt: skip
-    return Figure(**{**given_, **changes})
+    return MeasuredFigure(**{**given_, **changes})
 
 
-def a_profile(*figures: Figure, **changes: Any) -> MachineProfile:
+def a_profile(*figures: MeasuredFigure, **changes: Any) -> MachineProfile:
     hard = Hardware(
         cpu="Test (R) [bold]CPU", architecture="x86_64", logical_cpus=4, usable_cpus=4,
         caches=(

@@ -16,7 +16,7 @@ from grader.model import Key
 from grader.web.owner import OwnerAccess
 from grader.web.practice.answers import NONE, form_of
 from grader.web.practice.app import PracticeApp
-from grader.web.practice.question import Question
+from grader.web.practice.question import PracticeQuestion
 from grader.web.practice.selection import Selection
 from grader.web.practice.session import Practice
 from tests.helpers.servers import running
@@ -34,7 +34,7 @@ def a_practice(home: Path, wanted: str = "", **choice: object) -> Practice:
     return practice
 
 
-def right_fields(asked: Question) -> dict[str, list[str]]:
+def right_fields(asked: PracticeQuestion) -> dict[str, list[str]]:
     """The fields of a form with the right answer to every part."""
     found: dict[str, list[str]] = {}
     for name, key in asked.keys.items():

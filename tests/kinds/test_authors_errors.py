@@ -11,7 +11,7 @@ from grader.kinds.answers import right_value
 from grader.kinds.code import CodeKind
 from grader.kinds.hidden.solutions import Given
 from grader.kinds.measurement import Work
-from grader.kinds.options import Option
+from grader.kinds.options import AnswerOption
 from grader.kinds.plan_outcomes import Requirement
 from grader.kinds.short_text import ShortText
 from grader.model import Part, packages
@@ -36,7 +36,7 @@ PREPARES = "def prepare(seed):\n    return ()\n"
 @pytest.mark.parametrize(
     ("part", "said"),
     [
-        (a_choice(options=(*FORMATS, Option(text="?!"))), "needs an 'id'"),
+        (a_choice(options=(*FORMATS, AnswerOption(text="?!"))), "needs an 'id'"),
         (a_code(starter="def scale(x): ..."), "defines no function or class 'scaled'"),
         (a_code(tools=("triton_blocks",)), r"add needs: \[triton\]"),
         (a_matching(items=()), "there are no items to match"),

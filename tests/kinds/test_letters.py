@@ -18,7 +18,7 @@ from grader.kinds.answers import carried_answer
 from grader.kinds.lettered import Item
 from grader.kinds.matching import MatchItem
 from grader.kinds.multi_choice import each_option, net_correct
-from grader.kinds.options import Option
+from grader.kinds.options import AnswerOption
 from grader.kinds.ordering import all_or_nothing, longest_run, pair_share
 from grader.model import Key, Part, Verdict
 from grader.notebook.render.answer_cells import choices_text, placeholder
@@ -80,7 +80,11 @@ def test_a_letter_is_read_in_any_dress(written: str) -> None:
 
 
 def test_a_text_of_one_letter_that_is_no_option_is_that_text() -> None:
-    key = a_key(a_choice(options=(Option(text="x", correct=True), Option(text="n")), shuffle=False))
+    key = a_key(
+        a_choice(
+            options=(AnswerOption(text="x", correct=True), AnswerOption(text="n")), shuffle=False
+        )
+    )
     assert judged(key, "x").verdict is Verdict.CORRECT
     assert judged(key, "B").verdict is Verdict.INCORRECT
 
@@ -109,8 +113,8 @@ def test_a_wrong_option_without_feedback_is_just_wrong() -> None:
 
 def test_which_option_is_right_may_depend_on_the_numbers() -> None:
     options = (
-        Option(id="few", text="Few", correct="gpus <= 8"),
-        Option(id="many", text="Many", correct="gpus > 8"),
+        AnswerOption(id="few", text="Few", correct="gpus <= 8"),
+        AnswerOption(id="many", text="Many", correct="gpus > 8"),
     )
 
     def right(gpus: int) -> object:
@@ -122,8 +126,8 @@ def test_which_option_is_right_may_depend_on_the_numbers() -> None:
 
 def test_a_computed_option_is_printed_with_its_unit_and_digits() -> None:
     options = (
-        Option(id="a", value="weights / 3", unit="GB", digits=2, correct=True),
-        Option(id="b", value="weights / 3", unit="MB"),
+        AnswerOption(id="a", value="weights / 3", unit="GB", digits=2, correct=True),
+        AnswerOption(id="b", value="weights / 3", unit="MB"),
     )
     texts = choices_text(a_key(a_choice(options=options, shuffle=False)))
     assert texts == "- **A.** 4.7 GB\n- **B.** 4667 MB"
@@ -132,19 +136,25 @@ def test_a_computed_option_is_printed_with_its_unit_and_digits() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ((Option(text="x"), Option(text="y")), "none is"),
-        ((Option(text="x", correct=True), Option(text="y", correct=True)), "'x' and 'y'"),
-        ((Option(text="x", correct=True),), "2 to 26"),
-        ((Option(text="x", correct=True), Option(text=" X ", id="other")), "two of the choices"),
-        ((Option(text="x y", correct=True), Option(text="x-y")), "have the id"),
-        ((Option(text="A", correct=True), Option(text="no")), "mistaken for"),
-        ((Option(value=1, correct=True), Option(text="no")), "needs an 'id'"),
-        ((Option(text="{{ gpus }}", correct=True), Option(text="no")), "needs an 'id'"),
-        ((Option(id="x", correct=True), Option(text="no")), "either 'text' or 'value'"),
+        ((AnswerOption(text="x"), AnswerOption(text="y")), "none is"),
+        (
+            (AnswerOption(text="x", correct=True), AnswerOption(text="y", correct=True)),
+            "'x' and 'y'",
+        ),
+        ((AnswerOption(text="x", correct=True),), "2 to 26"),
+        (
+            (AnswerOption(text="x", correct=True), AnswerOption(text=" X ", id="other")),
+            "two of the choices",
+        ),
+        ((AnswerOption(text="x y", correct=True), AnswerOption(text="x-y")), "have the id"),
+        ((AnswerOption(text="A", correct=True), AnswerOption(text="no")), "mistaken for"),
+        ((AnswerOption(value=1, correct=True), AnswerOption(text="no")), "needs an 'id'"),
+        ((AnswerOption(text="{{ gpus }}", correct=True), AnswerOption(text="no")), "needs an 'id'"),
+        ((AnswerOption(id="x", correct=True), AnswerOption(text="no")), "either 'text' or 'value'"),
     ],
 )
 def test_options_that_cannot_be_judged_are_the_authors_error(
-    options: tuple[Option, ...], said: str
+    options: tuple[AnswerOption, ...], said: str
 ) -> None:
     with pytest.raises(ValueError, match=said):
         CHOICE.examples(a_key(a_choice(options=options)))
@@ -152,8 +162,8 @@ def test_options_that_cannot_be_judged_are_the_authors_error(
 
 def test_two_computed_options_that_come_out_alike_are_the_authors_error() -> None:
     options = (
-        Option(id="half", value="weights / 2", unit="GB", correct=True),
-        Option(id="shared", value="weights / gpus", unit="GB"),
+        AnswerOption(id="half", value="weights / 2", unit="GB", correct=True),
+        AnswerOption(id="shared", value="weights / gpus", unit="GB"),
     )
     with pytest.raises(ValueError, match="7 gb"):
         a_key(a_choice(options=options), gpus=2)
@@ -212,7 +222,7 @@ def test_none_of_them_is_said_in_words_too(answer: object) -> None:
 
 
 def test_an_option_that_reads_none_of_them_is_chosen_by_its_text() -> None:
-    options = (Option(text="none of the above", correct=True), Option(text="something"))
+    options = (AnswerOption(text="none of the above", correct=True), AnswerOption(text="something"))
     key = a_key(a_multi_choice(options=options))
     assert said(key, "None of the above") == "A"
     assert said(key, ["none of the above"]) == "A"
@@ -220,7 +230,7 @@ def test_an_option_that_reads_none_of_them_is_chosen_by_its_text() -> None:
 
 
 def test_an_option_that_starts_like_a_label_is_read_by_its_text() -> None:
-    options = (Option(text="option B", id="x", correct=True), Option(text="other"))
+    options = (AnswerOption(text="option B", id="x", correct=True), AnswerOption(text="other"))
     key = a_key(a_choice(options=options, shuffle=False))
     assert said(key, "option b") == "A (option B)"
 
@@ -296,9 +306,9 @@ def test_an_option_chosen_wrongly_speaks_up() -> None:
 
 def test_the_right_answer_says_why_options_are_right() -> None:
     options = (
-        Option(text="parameters", correct=True, feedback="Each GPU holds a share."),
-        Option(text="activations", feedback="They stay where they are."),
-        Option(text="gradients", correct="gpus > 1", feedback="A single GPU shards nothing."),
+        AnswerOption(text="parameters", correct=True, feedback="Each GPU holds a share."),
+        AnswerOption(text="activations", feedback="They stay where they are."),
+        AnswerOption(text="gradients", correct="gpus > 1", feedback="A single GPU shards nothing."),
     )
     key = a_key(a_multi_choice(options=options))
     _, reasons = kinds.find("multi_choice").explain(key).split("\n\n")

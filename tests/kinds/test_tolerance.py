@@ -13,18 +13,18 @@ from hypothesis import strategies as st
 from grader import units
 from grader.kinds.numeric import NumericKey, NumericKind
 from grader.kinds.texts import scope_with
-from grader.kinds.tolerance import Interval, accepted_interval, is_within, scale_interval
+from grader.kinds.tolerance import AcceptedInterval, accepted_interval, is_within, scale_interval
 from grader.model import Tolerance
 from grader.model.spec import parse_share
 from grader.units.quantity import Value
 from tests.helpers.kinds import a_draw, a_key, a_numeric, judged
 
 
-def accepts(interval: Interval, value: float) -> bool:
+def accepts(interval: AcceptedInterval, value: float) -> bool:
     return is_within(value, interval.low, interval.high)
 
 
-def accepted(key: float, **rule: Any) -> Interval:
+def accepted(key: float, **rule: Any) -> AcceptedInterval:
     """The interval for a key in GB."""
     return accepted_interval(
         key,
@@ -246,10 +246,10 @@ def test_what_is_no_share_is_refused(written: str | float) -> None:
 
 
 def test_around_another_center_an_interval_keeps_its_relative_width() -> None:
-    assert scale_interval(Interval(9.0, 12.0, ""), 10.0, -20.0) == (-24.0, -18.0)
-    assert scale_interval(Interval(10.0, 10.0, ""), 10.0, 7.0) == (7.0, 7.0)
+    assert scale_interval(AcceptedInterval(9.0, 12.0, ""), 10.0, -20.0) == (-24.0, -18.0)
+    assert scale_interval(AcceptedInterval(10.0, 10.0, ""), 10.0, 7.0) == (7.0, 7.0)
     # Around zero there is no relative width, so the absolute one stays.
-    assert scale_interval(Interval(-1.0, 2.0, ""), 0.0, 5.0) == (4.0, 7.0)
+    assert scale_interval(AcceptedInterval(-1.0, 2.0, ""), 0.0, 5.0) == (4.0, 7.0)
 
 
 def test_in_another_scope_values_follow_but_what_is_changed_stays() -> None:

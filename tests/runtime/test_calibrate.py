@@ -47,10 +47,10 @@ from grader.runtime.machine.measuring import FEWEST, Bench, MeasuringTask
 from grader.runtime.machine.records import (
     MAX_BYTES,
     CacheLevel,
-    Figure,
     Gpu,
     Hardware,
     LeftOut,
+    MeasuredFigure,
     unit_of,
 )
 from grader.runtime.machine.roofline import peak_bandwidth, peak_rate
@@ -106,7 +106,7 @@ def test_a_time_is_in_seconds_and_a_rate_is_amount_over_time() -> None:
     assert rate.median == pytest.approx(20 * GB)
     assert (spent.unit, rate.unit) == ("s", "B/s")
     assert spent.settled
-    assert [Figure(**data) for _, data in events] == [spent, rate]
+    assert [MeasuredFigure(**data) for _, data in events] == [spent, rate]
 
 
 def test_short_calls_are_timed_together() -> None:
@@ -225,10 +225,10 @@ names = st.sampled_from(
 
 
 @st.composite
-def drawn_figures(draw: st.DrawFn) -> Figure:
+def drawn_figures(draw: st.DrawFn) -> MeasuredFigure:
     name = draw(names)
     q1, median, q3 = sorted(draw(st.tuples(*[st.floats(1e-12, 1e18)] * 3)))
-    return Figure(
+    return MeasuredFigure(
         name=name,
         device=draw(st.sampled_from(["cpu", "cuda"])),
         threads=draw(st.none() | st.integers(1, 512)),

@@ -51,7 +51,7 @@ class RankHungError(RuntimeError):
     """Nothing happened for too long."""
 
 
-class Call(NamedTuple):
+class DistributedCall(NamedTuple):
     """One call of torch.distributed. All variants have one name: `isend` is noted as send."""
 
     name: str
@@ -63,7 +63,7 @@ class Rank(NamedTuple):
     """What came of one process."""
 
     result: Any
-    calls: list[Call]
+    calls: list[DistributedCall]
 
     def count(self, name: str) -> int:
         """How often `name` was called."""
@@ -115,7 +115,7 @@ class _Watched:
 
     def __init__(self, rank: int, pid: int, line: Any):
         self.rank, self.pid, self.line = rank, pid, line
-        self.calls: list[Call] = []
+        self.calls: list[DistributedCall] = []
         self.needs: list[Any] = []  # of each call: what its partners must have done, how often, who
         self.done: Counter[str] = Counter()
         self.waits: int | None = None
@@ -145,7 +145,7 @@ class _Watched:
             (self.waits,) = more
         elif what == "calls":
             *call, mine, theirs, partners = more
-            self.calls.append(Call(*call))
+            self.calls.append(DistributedCall(*call))
             self.done[mine] += 1
             self.needs.append((theirs, self.done[mine], partners))
         else:

@@ -12,14 +12,14 @@ CONFIDENCE = 0.95
 _Z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 
 
-class Interval(NamedTuple):
+class ConfidenceInterval(NamedTuple):
     """The ends of an interval."""
 
     low: float
     high: float
 
 
-def mean_interval(mean: float, count: int) -> Interval | None:
+def mean_interval(mean: float, count: int) -> ConfidenceInterval | None:
     """Returns Wilson's interval for the mean of *count* shares from 0 to 1; None without any.
 
     Wilson's interval is for shares that are 0 or 1. Of all shares with the same mean, these vary
@@ -35,10 +35,10 @@ def mean_interval(mean: float, count: int) -> Interval | None:
     center = (mean + z2 / (2 * count)) / (1 + z2 / count)
     spread = math.sqrt(max(0.0, mean * (1 - mean)) / count + z2 / (4 * count * count))
     half = _Z * spread / (1 + z2 / count)
-    return Interval(max(0.0, center - half), min(1.0, center + half))
+    return ConfidenceInterval(max(0.0, center - half), min(1.0, center + half))
 
 
-def correlation_interval(correlation: float, count: int) -> Interval | None:
+def correlation_interval(correlation: float, count: int) -> ConfidenceInterval | None:
     """Returns the interval for a correlation of *count* pairs, by Fisher's transformation; None for
     fewer than four pairs.
 
@@ -49,16 +49,16 @@ def correlation_interval(correlation: float, count: int) -> Interval | None:
     if count < 4:
         return None
     if abs(correlation) >= 1:
-        return Interval(correlation, correlation)
+        return ConfidenceInterval(correlation, correlation)
     middle, half = math.atanh(correlation), _Z / math.sqrt(count - 3)
-    return Interval(math.tanh(middle - half), math.tanh(middle + half))
+    return ConfidenceInterval(math.tanh(middle - half), math.tanh(middle + half))
 
 
-def alpha_interval(alpha: float, students: int, items: int) -> Interval:
+def alpha_interval(alpha: float, students: int, items: int) -> ConfidenceInterval:
     """Returns Feldt's interval for Cronbach's alpha of *students* on *items*."""
     people = students - 1
     others, tail = people * (items - 1), (1 - CONFIDENCE) / 2
-    return Interval(
+    return ConfidenceInterval(
         1 - (1 - alpha) * f_quantile(1 - tail, people, others),
         1 - (1 - alpha) * f_quantile(tail, people, others),
     )

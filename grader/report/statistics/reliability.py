@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from grader.report.statistics.intervals import Interval, alpha_interval
+from grader.report.statistics.intervals import ConfidenceInterval, alpha_interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,7 +15,7 @@ class Reliability:
     """Cronbach's alpha and the standard error of measurement."""
 
     alpha: float
-    interval: Interval
+    interval: ConfidenceInterval
     error: float
     """The standard error of measurement, in points."""
     students: int

@@ -23,7 +23,7 @@ from grader.errors import SetupError
 from grader.runtime.machine import figures
 from grader.runtime.machine.hardware import read_hardware, read_software
 from grader.runtime.machine.measuring import MeasuringTask
-from grader.runtime.machine.records import Figure, Gpu, Hardware, LeftOut, MachineProfile
+from grader.runtime.machine.records import Gpu, Hardware, LeftOut, MachineProfile, MeasuredFigure
 
 _PROGRAM = "from grader.runtime.machine.figures import main; main()"
 _QUICK_SECONDS, _FULL_SECONDS = 5.0, 42.0
@@ -38,7 +38,7 @@ def calibrate(
     *,
     quick: bool = False,
     torch: bool | None = None,
-    on_figure: Callable[[Figure], None] = lambda _figure: None,
+    on_figure: Callable[[MeasuredFigure], None] = lambda _figure: None,
 ) -> MachineProfile:
     """Measures this machine and returns its profile; calls *on_figure* with each figure.
 
@@ -49,7 +49,7 @@ def calibrate(
     started, taken = time.perf_counter(), datetime.now(UTC)
     hardware = read_hardware()
     software = read_software()
-    measured: list[Figure] = []
+    measured: list[MeasuredFigure] = []
     left_out: list[LeftOut] = []
     gpu = None
     assignments = plan_assignments(hardware, device, quick=quick, torch=torch)
@@ -64,7 +64,7 @@ def calibrate(
         for event, data in _run_worker(replace(assignment, seconds=max(left, 0.0))):
             match event:
                 case "figure":
-                    measured.append(Figure(**data))
+                    measured.append(MeasuredFigure(**data))
                     on_figure(measured[-1])
                 case "left_out":
                     left_out.append(LeftOut(**data))

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 
 from grader.kinds import ratios
-from grader.runtime.machine.records import Figure, LeftOut, unit_of
+from grader.runtime.machine.records import LeftOut, MeasuredFigure, unit_of
 
 FEWEST = 6
 """With fewer samples, even the lowest and the highest do not enclose the median in 95% of cases."""
@@ -71,13 +71,13 @@ class Bench:
         how: str,
         threads: int | None = None,
         working_set: int | None = None,
-    ) -> Figure:
+    ) -> MeasuredFigure:
         """Measures a figure from what *sample* returns, in the unit of *name*."""
         values = self._collect(sample)
         found = ratios.estimate(values)
         q1, _, q3 = statistics.quantiles(values, n=4, method="inclusive")
         unit = unit_of(name)
-        figure = Figure(
+        figure = MeasuredFigure(
             name=name,
             device=self.assignment.device,
             threads=threads,
@@ -127,7 +127,7 @@ class Bench:
         amount: float = 1.0,
         threads: int | None = None,
         working_set: int | None = None,
-    ) -> Figure:
+    ) -> MeasuredFigure:
         """Measures *work*: its seconds or, for a rate, the *amount* of it per second."""
         batch_seconds = self.figure_seconds / 600  # short calls are timed together
         calls = 1  # finding out how many calls are needed is also the warm-up

@@ -42,7 +42,7 @@ def format_bytes(size: int) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
+class MeasuredFigure:
     """One measured number: the median of `count` samples, and how certain it is.
 
     Raises ValueError if the numbers contradict each other.
@@ -191,7 +191,7 @@ class MachineProfile:
     hardware: Hardware
     software: Software
     gpu: Gpu | None = None
-    figures: tuple[Figure, ...]
+    figures: tuple[MeasuredFigure, ...]
     left_out: tuple[LeftOut, ...] = ()
 
     def __post_init__(self) -> None:

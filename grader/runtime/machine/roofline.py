@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from grader.errors import SetupError
-from grader.runtime.machine.records import FIX, Figure, MachineProfile
+from grader.runtime.machine.records import FIX, MachineProfile, MeasuredFigure
 
 # Wider types may stand in for narrower ones if they are faster on this machine. Products of int8
 # are exact in all of them.
@@ -89,7 +89,7 @@ def peak_bandwidth(profile: MachineProfile, threads: int = 1, *, device: str = "
     )
 
 
-def _reachable_rate(figures: list[Figure], threads: int, *, shared: bool = False) -> float:
+def _reachable_rate(figures: list[MeasuredFigure], threads: int, *, shared: bool = False) -> float:
     """Returns the most that *threads* threads can reach, by the figures of one name.
 
     The rate of one thread times *threads* is always a bound. The rate of a team is a tighter one

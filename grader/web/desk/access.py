@@ -14,11 +14,11 @@ from starlette.routing import Route
 
 from grader.model.course import Role, StaffMember
 from grader.web.cookies import SessionCookie
-from grader.web.desk.rendering import Renderer
-from grader.web.desk.sessions import Person, Session, Sessions, person_of
+from grader.web.desk.rendering import DeskRenderer
+from grader.web.desk.sessions import DeskSession, Person, Sessions, person_of
 from grader.web.safety import plain, redirect
 
-__all__ = ["AccessLinks", "Entrance", "Person", "Session", "StaffAccess", "one_person"]
+__all__ = ["AccessLinks", "DeskSession", "Entrance", "Person", "StaffAccess", "one_person"]
 
 
 class Entrance(Protocol):
@@ -26,7 +26,7 @@ class Entrance(Protocol):
 
     sessions: Sessions
 
-    def routes(self, renderer: Renderer, cookie: SessionCookie) -> list[Route]:
+    def routes(self, renderer: DeskRenderer, cookie: SessionCookie) -> list[Route]:
         """Returns the routes that everybody may open, as they lead to a session."""
         ...
 
@@ -58,7 +58,7 @@ class AccessLinks:
     def _find(self, _id: str, token: str) -> Person | None:
         return self.people.get(token)
 
-    def routes(self, _renderer: Renderer, cookie: SessionCookie) -> list[Route]:
+    def routes(self, _renderer: DeskRenderer, cookie: SessionCookie) -> list[Route]:
         """Returns the route of the links."""
 
         async def enter(request: Request) -> Response:

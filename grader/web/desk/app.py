@@ -23,7 +23,7 @@ from grader.model.desk import PartId
 from grader.web.cookies import SessionCookie
 from grader.web.desk.access import Entrance, Person
 from grader.web.desk.audit import AuditFilter, AuditPages
-from grader.web.desk.calls import Call, Endpoints
+from grader.web.desk.calls import DeskCall, Endpoints
 from grader.web.desk.changes import (
     GradedGroup,
     MarkChangeResult,
@@ -37,7 +37,7 @@ from grader.web.desk.ideas_page import ideas_page
 from grader.web.desk.pages import Desk, Names
 from grader.web.desk.part_page import part_page
 from grader.web.desk.presence import OpenPage, Presence
-from grader.web.desk.rendering import Renderer
+from grader.web.desk.rendering import DeskRenderer
 from grader.web.desk.requests import change_requests, requests_page
 from grader.web.desk.roles import Capability
 from grader.web.desk.student_page import student_page
@@ -65,7 +65,7 @@ class DeskApp:
         self._bank = bank
         self._book = Gradebook.open(desk.out)
         zone = zone_of(self._book, desk.course)
-        self._renderer = Renderer(bank.templates, zone, anonymous=desk.anonymous)
+        self._renderer = DeskRenderer(bank.templates, zone, anonymous=desk.anonymous)
         self._audits = AuditPages()
         self._ideas = IdeaSearch(desk.out)
         self._presence = Presence()
@@ -116,18 +116,18 @@ class DeskApp:
 
     # Access
 
-    def _sign_out(self, call: Call) -> Response:
+    def _sign_out(self, call: DeskCall) -> Response:
         self._entrance.sessions.close(self._cookie.id_of(call.request))
         return self._cookie.take_back(self._entrance.leave(), call.request)
 
-    def _show_names(self, call: Call) -> Response:
+    def _show_names(self, call: DeskCall) -> Response:
         show = bool(call.form.text("show"))
         if show and not call.session.person.sees_names:
             call.book.record("names shown", by=call.session.person.id)
         self._entrance.sessions.show_names(self._cookie.id_of(call.request), show)
         return redirect("/")
 
-    def _error(self, call: Call, error: GraderError, status: int) -> Response:
+    def _error(self, call: DeskCall, error: GraderError, status: int) -> Response:
         try:
             names = self._desk.names(call.book, call.session.person)
         except GraderError:  # the gradebook can't be read, and the error is about that
@@ -143,7 +143,7 @@ class DeskApp:
         return Response(text, media_type=kind, headers=HEADERS)
 
     def _page(
-        self, call: Call, name: str, place: OpenPage | None = None, **names: Any
+        self, call: DeskCall, name: str, place: OpenPage | None = None, **names: Any
     ) -> HTMLResponse:
         self._report(call.session.person, place)
         presence = self._presence.texts(call.session.person.id, place)
@@ -152,35 +152,35 @@ class DeskApp:
 
     # Pages
 
-    def _queue(self, call: Call) -> Response:
+    def _queue(self, call: DeskCall) -> Response:
         page = self._desk.queue(call.book, call.session.person)
         names = self._desk.names(call.book, call.session.person)
         return self._page(call, "queue", page=page, names=names)
 
-    def _students(self, call: Call) -> Response:
+    def _students(self, call: DeskCall) -> Response:
         names = self._desk.names(call.book, call.session.person)
         page = student_list(self._desk, call.book, names, ListFilter.of(call.request.query_params))
         return self._page(call, "students", page=page, names=names)
 
-    def _student(self, call: Call) -> Response:
+    def _student(self, call: DeskCall) -> Response:
         names = self._desk.names(call.book, call.session.person)
         return self._student_page(call, names.find(call.request.path_params["id"]))
 
     def _student_page(
-        self, call: Call, id_: str, unsaved: MarkChangeResult | None = None
+        self, call: DeskCall, id_: str, unsaved: MarkChangeResult | None = None
     ) -> HTMLResponse:
         names, person = self._desk.names(call.book, call.session.person), call.session.person
         page = student_page(self._desk, call.book, id_, names, person)
         place = OpenPage(key=names.key(id_))
         return self._page(call, "student", place, page=page, names=names, unsaved=unsaved)
 
-    def _student_view(self, call: Call) -> Response:
+    def _student_view(self, call: DeskCall) -> Response:
         names = self._desk.names(call.book, call.session.person)
         id_ = names.find(call.request.path_params["id"])
         page = student_view(call.book, call.request.path_params["view"], id_)
         return self._page(call, page.template, page=page, names=names)
 
-    def _part(self, call: Call) -> Response:
+    def _part(self, call: DeskCall) -> Response:
         index = call.request.query_params.get("group", "")
         everything = call.request.query_params.get("all", "")
         done = call.request.query_params.get("done", "")
@@ -194,7 +194,7 @@ class DeskApp:
 
     def _part_page(
         self,
-        call: Call,
+        call: DeskCall,
         part: PartId,
         *,
         done: str = "",
@@ -209,7 +209,7 @@ class DeskApp:
             everything=how.get("everything"),
         )  # fmt: skip
 
-    def _here(self, call: Call) -> Response:
+    def _here(self, call: DeskCall) -> Response:
         query, person = call.request.query_params, call.session.person
         problem, part, key = (query.get(name, "")[:200] for name in ("problem", "part", "key"))
         place = OpenPage(PartId(problem, part) if part else None, key) if key else None
@@ -220,16 +220,16 @@ class DeskApp:
         if person.may(Capability.GRADE):
             self._presence.report(person.id, place)
 
-    def _requests(self, call: Call) -> Response:
+    def _requests(self, call: DeskCall) -> Response:
         names = self._desk.names(call.book, call.session.person)
         return self._page(call, "requests", page=requests_page(call.book, names), names=names)
 
-    def _agreement(self, call: Call) -> Response:
+    def _agreement(self, call: DeskCall) -> Response:
         from grader.analysis.agreement import agreement_of  # numpy takes a while to import
 
         return self._page(call, "agreement", lines=agreement_of(call.book))
 
-    def _audit(self, call: Call) -> Response:
+    def _audit(self, call: DeskCall) -> Response:
         query = call.request.query_params
         names = self._desk.names(call.book, call.session.person)
         start = query.get("page", "1")[:6]
@@ -237,18 +237,18 @@ class DeskApp:
         page = self._audits.read(call.book, names, AuditFilter.of(query), number)
         return self._page(call, "audit", page=page, names=names)
 
-    def _show_ideas(self, call: Call) -> Response:
+    def _show_ideas(self, call: DeskCall) -> Response:
         names = self._desk.names(call.book, call.session.person)
         page = ideas_page(self._desk, call.book, self._ideas, names)
         return self._page(call, "ideas", page=page, names=names)
 
     # Changes
 
-    def _search_ideas(self, call: Call) -> Response:
+    def _search_ideas(self, call: DeskCall) -> Response:
         self._ideas.start(call.book, call.form.number("fewest"))
         return redirect("/ideas")
 
-    def _grade(self, call: Call) -> Response:
+    def _grade(self, call: DeskCall) -> Response:
         names = self._desk.names(call.book, call.session.person)
         graded = grade_group(self._desk, call.book, call.form, names, call.session.person)
         everything = bool(call.form.text("all"))
@@ -265,7 +265,7 @@ class DeskApp:
             return page
         return redirect(f"{_address(graded.part)}?done={graded.batch}{'&all=1' * everything}")
 
-    def _override(self, call: Call) -> Response:
+    def _override(self, call: DeskCall) -> Response:
         names = self._desk.names(call.book, call.session.person)
         changed = change_mark(self._desk, call.book, call.form, names, call.session.person)
         if changed.why_not:
@@ -274,14 +274,14 @@ class DeskApp:
             return page
         return redirect(f"/student/{quote(names.address(changed.student))}#{changed.name}")
 
-    def _item(self, call: Call) -> Response:
+    def _item(self, call: DeskCall) -> Response:
         names = self._desk.names(call.book, call.session.person)
         part = change_rubric(call.book, call.form, names, call.session.person)
         group = "" if call.form.text("criteria") else call.form.text("group")
         address = _address(part)
         return redirect(f"{address}?group={group}" if group.isdecimal() else address)
 
-    def _undo(self, call: Call) -> Response:
+    def _undo(self, call: DeskCall) -> Response:
         person, names = call.session.person, self._desk.names(call.book, call.session.person)
 
         def may(by: str, student: str) -> bool:
@@ -292,12 +292,12 @@ class DeskApp:
         back = call.form.text("back")
         return redirect(back if is_own_address(back) else "/")
 
-    def _request(self, call: Call) -> Response:
+    def _request(self, call: DeskCall) -> Response:
         names = self._desk.names(call.book, call.session.person)
         change_requests(call.book, call.form, names, call.session.person)
         return redirect("/requests")
 
-    def _write(self, call: Call) -> Response:
+    def _write(self, call: DeskCall) -> Response:
         written = write_results(self._desk.out, self._bank)
         names = self._desk.names(call.book, call.session.person)
         return self._page(call, "written", summary=names.hide(written.summary))
@@ -307,7 +307,7 @@ def _address(part: PartId) -> str:
     return f"/part/{quote(part.problem, safe='')}/{quote(part.part, safe='')}"
 
 
-def _part_of(call: Call) -> PartId:
+def _part_of(call: DeskCall) -> PartId:
     return PartId(call.request.path_params["problem"], call.request.path_params["part"])
 
 

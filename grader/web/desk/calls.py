@@ -15,7 +15,7 @@ from starlette.responses import Response
 from grader.errors import GraderError, SetupError
 from grader.gradebook import Gradebook
 from grader.web.cookies import SessionCookie
-from grader.web.desk.access import Entrance, Session
+from grader.web.desk.access import DeskSession, Entrance
 from grader.web.desk.forms import Form
 from grader.web.desk.receiving import receive_form
 from grader.web.desk.roles import Capability
@@ -25,16 +25,16 @@ log = logging.getLogger("grader.desk")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class DeskCall:
     """One request of somebody who is signed in."""
 
     request: Request
-    session: Session
+    session: DeskSession
     book: Gradebook
     form: Form = field(default_factory=Form)
 
 
-Page = Callable[[Call], Response]
+Page = Callable[[DeskCall], Response]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class Endpoints:
     entrance: Entrance
     cookie: SessionCookie
     book: Gradebook
-    error_page: Callable[[Call, GraderError, int], Response]
+    error_page: Callable[[DeskCall, GraderError, int], Response]
     """Returns the page about an error, with a status."""
     changing: Lock
     """Lets one form at a time change something."""
@@ -78,13 +78,13 @@ class Endpoints:
                     return plain(
                         "This form has expired. Go back, reload the page, and try again.", 403
                     )
-            call = Call(request=request, session=session, book=self.book, form=form)
+            call = DeskCall(request=request, session=session, book=self.book, form=form)
             return await run_sync(self._answer, page, call, lock or self.changing)
 
         answer.capability = capability  # type: ignore[attr-defined] # for the test of all routes
         return answer
 
-    def _answer(self, page: Page, call: Call, lock: Lock) -> Response:
+    def _answer(self, page: Page, call: DeskCall, lock: Lock) -> Response:
         is_form = call.request.method == "POST"
         held: AbstractContextManager[object] = lock if is_form else nullcontext()
         try:

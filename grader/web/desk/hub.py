@@ -24,7 +24,7 @@ from starlette.routing import Route
 from grader.errors import GraderError, SetupError
 from grader.model.course import StaffMember
 from grader.web.cookies import SessionCookie
-from grader.web.desk.rendering import Renderer
+from grader.web.desk.rendering import DeskRenderer
 from grader.web.desk.sessions import Person, Sessions, person_of
 from grader.web.origins import is_own_address
 from grader.web.safety import HEADERS, plain
@@ -172,7 +172,7 @@ class Hub:
         text = "You have signed out of the desk. To sign out of everything, log out of JupyterHub."
         return plain(text, 200)
 
-    def routes(self, renderer: Renderer, cookie: SessionCookie) -> list[Route]:
+    def routes(self, renderer: DeskRenderer, cookie: SessionCookie) -> list[Route]:
         """Returns the route to which the Hub sends people back."""
 
         async def callback(request: Request) -> Response:
@@ -185,7 +185,7 @@ class Hub:
         return [Route("/oauth_callback", callback, methods=["GET"])]
 
     async def _come_back(
-        self, request: Request, renderer: Renderer, cookie: SessionCookie
+        self, request: Request, renderer: DeskRenderer, cookie: SessionCookie
     ) -> Response:
         state, known = request.query_params.get("state", ""), _STATE.id_of(request) or ""
         with self._lock:

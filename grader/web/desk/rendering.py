@@ -18,7 +18,7 @@ from grader.text.templates import html_environment, render_template
 from grader.text.words import kind_words, points
 from grader.web.desk.presence import EVERY
 from grader.web.desk.roles import Capability
-from grader.web.desk.sessions import Session
+from grader.web.desk.sessions import DeskSession
 
 _STATIC = {"style.css": "text/css", "desk.css": "text/css", "desk.js": "text/javascript"}
 
@@ -39,7 +39,7 @@ def _moment(text: str, zone: ZoneInfo) -> Markup:
     return Markup('<time datetime="{}">{}</time>').format(text, shown)
 
 
-class Renderer:
+class DeskRenderer:
     """The compiled templates of one bank."""
 
     def __init__(self, folders: tuple[Path, ...], zone: ZoneInfo, *, anonymous: bool = False):
@@ -63,7 +63,7 @@ class Renderer:
         }
         self._folders = folders
 
-    def page(self, name: str, session: Session | None, **names: object) -> str:
+    def page(self, name: str, session: DeskSession | None, **names: object) -> str:
         """Returns the page *name* for the person of *session*; None for somebody unknown."""
         names = {"place": None, "presence": {}, "page_name": name} | names
         if session is not None:

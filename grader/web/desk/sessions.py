@@ -47,7 +47,7 @@ def person_of(id_: str, member: StaffMember) -> Person:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
+class DeskSession:
     """A browser in which somebody is signed in."""
 
     person: Person
@@ -98,7 +98,7 @@ class Sessions:
             )
         return id_
 
-    def get(self, id_: str | None) -> Session | None:
+    def get(self, id_: str | None) -> DeskSession | None:
         """Returns the session with this id, None if there is none or it has ended.
 
         Raises GraderError if nobody can tell who the staff are.
@@ -114,7 +114,7 @@ class Sessions:
             return None
         entry.last_use = now
         person = replace(person, wants_names=entry.wants_names)
-        return Session(person=person, form_token=entry.form_token)
+        return DeskSession(person=person, form_token=entry.form_token)
 
     def show_names(self, id_: str | None, show: bool) -> None:
         """Sets whether the pages of a session show names although grading is anonymous."""

@@ -23,7 +23,7 @@ from grader.web.desk.accounts import AccountFile
 from grader.web.desk.forms import Form
 from grader.web.desk.passwords import SHORTEST
 from grader.web.desk.receiving import receive_form
-from grader.web.desk.rendering import Renderer
+from grader.web.desk.rendering import DeskRenderer
 from grader.web.desk.sessions import Person, Sessions, person_of
 from grader.web.origins import is_own_address
 from grader.web.safety import HEADERS, plain, redirect
@@ -69,7 +69,7 @@ class Accounts:
         """Returns the answer to somebody who has signed out."""
         return redirect("/sign-in")
 
-    def routes(self, renderer: Renderer, cookie: SessionCookie) -> list[Route]:
+    def routes(self, renderer: DeskRenderer, cookie: SessionCookie) -> list[Route]:
         """Returns the routes of the sign-in page and of invitations."""
         pages = _Pages(self._staff, self._file, self.sessions, self._now, renderer, cookie)
         return [
@@ -84,7 +84,7 @@ class _Pages:
     file: AccountFile
     sessions: Sessions
     now: Callable[[], float]
-    renderer: Renderer
+    renderer: DeskRenderer
     cookie: SessionCookie
     throttle: Throttle = field(default_factory=Throttle)
     hashing: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(1))

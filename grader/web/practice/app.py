@@ -22,7 +22,7 @@ from grader.runtime.sandbox import choose
 from grader.web.origins import is_foreign
 from grader.web.owner import OwnerAccess
 from grader.web.practice.answers import FormFields
-from grader.web.practice.rendering import Renderer
+from grader.web.practice.rendering import PracticeRenderer
 from grader.web.practice.selection import Selection
 from grader.web.practice.session import Practice
 from grader.web.practice.spacing import LEVELS
@@ -54,7 +54,7 @@ class PracticeApp:
     def __init__(self, practice: Practice, access: OwnerAccess):
         self._practice = practice
         self._access = access
-        self._renderer = Renderer(practice.bank.templates)
+        self._renderer = PracticeRenderer(practice.bank.templates)
         self._changing = Lock()
         get, post = partial(Route, methods=["GET"]), partial(Route, methods=["POST"])
         self.asgi = Starlette(

@@ -45,7 +45,7 @@ _ASK_AGAIN = (Verdict.ABSENT, Verdict.UNREADABLE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class PracticeQuestion:
     """A variant that a student is asked. **Secret**, because its paper contains the key."""
 
     head: Head
@@ -113,7 +113,7 @@ class MarkedQuestion:
         return replace(self, marks={**self.marks, name: new})
 
 
-def ask(bank: Bank, head: Head, number: int) -> Question:
+def ask(bank: Bank, head: Head, number: int) -> PracticeQuestion:
     """Returns variant *number* of the problem. Raises SpecError if it can't be drawn."""
     shown = preview(bank, head.id, number)
     variant = shown.paper.questions[0].variant
@@ -129,12 +129,12 @@ def ask(bank: Bank, head: Head, number: int) -> Question:
         solution_blocks=solution_blocks(variant, solution),
     )
     needed = (name for p in problem.parts for name in required_packages(p, problem.solution))
-    return Question(
+    return PracticeQuestion(
         head=head, preview=shown, text=text, missing=missing_packages(dict.fromkeys(needed))
     )
 
 
-def mark(asked: Question, fields: FormFields, sandbox: str = "auto") -> MarkedQuestion:
+def mark(asked: PracticeQuestion, fields: FormFields, sandbox: str = "auto") -> MarkedQuestion:
     """Returns the marks for the answers in *fields*. Code runs in a kernel in the sandbox."""
     evidence = _evidence(asked, fields, sandbox)
     grade = score(asked.preview.paper, evidence)
@@ -166,7 +166,7 @@ def criteria(key: Key, max_points: float) -> tuple[Criterion, ...]:
     return split_rubric(rubric, max_points)
 
 
-def _evidence(asked: Question, fields: FormFields, sandbox: str) -> Evidence:
+def _evidence(asked: PracticeQuestion, fields: FormFields, sandbox: str) -> Evidence:
     """Returns the evidence of one attempt; only code and measurements need a kernel."""
     answers: dict[str, Answer] = {}
     sources: dict[str, str] = {}
@@ -190,7 +190,7 @@ def _evidence(asked: Question, fields: FormFields, sandbox: str) -> Evidence:
     return replace(ran, answers={**answers, **ran.answers})
 
 
-def _blank_fields(asked: Question, fields: FormFields) -> Mapping[str, str]:
+def _blank_fields(asked: PracticeQuestion, fields: FormFields) -> Mapping[str, str]:
     """Returns what to do about blank and contradictory fields, by the names of the answers."""
     notes = {}
     for name, key in asked.keys.items():
@@ -204,7 +204,7 @@ def _blank_fields(asked: Question, fields: FormFields) -> Mapping[str, str]:
     return notes
 
 
-def _describe_gaps(asked: Question, fields: FormFields) -> Mapping[str, str]:
+def _describe_gaps(asked: PracticeQuestion, fields: FormFields) -> Mapping[str, str]:
     """Returns what is missing in answers that are begun, by the names of the answers."""
     notes = {}
     for name, key in asked.keys.items():
@@ -216,7 +216,7 @@ def _describe_gaps(asked: Question, fields: FormFields) -> Mapping[str, str]:
     return notes
 
 
-def _stopped_cells(asked: Question, evidence: Evidence) -> Mapping[str, str]:
+def _stopped_cells(asked: PracticeQuestion, evidence: Evidence) -> Mapping[str, str]:
     """Returns why the code of answers did not run to its end, by the names of the answers."""
     offset = len(_tools(asked))
     names = [
@@ -236,11 +236,11 @@ def _sentence(run: CellRun) -> str:
     return f"Your code stopped{line}: {run.trouble}."
 
 
-def _tools(asked: Question) -> list[Cell]:
+def _tools(asked: PracticeQuestion) -> list[Cell]:
     return [cell for cell in asked.preview.cells if cell.id.startswith("tools-")]
 
 
-def _run(asked: Question, sources: Mapping[str, str], sandbox: str) -> Evidence:
+def _run(asked: PracticeQuestion, sources: Mapping[str, str], sandbox: str) -> Evidence:
     cells = _tools(asked)
     cells += [Cell(type="code", source=text, id=cell_id(name)) for name, text in sources.items()]
     plans = (kinds.find(k.part.kind).call_plan(n, k) for n, k in asked.keys.items() if n in sources)

@@ -25,7 +25,7 @@ _STATIC = {
 }
 
 
-class Renderer:
+class PracticeRenderer:
     """The compiled templates of one bank."""
 
     def __init__(self, folders: tuple[Path, ...]):

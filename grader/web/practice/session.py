@@ -11,7 +11,7 @@ from grader.bank.folders import Bank
 from grader.bank.heads import Head
 from grader.errors import SetupError
 from grader.web.practice.answers import FormFields
-from grader.web.practice.question import MarkedQuestion, Question, ask, criteria, mark
+from grader.web.practice.question import MarkedQuestion, PracticeQuestion, ask, criteria, mark
 from grader.web.practice.record import save_progress
 from grader.web.practice.selection import Selection, select
 from grader.web.practice.spacing import Progress, next_problem
@@ -37,7 +37,7 @@ class Practice:
     """The problems to draw from."""
     minutes_spent: float = 0.0
     """Minutes of the questions answered since the start, as the bank states them."""
-    question: Question | None = None
+    question: PracticeQuestion | None = None
     fields: FormFields = field(default_factory=FormFields)
     """What the student entered last."""
     problems_with: dict[str, str] = field(default_factory=dict)

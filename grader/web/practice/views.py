@@ -16,7 +16,7 @@ from grader.notebook.render import cell_id
 from grader.text.words import part_letter
 from grader.units import printed_unit
 from grader.web.practice.answers import form_of
-from grader.web.practice.question import Question, criteria
+from grader.web.practice.question import PracticeQuestion, criteria
 from grader.web.practice.session import Practice
 
 
@@ -72,7 +72,7 @@ def part_views(practice: Practice) -> Iterator[PartView]:
 
 
 def _view(
-    practice: Practice, asked: Question, name: str, key: Key, points: float, letter: str
+    practice: Practice, asked: PracticeQuestion, name: str, key: Key, points: float, letter: str
 ) -> PartView:
     kind, form = kinds.find(key.part.kind), form_of(key)
     marked = practice.result
