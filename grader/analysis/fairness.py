@@ -71,7 +71,7 @@ class ValueComparison:
     value: str
     """The value whose students' scores differ most."""
     students: tuple[str, ...]
-    """Those with this value."""
+    """The students with this value."""
     others: int
     mean: float
     """The mean share of the points that the students with this value earned."""
@@ -107,7 +107,7 @@ class Fairness:
 
 @dataclass(frozen=True, slots=True)
 class _ComparisonArrays:
-    """A comparison as arrays."""
+    """A comparison with its students, shares, and labels as arrays."""
 
     comparison: Comparison
     students: tuple[str, ...]

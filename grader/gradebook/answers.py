@@ -39,7 +39,7 @@ class Answers:
         with self._engine.begin() as connection:
             return tuple(parts.read_waiting(connection, students))
 
-    def refused(self) -> frozenset[str]:
+    def unreadable_students(self) -> frozenset[str]:
         """Returns the students whose notebook can't be read, and about whom nobody has decided."""
         with self._engine.begin() as connection:
             return frozenset(parts.read_refused(connection))

@@ -16,11 +16,11 @@ class Signatures:
     """What differs between two states of a gradebook whose results differ."""
 
     general: int
-    """Of what all results depend on: settings, roster, and times."""
+    """The signature of what all results depend on: settings, roster, and times."""
     students: dict[str, tuple[object, ...]]
-    """Of each student's grades, decisions, and submissions."""
+    """The signature of each student's grades, decisions, and submissions."""
     everybody: tuple[object, ...]
-    """Of all students together, which takes a fraction of the time to read."""
+    """The signature of all students together, which takes a fraction of the time to read."""
 
 
 def read_signatures(connection: Connection, known: Signatures | None = None) -> Signatures:

@@ -95,7 +95,7 @@ class CodeKey(Key):
         return kept_cases.read_cases(data, self.part.closeness, order)
 
     @cached_property
-    def expected(self) -> tuple[Mapping[str, Any], ...]:
+    def expected_results(self) -> tuple[Mapping[str, Any], ...]:
         """The expected result of each case as JSON data. Raises as `cases`.
 
         Either a `value`, the name of the exception that it `raises`, or, if only properties decide,
@@ -138,12 +138,13 @@ class CodeKey(Key):
 
     @property
     def _distinct_calls(self) -> tuple[Call, ...]:
-        """The calls without repetitions."""
+        """The calls of all cases, each once."""
         return tuple(dict.fromkeys(case.call for case in self.cases))
 
     @cached_property
     def _all_expected(self) -> Mapping[str, Any]:
-        """What `SolutionFunctions.expected_results` made."""
+        """The expected results of the distinct calls, and which checks the author wrote; see
+        `SolutionFunctions.expected_results`."""
         digest = kept_cases.digest_of_expected(self._cases_digest, self.part.driver, self.tools)
         found: Mapping[str, Any] = self.keep(
             digest, lambda: self.solution_functions.expected_results(self._distinct_calls)

@@ -174,7 +174,10 @@ class _Runs:
 
     def _judge_case(self, raw: Raw, index: int) -> Judgment:
         """Returns the judgment of a raw answer to one hidden case alone."""
-        cases, expected = self.key.cases[index : index + 1], self.key.expected[index : index + 1]
+        cases, expected = (
+            self.key.cases[index : index + 1],
+            self.key.expected_results[index : index + 1],
+        )
         key = replace(self.key, part=replace(self.key.part, groups={}), examples=())
         vars(key).update({**vars(self.key), **vars(key), "cases": cases, "expected": expected})
         return _judge(self.kind, key, raw)
@@ -231,7 +234,7 @@ def _reference(runs: _Runs) -> Iterator[tuple[str, str]]:
     if runs.key.solution_functions.get("expected") is None:
         return
     key, made = runs.key, runs.right[len(runs.key.examples) :]
-    for case, want, said in zip(key.cases, key.expected, made, strict=True):
+    for case, want, said in zip(key.cases, key.expected_results, made, strict=True):
         if "form" in want:
             continue
         if "raises" in want:

@@ -68,7 +68,7 @@ def _passing_forgeries(
     """Yields what each forged result is that passes but should not, and how to fix that."""
     always: dict[tuple[str, str], _ForgeryOutcome] = {}
     once: dict[tuple[str, str], _ForgeryOutcome] = {}
-    wanted = dict(zip(key.cases, key.expected, strict=True))
+    wanted = dict(zip(key.cases, key.expected_results, strict=True))
     for one, said in results:
         if said["is"] != "returned":
             raised = said.get("type")
@@ -109,7 +109,7 @@ def _passes(key: CodeKey, case: HiddenCase, raw: Raw, want: Mapping[str, object]
 
 def _cases_of_properties(key: CodeKey) -> Sequence[HiddenCase]:
     """Returns the cases that only properties judge, without repetitions."""
-    cases = zip(key.cases, key.expected, strict=True)
+    cases = zip(key.cases, key.expected_results, strict=True)
     return [c for c, want in cases if "form" in want and not c.again]
 
 

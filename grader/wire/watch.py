@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Self
 
 LOOPED = 12
-"""So many calls of one function of the student's, within one call, count as a loop."""
+"""The number of calls of one of the student's functions, within one call, that counts as a loop."""
 MOST_REACHED = 5_000
 """Limit on the objects examined for one call."""
 MOST_EVENTS = 200_000

@@ -474,5 +474,5 @@ def test_a_package_is_found_by_what_is_imported(name: str) -> None:
     one = PACKAGES[name]
     assert one.is_installed == (importlib.util.find_spec(one.module) is not None)
     assert packages.missing_packages([name]) == (() if one.is_installed else (name,))
-    assert all(tool in student_tools.known() for tool in one.tools)
+    assert all(tool in student_tools.tool_names() for tool in one.tools)
     assert packages.packages_for_tools(one.tools) == ((name,) if one.tools else ())

@@ -392,7 +392,7 @@ def inputs_of_hidden_cases_as_numbers(course: Course, folder: Path) -> None:
 def expected_results(course: Course, folder: Path) -> None:
     from grader.security.leaks.secrets import _iter_plain
 
-    expected = [decode_result(want["value"]) for want in hidden(course).expected]
+    expected = [decode_result(want["value"]) for want in hidden(course).expected_results]
     numbers = [str(v) for want in expected for v in _iter_plain(want)]
     write(folder, "expected.txt", " ".join(numbers))
 

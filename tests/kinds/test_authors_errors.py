@@ -93,7 +93,7 @@ def test_a_solution_that_gives_no_cases_is_an_error(solution: str, said: str) ->
 def test_a_reference_without_a_result_is_an_error() -> None:
     solution = f"def scaled(x, by=2):\n    return object()\n\n\n{TWO}"
     with pytest.raises(ValueError, match="the reference's result can't be serialized"):
-        _ = a_code_key(solution).expected
+        _ = a_code_key(solution).expected_results
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_a_solution_that_needs_a_missing_package_is_no_error_of_the_author(
 ) -> None:
     monkeypatch.setattr(packages, "missing_package_of", lambda _: "torch_of_nobody")
     with pytest.raises(PackageError, match="'scaled' can't be judged here"):
-        _ = a_code_key(solution).expected
+        _ = a_code_key(solution).expected_results
 
 
 def test_weights_of_other_groups_than_those_of_the_cases_are_an_error() -> None:

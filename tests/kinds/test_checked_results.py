@@ -129,7 +129,7 @@ def test_a_forged_shape_takes_no_memory_of_ours() -> None:
     body = RESULT.replace("{}", WRONG["column"][0], 1).replace("\n", "\n    ")
     raw = kind.simulate_run(KEY, "held", f"import numpy as np\ndef held(x, by=2):\n    {body}")
     value = kind.read(raw, KEY)
-    assert KEY.expected  # what is made once for all students is not counted
+    assert KEY.expected_results  # what is made once for all students is not counted
     tracemalloc.start()
     try:
         assert kind.judge(value, KEY).share == 0

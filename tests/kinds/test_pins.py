@@ -104,7 +104,7 @@ def test_scoring_again_runs_no_authored_code(
     assert keys
     for key in keys:
         assert key.call_plan("q1_x").digests
-        assert key.expected
+        assert key.expected_results
 
 
 def test_kept_cases_outlive_a_change_of_numpys_streams(

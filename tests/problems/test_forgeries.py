@@ -247,7 +247,7 @@ def test_properties_refuse_what_is_impossible(name: str) -> None:
         if packages.missing_packages(key.part.needs):
             pytest.skip("it needs what is not installed")
         hidden = key.solution_functions
-        for case, want in zip(key.cases, key.expected, strict=True):
+        for case, want in zip(key.cases, key.expected_results, strict=True):
             if "form" not in want or case.again:
                 continue
             said = hidden.call_reference(case.call)

@@ -19,7 +19,7 @@ from grader.errors import SpecErrors
 from grader.model import Blueprint, ExamSet, Level
 
 _COMPARED = 30
-"""Of that many papers, the best is used."""
+"""The number of papers that are tried; the best is used."""
 _EXACTNESS = 10.0
 """How much of the variety a paper gives up to be closer to the blueprint."""
 _CUT = 0.3

@@ -104,7 +104,7 @@ class CaseResults:
         self.runs: list[CaseRun] = []
         """Each hidden case in the order of the calls. **Secret.**"""
         made = made[len(key.examples) :]
-        for case, call, want in zip(key.cases, made, key.expected, strict=True):
+        for case, call, want in zip(key.cases, made, key.expected_results, strict=True):
             why, doubt = None, None
             try:
                 why = self._case_fault(case, call, want)

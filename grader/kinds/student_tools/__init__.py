@@ -13,7 +13,7 @@ from grader.registry import nearest
 _HERE = Path(__file__).parent
 
 
-def known() -> tuple[str, ...]:
+def tool_names() -> tuple[str, ...]:
     """Returns the names of all tools."""
     return tuple(sorted(p.stem for p in _HERE.glob("*.py") if p.stem != "__init__"))
 
@@ -21,8 +21,8 @@ def known() -> tuple[str, ...]:
 @cache
 def source(name: str) -> str:
     """Returns the text of a tool. Raises ValueError with the closest name if there is none."""
-    if name not in known():
-        close = nearest(name, known())
-        hint = f"did you mean '{close}'?" if close else f"choose from {', '.join(known())}"
+    if name not in tool_names():
+        close = nearest(name, tool_names())
+        hint = f"did you mean '{close}'?" if close else f"choose from {', '.join(tool_names())}"
         raise ValueError(f"there is no tool '{name}' ({hint})")
     return (_HERE / f"{name}.py").read_text(encoding="utf-8")

@@ -128,7 +128,7 @@ _CLASHES = {
 
 
 class _Machine:
-    """One launch."""
+    """Runs one launch of a kernel: all its blocks, and all their threads."""
 
     def __init__(self, grid: Dim3, block: Dim3, recorder: Any):
         self.sizes, self.recorder = (block, grid), recorder

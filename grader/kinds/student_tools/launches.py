@@ -19,7 +19,7 @@ from torch.autograd.profiler import profile, record_function
 from torch.utils._python_dispatch import TorchDispatchMode
 
 _SILENT = ("empty", "new_empty", "_unsafe_view", "_local_scalar", "item", "is_nonzero", "resize_")
-_ASKED_OF_CUDA = ("cudaLaunch", "cuLaunch", "cudaGraphLaunch", "cuGraphLaunch", "cudaMemset")
+_LAUNCH_CALLS = ("cudaLaunch", "cuLaunch", "cudaGraphLaunch", "cuGraphLaunch", "cudaMemset")
 _WITHIN_THE_DEVICE = "Memcpy DtoD"
 
 
@@ -62,11 +62,11 @@ class _Dispatched(TorchDispatchMode):
 
     @property
     def number(self):
-        """Of launches so far."""
+        """The number of launches so far."""
         return sum(self.launched.values())
 
 
-def _profiled(device=None):
+def _make_profile(device=None):
     # Not torch.profiler's, which imports PyTorch's compiler.
     try:
         config = _ExperimentalConfig(profile_all_threads=True)
@@ -113,7 +113,7 @@ def _on_cpu(run):
     # Additions of ours before and after: they must be seen, or nothing of what is seen is true.
     one, (before, after) = torch.zeros(1), (secrets.randbelow(7) + 2 for _ in range(2))
     mode = _Dispatched()
-    with _profiled() as profiled, mode:
+    with _make_profile() as profiled, mode:
         for _ in range(before):
             one.add_(1)
         start = mode.number
@@ -128,30 +128,33 @@ def _on_cpu(run):
     return result, end - start + _unseen(events, mode.mark)
 
 
-def _asked(names):
-    """Launches among the names of a profile's events, of CUDA's interface and of the device."""
-    return sum(name.startswith((*_ASKED_OF_CUDA, _WITHIN_THE_DEVICE)) for name in names)
+def _count_launches(names):
+    """The number of launches among the names of a profile's events: calls of CUDA's interface, and
+    copies within the device."""
+    return sum(name.startswith((*_LAUNCH_CALLS, _WITHIN_THE_DEVICE)) for name in names)
 
 
 def _on_cuda(run):
-    """The same where CUDA is asked; all of it has been done when this returns."""
+    """What `run()` returns, once the GPU is done, and its launches; None for these when PyTorch was
+    tampered with."""
 
-    def seen(work):
+    def profile_launches(work):
         torch.cuda.synchronize()
-        with _profiled("cuda") as profiled:
+        with _make_profile("cuda") as profiled:
             result = work()
             torch.cuda.synchronize()
-        return result, _asked(event.name() for event in _events(profiled))
+        return result, _count_launches(event.name() for event in _events(profiled))
 
-    def ours():
+    def add_ones():
         for _ in range(number):
             one.add_(1)
 
     number, one = secrets.randbelow(7) + 2, torch.zeros(1, device="cuda")
-    seen(ours)  # the first profile of a process loads what the next ones find
-    fair = seen(ours)[1] == number
-    result, found = seen(run)
-    return result, found if fair and seen(ours)[1] == number else None
+    profile_launches(add_ones)  # the first profile of a process loads what the next ones find
+    fair = profile_launches(add_ones)[1] == number
+    result, launched = profile_launches(run)
+    still_fair = fair and profile_launches(add_ones)[1] == number
+    return result, launched if still_fair else None
 
 
 def _every_tensor(value):
@@ -180,11 +183,13 @@ def counted(function, *args, backward=False):
         return result, launched
     roots = [t for t in _every_tensor(result) if t.requires_grad]
     ones = [torch.ones_like(t) for t in roots]
-    more = 0
+    launched_backward = 0
     if roots:
-        _, more = where(lambda: torch.autograd.backward(roots, ones))
+        _, launched_backward = where(lambda: torch.autograd.backward(roots, ones))
     gradients = [t.grad for t in _every_tensor(args) if t.is_leaf and t.requires_grad]
-    return [result, gradients], None if None in (launched, more) else launched + more
+    if launched is None or launched_backward is None:
+        return [result, gradients], None
+    return [result, gradients], launched + launched_backward
 
 
 def launches(function, *args, backward=False):

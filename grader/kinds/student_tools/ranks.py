@@ -122,7 +122,7 @@ class _Watched:
         self.result: tuple[Any] | None = None
 
     def hear(self) -> None:
-        """Takes one message."""
+        """Reads one message of the rank. Raises an error if it reports one, or if the rank died."""
         try:
             what, *more = json.loads(self.line.recv_bytes())
             data = self.line.recv_bytes() if what == "returned" else b""
@@ -246,7 +246,7 @@ def _note_calls(say: Callable[..., None]) -> None:
     made = 0
     works: dict[int, tuple[int, Any]] = {}  # with the objects, so that each keeps its id
 
-    def noted(method: str, name: str, place: int) -> Callable[..., Any]:
+    def wrap(method: str, name: str, place: int) -> Callable[..., Any]:
         real = getattr(dist.ProcessGroup, method)
 
         def call(group: Any, *args: Any, **kwargs: Any) -> Any:
@@ -272,7 +272,7 @@ def _note_calls(say: Callable[..., None]) -> None:
         bare = method.replace("_", "")
         names = [start for start in _NAMES if bare.startswith(start)]
         if names:
-            setattr(dist.ProcessGroup, method, noted(method, *_NAMES[max(names, key=len)]))
+            setattr(dist.ProcessGroup, method, wrap(method, *_NAMES[max(names, key=len)]))
     really_wait, dist.Work.wait = dist.Work.wait, wait
 
 

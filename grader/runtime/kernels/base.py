@@ -58,7 +58,7 @@ class CellResult:
     line: int | None = None
     output: str = ""
     wait_seconds: float = 0.0
-    """Of `seconds`, those for which other work kept the kernel from running."""
+    """The part of `seconds` in which other work kept the kernel from running."""
     disturbance: str = ""
     """How the machine interfered, such as by running out of memory; empty if it did not."""
     visible_outputs: tuple[tuple[str, ...], ...] = ()
@@ -97,7 +97,7 @@ class CallResult:
     """How the call ended the kernel; None if the kernel is alive."""
     outcome: Outcome = Outcome.FINISHED
     wait_seconds: float = 0.0
-    """Of `seconds`, those for which other work kept the kernel from running."""
+    """The part of `seconds` in which other work kept the kernel from running."""
     disturbance: str = ""
     """How the machine interfered; empty if it did not."""
 

@@ -170,7 +170,7 @@ class _Collector:
                 except ValueError:
                     continue
         if len(self.secrets.students) <= EXPECTED_STUDENTS:
-            for want in key.expected:
+            for want in key.expected_results:
                 if "value" in want:
                     self._add_value(decode_result(want["value"]), what)
 

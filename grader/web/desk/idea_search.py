@@ -41,7 +41,7 @@ class Search:
     """The state of the newest search."""
 
     signature: str
-    """Of the grades when the search began."""
+    """The signature of the grades when the search began."""
     fewest: int
     """Minimum number of students that an idea must explain."""
     at: str

@@ -203,7 +203,7 @@ class Desk:
                 for one in book.requests.every()
             ),
             students=len(mine),
-            refused=len(book.answers.refused() & mine.keys()),
+            refused=len(book.answers.unreadable_students() & mine.keys()),
         )
 
     def row(self, book: Gradebook, id_: str) -> Row | None:

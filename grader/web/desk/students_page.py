@@ -45,8 +45,8 @@ class ListFilter:
         """Returns the filter in the query of an address."""
         return cls(**{one.name: query.get(one.name, "") for one in fields(cls)})
 
-    def ordered(self, order: str) -> str:
-        """Returns the address of the same list in another order."""
+    def address_ordered_by(self, order: str) -> str:
+        """Returns the address of the same list, sorted by *order*."""
         chosen = {k: v for k, v in asdict(replace(self, order=order)).items() if v}
         return f"/students?{urlencode(chosen)}" if chosen else "/students"
 
