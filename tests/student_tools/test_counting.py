@@ -13,7 +13,7 @@ from torch.utils.checkpoint import checkpoint
 
 from grader.kinds import student_tools
 from grader.kinds.student_tools.counting import Counter, count, count_flops, saved_bytes
-from grader.kinds.student_tools.launches import _count_launches, counted, launches
+from grader.kinds.student_tools.launches import _asked, counted, launches
 from grader.kinds.student_tools.memory import Cache, page_faults
 
 FLOAT = 4
@@ -377,7 +377,7 @@ def test_launches_are_the_kernels_that_the_counter_counts():
     assert count(lambda: A.clone().t_())["kernels"] == 1
 
 
-def test_launches_of_the_backward_pass_are_counted_when_count_launches_for():
+def test_launches_of_the_backward_pass_are_counted_when_asked_for():
     def double(x):
         return (x * 2).sum()
 
@@ -429,7 +429,7 @@ def test_a_patched_pytorch_can_not_be_counted(monkeypatch):
         launches(lambda: chain(A, A))
 
 
-def test_what_cuda_was_count_launches_for_by_the_names_of_its_events():
+def test_what_cuda_was_asked_for_by_the_names_of_its_events():
     # As a profile of `x.add_(1); y.copy_(x); z.zero_(); x.tolist()` names them.
     names = [
         "aten::add_", "cudaLaunchKernel", "cudaLaunchKernelExC", "cuLaunchKernel",
@@ -439,7 +439,7 @@ def test_what_cuda_was_count_launches_for_by_the_names_of_its_events():
         "cudaMemcpyAsync", "Memcpy DtoH (Device -> Pageable)", "cudaStreamSynchronize",
         "cudaDeviceSynchronize", "cudaGraphLaunch",
     ]  # fmt: skip
-    assert _count_launches(names) == 6
+    assert _asked(names) == 6
 
 
 @pytest.mark.gpu

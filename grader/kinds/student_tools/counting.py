@@ -66,7 +66,7 @@ def _tensors(value):
 
 
 def _bytes(tensor):
-    """The bytes of its elements; those that broadcasting repeats count once."""
+    """Of its elements; those that broadcasting repeats count once."""
     total = tensor.element_size() * bool(tensor.numel())
     for size, stride in zip(tensor.shape, tensor.stride(), strict=True):
         total *= size if stride else 1

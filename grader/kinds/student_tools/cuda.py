@@ -77,7 +77,7 @@ class _Store:
         self.uses = {"load": {}, "store": {}, "atomic": {}}
 
 
-class DeviceArray:
+class Array:
     """What a kernel sees of an array: its shape, and one element at a time."""
 
     def __init__(self, store: _Store, shape: tuple[int, ...], start: int = 0):
@@ -89,9 +89,7 @@ class DeviceArray:
 
     def __getitem__(self, index: Any) -> Any:
         at, rest = self._find(index)
-        return (
-            DeviceArray(self._store, rest, at) if rest else cuda.now.access(self._store, at, "load")
-        )
+        return Array(self._store, rest, at) if rest else cuda.now.access(self._store, at, "load")
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self.change(index, "store", lambda _: value)
@@ -128,7 +126,7 @@ _CLASHES = {
 
 
 class _Machine:
-    """Runs one launch of a kernel: all its blocks, and all their threads."""
+    """One launch."""
 
     def __init__(self, grid: Dim3, block: Dim3, recorder: Any):
         self.sizes, self.recorder = (block, grid), recorder
@@ -138,7 +136,7 @@ class _Machine:
         block, grid = self.sizes
         for number, place in enumerate(_places(grid)):
             self.number, self.place = number, place
-            self.shared: list[DeviceArray] = []
+            self.shared: list[Array] = []
             threads = [_Thread(n, index) for n, index in enumerate(_places(block))]
             left = threads
             while left:
@@ -189,12 +187,12 @@ class _Machine:
         if self.live and self.recorder is not None:
             self.recorder.start(self, _frames(self.turn.__code__))
 
-    def array(self, shape: Any, dtype: Any) -> DeviceArray:
+    def array(self, shape: Any, dtype: Any) -> Array:
         """Shared memory: the block's first array for the first call of each thread, and so on."""
         shape = tuple(shape) if isinstance(shape, (tuple, list)) else (int(shape),)
         if self.made == len(self.shared):
             store = _Store(f"shared {self.made}", np.zeros(math.prod(shape), dtype), shared=True)
-            self.shared.append(DeviceArray(store, shape))
+            self.shared.append(Array(store, shape))
         found = self.shared[self.made]
         self.made += 1
         if found.shape != shape or found.dtype != np.dtype(dtype):
@@ -308,7 +306,7 @@ def launch(kernel: Any, grid: Any, block: Any, *args: Any, recorder: Any = None)
     names = itertools.chain(inspect.signature(kernel).parameters, itertools.repeat("array"))
     flat = [np.ascontiguousarray(a) if isinstance(a, np.ndarray) else a for a in args]
     seen = [
-        DeviceArray(_Store(name, a.reshape(-1)), a.shape) if isinstance(a, np.ndarray) else a
+        Array(_Store(name, a.reshape(-1)), a.shape) if isinstance(a, np.ndarray) else a
         for name, a in zip(names, flat, strict=False)
     ]
     space, missing = kernel.__globals__, object()

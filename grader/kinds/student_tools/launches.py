@@ -19,7 +19,7 @@ from torch.autograd.profiler import profile, record_function
 from torch.utils._python_dispatch import TorchDispatchMode
 
 _SILENT = ("empty", "new_empty", "_unsafe_view", "_local_scalar", "item", "is_nonzero", "resize_")
-_LAUNCH_CALLS = ("cudaLaunch", "cuLaunch", "cudaGraphLaunch", "cuGraphLaunch", "cudaMemset")
+_ASKED_OF_CUDA = ("cudaLaunch", "cuLaunch", "cudaGraphLaunch", "cuGraphLaunch", "cudaMemset")
 _WITHIN_THE_DEVICE = "Memcpy DtoD"
 
 
@@ -62,11 +62,11 @@ class _Dispatched(TorchDispatchMode):
 
     @property
     def number(self):
-        """The number of launches so far."""
+        """Of launches so far."""
         return sum(self.launched.values())
 
 
-def _make_profile(device=None):
+def _profiled(device=None):
     # Not torch.profiler's, which imports PyTorch's compiler.
     try:
         config = _ExperimentalConfig(profile_all_threads=True)
@@ -113,7 +113,7 @@ def _on_cpu(run):
     # Additions of ours before and after: they must be seen, or nothing of what is seen is true.
     one, (before, after) = torch.zeros(1), (secrets.randbelow(7) + 2 for _ in range(2))
     mode = _Dispatched()
-    with _make_profile() as profiled, mode:
+    with _profiled() as profiled, mode:
         for _ in range(before):
             one.add_(1)
         start = mode.number
@@ -128,33 +128,30 @@ def _on_cpu(run):
     return result, end - start + _unseen(events, mode.mark)
 
 
-def _count_launches(names):
-    """The number of launches among the names of a profile's events: calls of CUDA's interface, and
-    copies within the device."""
-    return sum(name.startswith((*_LAUNCH_CALLS, _WITHIN_THE_DEVICE)) for name in names)
+def _asked(names):
+    """Launches among the names of a profile's events, of CUDA's interface and of the device."""
+    return sum(name.startswith((*_ASKED_OF_CUDA, _WITHIN_THE_DEVICE)) for name in names)
 
 
 def _on_cuda(run):
-    """What `run()` returns, once the GPU is done, and its launches; None for these when PyTorch was
-    tampered with."""
+    """The same where CUDA is asked; all of it has been done when this returns."""
 
-    def profile_launches(work):
+    def seen(work):
         torch.cuda.synchronize()
-        with _make_profile("cuda") as profiled:
+        with _profiled("cuda") as profiled:
             result = work()
             torch.cuda.synchronize()
-        return result, _count_launches(event.name() for event in _events(profiled))
+        return result, _asked(event.name() for event in _events(profiled))
 
-    def add_ones():
+    def ours():
         for _ in range(number):
             one.add_(1)
 
     number, one = secrets.randbelow(7) + 2, torch.zeros(1, device="cuda")
-    profile_launches(add_ones)  # the first profile of a process loads what the next ones find
-    fair = profile_launches(add_ones)[1] == number
-    result, launched = profile_launches(run)
-    still_fair = fair and profile_launches(add_ones)[1] == number
-    return result, launched if still_fair else None
+    seen(ours)  # the first profile of a process loads what the next ones find
+    fair = seen(ours)[1] == number
+    result, found = seen(run)
+    return result, found if fair and seen(ours)[1] == number else None
 
 
 def _every_tensor(value):
@@ -183,13 +180,11 @@ def counted(function, *args, backward=False):
         return result, launched
     roots = [t for t in _every_tensor(result) if t.requires_grad]
     ones = [torch.ones_like(t) for t in roots]
-    launched_backward = 0
+    more = 0
     if roots:
-        _, launched_backward = where(lambda: torch.autograd.backward(roots, ones))
+        _, more = where(lambda: torch.autograd.backward(roots, ones))
     gradients = [t.grad for t in _every_tensor(args) if t.is_leaf and t.requires_grad]
-    if launched is None or launched_backward is None:
-        return [result, gradients], None
-    return [result, gradients], launched + launched_backward
+    return [result, gradients], None if None in (launched, more) else launched + more
 
 
 def launches(function, *args, backward=False):

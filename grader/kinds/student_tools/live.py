@@ -29,10 +29,10 @@ class Live(TorchDispatchMode):
     def _see(self, storage, size):
         key, count = storage._cdata, storage.nbytes() // size
         if key not in self.known:
-            self.known[key] = weakref.ref(storage, lambda _: self._forget(key, count))
+            self.known[key] = weakref.ref(storage, lambda _: self._gone(key, count))
             self.now += count
             self.most = max(self.most, self.now)
 
-    def _forget(self, key, count):
+    def _gone(self, key, count):
         del self.known[key]
         self.now -= count

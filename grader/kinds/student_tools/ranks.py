@@ -51,7 +51,7 @@ class RankHungError(RuntimeError):
     """Nothing happened for too long."""
 
 
-class DistributedCall(NamedTuple):
+class Call(NamedTuple):
     """One call of torch.distributed. All variants have one name: `isend` is noted as send."""
 
     name: str
@@ -63,7 +63,7 @@ class Rank(NamedTuple):
     """What came of one process."""
 
     result: Any
-    calls: list[DistributedCall]
+    calls: list[Call]
 
     def count(self, name: str) -> int:
         """How often `name` was called."""
@@ -115,14 +115,14 @@ class _Watched:
 
     def __init__(self, rank: int, pid: int, line: Any):
         self.rank, self.pid, self.line = rank, pid, line
-        self.calls: list[DistributedCall] = []
+        self.calls: list[Call] = []
         self.needs: list[Any] = []  # of each call: what its partners must have done, how often, who
         self.done: Counter[str] = Counter()
         self.waits: int | None = None
         self.result: tuple[Any] | None = None
 
     def hear(self) -> None:
-        """Reads one message of the rank. Raises an error if it reports one, or if the rank died."""
+        """Takes one message."""
         try:
             what, *more = json.loads(self.line.recv_bytes())
             data = self.line.recv_bytes() if what == "returned" else b""
@@ -145,7 +145,7 @@ class _Watched:
             (self.waits,) = more
         elif what == "calls":
             *call, mine, theirs, partners = more
-            self.calls.append(DistributedCall(*call))
+            self.calls.append(Call(*call))
             self.done[mine] += 1
             self.needs.append((theirs, self.done[mine], partners))
         else:
@@ -246,7 +246,7 @@ def _note_calls(say: Callable[..., None]) -> None:
     made = 0
     works: dict[int, tuple[int, Any]] = {}  # with the objects, so that each keeps its id
 
-    def wrap(method: str, name: str, place: int) -> Callable[..., Any]:
+    def noted(method: str, name: str, place: int) -> Callable[..., Any]:
         real = getattr(dist.ProcessGroup, method)
 
         def call(group: Any, *args: Any, **kwargs: Any) -> Any:
@@ -272,7 +272,7 @@ def _note_calls(say: Callable[..., None]) -> None:
         bare = method.replace("_", "")
         names = [start for start in _NAMES if bare.startswith(start)]
         if names:
-            setattr(dist.ProcessGroup, method, wrap(method, *_NAMES[max(names, key=len)]))
+            setattr(dist.ProcessGroup, method, noted(method, *_NAMES[max(names, key=len)]))
     really_wait, dist.Work.wait = dist.Work.wait, wait
 
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 MOST_STATES = 20_000
 MOST_STEPS = 200
-"""The most steps of one thread."""
+"""Of one thread."""
 
 
 class TooManyStatesError(Exception):
@@ -205,7 +205,7 @@ def explore(
         if len(ways) > MOST_STATES or max(map(len, state.logs), default=0) > MOST_STEPS:
             raise TooManyStatesError("too many orders of steps, or a thread that has no end")
         if all(state.done):
-            found.outcomes.setdefault(_result_in(state, first, result), _way(state, ways))
+            found.outcomes.setdefault(_ended(state, first, result), _way(state, ways))
             continue
         wants: dict[int, Lock] = {}
         for thread, body in enumerate(threads):
@@ -227,7 +227,7 @@ def explore(
     return found
 
 
-def _result_in(state: _State, first: dict[Any, Hashable], result: Callable[[], Any]) -> Any:
+def _ended(state: _State, first: dict[Any, Hashable], result: Callable[[], Any]) -> Any:
     """What *result* says when the fields hold what they do in *state*."""
     fields = [key for key in first if isinstance(key, tuple)]
     for values in (dict(state.values), first):

@@ -31,7 +31,7 @@ MOST_PROGRAMS = 65_536
 
 
 class TritonMissingError(Exception):
-    """A kernel is run, but Triton can't be imported."""
+    """Triton can't be imported."""
 
 
 class LaunchError(Exception):
@@ -87,7 +87,7 @@ def _poison(interpreter, pointers):
 
 
 @contextlib.contextmanager
-def _watch_accesses(interpreter, memory):
+def _watched(interpreter, memory):
     """While it lasts, the interpreter's accesses go to *memory*."""
     builder, pointer = interpreter.interpreter_builder, interpreter.TensorHandle
     usual_cast = interpreter._implicit_cvt
@@ -95,7 +95,7 @@ def _watch_accesses(interpreter, memory):
     update, swap = builder.create_atomic_rmw, builder.create_atomic_cas
 
     def real(kind, pointers, mask, value=None):
-        data = memory.real_addresses(kind, pointers.data, mask, value)
+        data = memory.used(kind, pointers.data, mask, value)
         return pointer(data, pointers.dtype)
 
     def loads(pointers, mask, other, *more, **named):
@@ -119,24 +119,24 @@ def _watch_accesses(interpreter, memory):
             found.handle.data = np.array([start], dtype=np.uint64)
         return found
 
-    replacements = {
+    watched = {
         "create_masked_load": loads,
         "create_masked_store": stores,
         "create_atomic_rmw": updates,
         "create_atomic_cas": swaps,
     }
-    vars(builder).update(replacements)
+    vars(builder).update(watched)
     interpreter._implicit_cvt = cast
     try:
         yield
     finally:
         interpreter._implicit_cvt = usual_cast
-        for name in replacements:
+        for name in watched:
             del vars(builder)[name]
 
 
 @contextlib.contextmanager
-def _interpret_all(interpreter, space):
+def _interpreted(interpreter, space):
     """While it lasts, all that was made to be compiled is interpreted; after it all is as before.
 
     The interpreter changes the language's modules and the kernel's own names, and leaves some so.
@@ -236,7 +236,7 @@ def triton_launch(kernel, grid, *args, recorder=None, **constants):
     space = function.__globals__
     # What Triton imports at its first conversion must find the language as it is.
     interpreter._implicit_cvt(torch.zeros(1))
-    with _interpret_all(interpreter, space), _watch_accesses(interpreter, memory):
+    with _interpreted(interpreter, space), _watched(interpreter, memory):
         space["tl"] = _language
         try:
             with np.errstate(all="ignore"):
@@ -246,7 +246,7 @@ def triton_launch(kernel, grid, *args, recorder=None, **constants):
         except Exception as error:
             raise _cause(error) from None
     if _gpu():
-        _run_on_gpu(torch, function, sizes, tensors, constants)
+        _compiled(torch, function, sizes, tensors, constants)
     else:
         for one in memory.all():
             one.given.copy_(one.view)
@@ -266,8 +266,8 @@ def _cause(error):
     return error
 
 
-def _run_on_gpu(torch, function, sizes, tensors, constants):
-    """Compiles the kernel and runs it on the GPU; the tensors get its results."""
+def _compiled(torch, function, sizes, tensors, constants):
+    """The same on the GPU, whose results are what counts there."""
     space = function.__globals__
     missing = object()
     before = space.get("tl", missing)

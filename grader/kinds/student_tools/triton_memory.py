@@ -37,7 +37,7 @@ class Moved:
 
     @property
     def bytes(self):
-        """The bytes of all loads and stores, and twice those of atomic operations."""
+        """Of all loads and stores, and of atomic operations twice."""
         return self.size * (self.loads + self.stores + 2 * self.atomics)
 
 
@@ -53,7 +53,7 @@ class Traffic:
 
     @property
     def bytes(self):
-        """The bytes that were moved, for all tensors together."""
+        """Of all tensors."""
         return sum(moved.bytes for moved in self.tensors.values())
 
     def __str__(self):
@@ -111,11 +111,8 @@ class TritonMemory:
         at, sizes = self._builder.grid_idx, self._builder.grid_dim
         return at[0] + sizes[0] * (at[1] + sizes[1] * at[2]), tuple(at)
 
-    def real_addresses(self, kind, addresses, mask, value=None):
-        """The addresses in this process's memory for the lanes that are active; 0 for all others.
-
-        Raises OutOfRangeError or DataRaceError.
-        """
+    def used(self, kind, addresses, mask, value=None):
+        """The real addresses, of lanes that may be used as they are; raises what is wrong."""
         active = np.broadcast_to(np.asarray(mask, dtype=bool), addresses.shape)
         real = np.zeros_like(addresses)
         numbers = addresses >> _SHIFT
@@ -129,10 +126,10 @@ class TritonMemory:
             at = self._places(tensor, addresses[mine], mine)
             self._count(kind, tensor, at, int((~active & (numbers == number)).sum()))
             if kind == "load":
-                self._note_load(tensor, at)
+                self._loaded(tensor, at)
             elif kind == "store":
                 bits = np.broadcast_to(value, addresses.shape)[mine]
-                self._note_store(tensor, at, bits)
+                self._stored(tensor, at, bits)
             real[mine] = np.uint64(tensor.flat.data_ptr()) + (at * tensor.size).astype(np.uint64)
         return real
 
@@ -161,7 +158,7 @@ class TritonMemory:
             name = {"load": "loads", "store": "stores"}.get(kind, "atomics")
             setattr(moved, name, getattr(moved, name) + len(at))
 
-    def _note_load(self, tensor, at):
+    def _loaded(self, tensor, at):
         me, place = self.program()
         others = ~np.isin(tensor.writer[at], (_NOBODY, me))
         if others.any():
@@ -173,7 +170,7 @@ class TritonMemory:
         before = tensor.reader[at]
         tensor.reader[at] = np.where((before == _NOBODY) | (before == me), me, _SEVERAL)
 
-    def _note_store(self, tensor, at, bits):
+    def _stored(self, tensor, at, bits):
         me, place = self.program()
         bits = np.ascontiguousarray(bits)
         bits = bits.view(f"i{tensor.size}") if bits.itemsize == tensor.size else bits

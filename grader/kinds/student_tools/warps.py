@@ -41,9 +41,9 @@ class Cost(NamedTuple):
 
     requests: int = 0
     accesses: int = 0
-    """Accesses of single lanes, so at most 32 a request."""
+    """Of single lanes, so at most 32 a request."""
     sectors: int = 0
-    """Sectors of global memory, each counted once a request."""
+    """Of global memory, each counted once a request."""
     passes: int = 0
     """Turns of the banks of shared memory: one a request, more when lanes need different words of
     a bank. Of atomics, as many as lanes of a request meet at one element."""
@@ -92,7 +92,7 @@ class Warps:
 
     @property
     def requests(self) -> list[Request]:
-        """The requests of all warps, in the order of their first access."""
+        """All requests."""
         return list(self._requests.values())
 
     @property
@@ -106,8 +106,7 @@ class Warps:
         return sum(len(ways) > 1 for ways in self._ways.values())
 
     def cost(self, array: str = "", kind: str = "") -> Cost:
-        """The cost of the requests to arrays whose names begin with *array*; `shared` selects all
-        shared memory."""
+        """Of the requests to arrays whose name begins so (`shared` for all shared memory)."""
         found = [
             request
             for request in self._requests.values()
@@ -191,7 +190,7 @@ def _own(code: CodeType, machine: Any) -> bool:
 
 
 class _Code:
-    """Where each instruction of a function stands in the text, and which ones decide."""
+    """Of a function's instructions: where each stands in the text, and which ones decide."""
 
     def __init__(self, code: CodeType):
         self.code = code  # kept, so that no other gets its id
