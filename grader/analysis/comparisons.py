@@ -66,7 +66,7 @@ class ClassComparisons:
         self._names: dict[PartId, tuple[str, ...]] = {}
 
     def add(self, graded: GradedPaper) -> None:
-        """Adds a student."""
+        """Adds the scores of a student's paper to the comparisons."""
         id_ = graded.row.student.id
         self.seats[id_] = graded.seat
         marks = {mark.name: mark for mark in graded.row.marks}

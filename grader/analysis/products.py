@@ -44,7 +44,7 @@ class NamedQuantity:
 
 @dataclass(frozen=True, slots=True)
 class CandidateProduct:
-    """A candidate."""
+    """An expression that may explain wrong answers, with its value for each variant."""
 
     text: str
     values: Numbers

@@ -120,7 +120,7 @@ class _Class:
     """The unit of each number, by problem and name of the number."""
 
     def add(self, graded: GradedPaper, evidence: Evidence) -> None:
-        """Adds a student."""
+        """Adds the answers of a student's paper, by problem."""
         index = len(self.ids)
         self.ids.append(graded.row.student.id)
         self.seats.append(graded.seat)

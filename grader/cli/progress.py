@@ -26,7 +26,7 @@ class Tracker:
         self._count, self._show = count, show
 
     def __call__(self, name: str, /) -> None:
-        """Counts a finished item."""
+        """Counts the item *name* as finished."""
         self._count(name)
 
     def show(self, text: str) -> None:

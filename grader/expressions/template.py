@@ -35,7 +35,7 @@ class _Environment(SandboxedEnvironment):
         return BINARY[operator](left, right)
 
     def call_unop(self, context: Context, operator: str, arg: Any) -> Any:  # noqa: ARG002
-        """Returns the signed value."""
+        """Returns *arg* with the sign *operator*."""
         return negate(arg) if operator == "-" else unary_plus(arg)
 
 
@@ -115,7 +115,7 @@ def _constants(names: frozenset[str]) -> dict[str, object]:
 
 
 class CompiledText(NamedTuple):
-    """A compiled text."""
+    """A text with expressions, compiled by Jinja2."""
 
     template: jinja2.Template
     names: frozenset[str]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BitFormat(Strict):
-    """A floating-point format."""
+    """A floating-point format to draw: its label, and the width of each field in bits."""
 
     label: Text
     sign: Expr = 1
@@ -32,7 +32,7 @@ class BitFields(Figure):
 
 
 class FormatBits(NamedTuple):
-    """The bits of a format."""
+    """A floating-point format with the evaluated width of each field."""
 
     label: str
     sign: int

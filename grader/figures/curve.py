@@ -34,7 +34,7 @@ class CurveMark(Strict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve(Figure):
-    """Values over a variable."""
+    """One or more curves: values of expressions over a variable."""
 
     over: str = "x"
     """The name of the variable in the lines' expressions."""
@@ -59,14 +59,14 @@ class Curve(Figure):
 
 
 class Line(NamedTuple):
-    """A label, and the value at each sample."""
+    """A line of a curve: its label, and its value at each sample."""
 
     label: str
     values: tuple[float, ...]
 
 
 class MarkedPoint(NamedTuple):
-    """A label, and a point."""
+    """A point that is marked in the figure, with its label."""
 
     label: str
     x: float
@@ -75,7 +75,7 @@ class MarkedPoint(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurvePicture(Picture):
-    """Samples of each line."""
+    """The axes, and the samples of each line."""
 
     across: str
     up: str

@@ -20,7 +20,7 @@ _GAP = 36
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GridMatrix(Strict):
-    """One grid."""
+    """A grid of shaded cells to draw, such as a matrix."""
 
     label: Text
     rows: Expr
@@ -64,7 +64,7 @@ class GridPicture(Picture):
 
 
 class GridType(FigureTypeOf[Grids, GridPicture]):
-    """Square cells, row 0 at the top."""
+    """Draws square cells, with row 0 at the top."""
 
     spec = Grids
 

@@ -30,7 +30,7 @@ class Hierarchy(Figure):
 
 
 class LevelTexts(NamedTuple):
-    """The texts of a level."""
+    """A level's label and the text beside it, as they are drawn."""
 
     label: str
     note: str
@@ -38,13 +38,13 @@ class LevelTexts(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HierarchyPicture(Picture):
-    """The levels from the top."""
+    """The levels of the hierarchy, from the top."""
 
     levels: tuple[LevelTexts, ...]
 
 
 class HierarchyType(FigureTypeOf[Hierarchy, HierarchyPicture]):
-    """A stepped pyramid."""
+    """Draws a stepped pyramid, with the fastest level at the top."""
 
     spec = Hierarchy
 

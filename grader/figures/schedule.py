@@ -49,7 +49,7 @@ class PipelineSchedule(Figure):
 
 
 class StagePass(NamedTuple):
-    """One pass on one stage."""
+    """A forward or backward pass of one micro-batch on one stage."""
 
     stage: int
     micro_batch: int
@@ -61,7 +61,7 @@ class StagePass(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedulePicture(Picture):
-    """The passes, with times in forward passes."""
+    """The passes of a pipeline's step, with times in forward passes."""
 
     stages: int
     order: str
@@ -114,12 +114,12 @@ def _input(stage: int, stages: int, number: int, back: bool) -> tuple[int, int, 
 
 
 class ScheduleType(FigureTypeOf[PipelineSchedule, SchedulePicture]):
-    """A row per stage, from the first at the top."""
+    """Draws a row per stage, from the first at the top."""
 
     spec = PipelineSchedule
 
     def picture(self, figure: PipelineSchedule, read: FieldReader) -> SchedulePicture:
-        """Returns the simulated passes."""
+        """Returns the passes of one step, with their simulated times."""
         stages = read.count(figure.stages, "stages", most=16)
         count = read.count(figure.micro_batches, "micro_batches", most=64)
         if stages * count > _MOST_CELLS:

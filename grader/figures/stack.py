@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackedBar(Strict):
-    """One bar."""
+    """One of the bars, with an amount for each category."""
 
     label: Text
     amounts: tuple[Expr, ...]
@@ -35,7 +35,7 @@ class StackedBar(Strict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stack(Figure):
-    """Bars of stacked amounts."""
+    """A bar chart whose bars stack an amount for each category."""
 
     unit: str = "GB"
     quantity: Text = "Memory"
@@ -50,7 +50,7 @@ class Stack(Figure):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackPicture(Picture):
-    """Amounts by bar and category."""
+    """The amounts of each bar, by category."""
 
     unit: str
     quantity: str
@@ -62,12 +62,12 @@ class StackPicture(Picture):
 
 
 class StackType(FigureTypeOf[Stack, StackPicture]):
-    """Upright bars with their totals."""
+    """Draws upright bars with their totals."""
 
     spec = Stack
 
     def picture(self, figure: Stack, read: FieldReader) -> StackPicture:
-        """Returns the amounts."""
+        """Returns the evaluated amounts of all bars, which must be positive in total."""
         if not 1 <= len(figure.categories) <= 6:
             what = f"it has {len(figure.categories)} categories"
             raise read.error(("categories",), what, "use 1 to 6 categories")

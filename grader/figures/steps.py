@@ -29,7 +29,7 @@ class CollectiveSteps(Figure):
 
 
 class StepMessage(NamedTuple):
-    """A message of a step, which counts from 0."""
+    """A message that one rank sends to another in a step, which counts from 0."""
 
     step: int
     sender: int
@@ -40,7 +40,7 @@ class StepMessage(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepsPicture(Picture):
-    """The messages in order."""
+    """The messages of all steps, in the order in which they are sent."""
 
     pattern: str
     ranks: int
@@ -73,12 +73,12 @@ def messages_of(pattern: str, ranks: int, steps: int) -> tuple[StepMessage, ...]
 
 
 class StepsType(FigureTypeOf[CollectiveSteps, StepsPicture]):
-    """Time goes down, ranks go right."""
+    """Draws time downward, and the ranks from left to right."""
 
     spec = CollectiveSteps
 
     def picture(self, figure: CollectiveSteps, read: FieldReader) -> StepsPicture:
-        """Returns the messages."""
+        """Returns the messages of the steps to draw."""
         ranks = read.count(figure.ranks, "ranks", least=2, most=16)
         every = (ranks - 1).bit_length() if figure.pattern == "tree" else ranks - 1
         steps = every

@@ -43,7 +43,7 @@ class TimelineLane(Strict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineMark(Strict):
-    """A moment in time."""
+    """A moment at which a vertical line is drawn."""
 
     label: Text
     at: Expr
@@ -66,7 +66,7 @@ class Timeline(Figure):
 
 
 class Bar(NamedTuple):
-    """A bar, in the unit of the figure."""
+    """A bar of a lane, with times in the unit of the figure."""
 
     label: str
     kind: str
@@ -75,14 +75,14 @@ class Bar(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """A row of bars."""
+    """A labeled row of bars."""
 
     label: str
     bars: tuple[Bar, ...]
 
 
 class Moment(NamedTuple):
-    """A labeled time, in the unit of the figure."""
+    """A moment with a vertical line, in the unit of the figure."""
 
     label: str
     at: float

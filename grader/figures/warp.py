@@ -41,7 +41,7 @@ class WarpAccess(Figure):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WarpPicture(Picture):
-    """The places of each lane."""
+    """The memory that each lane of the warp accesses."""
 
     memory: str
     places: tuple[tuple[int, ...], ...]
@@ -54,7 +54,7 @@ class WarpPicture(Picture):
 
 
 class WarpType(FigureTypeOf[WarpAccess, WarpPicture]):
-    """Lanes above, memory below."""
+    """Draws the lanes at the top, and the memory below them."""
 
     spec = WarpAccess
     sides = (560, 220)

@@ -90,7 +90,7 @@ class Gradebook:
         return cls(engine, folder, place, clock)
 
     def close(self) -> None:
-        """Closes the file."""
+        """Writes what is still kept in memory, and closes the connections to the database."""
         self.derived.flush()
         self._engine.dispose()
 

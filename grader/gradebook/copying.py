@@ -42,7 +42,7 @@ class GradebookPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyResult:
-    """What a copy contains."""
+    """The number of rows and of pieces of evidence in a copy."""
 
     rows: int
     evidence: int

@@ -33,7 +33,7 @@ class Derived:
         return found | {d: self._new[d] for d in digests if d in self._new}
 
     def keep(self, entries: Mapping[str, bytes]) -> None:
-        """Adds *entries*, by digest."""
+        """Adds *entries*, by digest; they are written later."""
         self._new |= entries
 
     def flush(self) -> None:

@@ -90,7 +90,7 @@ def store_mark(
     by: str,
     at: str,
 ) -> None:
-    """Adds a mark."""
+    """Stores the mark that one of two independent graders gave."""
     line = {
         "batch": batch,
         "problem": part.problem,
@@ -108,6 +108,6 @@ def store_mark(
 
 
 def take_back(connection: Connection, marks: Sequence[IndependentMark]) -> None:
-    """Marks *marks* as undone."""
+    """Stores that *marks* are undone."""
     for one in marks:
         connection.execute(update(_MARKS).where(_MARKS.c.number == one.number).values(undone=True))

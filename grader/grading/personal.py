@@ -22,7 +22,7 @@ IDEAS = "ideas.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgotten:
-    """What was removed."""
+    """What was removed of a student whose data were deleted."""
 
     pseudonym: str
     """Stands for the student in the audit log."""

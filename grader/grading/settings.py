@@ -17,7 +17,7 @@ class ShownProgress(Protocol):
     """Progress that is shown to a person."""
 
     def __call__(self, name: str, /) -> None:
-        """Counts a finished item."""
+        """Counts the item *name* as finished."""
 
     def show(self, text: str) -> None:
         """Shows *text* beside the progress, in place of an earlier one."""
@@ -47,7 +47,7 @@ that earlier executions stay valid."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How submissions are executed."""
+    """How submissions are executed: limits, executor, sandbox, and devices."""
 
     limits: Limits = field(default_factory=Limits)
     jobs: int | None = None

@@ -54,14 +54,14 @@ class ResultSource(Protocol):
 
     @property
     def students(self) -> Mapping[str, Student]:
-        """All students by ID."""
+        """The students who may have results, by ID."""
 
     @property
     def pooled_numbers(self) -> Collection[int]:
         """The numbers of problems that may differ between students."""
 
     def max_points(self, student: str) -> float:
-        """Returns the maximum points."""
+        """Returns the maximum points of the student's paper."""
 
     def feedback_for(
         self, row: Row, *, published: bool, evidence: Evidence | None = None
@@ -93,7 +93,7 @@ class ReleaseSource:
 
     @property
     def students(self) -> Mapping[str, Student]:
-        """The roster."""
+        """The students on the release's roster, by ID."""
         return self.papers.release.students
 
     @property

@@ -153,7 +153,7 @@ class CodeKey(Key):
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """The source code of the tools."""
+        """The source code of the tools that the part uses."""
         return tuple(tools.source(name) for name in self.part.tools)
 
     @property

@@ -21,7 +21,7 @@ Matched = tuple[str | UnreadableCell | None, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatchItem(Strict):
-    """An item to match."""
+    """An item, with the target that belongs to it."""
 
     id: str
     text: Text

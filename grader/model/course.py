@@ -123,7 +123,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StaffMember:
-    """A staff member."""
+    """A member of a course's staff, with a role and sections."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 

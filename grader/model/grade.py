@@ -94,7 +94,7 @@ class Grade:
 
     @property
     def max_score(self) -> float:
-        """The maximum points."""
+        """The maximum points of all parts together."""
         return round(sum(mark.max_points for mark in self.marks), 6)
 
 

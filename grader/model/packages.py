@@ -13,7 +13,7 @@ Package = Literal["torch", "triton"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptionalPackage:
-    """An optional package."""
+    """A Python package that some parts need and not every machine has."""
 
     title: str
     """Its name in messages."""

@@ -80,7 +80,7 @@ def cell_name(name: str, row: int, column: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrintedMistake:
-    """A typical wrong answer."""
+    """A typical wrong answer to a part, with its credit and feedback."""
 
     answer: str
     """Markdown."""
@@ -92,7 +92,7 @@ class PrintedMistake:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrintedPart:
-    """One part on paper."""
+    """A part of a problem as it is printed."""
 
     letter: str
     """Empty if it is the only part."""
@@ -115,7 +115,7 @@ class PrintedPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrintedProblem(ProblemText):
-    """One problem on paper."""
+    """A problem of a version, as it is printed."""
 
     number: int
     parts: tuple[PrintedPart, ...]
@@ -128,7 +128,7 @@ class PrintedProblem(ProblemText):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrintedExam:
-    """One version."""
+    """One version of an exam, as it is printed."""
 
     version: str
     """Its letter."""

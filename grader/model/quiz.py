@@ -83,7 +83,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quiz:
-    """A set, drawn. **Secret.**"""
+    """The questions of a set, with the drawn variants. **Secret.**"""
 
     id: str
     title: str

@@ -62,7 +62,7 @@ class RegradeRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewRequest:
-    """A request to store."""
+    """A student's request for a regrade that has not been stored yet."""
 
     student: str
     name: str

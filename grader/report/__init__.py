@@ -42,13 +42,13 @@ def write_grade_json(results: Path, row: Row, *, exam: str, engine: str, release
 def write_feedback(
     results: Path, feedback: Feedback, templates: tuple[Path, ...], *, engine: str = ""
 ) -> Path:
-    """Writes `feedback/STUDENT.html`."""
+    """Writes a student's feedback page to `feedback/STUDENT.html`, and returns its path."""
     path = results / "feedback" / file_name(feedback.student.id, ".html")
     return _write_text(path, feedback_page(feedback, templates, engine=engine))
 
 
 def write_class_report(results: Path, summary: ClassSummary, templates: tuple[Path, ...]) -> Path:
-    """Writes `report/index.html`."""
+    """Writes the class report to `report/index.html`, and returns its path."""
     return _write_text(results / "report" / "index.html", class_page(summary, templates))
 
 

@@ -199,7 +199,7 @@ class PartFigures:
         return min(map(question_number, self.names)), self.mark.problem, self.order
 
     def line(self) -> PartLine:
-        """Returns the part's numbers."""
+        """Returns the part's statistics as a line of the report."""
         students, settled = self.mix.total(), len(self.shares)
         # The points of the part itself do not count.
         known = [i for i, rest in enumerate(self.rests) if not math.isnan(rest)]

@@ -52,7 +52,7 @@ class PaperPoints:
     omitted_count: int = 0
 
     def add(self, row: Row) -> None:
-        """Adds one student's marks."""
+        """Adds the points of a student whose marks are all settled."""
         if row.standing not in (Standing.GRADED, Standing.WAITING, Standing.OPEN):
             return
         if row.unsettled or not row.marks:

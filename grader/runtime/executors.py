@@ -140,7 +140,7 @@ class InlineExecutor(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Takes no more tasks."""
+        """Accepts no more tasks; all earlier ones are done."""
         del wait, cancel_futures
         self._open = False
 

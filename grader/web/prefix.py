@@ -25,7 +25,7 @@ class BelowPrefix:
         self._prefix = prefix.rstrip("/")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers one request."""
+        """Passes a request below the prefix to the application, without the prefix."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
         elif scope["path"] == self._prefix:

@@ -22,13 +22,13 @@ class Concept:
 
     @property
     def name(self) -> str:
-        """The topic in words."""
+        """The topic with spaces in place of hyphens."""
         return self.topic.replace("-", " ")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CataloguePart:
-    """A part as a student sees it."""
+    """A part of a variant, with all that a student sees of it."""
 
     name: str
     """The variable of its answer."""

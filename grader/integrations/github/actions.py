@@ -71,7 +71,7 @@ class Actions(StudentExporter):
 
 
 class AnnotationLevel(StrEnum):
-    """Severity of an annotation."""
+    """How severe GitHub shows an annotation to be."""
 
     ERROR = "error"
     WARNING = "warning"

@@ -23,7 +23,7 @@ _ODD = frozenset("\"'`$\\<>|;&*?[]()#!~\n\r\t")
 
 
 class Host(StrEnum):
-    """Where students' repositories are."""
+    """The service that manages students' repositories."""
 
     GITHUB = "github"
     CLASSROOM50 = "classroom50"

@@ -75,7 +75,7 @@ class RunSettings:
 
     @property
     def tiers(self) -> Tiers:
-        """Who sees what."""
+        """When students see their marks, the solutions, and the output."""
         solutions = self.solutions or Visibility.AFTER_PUBLISHED
         return Tiers(marks=self.marks, solutions=solutions, output=self.output)
 

@@ -19,7 +19,7 @@ _PEOPLE = ("student", "name", "version", "check")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypedRow:
-    """One student's line."""
+    """The line of a sheet with one student's typed answers."""
 
     student: Student
     version: str | None

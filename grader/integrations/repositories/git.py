@@ -95,7 +95,7 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandLimits:
-    """Limits on one command."""
+    """Limits on the time, memory, and files of one git command."""
 
     seconds: float = 120.0
     bytes: int = 200_000_000

@@ -50,7 +50,7 @@ class SendResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendOptions:
-    """Options for sending files."""
+    """How files are sent to students' repositories."""
 
     branch: str
     message: str

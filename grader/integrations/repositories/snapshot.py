@@ -37,7 +37,7 @@ Fit = Callable[[str, notebook.Notebook], int]
 
 
 class NothingThereError(SubmissionError):
-    """The student submitted nothing."""
+    """Nothing was pushed to the repository, or nothing before the deadline."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class Repository:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CollectOptions:
-    """Options for collecting."""
+    """Which notebook is collected from each repository, and how."""
 
     notebook: str = ""
     """Path in the repository, in which {id} stands for the student; if empty, a notebook in the

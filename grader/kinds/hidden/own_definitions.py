@@ -36,7 +36,7 @@ class OwnDefinitions:
 
     @classmethod
     def of(cls, tree: ast.Module) -> OwnDefinitions:
-        """Returns what *tree* defines."""
+        """Returns what the module *tree* certainly defines itself."""
         nodes = list(ast.walk(tree))
         bound = Counter(name for node in nodes for name in _bound_names(node))
         renamed = {name for node in nodes for name in _bound_names(node) if not _keeps_name(node)}

@@ -1,6 +1,8 @@
 """Modules for drivers and students: plain Python, sent as text, without imports from the grader.
 
 The notebooks of problems that use a module contain its text, so that students can run it too.
+The text is also part of the digests of calls: after any change to it, even of a private name, code
+that was run before must be run again.
 """
 
 from __future__ import annotations

@@ -149,7 +149,7 @@ def _measure_once(
 
 
 class _Measurement:
-    """One measurement."""
+    """Measures the student's function and the baseline in turn, in rounds."""
 
     def __init__(self, trial: CallPlan, race: Benchmark, clean: Session):
         self._trial = trial

@@ -241,7 +241,7 @@ class Channels:
             self._loop.remove_writer(self._wire)
 
     def close(self) -> None:
-        """Closes the wire."""
+        """Closes the wire to the kernel, and stops waiting for it."""
         if self._open:
             self._open = False
             self._loop.remove_reader(self._wire)

@@ -122,12 +122,12 @@ class ColdKernel:
 
     @property
     def places(self) -> tuple[ScratchFolder, ...]:
-        """The kernel's scratch folder."""
+        """The kernel's scratch folder, the only one."""
         return (self.home,)
 
     @property
     def pid(self) -> int | None:
-        """The process id."""
+        """The process id; None before the kernel has started."""
         return self._process.pid if self._process is not None else None
 
     def read_usage(self) -> Usage | None:

@@ -69,7 +69,7 @@ class ScratchFolder:
 
     @property
     def home(self) -> Path:
-        """The kernel's HOME."""
+        """The folder that is the kernel's HOME."""
         return self.root / "home"
 
     @property
@@ -79,12 +79,12 @@ class ScratchFolder:
 
     @property
     def temporary(self) -> Path:
-        """The kernel's TMPDIR."""
+        """The folder for temporary files, the kernel's TMPDIR."""
         return self.root / "tmp"
 
     @property
     def subfolders(self) -> tuple[Path, ...]:
-        """All subfolders."""
+        """The folders to create before the kernel starts."""
         return (self.home, self.work, self.temporary, self.wire)
 
     @property

@@ -61,7 +61,7 @@ class GradedKernel(IPythonKernel):
         self._publisher: Any = None
 
     def attach(self, session: WireSession, publisher: Publisher) -> None:
-        """Connects the kernel."""
+        """Connects the kernel to *session* and *publisher* in this process."""
         self._pid = os.getpid()
         self._streams = [sys.stdout, sys.stderr]  # type: ignore[list-item]
         self.session = session

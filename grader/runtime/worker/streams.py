@@ -147,7 +147,7 @@ class WireSession(Session):
 
 
 class Stream(io.TextIOBase):
-    """Replaces sys.stdout or sys.stderr."""
+    """Sends in messages what the code prints; replaces sys.stdout or sys.stderr."""
 
     encoding = "UTF-8"
     errors = "replace"
@@ -213,7 +213,7 @@ class Stream(io.TextIOBase):
         self._tail, self._tail_size = [kept], len(kept)
 
     def flush(self) -> None:
-        """Sends the buffer."""
+        """Sends the text that was printed since the last message."""
         if os.getpid() != self._pid:
             return
         with self._lock:
@@ -259,5 +259,5 @@ class Stream(io.TextIOBase):
         return 1 if self.name == "stdout" else 2
 
     def writable(self) -> bool:
-        """Returns True."""
+        """Returns True, as streams for writing do."""
         return True

@@ -84,7 +84,7 @@ def setns(descriptor: int, kind: int) -> None:
 
 
 def mount(source: str, target: str, kind: str = "", flags: int = 0, data: str = "") -> None:
-    """Mounts a file system."""
+    """Mounts *source*, a file system of the given kind, at *target*."""
     texts = [os.fsencode(text) or None for text in (source, target, kind, data)]
     try:
         call_libc("mount", *texts[:3], ctypes.c_ulong(flags), texts[3])

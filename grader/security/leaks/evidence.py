@@ -25,7 +25,7 @@ _RELEASE = re.compile(r'"private_key"\s*:\s*"[A-Za-z0-9+/]{43}=')
 
 
 class LeakPosition(NamedTuple):
-    """Where something was seen."""
+    """Where a secret was found, and how it was encoded."""
 
     path: str
     line: int | None

@@ -185,7 +185,7 @@ class _Collector:
                 self.secrets.texts.setdefault(squeeze(text)[:200], what)
 
     def finish(self) -> Secrets:
-        """Returns all secrets."""
+        """Returns the secrets of all papers, with the keys that students share grouped."""
         for (name, _), (key, points, students) in self._same.items():
             one = NamedKey(key=key, students=frozenset(students), points=points)
             self.secrets.keys.setdefault(name, []).append(one)

@@ -24,7 +24,7 @@ _MARK = re.compile(r"^# %%[ \t]*(\w*)[ \t]*\n", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attack:
-    """One hostile submission."""
+    """A hostile submission, with the marks it may earn and what stops it."""
 
     path: Path
     tries: str

@@ -39,7 +39,7 @@ Page = Callable[[DeskCall], Response]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoints:
-    """Makes endpoints of pages."""
+    """Makes the desk's endpoints: checks who asks before a page answers."""
 
     entrance: Entrance
     cookie: SessionCookie

@@ -36,7 +36,7 @@ class GradedGroup:
 
     @property
     def people(self) -> str:
-        """Who graded answers meanwhile."""
+        """The people who graded answers of the group meanwhile, separated by commas."""
         return ", ".join(sorted({one.by for one in self.conflicts}))
 
 

@@ -17,7 +17,7 @@ _GONE = 40.0
 
 @dataclass(frozen=True, slots=True)
 class OpenPage:
-    """What somebody has open."""
+    """The page of an answer or of a student that somebody has open."""
 
     part: PartId | None = None
     """The part; None for the page of a student."""

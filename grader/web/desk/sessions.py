@@ -20,7 +20,7 @@ SESSION_SECONDS = 12 * 3600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """A staff member."""
+    """A member of the staff who uses the desk."""
 
     id: str
     role: Role
@@ -123,7 +123,7 @@ class Sessions:
                 entry.wants_names = show
 
     def close(self, id_: str | None) -> None:
-        """Ends the session."""
+        """Ends the session *id_*, if there is one."""
         with self._lock:
             self._entries.pop(id_ or "", None)
 

@@ -17,7 +17,7 @@ from grader.web.desk.shares import Shares
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenAnswer:
-    """An answer without points."""
+    """An answer that still has no points."""
 
     part: PartId
     people: frozenset[str]
@@ -40,7 +40,7 @@ class OpenCounts:
     """Not for this person to grade: they wait for the second mark, or for somebody to decide."""
 
     def add(self, one: OpenAnswer, person: Person) -> None:
-        """Counts an answer."""
+        """Counts an answer by what *person* has to do with it."""
         if len(one.people) > 1 and (person.id not in one.people or person.may(Capability.SETTLE)):
             self.differ += 1
         elif person.id in one.people:

@@ -42,7 +42,7 @@ class PracticeRenderer:
         self._environment.globals |= {"VERDICTS": VERDICTS, "Verdict": Verdict}
 
     def page(self, name: str, **names: object) -> str:
-        """Returns the page *name*."""
+        """Returns the HTML of the page *name*."""
         return draw_once(render_template(self._environment, f"practice/{name}.html.j2", **names))
 
     def static(self, name: str) -> tuple[str, str] | None:

@@ -63,7 +63,7 @@ class Practice:
         self.next()
 
     def next(self) -> None:
-        """Draws the next question."""
+        """Draws the next question, and clears the answers to the last one."""
         last = self.question.head.id if self.question else ""
         head = next_problem(self.pool, self.progress, last, self.dice)
         self.question = ask(self.bank, head, self.dice.randrange(_VARIANTS))

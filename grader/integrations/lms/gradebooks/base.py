@@ -26,7 +26,7 @@ _SAME = 0.005
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradebookLayout:
-    """Positions in a gradebook."""
+    """The rows and columns of a CSV gradebook that matter here."""
 
     column: int
     first: int

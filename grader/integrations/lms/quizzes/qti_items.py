@@ -87,7 +87,7 @@ def item_element(item: Item, heading: ItemHeading) -> Element:
 
 
 def field_element(label: str, entry: str) -> Element:
-    """Returns a metadata field."""
+    """Returns the element of a metadata field, with its label and its entry."""
     return element("qtimetadatafield", element("fieldlabel", label), element("fieldentry", entry))
 
 
