@@ -45,7 +45,7 @@ _SMALL_FLOATS = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Array:
+class ArrayValue:
     """The numbers of a numpy array or a torch tensor."""
 
     form: str
@@ -69,7 +69,7 @@ class Opaque:
 
 
 def decode_result(raw: object) -> object:
-    """Decodes *raw* to plain data, Array, or Opaque. Raises ValueError for an invalid encoding."""
+    """Returns *raw* as plain data, an ArrayValue, or an Opaque. Raises ValueError if it is none."""
     return _Reader().read(raw)
 
 
@@ -152,13 +152,13 @@ def _normalized_key(value: object) -> object:
     """Returns a key as the equal Python number, so that numpy's numbers match Python's."""
     if isinstance(value, tuple):
         return tuple(map(_normalized_key, value))
-    known = isinstance(value, Array) and value.form == "array" and not value.shape
+    known = isinstance(value, ArrayValue) and value.form == "array" and not value.shape
     return value.number if known else value  # type: ignore[attr-defined]
 
 
 def _sort_key(value: object) -> str:
     """Returns the sort key for items of a set, which may mix types of numbers."""
-    if isinstance(value, Array) and not value.shape:
+    if isinstance(value, ArrayValue) and not value.shape:
         value = value.number
     if isinstance(value, tuple):
         return f"({', '.join(map(_sort_key, value))})"
@@ -206,7 +206,7 @@ def _read_bytes(raw: Mapping[str, Any]) -> bytes:
     return data
 
 
-def _read_array(raw: Mapping[str, Any]) -> Array:
+def _read_array(raw: Mapping[str, Any]) -> ArrayValue:
     form, dtype = str(raw["t"]), _read_string(raw.get("dtype"), 40)
     shape = raw.get("shape")
     if not isinstance(shape, list) or len(shape) > encoding.MAX_DIMENSIONS:
@@ -218,7 +218,7 @@ def _read_array(raw: Mapping[str, Any]) -> Array:
     numbers = _read_numbers(dtype, _read_bytes(raw))
     if numbers.size != math.prod(shape):
         raise ValueError("not as many numbers as the shape says")
-    return Array(form, dtype, tuple(shape), numbers.reshape(shape))
+    return ArrayValue(form, dtype, tuple(shape), numbers.reshape(shape))
 
 
 def _read_numbers(dtype: str, data: bytes) -> np.ndarray[Any, Any]:

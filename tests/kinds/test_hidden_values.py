@@ -19,7 +19,7 @@ from grader.kinds.hidden.compare import Closeness, difference
 from grader.kinds.hidden.forbidden_use import find_forbidden_use
 from grader.runtime.execute.calls import read_reply
 from grader.wire.encoding import _DECODED, RESULT, UnfitError, encode_result
-from grader.wire.values import Array, decode_result, digest_of_result
+from grader.wire.values import ArrayValue, decode_result, digest_of_result
 from tests.helpers.code import a_code_key
 from tests.helpers.fuzz import in_time
 
@@ -119,7 +119,7 @@ def test_what_encode_never_says_is_refused(number: int) -> None:
 def test_a_shape_without_numbers_takes_no_memory() -> None:
     for shape in ([0], [0, 1_000_000], [3, 0, 2]):
         found = decode_result({"t": "tensor", "dtype": "float32", "shape": shape, "v": ""})
-        assert isinstance(found, Array)
+        assert isinstance(found, ArrayValue)
         assert found.shape == tuple(shape)
 
 

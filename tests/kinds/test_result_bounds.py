@@ -15,7 +15,7 @@ from grader.kinds.code import CodeKind
 from grader.kinds.hidden.compare import Closeness, difference, format_result
 from grader.model import Verdict
 from grader.wire.encoding import RESULT, decode_input, encode_result
-from grader.wire.values import Array, decode_result
+from grader.wire.values import ArrayValue, decode_result
 from tests.helpers.code import a_code_key, defined, judged, ran
 from tests.helpers.fuzz import in_time
 from tests.helpers.kernels import WAYS
@@ -50,7 +50,7 @@ def test_a_shape_without_numbers_has_bounds_of_its_own(shape: list[int]) -> None
 @pytest.mark.parametrize("shape", [[0], [0, 0], [0, 50_257], [0, 12, 128, 512], [1024, 1024, 0]])
 def test_an_empty_result_is_told_by_its_kind_and_shape(shape: list[int]) -> None:
     value = decode_result({**EMPTY, "shape": shape})
-    assert isinstance(value, Array)
+    assert isinstance(value, ArrayValue)
     told = ""
 
     def tell() -> None:

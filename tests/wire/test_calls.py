@@ -19,7 +19,7 @@ from hypothesis.extra import numpy as npst
 
 from grader.kinds.hidden.compare import Closeness, difference
 from grader.wire import calls, encoding
-from grader.wire.values import Array, Opaque, decode_result, digest_of_result
+from grader.wire.values import ArrayValue, Opaque, decode_result, digest_of_result
 
 torch = pytest.importorskip("torch")
 EXACT = Closeness(relative=0.0, absolute=0.0)
@@ -175,7 +175,7 @@ def test_arrays_come_back_whatever_their_type_and_layout(
     assert found.shape == array.shape
     assert np.array_equal(found, array, equal_nan=True)
     seen = decoded(sent(array))
-    assert isinstance(seen, Array)
+    assert isinstance(seen, ArrayValue)
     assert np.array_equal(seen.numbers, array.astype(seen.numbers.dtype), equal_nan=True)
 
 
@@ -461,7 +461,7 @@ def test_whatever_is_returned_is_told() -> None:
         assert said["is"] in ("returned", "raised")
     assert called(deep)["type"] == "RecursionError"
     found = decoded(called(lambda: torch.zeros(2).as_subclass(Lazy))["v"])
-    assert isinstance(found, Array)
+    assert isinstance(found, ArrayValue)
 
 
 # -- rounds of a measurement

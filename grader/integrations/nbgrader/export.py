@@ -219,11 +219,11 @@ def _part_cells(pool: Pool, field: QuizPart) -> Iterator[SourceCell]:
 # Checks only whether your answer can be read. It is graded later.
 assert {answer.condition or f"{answer.read} is not None"}, {f"{name}: {answer.how}"!r}
 ### BEGIN HIDDEN TESTS
-def _earned():
+def _share():
 {indent(answer.share.rstrip(), "    ")}
 
 
-round({float(field.points)!r} * _earned(), 6)
+round({float(field.points)!r} * _share(), 6)
 ### END HIDDEN TESTS""",
     )
 

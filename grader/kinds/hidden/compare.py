@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from grader.model.spec import STRICT
-from grader.wire.values import Array, Opaque
+from grader.wire.values import ArrayValue, Opaque
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ class _Comparison:
         """Returns how *got* differs; *alone* if it is not in a list."""
         got, want = as_scalar(got), as_scalar(want)
         of_class: dict[type, Callable[[Any, Any, str], str | None]] = {
-            Array: self._array_fault, list: self._items_fault, tuple: self._items_fault,
+            ArrayValue: self._array_fault, list: self._items_fault, tuple: self._items_fault,
             dict: self._dict_fault,
         }  # fmt: skip
         if type(want) in of_class:
@@ -85,8 +85,8 @@ class _Comparison:
         wrong = f"{what} has a wrong value"
         return wrong if isinstance(want, bool) else type_difference(got, want, what)
 
-    def _array_fault(self, got: object, want: Array, what: str) -> str | None:
-        if not isinstance(got, Array) or got.form != want.form:
+    def _array_fault(self, got: object, want: ArrayValue, what: str) -> str | None:
+        if not isinstance(got, ArrayValue) or got.form != want.form:
             return type_difference(got, want, what)
         if got.shape != want.shape:
             return f"{what} has a wrong shape"
@@ -101,11 +101,11 @@ class _Comparison:
         return f"{what} has wrong values" if differs else None
 
     def _items_fault(self, got: object, want: Sequence[object], what: str) -> str | None:
-        if not isinstance(got, (list, tuple, Array) if self.form_only else (list, tuple)):
+        if not isinstance(got, (list, tuple, ArrayValue) if self.form_only else (list, tuple)):
             return type_difference(got, want, what)
-        if (got.shape[0] if isinstance(got, Array) else len(got)) != len(want):
+        if (got.shape[0] if isinstance(got, ArrayValue) else len(got)) != len(want):
             return f"{what} has a wrong number of items"
-        rows = map(partial(_row_of, got), range(len(want))) if isinstance(got, Array) else got
+        rows = map(partial(_row_of, got), range(len(want))) if isinstance(got, ArrayValue) else got
         item, pairs = f"an item of {what}", zip(rows, want, strict=True)
         faults = (self.fault(one, right, item, alone=False) for one, right in pairs)
         return next((why for why in faults if why is not None), None)
@@ -139,20 +139,20 @@ class _Comparison:
 
 def as_scalar(value: object) -> object:
     """Returns a single number for a 0-dimensional array; anything else unchanged."""
-    return value.number if isinstance(value, Array) and not value.shape else value
+    return value.number if isinstance(value, ArrayValue) and not value.shape else value
 
 
-def _row_of(array: Array, row: int) -> Array:
-    return Array(array.form, array.dtype, array.shape[1:], array.numbers[row, ...])
+def _row_of(array: ArrayValue, row: int) -> ArrayValue:
+    return ArrayValue(array.form, array.dtype, array.shape[1:], array.numbers[row, ...])
 
 
-def _number_class(array: Array) -> str:
+def _number_class(array: ArrayValue) -> str:
     """Returns whether its numbers are Boolean, integer, real, or complex, of any width."""
     kind = str(array.numbers.dtype.kind)
     return "i" if kind == "u" else kind
 
 
-def _special_number_fault(got: Array, want: Array, what: str) -> str | None:
+def _special_number_fault(got: ArrayValue, want: ArrayValue, what: str) -> str | None:
     import numpy as np
 
     for test, words in ((np.isnan, "NaN"), (np.isinf, "infinity")):
@@ -225,7 +225,7 @@ WIDEST = 16
 
 def count_numbers(value: object) -> int:
     """Returns how many numbers the arrays of a result contain."""
-    if isinstance(value, Array):
+    if isinstance(value, ArrayValue):
         return int(value.numbers.size)
     items = list(value.values()) if isinstance(value, dict) else value
     return sum(map(count_numbers, items)) if isinstance(items, (list, tuple)) else 0
@@ -274,7 +274,7 @@ _KINDS: tuple[tuple[type, str], ...] = (
 
 def type_in_words(value: object) -> str:
     """Returns the type of *value* in a word or two."""
-    if isinstance(value, Array):
+    if isinstance(value, ArrayValue):
         return "an array" if value.form == "array" else "a tensor"
     if isinstance(value, Opaque):
         return _OPAQUE.get(value.type, "an object of another type")
@@ -300,7 +300,7 @@ def format_result(value: object) -> str:
 
 def _iter_pieces(value: object) -> Iterator[str]:
     """Yields its text in pieces of bounded length."""
-    if isinstance(value, Array):
+    if isinstance(value, ArrayValue):
         yield _format_array(value)
     elif isinstance(value, (list, tuple, dict)):
         begin, end = "{}" if isinstance(value, dict) else "()"
@@ -317,7 +317,7 @@ def _iter_pieces(value: object) -> Iterator[str]:
         yield type_in_words(value) if isinstance(value, Opaque) else repr(cut)
 
 
-def _format_array(value: Array) -> str:
+def _format_array(value: ArrayValue) -> str:
     if not value.shape:
         return f"{value.numbers}"
     if not value.numbers.size:

@@ -6,7 +6,7 @@ import math
 
 from grader.kinds.hidden.compare import WIDEST, Closeness, count_numbers, difference
 from grader.wire.encoding import RESULT, digest_of_bytes
-from grader.wire.values import Array, decode_result, digest_of_result
+from grader.wire.values import ArrayValue, decode_result, digest_of_result
 
 _DIGEST = len(digest_of_bytes(b""))
 
@@ -74,7 +74,7 @@ def _closeness_of(right: object) -> Closeness:
             waiting += value
         elif isinstance(value, dict):
             waiting += value.values()
-        elif isinstance(value, Array) and value.numbers.dtype.kind in "fc":
+        elif isinstance(value, ArrayValue) and value.numbers.dtype.kind in "fc":
             close = max(close, _CLOSE.get(value.dtype, _COARSE))
             sizes = np.abs(value.numbers[np.isfinite(value.numbers)])
             with np.errstate(over="ignore"):

@@ -118,7 +118,7 @@ def _stands_in(modules):
                 setattr(module(above), last, made[name])
         return made[name]
 
-    def imported(name, globals=None, locals=None, fromlist=(), level=0):
+    def import_module(name, globals=None, locals=None, fromlist=(), level=0):
         first = name.split(".")[0]
         if level or first not in modules or (globals or {{}}).get("__name__") != "__main__":
             return usual(name, globals, locals, fromlist, level)
@@ -127,7 +127,7 @@ def _stands_in(modules):
             found.__all__ = []
         return found if fromlist else module(first)
 
-    builtins.__import__ = imported
+    builtins.__import__ = import_module
 
 
 _stands_in({modules!r})
