@@ -180,6 +180,7 @@ def test_fewer_than_one_fair_exam_in_twenty_has_a_finding(tmp_path: Path) -> Non
     assert false <= 3, false  # 98% of the time, if the rate is 5%
 
 
+@pytest.mark.thorough
 def test_the_command_lists_what_differs(tmp_path: Path) -> None:
     a_bank_of_transfers(tmp_path / "bank", 2)
 

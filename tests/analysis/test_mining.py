@@ -47,6 +47,7 @@ def a_class(problem: str, part: str, idea: str, *, holders: int, others: int) ->
     return wrong
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("problem", "part", "idea"), IDEAS)
 def test_an_idea_of_five_students_is_found(problem: str, part: str, idea: str) -> None:
     wrong = a_class(problem, part, idea, holders=5, others=10)
@@ -54,6 +55,7 @@ def test_an_idea_of_five_students_is_found(problem: str, part: str, idea: str) -
     assert any(set(wrong.students[:5]) <= set(one.students) for one in ideas), ideas
 
 
+@pytest.mark.thorough
 def test_an_idea_with_two_errors_is_found_if_enough_students_have_it() -> None:
     idea = "2 * (gpus - 1) * delay + small / bandwidth"
     wrong = a_class("ring-all-reduce", "small_time", idea, holders=10, others=20)
@@ -67,6 +69,7 @@ def test_an_idea_with_two_errors_is_found_if_enough_students_have_it() -> None:
     assert values[0] == pytest.approx(values[1])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("problem", "part"),
     [

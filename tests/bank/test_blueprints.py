@@ -153,6 +153,7 @@ def test_the_same_bank_gives_the_same_entries() -> None:
         assert one.exam(name) == other.exam(name), name
 
 
+@pytest.mark.thorough
 def test_another_seed_fills_a_blueprint_with_other_problems(tmp_path: Path) -> None:
     path = tmp_path / "midterm-2.yaml"
     drawn = set()
@@ -168,6 +169,7 @@ def test_a_blueprint_of_a_private_bank_draws_no_public_problem(tmp_path: Path) -
     assert set(exam.problem_ids) <= {name for name, *_ in PROBLEMS}
 
 
+@pytest.mark.thorough
 def test_a_set_of_the_package_draws_from_the_package_whatever_bank_is_named(tmp_path: Path) -> None:
     assert Bank.open([a_course(tmp_path)]).exam("final") == Bank.open().exam("final")
 
@@ -198,6 +200,7 @@ def specs() -> dict[str, Any]:
     }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", BLUEPRINTS)
 def test_two_hundred_papers_have_the_same_points_and_levels_and_about_the_same_minutes(
     name: str, specs: dict[str, Any]
@@ -236,6 +239,7 @@ def test_no_paper_takes_longer_than_its_set_allows(name: str) -> None:
     assert found.minutes[1] <= SETS[name]["minutes"] + 0.5
 
 
+@pytest.mark.thorough
 def test_midterms_final_and_quizzes_can_be_printed() -> None:
     for name in BLUEPRINTS:
         if name.startswith(("quiz", "midterm", "final")):
@@ -246,6 +250,7 @@ def test_midterms_final_and_quizzes_can_be_printed() -> None:
 # --- A release
 
 
+@pytest.mark.thorough
 def test_a_release_grades_the_same_after_a_problem_is_added_to_the_bank(tmp_path: Path) -> None:
     bank = a_course(tmp_path / "bank")
     release, results = tmp_path / "release", tmp_path / "results"

@@ -75,6 +75,7 @@ def test_the_rest_is_listed_and_the_broken_file_is_named_with_its_line(
     assert "\n  fix: " in result.stderr
 
 
+@pytest.mark.thorough
 def test_the_list_agrees_with_what_is_loaded() -> None:
     bank = Bank.open()
     heads, errors = read_heads(bank)
@@ -263,6 +264,7 @@ def test_a_bank_that_can_not_be_opened_is_not_called_no_bank(tmp_path: Path, fol
     assert "is not a bank" not in done.stderr
 
 
+@pytest.mark.thorough
 def test_a_folder_or_file_that_can_not_be_read_is_named_after_the_rest(tmp_path: Path) -> None:
     bank = a_bank(tmp_path / "bank")
     write(bank / HOME / "closed.yaml", named("closed"))
@@ -290,6 +292,7 @@ def serving(bank: Path, declared: str | None) -> Path:
     return bank
 
 
+@pytest.mark.thorough
 def test_a_bank_declares_its_families(tmp_path: Path) -> None:
     bank = serving(tmp_path, "serving: Serving models\n")
     listed = run("list", "--family", "serving", "--json", "--bank", bank)

@@ -109,6 +109,7 @@ def test_paths_in_a_report_do_not_name_the_home(
     assert "ada-lovelace" not in report
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("command", [["schema"], ["--help"]])
 def test_a_reader_that_has_seen_enough_is_no_error(command: list[str]) -> None:
     reader, writer = os.pipe()
@@ -122,6 +123,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(command: list[str]) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize("command", [["schema"], ["--help"]])
 def test_a_full_disk_behind_stdout_is_said(command: list[str]) -> None:

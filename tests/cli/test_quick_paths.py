@@ -98,6 +98,7 @@ def outcome(source: str, how: object) -> str:
         return f"{error.what} / {error.fix}"
 
 
+@pytest.mark.thorough
 @settings(max_examples=400)
 @given(sources)
 @example("huge * huge")
@@ -152,6 +153,7 @@ def test_quantities_are_alike_however_they_are_made() -> None:
 HEAVY = ("sqlalchemy", "nbclient", "jupyter_client", "IPython", "numpy", "markdown_it", "rich")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "call",
     [

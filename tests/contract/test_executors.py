@@ -32,6 +32,7 @@ def test_every_built_in_executor_is_tested_here() -> None:
     assert {spec.partition(":")[0] for spec in SPECS} == set(executors.executors)
 
 
+@pytest.mark.thorough
 def test_results_do_not_depend_on_the_order_of_completion(executor: Executor) -> None:
     futures = {executor.submit(pow, n, 2): n for n in range(20)}
     assert {futures[f]: f.result() for f in as_completed(futures)} == {n: n * n for n in range(20)}
@@ -56,6 +57,7 @@ def test_a_real_notebook_executes_wherever_the_task_runs(executor: Executor) -> 
     assert evidence.answers["q1_x"].raw == {"t": "int", "v": "42"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("spec", SPECS)
 def test_after_shutdown_nothing_is_taken_any_more(spec: str) -> None:
     opened = open_executor(spec)

@@ -225,6 +225,7 @@ def test_a_hostile_text_is_refused_at_once(name) -> None:
         assert name in {"joined", "nested ifs"}, "this one should have been refused"
 
 
+@pytest.mark.thorough
 def test_the_longest_loops_end_soon() -> None:
     body = "{% if " + " and ".join(["i * j + 1 > 0"] * 30) + " %}.{% endif %}"
     text = "{% for i in range(100) %}{% for j in range(100) %}" + body + "{% endfor %}{% endfor %}"

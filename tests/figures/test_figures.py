@@ -152,6 +152,7 @@ def test_a_timeline_may_have_as_many_lanes_as_the_variant_says(tmp_path: Path) -
     assert "Round" in painted_texts(one)
 
 
+@pytest.mark.thorough
 def test_the_same_numbers_give_the_same_bytes_in_another_process(tmp_path: Path) -> None:
     code = f"""
 import hashlib, sys
@@ -171,6 +172,7 @@ print(hashlib.sha256(figure_svg(one).encode() + figure_png(one)).hexdigest())
     assert runs[0] == runs[1] != ""
 
 
+@pytest.mark.thorough
 def test_loading_and_drawing_numbers_does_not_import_matplotlib(tmp_path: Path) -> None:
     code = """
 import json, sys

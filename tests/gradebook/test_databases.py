@@ -70,6 +70,7 @@ class TestAddresses:
 
 
 class TestCopies:
+    @pytest.mark.thorough
     def test_a_backup_of_a_folder_is_a_folder_that_grades_on(self, tmp_path):
         home = a_class(tmp_path, 2)
         home.graded(tmp_path / "out")

@@ -831,6 +831,7 @@ def test_a_kill_at_any_instant_loses_nothing_that_was_reported(tmp_path):
             book.put_evidence(some_evidence(), "cpu")
 
 
+@pytest.mark.thorough
 def test_ten_thousand_submissions_are_kept_in_seconds(tmp_path):
     batch = [
         Submission(student=f"s{n % 5000:05d}", path=f"{n}.ipynb", sha256=f"{n:064x}")

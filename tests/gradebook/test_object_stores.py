@@ -86,6 +86,7 @@ def test_a_class_with_its_evidence_in_a_store_has_the_same_gradebook(s3, tmp_pat
 
 
 class TestStores:
+    @pytest.mark.thorough
     def test_damaged_and_missing_evidence_is_named_by_its_address(self, s3, tmp_path):
         with Gradebook.open(tmp_path, create=True, evidence="s3://grades/damaged") as book:
             book.put_evidence(some_evidence(), "cpu")

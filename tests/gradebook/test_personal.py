@@ -53,6 +53,7 @@ def test_an_archive_has_everything_and_nothing_of_others(graded, tmp_path):
     assert b"s01" not in everything
 
 
+@pytest.mark.thorough
 def test_what_is_forgotten_is_nowhere_in_the_folder(graded):
     home, out = graded
     before = home.graded(out)["grades"]
@@ -75,6 +76,7 @@ def test_what_is_forgotten_is_nowhere_in_the_folder(graded):
     assert home.graded(out)["grades"] == [one for one in before if one["student"] != "s00"]
 
 
+@pytest.mark.thorough
 def test_the_audit_log_refuses_changes_again_afterwards(graded):
     _, out = graded
     ok("forget", out, "s00", "--why", "asked for it")
@@ -91,6 +93,7 @@ def test_the_audit_log_refuses_changes_again_afterwards(graded):
         engine.dispose()
 
 
+@pytest.mark.thorough
 def test_evidence_that_another_student_has_as_well_stays(tmp_path):
     home, out = a_class(tmp_path, 2), tmp_path / "out"
     one, two = (home.submissions / f"s0{n}.ipynb" for n in (0, 1))
@@ -102,6 +105,7 @@ def test_evidence_that_another_student_has_as_well_stays(tmp_path):
     assert home.graded(out, "--student", "s01")["executed"] == 0
 
 
+@pytest.mark.thorough
 def test_an_unknown_student_is_named_and_a_file_is_not_overwritten(tmp_path, capsys):
     home, out = a_class(tmp_path, 1), tmp_path / "out"
     home.graded(out)

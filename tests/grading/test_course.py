@@ -150,6 +150,7 @@ def test_without_a_trusted_time_nothing_is_deducted_and_the_command_says_so(home
     assert score_of(home) == 1
 
 
+@pytest.mark.thorough
 def test_grading_says_once_how_many_times_are_unknown(home: Path) -> None:
     said = noted(home, "")
     assert said.count("2 submissions have no trusted time, so nobody can be late") == 1

@@ -178,6 +178,7 @@ def test_a_measurement_that_stays_unclear_when_it_is_made_alone_is_for_a_person(
     assert found.rerun == "3 measurements of q1_there did not give a clear result"
 
 
+@pytest.mark.thorough
 def test_what_other_work_may_have_cost_stays_open_and_is_run_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -225,6 +226,7 @@ FAST = """\
 """
 
 
+@pytest.mark.thorough
 def test_what_is_faster_than_the_machine_can_be_waits_for_a_person(tmp_path: Path) -> None:
     handed, release, results = handed_in(tmp_path, SPEC.format(kind="measurement", more=FAST))
     (handed / "bo.ipynb").unlink()

@@ -197,6 +197,7 @@ def test_what_needs_a_package_waits_for_it_and_is_filled_in(
     assert ok("score", results, "--dry-run").output.startswith("0 of 4 grades would change")
 
 
+@pytest.mark.thorough
 def test_a_run_that_had_it_from_the_start_comes_to_the_same(
     tmp_path: Path, installed: Path
 ) -> None:
@@ -280,6 +281,7 @@ def answer_cell(path: Path, cell: str) -> str:
     return "".join(found["source"])
 
 
+@pytest.mark.thorough
 def test_a_solution_that_imports_what_is_missing_defers_its_parts(
     tmp_path: Path, installed: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

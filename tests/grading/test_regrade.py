@@ -232,6 +232,7 @@ def test_an_answer_that_could_not_be_judged_is_judged_by_the_next_run(
     assert grade_of(exam)["marks"] == settled
 
 
+@pytest.mark.thorough
 def test_a_fault_that_is_mended_settles_its_mark_while_another_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -339,6 +339,7 @@ def test_an_extreme_earlier_answer_earns_nothing_later(extreme: object) -> None:
     assert by_name(score(odd.paper, evidence(follows)))["q1_time"].points == 0
 
 
+@pytest.mark.thorough
 def test_a_key_that_overflows_for_an_earlier_answer_is_not_used(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

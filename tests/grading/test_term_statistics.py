@@ -50,6 +50,7 @@ def collect(home: Path, *more: object) -> list[str]:
     return found
 
 
+@pytest.mark.thorough
 def test_a_term_is_gathered_once_without_students_or_small_cells(home: Path) -> None:
     path = home / "bank/problems/memory-math/sample.stats.yaml"
     assert collect(home) == [str(path)]

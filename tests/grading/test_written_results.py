@@ -227,6 +227,7 @@ def test_what_an_editor_leaves_beside_a_template_stops_nothing(home: Path) -> No
     assert all(b"Our own words" in page for n, page in contents(home).items() if "feedback/" in n)
 
 
+@pytest.mark.thorough
 def test_two_that_write_at_once_leave_no_old_file_that_is_taken_for_new(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -134,6 +134,7 @@ def test_an_answer_that_is_missing_is_a_test_that_fails(made: Path, checkout: Pa
     assert [t["test-name"].partition(":")[0] for t in tests if not t["passed"]] == ["q1_per_gpu"]
 
 
+@pytest.mark.thorough
 def test_a_file_that_is_no_notebook_is_a_result_too(made: Path, checkout: Path) -> None:
     (checkout / "midterm.ipynb").write_text("%PDF-1.7")
     assert autograde(made, checkout).returncode == 0
@@ -232,6 +233,7 @@ def test_a_students_files_are_no_repository_of_ours(tmp_path: Path) -> None:
     assert not commit_time(tmp_path).startswith("2001")
 
 
+@pytest.mark.thorough
 def test_what_is_our_fault_is_no_result(made: Path, checkout: Path) -> None:
     done = autograde(made, checkout, SUBMISSION_TAG="")
     assert done.returncode == 2

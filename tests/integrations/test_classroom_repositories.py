@@ -320,6 +320,7 @@ def test_of_several_notebooks_the_release_s_is_collected(
     assert "none belongs to the release" in collected(remote, tmp_path / "y", fit=fit).text
 
 
+@pytest.mark.thorough
 def test_nothing_of_a_repository_runs(tmp_path: Path) -> None:
     """Hooks, filters, fsmonitor and aliases, in the repository and in the settings of its user."""
     remote = Remote(tmp_path, "ada")
@@ -348,6 +349,7 @@ def test_nothing_of_a_repository_runs(tmp_path: Path) -> None:
     assert not mark.exists()
 
 
+@pytest.mark.thorough
 def test_too_much_is_not_fetched(tmp_path: Path) -> None:
     remote = Remote(tmp_path, "ada", filters=False)
     remote.push({"exam.ipynb": OLD, "film.bin": os.urandom(3_000_000)})
@@ -361,6 +363,7 @@ def test_too_much_is_not_fetched(tmp_path: Path) -> None:
     assert collected(filtering, tmp_path / "out2", bounds=few).came is CollectStatus.COLLECTED
 
 
+@pytest.mark.thorough
 def test_a_server_that_never_answers_is_given_up(tmp_path: Path) -> None:
     import socket
 

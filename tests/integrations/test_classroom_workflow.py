@@ -77,6 +77,7 @@ def student_check(course: Path, folder: Path, student: str = "ada", **more: str)
     return workspace, environment, workflow
 
 
+@pytest.mark.thorough
 def test_the_check_of_an_untouched_notebook(course: Path, tmp_path: Path) -> None:
     workspace, environment, workflow = student_check(course, tmp_path)
     done = run_job(workflow, "check", workspace, environment, skipped=("Install",))["Check"]

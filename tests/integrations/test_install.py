@@ -274,6 +274,7 @@ def test_an_earlier_class_that_named_a_package_is_still_read(tmp_path: Path) -> 
     assert load_previous(tmp_path)[0].grader_source == ""
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform == "win32", reason="paths of files as addresses")
 def test_pip_refuses_a_wheel_with_another_hash(tmp_path: Path) -> None:
     wheel = tmp_path / "systems_grader-0.1.0-py3-none-any.whl"

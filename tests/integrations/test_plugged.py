@@ -98,6 +98,7 @@ def test_a_table_of_all_with_an_option_of_its_own(home: Path, tmp_path: Path) ->
     assert (tmp_path / "lines.txt").read_text() == "ada|3.0\neve|0.0"
 
 
+@pytest.mark.thorough
 def test_a_file_for_each_student_and_a_note_for_who_has_none(home: Path) -> None:
     done = export(home, "slip", home / "results", "--leave-out")
     assert done.returncode == 0, done.stderr
@@ -105,6 +106,7 @@ def test_a_file_for_each_student_and_a_note_for_who_has_none(home: Path) -> None
     assert "left out: nothing was graded" in done.stderr
 
 
+@pytest.mark.thorough
 def test_a_quiz_with_its_variants(home: Path, tmp_path: Path) -> None:
     done = export(home, "sheet", "quiz", "--bank", home / "bank", "--variants", 3,
                   "--private-key", "x", "--out", tmp_path)  # fmt: skip
@@ -119,6 +121,7 @@ def test_it_is_listed_and_says_what_it_is(home: Path) -> None:
     assert "A line for every student, by somebody else." in export(home, "lines", "--help").stdout
 
 
+@pytest.mark.thorough
 def test_a_format_that_comes_along_is_not_replaced(home: Path, tmp_path: Path) -> None:
     assert export(home, "csv", home / "results", "--out", tmp_path).returncode == 0
     assert (tmp_path / "results.csv").exists()

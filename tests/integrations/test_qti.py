@@ -285,6 +285,7 @@ def test_what_is_graded_otherwise_is_noted() -> None:
         assert any(n.startswith(start) and n.endswith(end) for n in notes), start
 
 
+@pytest.mark.thorough
 @given(prompt=hostile, option=hostile, told=hostile)
 @settings(max_examples=150)
 def test_no_text_of_a_spec_gets_out_of_its_place(prompt: str, option: str, told: str) -> None:

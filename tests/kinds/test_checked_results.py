@@ -113,6 +113,7 @@ def named(bodies: dict[str, str]) -> dict[str, str]:
     return {name.replace(" ", "_"): RESULT.replace("{}", body, 1) for name, body in bodies.items()}
 
 
+@pytest.mark.thorough
 def test_a_result_has_the_form_of_the_references_own() -> None:
     # No literal braces are left for str.format: the bodies are put in by hand.
     wrong = {name: body for name, (body, _) in WRONG.items()}

@@ -41,12 +41,14 @@ def test_long_cells_that_are_not_used_do_not_count() -> None:
     assert analysis.definitions(cells, "q1_f") == RIGHT
 
 
+@pytest.mark.thorough
 def test_code_that_is_too_long_says_so() -> None:
     data = f"TABLE = [{'1, ' * MOST_CHARACTERS}]"
     with pytest.raises(NotAnalyzedError, match="more than 100,000 characters"):
         analysis.definitions([data, "def q1_f(x): return TABLE"], "q1_f")
 
 
+@pytest.mark.thorough
 def test_what_is_too_long_to_look_at_is_left_to_a_person_with_the_reason() -> None:
     data = f"TABLE = [{'1, ' * MOST_CHARACTERS}]"
     cell = "def q1_f(x, by=2): return x * by if TABLE else None"
@@ -93,6 +95,7 @@ def long_lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
+@pytest.mark.thorough
 def test_every_function_of_a_long_lab_is_found(long_lab: Path) -> None:
     cells = [cell.source for cell in notebook.read((long_lab / "in/ada.ipynb").read_bytes()).cells]
     assert sum(map(len, cells)) > MOST_CHARACTERS
@@ -224,6 +227,7 @@ def test_a_pattern_takes_an_attribute() -> None:
     )
 
 
+@pytest.mark.thorough
 def test_what_is_right_in_the_bank_is_decidable() -> None:
     bank, seen = Bank.open(), 0
     for name, path in bank.paths.items():

@@ -133,6 +133,7 @@ DEATHS = {
 }
 
 
+@pytest.mark.thorough
 @WALL_FIRST
 def test_a_call_that_dies_costs_its_case_alone(way: dict[str, Any]) -> None:
     how = {name: DIES.format(how=how) for name, how in list(DEATHS.items())[:3]}
@@ -796,6 +797,7 @@ def test_the_reference_by_another_seed_has_other_cases() -> None:
     assert changed.call_plan("scaled").digests != KEY.call_plan("scaled").digests
 
 
+@pytest.mark.thorough
 def test_a_slow_notebook_leaves_time_for_its_functions() -> None:
     limits = Limits(cell_seconds=5.0, notebook_seconds=1.5)
     evidence = ran(

@@ -291,6 +291,7 @@ ODD = {
 }  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_long_and_odd_notebooks_keep_full_marks() -> None:
     key = a_code_key(forbid=(FSUM, "torch.optim"))
     answer = "import numpy as np\r\n\r\ndef q1_f(x, by=2):\r\n\treturn x * by\r\n"

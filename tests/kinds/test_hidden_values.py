@@ -61,6 +61,7 @@ anything = st.recursive(
 )
 
 
+@pytest.mark.thorough
 @given(anything)
 @settings(max_examples=200)
 def test_reading_any_json_gives_a_value_or_a_value_error(raw: object) -> None:
@@ -209,6 +210,7 @@ replies = st.dictionaries(
 )
 
 
+@pytest.mark.thorough
 @given(replies)
 @settings(max_examples=100)
 def test_whatever_is_said_can_be_kept_and_judged(said: dict[str, Any]) -> None:

@@ -153,6 +153,7 @@ def test_a_huge_integer_is_refused_however_the_kernel_sends_it(raw: dict[str, An
     assert "too large" in refused_raw(KEY, raw)
 
 
+@pytest.mark.thorough
 @given(st.integers(1 - 10**300, 10**300 - 1) | st.floats(allow_nan=False, allow_infinity=False))
 def test_no_readable_number_breaks_the_judge(value: float) -> None:
     judgment = judged(a_key(a_numeric(mistakes=(NOT_SHARDED,))), value)

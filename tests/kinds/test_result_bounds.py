@@ -62,6 +62,7 @@ def test_an_empty_result_is_told_by_its_kind_and_shape(shape: list[int]) -> None
     assert difference(value, value, Closeness()) is None
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("way", [next(iter(WAYS.values()))])
 def test_an_empty_result_of_a_student_costs_its_points_and_no_memory(
     way: dict[str, Any],

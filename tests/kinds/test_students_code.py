@@ -70,6 +70,7 @@ def test_code_beyond_what_python_can_analyze_is_left_to_a_person(
     assert "too large or nested too deeply to be analyzed" in judgment.note
 
 
+@pytest.mark.thorough
 def test_code_that_needs_too_much_other_code_is_too_long_wherever_it_is_analyzed() -> None:
     cells = [f"TABLE = [{'1, ' * source.MOST_CHARACTERS}]", "def f(): return TABLE"]
     with pytest.raises(TooLongError):

@@ -330,6 +330,7 @@ def test_what_to_install_is_named_as_pip_knows_it() -> None:
     assert modules_needed(needing("numpy.linalg")) == ("numpy",)
 
 
+@pytest.mark.thorough
 def test_run_all_reaches_the_check_after_cells_that_stop(course: Path) -> None:
     tree = json.loads((course / "release/notebooks/plain.ipynb").read_text("utf-8"))
     answers = {"q1_share": "q1_share = undefined_name", "q1_bound": "q1_bound = = 3"}
@@ -361,6 +362,7 @@ def test_every_code_cell_goes_on_after_an_error_and_the_check_is_folded(course: 
     assert all("".join(cell["source"]).startswith("#@title ") for cell in (tool, last))
 
 
+@pytest.mark.thorough
 def test_tools_do_not_break_one_another_and_examples_say_what_differs(tmp_path: Path) -> None:
     """`Counter` is a class of one of the tools, and another one imports that of the library."""
     exam = tmp_path / "both.yaml"

@@ -66,6 +66,7 @@ def test_every_change_is_still_read_by_the_students_own_check(course: Path, stud
     assert [one.fault for one in lines["q1_scaled"].example_results] == ["", ""]
 
 
+@pytest.mark.thorough
 def test_only_what_is_known_in_colab_alone_stops(course: Path) -> None:
     stopped = checked(course, "colab_with_drive").stopped_cells
     assert [(one.number, one.line, one.source) for one in stopped] == [

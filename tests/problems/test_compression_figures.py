@@ -21,6 +21,7 @@ def test_rslora_with_adam_at_16_times_the_rank() -> None:
     assert change("Adam", 2, 64) / change("Adam", 8, 4) == pytest.approx(128 / 32)
 
 
+@pytest.mark.thorough
 def test_half_of_the_channels_of_a_layer() -> None:
     layer = {"c1": 128, "c2": 256, "c3": 256, "s1": 28, "s2": 28, "s3": 28}
     work = solution("compression/channel-pruning").work

@@ -149,6 +149,7 @@ def test_the_expected_tokens_of_a_round() -> None:
         assert module.mean_tokens(rate, k) == pytest.approx((1 - rate ** (k + 1)) / (1 - rate))
 
 
+@pytest.mark.thorough
 def test_compilations_that_a_counting_backend_sees() -> None:
     pytest.importorskip("torch")
     module = solution("runtime-sanity/graph-breaks-and-recompilation")

@@ -36,6 +36,7 @@ def asked(one: Paper) -> list[tuple[str, str]]:
     return [(q.variant.problem.id, part) for q in one.questions for part in q.points]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("sheet", SHEETS)
 def test_a_sheet_has_thirty_questions_of_all_families(sheet: str) -> None:
     for one in papers(sheet):
@@ -120,6 +121,7 @@ def find_given_away(keys: list[tuple[str, Key]]) -> Iterator[str]:
                     yield f"{found} has '{word}', the answer to {name}"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("sheet", SHEETS)
 def test_no_term_is_given_away_by_another_question_of_the_sheet(sheet: str) -> None:
     assert not [*find_given_away([*every_key(sheet)])]

@@ -71,6 +71,7 @@ def test_staleness_of_equal_workers() -> None:
     assert [worker[1:] for worker in found] == [[7] * 9] * 8
 
 
+@pytest.mark.thorough
 def test_activations_of_which_a_tenth_stays_fp32() -> None:
     sizes = {"half": 57.6, "kept": 6.4, "masks": 0, "stream": 0, "millions": 1}
     run = {"layers": 1000, "samples": 1, "micro": 1, "percent": 50, "speedup": 2}

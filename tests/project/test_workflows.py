@@ -177,6 +177,7 @@ def test_shellcheck_finds_nothing_in_a_step(step: dict[str, Any], tmp_path: Path
     assert checked(step["run"], tmp_path) == ""
 
 
+@pytest.mark.thorough
 def test_shellcheck_finds_what_is_wrong(tmp_path: Path) -> None:
     assert "SC2086" in checked("rm -- $STUDENT", tmp_path)
 

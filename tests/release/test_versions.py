@@ -235,6 +235,7 @@ def totals(results: Path) -> dict[str, str]:
     return {row["student"]: row["total"] for row in rows}
 
 
+@pytest.mark.thorough
 def test_all_who_share_a_version_are_graded_and_another_one_is_named(graded: Path) -> None:
     got = totals(graded / "results")
     full = got["di"]
@@ -293,6 +294,7 @@ def test_of_two_with_numbers_of_their_own_the_instructor_hears(bank: Path, tmp_p
     ]
 
 
+@pytest.mark.thorough
 def test_a_sample_beside_ones_own_costs_nothing(mixed: Path, bank: Path, tmp_path: Path) -> None:
     """A clone of a repository holds both, often with the same time."""
     made = Notebooks(load_release(mixed / "release"), Bank.open((str(bank),)))

@@ -148,6 +148,7 @@ def test_every_text_has_enough_contrast(folder, tmp_path, name, scheme):
     assert seen["out"] == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["class", "feedback"])
 def test_the_browser_has_nothing_to_complain_about(folder, tmp_path, name):
     ran = browse(folder / f"{name}.html", tmp_path)
@@ -155,6 +156,7 @@ def test_the_browser_has_nothing_to_complain_about(folder, tmp_path, name):
     assert [line for line in ran.stderr.splitlines() if "CONSOLE" in line] == []
 
 
+@pytest.mark.thorough
 def test_the_complaints_of_a_browser_are_noticed(tmp_path):
     page = feedback_page(a_feedback(a_part()), TEMPLATES)
     bad = tmp_path / "bad.html"
@@ -162,10 +164,12 @@ def test_the_complaints_of_a_browser_are_noticed(tmp_path):
     assert "CONSOLE" in browse(bad, tmp_path / "profile").stderr
 
 
+@pytest.mark.thorough
 def test_formulas_are_drawn_by_the_browser_itself(folder, tmp_path):
     assert measured(folder / "feedback-390.html", tmp_path)["math"] > 5
 
 
+@pytest.mark.thorough
 def test_the_probe_notices_what_sticks_out_and_what_is_pale(tmp_path):
     page = feedback_page(a_feedback(a_part()), TEMPLATES)
     bad = '<p style="width: 500px; color: #aaa; background: #fff">pale and wide</p></body>'

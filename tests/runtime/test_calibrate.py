@@ -272,6 +272,7 @@ def profiles(draw: st.DrawFn) -> MachineProfile:
     )  # fmt: skip
 
 
+@pytest.mark.thorough
 @settings(max_examples=60)
 @given(profiles())
 def test_a_profile_survives_json(profile: MachineProfile) -> None:
@@ -348,6 +349,7 @@ def test_a_malformed_profile_is_refused_by_name(text: str, words: str) -> None:
     assert len(shown) < 600
 
 
+@pytest.mark.thorough
 @settings(max_examples=200)
 @given(st.data())
 def test_whatever_the_text_reading_gives_a_profile_or_a_sentence(data: st.DataObject) -> None:
@@ -721,6 +723,7 @@ def test_another_file_is_not_overwritten_and_nothing_is_measured_first(
     assert mine.read_text() == '{"my": "notes"}'
 
 
+@pytest.mark.thorough
 def test_a_gpu_that_is_not_there_is_an_error_before_all_else(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -732,6 +735,7 @@ def test_a_gpu_that_is_not_there_is_an_error_before_all_else(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.thorough
 def test_a_worker_that_dies_costs_its_figures_only(monkeypatch: pytest.MonkeyPatch) -> None:
     killed = "import os; os.kill(os.getpid(), 9)"
     real = calibrating._PROGRAM

@@ -118,6 +118,7 @@ def in_use(most: int) -> dict[str, str]:
     }
 
 
+@pytest.mark.thorough
 def test_many_processes_get_no_more_of_the_processors_than_one(tree: GroupTree) -> None:
     if "cpu" not in tree.folders:
         pytest.skip("no controller of processors here")

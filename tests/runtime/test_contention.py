@@ -180,6 +180,7 @@ def test_neighbors_that_spin_cost_an_honest_notebook_nothing(
     assert not evidence.disturbances
 
 
+@pytest.mark.thorough
 @on_linux
 def test_a_limit_that_is_hit_in_a_crowd_is_no_evidence(
     crowd: None, monkeypatch: pytest.MonkeyPatch
@@ -194,6 +195,7 @@ def test_a_limit_that_is_hit_in_a_crowd_is_no_evidence(
     assert evidence.note == f"code cell 1 ran longer than 0.6 s; {why}"
 
 
+@pytest.mark.thorough
 @on_linux
 def test_one_who_sleeps_wants_no_processor_and_is_stopped_for_good(crowd: None) -> None:
     source = "import time\ntime.sleep(600)\nq1_x = 1"

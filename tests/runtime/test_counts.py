@@ -99,6 +99,7 @@ def test_the_backward_pass_counts_when_it_is_asked_for() -> None:
     assert judgment.share == 1
 
 
+@pytest.mark.thorough
 def test_a_result_that_was_cut_off_from_its_gradient_is_wrong() -> None:
     setup = LAUNCHES.replace("50),)", "50, requires_grad=True),)")
     both = a_race_key(LAUNCHED, setup, by="launches", backward=True)
@@ -142,6 +143,7 @@ def test_a_patched_counter_makes_nothing_fewer(patch: str) -> None:
     assert judgment.share in (None, 0, RIGHT_ALONE)
 
 
+@pytest.mark.thorough
 def test_what_needs_no_torch_at_all_is_for_a_person_to_look_at() -> None:
     judgment, race = counted("return torch.from_numpy(2 * x.numpy() + 1)", key=BY_LAUNCHES)
     assert race["counts"][0][0] == 0

@@ -80,6 +80,7 @@ def test_a_set_gets_the_loopback_and_the_variables_that_it_asks_for(bank: Path) 
     assert grade["environment"]["limits"]["processes"] == 100
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not WALLED, reason="without a network namespace there is no loopback either")
 def test_nobody_else_has_a_loopback_and_nothing_leads_out_of_it() -> None:
     tries = "import socket\nsocket.create_server(('127.0.0.1', 0))\nq1_a = 1"

@@ -212,6 +212,7 @@ def test_a_kernel_that_dies_is_restarted_and_what_went_well_is_run_again() -> No
     assert absent(evidence, "q2_b") == "code cell 4, which sets q2_b, ended the kernel (SIGSEGV)"
 
 
+@pytest.mark.thorough
 @EVERY_WAY
 def test_a_cell_that_dies_with_the_only_answer_is_the_reason(way: dict[str, Any]) -> None:
     evidence = run("import os\nos._exit(1)\nq1_a = 1", asks="q1_a", **way)
@@ -338,6 +339,7 @@ def test_what_is_too_much_to_be_sent_takes_nothing_else_along(much: str) -> None
     assert (after.output, after.visible_outputs) == ("next\n2\n", (("result", "2"),))
 
 
+@pytest.mark.thorough
 @on_linux
 def test_what_is_too_long_to_be_shown_keeps_its_text_and_its_place() -> None:
     html, text, widget = ran(
@@ -352,6 +354,7 @@ def test_what_is_too_long_to_be_shown_keeps_its_text_and_its_place() -> None:
     assert widget.output == "2\n"
 
 
+@pytest.mark.thorough
 @on_linux
 def test_a_word_on_stderr_is_noted_however_much_came_before() -> None:
     source = "import sys\n" + TOO_MUCH["bit by bit"] + "\nprint('no', file=sys.stderr)\n0.5"
@@ -421,6 +424,7 @@ def test_a_command_that_is_interrupted_has_printed_and_is_gone(command: str, san
     assert [value(evidence, n) for n in ("q1_a", "q2_b")] == [False, "none"]
 
 
+@pytest.mark.thorough
 @on_linux
 def test_what_a_command_prints_comes_at_once_and_in_whole_characters() -> None:
     evidence = run(
@@ -462,6 +466,7 @@ def test_the_evidence_says_what_it_ran_on() -> None:
     assert environment["sandbox"]["mode"] == "auto"
 
 
+@pytest.mark.thorough
 def test_chance_is_the_same_every_time_and_different_for_another_seed() -> None:
     sources = (
         "import random, numpy as np",
@@ -561,6 +566,7 @@ def test_the_folder_of_the_kernel_is_not_in_what_is_kept() -> None:
 ENDINGS = {"at its end": "pass", "died": "import os\nos._exit(0)", "endless": "while True: pass"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("ending", ENDINGS.values(), ids=ENDINGS)
 def test_all_processes_of_a_notebook_are_gone_afterwards(ending: str) -> None:
     child = "import os, subprocess\nq1_a = subprocess.Popen(['sleep', '1000']).pid\n"
@@ -571,6 +577,7 @@ def test_all_processes_of_a_notebook_are_gone_afterwards(ending: str) -> None:
     assert is_gone(int(value(evidence, "q2_b")))
 
 
+@pytest.mark.thorough
 @on_linux
 @pytest.mark.parametrize("ending", ENDINGS.values(), ids=ENDINGS)
 def test_all_processes_behind_the_wall_are_gone_afterwards(ending: str) -> None:
@@ -631,6 +638,7 @@ def test_a_daemon_does_not_outlive_the_run_and_processes_of_others_do(sandbox: s
         other.wait()
 
 
+@pytest.mark.thorough
 def test_a_system_without_process_groups_and_socket_files_is_enough(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -777,6 +785,7 @@ os._exit(0)
 """
 
 
+@pytest.mark.thorough
 @EVERY_WAY
 def test_folders_too_deep_to_name_cost_no_evidence_and_are_not_left(
     way: dict[str, Any], short: Path, own_nursery: KernelPool
@@ -802,6 +811,7 @@ def test_a_kernel_that_can_not_be_closed_costs_no_evidence(
     assert "still there" not in str(evidence)
 
 
+@pytest.mark.thorough
 @EVERY_WAY
 def test_an_error_in_ending_a_kernel_stops_neither_the_next_nor_the_rest_of_the_tidying(
     way: dict[str, Any], short: Path, own_nursery: KernelPool, monkeypatch: pytest.MonkeyPatch
@@ -937,6 +947,7 @@ def test_a_kernel_that_starts_at_the_second_try_is_as_good(
     assert value(evidence, "q1_a") == "1"
 
 
+@pytest.mark.thorough
 @EVERY_KERNEL
 def test_a_restart_that_fails_is_our_fault_too(kernel: str, broken: Callable[..., Broken]) -> None:
     sandbox = broken(0)

@@ -32,6 +32,7 @@ runpy.run_module("grader.runtime.worker.fork_server", run_name="__main__", alter
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(
     "processes" not in choose("auto").describe()["layers"],  # type: ignore[operator]
     reason="a kernel is the parent's own child only in a pid namespace",

@@ -59,6 +59,7 @@ q2_b = [os.urandom(8).hex(), str(uuid.uuid4()), str(uuid.uuid1()), secrets.token
 """
 
 
+@pytest.mark.thorough
 @BOTH
 def test_what_is_seeded_is_the_same_for_all_and_what_is_not_differs(sandbox: str) -> None:
     first, second = of_one_parent([CHANCE], "q1_a q2_b", sandbox)
@@ -453,6 +454,7 @@ def test_a_class_with_all_sorts_of_endings_leaves_nothing(
     assert len(list(Path("/proc/self/fd").iterdir())) <= before + 10
 
 
+@pytest.mark.thorough
 @BOTH
 @pytest.mark.parametrize("imports", ["", "import torch\n"], ids=["plain", "torch"])
 def test_files_that_a_kernel_makes_for_a_while_are_in_its_own_folder(

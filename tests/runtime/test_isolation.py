@@ -352,6 +352,7 @@ def test_shared_memory_of_others_is_not_found(shared_segment: int) -> None:
     assert what_got_through(source, sandbox="off") == ["found"]
 
 
+@pytest.mark.thorough
 @needs("ipc")
 def test_the_namespace_alone_hides_shared_memory(
     shared_segment: int, pretended: Callable[..., None]
@@ -434,6 +435,7 @@ def test_the_notebook_is_nobody_that_this_machine_knows() -> None:
     assert got[2] in ("", "65534")
 
 
+@pytest.mark.thorough
 @needs("user", "files")
 def test_two_notebooks_at_once_are_two_users(own_nursery: KernelPool) -> None:
     """Only root can give numbers away; others have what their namespace hides."""
@@ -581,6 +583,7 @@ finally:
 """
 
 
+@pytest.mark.thorough
 @needs("user")
 @pytest.mark.parametrize("source", [THREADS, FORKS], ids=["threads", "processes"])
 def test_processes_and_threads_have_a_limit_that_is_named(source: str) -> None:
@@ -607,6 +610,7 @@ time.sleep(15)
 """
 
 
+@pytest.mark.thorough
 def test_a_guard_counts_processes_where_nothing_else_does() -> None:
     limits = Limits(cell_seconds=10, notebook_seconds=30, processes=64)
     sources = ("q1_a = 1", MANY, "q2_b = 2")
@@ -806,6 +810,7 @@ def test_on_an_older_system_one_that_ends_leaves_the_others_alone(
     assert plain(evidence.answers["q1_a"].raw) == "0"
 
 
+@pytest.mark.thorough
 @needs("landlock")
 def test_landlock_alone_keeps_files(secret: Path, pretended: Callable[..., None]) -> None:
     pretended(*NAMESPACES, "filter")
@@ -820,6 +825,7 @@ def test_landlock_alone_keeps_files(secret: Path, pretended: Callable[..., None]
     assert secret.read_text() == '{"key": "xyzzy"}'
 
 
+@pytest.mark.thorough
 @needs("system-calls")
 def test_the_filter_alone_keeps_the_internet_out_of_reach(
     listeners: dict[str, Any], pretended: Callable[..., None]
@@ -830,6 +836,7 @@ def test_the_filter_alone_keeps_the_internet_out_of_reach(
     assert not {"tcp", "udp", "ipv6", "raw", "packets", "the machine's host"} & set(got)
 
 
+@pytest.mark.thorough
 def test_without_any_layer_the_machine_is_as_open_as_it_is_said_to_be(
     secret: Path, pretended: Callable[..., None]
 ) -> None:

@@ -82,6 +82,7 @@ def test_a_sandbox_and_a_device_and_variables_have_a_parent_each(own_nursery: Ke
     assert len(parents(own_nursery)) == len(ways)
 
 
+@pytest.mark.thorough
 def test_variables_that_a_set_asks_for_are_there(own_nursery: KernelPool) -> None:
     one = session(variables=(("COURSE", "systems"),))
     try:
@@ -115,6 +116,7 @@ def test_a_parent_whose_kernel_is_at_work_is_needed(
     assert evidence.answers["q1_a"].raw == {"t": "int", "v": "1"}
 
 
+@pytest.mark.thorough
 def test_a_kernel_that_died_while_it_waited_is_not_given_to_anybody(
     own_nursery: KernelPool,
 ) -> None:
@@ -156,6 +158,7 @@ threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()
 """
 
 
+@pytest.mark.thorough
 def test_a_package_that_starts_threads_is_left_to_the_notebooks(
     own_nursery: KernelPool, tmp_path: Path
 ) -> None:
@@ -171,6 +174,7 @@ def test_a_package_that_starts_threads_is_left_to_the_notebooks(
         one.close()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("text", ["1 / 0", "import no_such_module", "raise SystemExit"])
 def test_a_package_that_can_not_be_imported_is_no_matter(
     own_nursery: KernelPool, tmp_path: Path, text: str
@@ -197,6 +201,7 @@ def test_an_interpreter_that_is_gone_is_our_fault(
         session(sandbox=sandboxes.find("off"))
 
 
+@pytest.mark.thorough
 @BOTH
 def test_closing_ends_parents_kernels_and_those_in_use(
     sandbox: str, own_nursery: KernelPool, short: Path
@@ -211,12 +216,14 @@ def test_closing_ends_parents_kernels_and_those_in_use(
     own_nursery.close()  # once more does nothing
 
 
+@pytest.mark.thorough
 def test_it_may_be_used_again_after_it_was_closed(own_nursery: KernelPool) -> None:
     for _ in range(2):
         assert run("q1_a = 1", asks="q1_a").outcome is Outcome.FINISHED
         own_nursery.close()
 
 
+@pytest.mark.thorough
 def test_a_folder_that_was_tidied_away_costs_nobody_an_answer(
     own_nursery: KernelPool, short: Path
 ) -> None:
@@ -227,6 +234,7 @@ def test_a_folder_that_was_tidied_away_costs_nobody_an_answer(
     assert run("q1_a = 1", asks="q1_a").outcome is Outcome.FINISHED
 
 
+@pytest.mark.thorough
 def test_a_parent_is_not_idle_while_a_kernel_of_it_runs(
     own_nursery: KernelPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -259,6 +267,7 @@ def test_kernels_outlive_the_replacement_of_their_parent(
     assert gone(before)
 
 
+@pytest.mark.thorough
 def test_what_can_not_be_made_ahead_is_no_harm(
     own_nursery: KernelPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -281,6 +290,7 @@ def test_what_can_not_be_made_ahead_is_no_harm(
     assert len(list(Path("/proc/self/fd").iterdir())) <= files + 3
 
 
+@pytest.mark.thorough
 def test_one_that_can_not_be_forked_leaves_the_others_alone(
     own_nursery: KernelPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -321,6 +331,7 @@ runpy.run_module("grader.runtime.worker.fork_server", run_name="__main__", alter
     assert run("q1_a = 1", asks="q1_a").outcome is Outcome.FINISHED
 
 
+@pytest.mark.thorough
 def test_a_forked_grader_has_kernels_of_its_own(own_nursery: KernelPool) -> None:
     run("pass", asks="")
     pid = os.fork()
@@ -354,6 +365,7 @@ def test_no_descriptor_is_left_of_a_kernel_that_nobody_heard(own_nursery: Kernel
     assert opened() == before
 
 
+@pytest.mark.thorough
 def test_a_forked_process_leaves_the_parents_to_whom_they_belong(own_nursery: KernelPool) -> None:
     run("pass", asks="")
     pid = os.fork()
@@ -367,6 +379,7 @@ def test_a_forked_process_leaves_the_parents_to_whom_they_belong(own_nursery: Ke
     assert run("q1_a = 1", asks="q1_a").outcome is Outcome.FINISHED
 
 
+@pytest.mark.thorough
 def test_two_that_need_a_parent_at_once_start_one(own_nursery: KernelPool) -> None:
     with ThreadPoolExecutor(4) as pool:
         done = list(pool.map(lambda _: run("q1_a = 1", asks="q1_a"), range(4)))
@@ -374,6 +387,7 @@ def test_two_that_need_a_parent_at_once_start_one(own_nursery: KernelPool) -> No
     assert len(own_nursery.servers) == 1
 
 
+@pytest.mark.thorough
 def test_no_thread_is_left_for_every_notebook(own_nursery: KernelPool) -> None:
     for _ in range(3):
         run("pass", asks="")
@@ -383,6 +397,7 @@ def test_no_thread_is_left_for_every_notebook(own_nursery: KernelPool) -> None:
     assert threading.active_count() <= before
 
 
+@pytest.mark.thorough
 def test_no_file_is_left_open_for_every_notebook(own_nursery: KernelPool) -> None:
     def opened() -> int:
         own_nursery.wait_until_reaped()

@@ -95,6 +95,7 @@ def test_what_is_right_and_fast_earns_all(body: str) -> None:
     assert len(race["rounds"]) >= measure.FEWEST
 
 
+@pytest.mark.thorough
 @EVERY_WAY
 def test_what_is_right_and_slow_earns_its_part(way: dict[str, Any]) -> None:
     judgment, _ = raced(SLOW, **way)
@@ -108,6 +109,7 @@ def test_a_cold_kernel_measures_too() -> None:
     assert raced("return by * x", sandbox="off", kernel="cold")[0].share == 1
 
 
+@pytest.mark.thorough
 def test_a_kernel_that_can_not_be_closed_costs_no_measurement(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -135,6 +137,7 @@ def test_a_kernel_that_can_not_be_closed_costs_no_measurement(
     assert caplog.text.count("still there") == len(started)
 
 
+@pytest.mark.thorough
 def test_what_is_slow_beyond_all_bounds_is_right_all_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -155,6 +158,7 @@ STATE = [
 ]
 
 
+@pytest.mark.thorough
 def test_code_is_measured_with_all_that_it_uses_of_the_notebook() -> None:
     body = "assert ready\nreturn settings['by'] * x + Config.offset + table[0] * 0"
     judgment, race = raced(body, *STATE)
@@ -367,6 +371,7 @@ for _ in range(4 * os.cpu_count()):
 BUSY_SETUP = SETUP.replace("time.sleep(0.04)", "sum(i * i for i in range(300_000))")
 
 
+@pytest.mark.thorough
 def test_slowing_the_baseline_down_earns_nothing() -> None:
     key = a_race_key(SOLUTION, BUSY_SETUP, ratio=2.5)
     body = "flag.value = 0\nsum(i * i for i in range(200_000 if len(x) > 10 else 0))\n"
@@ -412,6 +417,7 @@ class Lazy(torch.Tensor):
 # -- what is ours
 
 
+@pytest.mark.thorough
 def test_a_baseline_that_fails_is_no_fault_of_the_student(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measure, "ATTEMPTS", 1)
     for broken in ("raise ValueError", "import os\n    os._exit(1)", "return np.zeros(10**7)"):
@@ -421,6 +427,7 @@ def test_a_baseline_that_fails_is_no_fault_of_the_student(monkeypatch: pytest.Mo
         assert "baseline" in str(race["unmade"])
 
 
+@pytest.mark.thorough
 def test_what_is_not_right_is_not_worth_measuring() -> None:
     judgment, _ = raced("return by + x")
     assert judgment.share == 0

@@ -147,6 +147,7 @@ def test_whatever_a_kernel_says_is_read_and_never_our_fault(
         json.loads(json.dumps(found).encode())
 
 
+@pytest.mark.thorough
 @given(answers, outcomes)
 def test_what_is_no_answer_is_garbled(named: object, came: object) -> None:
     said = ask.parse_values(("q1_a",), {"said": in_base64(named)})

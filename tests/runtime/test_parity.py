@@ -286,6 +286,7 @@ def course(sources: Mapping[str, str], way: str, limits: Limits) -> object:
     return found
 
 
+@pytest.mark.thorough
 @on_linux
 def test_kernels_that_die_behind_the_wall_die_as_without_one() -> None:
     wall = course(DEATHS, "wall", SHORT)

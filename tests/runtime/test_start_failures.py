@@ -39,6 +39,7 @@ def by_a_fault_of_ours(plan: Any) -> Any:
     return {**plan, "filter": "x"}
 
 
+@pytest.mark.thorough
 @on_linux
 @pytest.mark.parametrize(
     "spoilt, said, where",

@@ -27,6 +27,7 @@ print("torch._dynamo.symbolic_convert" in sys.modules)
 """
 
 
+@pytest.mark.thorough
 def test_process_groups_and_optimizers_do_not_import_the_compiler() -> None:
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, timeout=120)
     assert done.stdout.split() == ["False", "True", "True"], done.stderr

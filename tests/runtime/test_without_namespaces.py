@@ -79,6 +79,7 @@ with attempt("watched"):
 """
 
 
+@pytest.mark.thorough
 def test_nothing_is_changed_outside(secret: Path, machine: Machine) -> None:
     machine()
     assert layer("metadata")[0]
@@ -109,6 +110,7 @@ with attempt("processors"): os.sched_setaffinity(pid, os.sched_getaffinity(pid))
 """
 
 
+@pytest.mark.thorough
 def test_the_time_of_other_processes_is_not_taken(machine: Machine) -> None:
     """A process of the same user, which lies still; Landlock keeps signals alone from it."""
     import subprocess
@@ -136,6 +138,7 @@ with attempt("locked"): fcntl.fcntl(file, fcntl.F_GETFD)
 """
 
 
+@pytest.mark.thorough
 def test_nobody_is_held_up_by_a_lease(machine: Machine) -> None:
     machine()
     assert what_got_through(LEASE) == ["locked"]

@@ -194,6 +194,7 @@ def test_objects_and_batches_are_noted_as_what_they_send() -> None:
     assert found[1].calls[-2:] == [("send", 2, 12), ("recv", 0, 12)]
 
 
+@pytest.mark.thorough
 def test_peers_in_a_smaller_group_are_told_by_their_number_in_the_world() -> None:
     def in_pairs(x: Any) -> Any:
         pairs = [dist.new_group([0, 2]), dist.new_group([1, 3])]
@@ -269,6 +270,7 @@ def test_a_deadlock_names_every_rank_and_what_it_waits_for(
     assert str(caught.value) == f"rank 0 {first}, and nobody could go on; rank 1 {other}"
 
 
+@pytest.mark.thorough
 def test_waiting_for_somebody_slow_is_no_deadlock() -> None:
     def late(x: Any) -> Any:
         if dist.get_rank() == 1:
@@ -354,6 +356,7 @@ def test_the_line_of_an_error_is_the_students_own() -> None:
     assert "dist.send(torch.zeros(1), 99)" in lines[number - 1]
 
 
+@pytest.mark.thorough
 def test_a_rank_that_never_calls_anything_is_named_after_a_while() -> None:
     def endless(x: Any) -> None:
         dist.barrier()

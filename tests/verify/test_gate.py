@@ -111,6 +111,7 @@ def test_a_solution_that_raises_is_named_with_file_and_line(tmp_path: Path) -> N
     assert "KeyError" in finding.what
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("body", "words"),
     [
@@ -231,6 +232,7 @@ def test_a_mistake_of_another_dimension_is_named_at_its_line(tmp_path: Path) -> 
     assert "id: fp32" in spec.splitlines()[finding.where.line - 1]
 
 
+@pytest.mark.thorough
 def test_workers_find_what_one_process_finds(tmp_path: Path) -> None:
     spec, solution = DEFECTS["mistakes"]
     bank = a_bank(tmp_path, spec, solution)

@@ -18,6 +18,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return a_class(tmp_path_factory.mktemp("rows"))
 
 
+@pytest.mark.thorough
 def test_rows_follow_every_change_of_another_process(results: Path) -> None:
     mark = ("mark", results, "--student", "s0", "--answer", "q1_why")
     commands = [

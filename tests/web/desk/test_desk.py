@@ -49,6 +49,7 @@ def test_equal_answers_are_graded_together(kim: Reader, results: Path) -> None:
     assert points_of(results) == {"s0": 3, "s1": 3, "s2": 3}
 
 
+@pytest.mark.thorough
 def test_a_rubric_item_that_changes_changes_all_who_have_it(kim: Reader, results: Path) -> None:
     add_item(kim, "names the lock", "2")
     add_item(kim, "says what waits", "1")
@@ -78,6 +79,7 @@ def test_the_sum_stays_between_zero_and_the_maximum(kim: Reader, results: Path) 
     assert set(points_of(results).values()) == {4, 0}
 
 
+@pytest.mark.thorough
 def test_undo_brings_back_what_was_there_before(kim: Reader, results: Path) -> None:
     kim.send(WHY, "/grade", points="3")
     _, page = kim.send(f"{WHY}?group=0", "/grade", points="1")
@@ -90,6 +92,7 @@ def test_undo_brings_back_what_was_there_before(kim: Reader, results: Path) -> N
     assert points_of(results) == {}
 
 
+@pytest.mark.thorough
 def test_two_people_in_one_answer_lose_nothing(results: Path) -> None:
     people = {name: Person(id=name, role=Role.GRADER) for name in ("kim", "lin")}
     with a_desk(results, AccessLinks({f"token-{n}": p for n, p in people.items()})) as links:

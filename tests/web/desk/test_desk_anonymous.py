@@ -125,6 +125,7 @@ def browsers(results: Path) -> Iterator[dict[str, Browser]]:
         yield found
 
 
+@pytest.mark.thorough
 def test_nobody_sees_a_name_on_any_page(browsers: dict[str, Browser]) -> None:
     for who, one in browsers.items():
         seen = one.visit()

@@ -91,6 +91,7 @@ def test_other_hosts_are_refused(link: str, host: str) -> None:
     assert "Queue" not in text
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "back",
     ["//evil.example", "https://evil.example", "/\\evil.example", "/\t/evil.example", "\\\\evil"],

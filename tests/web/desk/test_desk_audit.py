@@ -42,6 +42,7 @@ def asked(results: Path, query: str) -> list[tuple[str, str]]:
     return shown(page)
 
 
+@pytest.mark.thorough
 def test_words_and_filters_together_leave_what_fits_all(log: Path) -> None:
     graded, given = ("answer graded", "kim"), ("override set", "gil")
     everything = asked(log, "")
@@ -60,6 +61,7 @@ def test_words_and_filters_together_leave_what_fits_all(log: Path) -> None:
     assert asked(log, "student=s3&people=1&q=cause") == []
 
 
+@pytest.mark.thorough
 def test_what_follows_from_a_rubric_or_a_dropped_part_is_about_the_part(log: Path) -> None:
     with a_desk(log) as links:
         kim = signed_in(links["kim"])
@@ -119,6 +121,7 @@ def test_pages_keep_the_filter(log: Path) -> None:
         assert len(shown(kim.get(older[1].replace("&amp;", "&"))[1])) == 50
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 def test_the_keyboard_reaches_every_filter(log: Path, tmp_path: Path) -> None:
     with a_desk(log) as links, a_browser(tmp_path / "browser") as browser:

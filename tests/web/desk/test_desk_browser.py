@@ -79,6 +79,7 @@ def test_the_queue_is_graded_with_the_keyboard(results: Path, tmp_path: Path) ->
         assert browser.complaints == []
 
 
+@pytest.mark.thorough
 def test_every_field_has_a_label(results: Path, tmp_path: Path) -> None:
     with a_desk(results) as links, a_browser(tmp_path) as browser:
         home = links["kim"].partition("/enter")[0]

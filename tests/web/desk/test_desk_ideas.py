@@ -120,6 +120,7 @@ def test_the_minimum_number_of_students_can_be_chosen(results: Path) -> None:
         assert "1 idea explains 6 of" in searched(kim, str(HOLDERS))
 
 
+@pytest.mark.thorough
 def test_graders_without_names_read_pseudonyms(results: Path) -> None:
     people = {
         "one": Person(id="hao", role=Role.HEAD_GRADER),
@@ -137,6 +138,7 @@ def test_graders_without_names_read_pseudonyms(results: Path) -> None:
             assert "Wrong ideas" not in reader.get("/")[1]
 
 
+@pytest.mark.thorough
 def test_a_search_that_fails_says_why(results: Path) -> None:
     release = results.parent / "release.json"
     away = release.with_name("away.json")
@@ -158,6 +160,7 @@ def test_a_desk_that_stops_stops_its_search(results: Path) -> None:
         assert signed_in(links["kim"]).send("/ideas", "/ideas", fewest="3")[0] == 200
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 def test_the_page_follows_the_search_in_a_browser(results: Path, tmp_path: Path) -> None:
     (results / "ideas.json").unlink(missing_ok=True)  # the result of an earlier test

@@ -38,6 +38,7 @@ def part_links(reader: Reader) -> list[str]:
     return [one.split('"')[0] for one in page.split('href="')[1:] if one.startswith("/part/")]
 
 
+@pytest.mark.thorough
 def test_an_nbgrader_assignment(tmp_path: Path) -> None:
     a_bank(tmp_path / "bank")
     essay = a_cell("### BEGIN SOLUTION\nkey\n### END SOLUTION", "essay", **CELL)
@@ -75,6 +76,7 @@ def test_an_nbgrader_assignment(tmp_path: Path) -> None:
     assert "Full points." in (results / "feedback" / "ada.html").read_text()
 
 
+@pytest.mark.thorough
 def test_an_exam_on_paper(tmp_path: Path) -> None:
     bank = a_bank(tmp_path / "bank", ESSAY)
     (tmp_path / "roster.csv").write_text("id,name,section\nada,Ada,A\nbob,Bob,A\n")
@@ -135,6 +137,7 @@ def course(tmp_path: Path) -> Path:
     return tmp_path / "results"
 
 
+@pytest.mark.thorough
 def test_exempt_and_absent_students(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ok("requests", course, "--open", "--bank", course.parent / "bank")
     assert "data-token" not in (course / "feedback" / "cy.html").read_text()

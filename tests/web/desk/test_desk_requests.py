@@ -53,6 +53,7 @@ def points_of(results: Path) -> dict[str, float]:
         return {one.student: one.points for one in book.overrides()}
 
 
+@pytest.mark.thorough
 def test_a_request_is_shown_beside_the_mark_and_accepted(kim: Reader, results: Path) -> None:
     _, page = kim.get(PAGE)
     assert "1 open request" in page
@@ -90,6 +91,7 @@ def test_a_request_is_declined_and_opened_again(kim: Reader, results: Path) -> N
     assert "See the rubric." in {one.reply for one in the_request(results).answers}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "fields",
     [
@@ -182,6 +184,7 @@ def test_a_file_is_pasted_at_the_desk(kim: Reader, results: Path) -> None:
     assert "no mark for" in page
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 def test_from_the_students_form_to_the_answer(results: Path, tmp_path: Path) -> None:
     with a_desk(results) as links, a_browser(tmp_path / "profile") as browser:

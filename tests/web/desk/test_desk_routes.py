@@ -128,6 +128,7 @@ def place(made: Path, tmp_path: Path) -> Iterator[Place]:
         yield Place(dict(links), results, routes, clock)
 
 
+@pytest.mark.thorough
 def test_every_route_has_a_rule(place: Place) -> None:
     assert set(place.routes) == set(WHO) | OPEN
 

@@ -76,6 +76,7 @@ def test_criteria_of_the_spec_become_items_once(graded: Path) -> None:
         assert "has items already" in page
 
 
+@pytest.mark.thorough
 def test_full_and_no_points_leave_out_items(results: Path) -> None:
     with a_desk(results) as links:
         kim = signed_in(links["kim"])

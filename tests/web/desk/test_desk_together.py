@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from grader.gradebook import Gradebook
 from grader.model.course import Course, GradingPlan, Role, StaffMember
 from grader.model.desk import PartId
@@ -132,6 +134,7 @@ def test_the_second_person_sees_both_entries_and_chooses(results: Path) -> None:
         assert "gil gave 3" in student, "the first decision stays in the history"
 
 
+@pytest.mark.thorough
 def test_answers_of_a_group_without_conflict_are_stored(results: Path) -> None:
     with everybody(results) as at:
         mine = form_of(at["hao"].get(WHY)[1], "/grade")
@@ -147,6 +150,7 @@ def test_answers_of_a_group_without_conflict_are_stored(results: Path) -> None:
         assert found == {"s0": 4, "s1": 2.5, "s2": 4}
 
 
+@pytest.mark.thorough
 def test_a_changed_mark_keeps_the_entry_of_the_second_person(results: Path) -> None:
     with everybody(results) as at:
         mine = form_of(at["hao"].get("/student/s0")[1], "/override")
@@ -202,6 +206,7 @@ def test_the_share_of_double_answers_and_their_two_people() -> None:
     assert all(more.is_double(PART, key) for key in chosen), "a larger sample contains the smaller"
 
 
+@pytest.mark.thorough
 def test_the_queue_counts_what_is_left_of_a_share_and_the_part_starts_with_it(
     results: Path,
 ) -> None:
@@ -251,6 +256,7 @@ def grade(reader: Reader, points: str, path: str = WHY, **more: str) -> tuple[in
     return reader.send(path, "/grade", points=points, **more)
 
 
+@pytest.mark.thorough
 def test_two_people_who_are_close_settle_an_answer_at_the_mean(results: Path) -> None:
     with everybody(results, DOUBLE) as at:
         grade(at["gil"], "3", f"{WHY}?group=0", comment="names it")
@@ -271,6 +277,7 @@ def test_two_people_who_are_close_settle_an_answer_at_the_mean(results: Path) ->
         assert "hao gave 2" in text_of(page)
 
 
+@pytest.mark.thorough
 def test_two_people_who_differ_leave_the_answer_to_a_third(results: Path) -> None:
     with everybody(results, DOUBLE) as at:
         grade(at["gil"], "4", f"{WHY}?group=0")

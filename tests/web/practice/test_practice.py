@@ -49,6 +49,7 @@ def test_right_answers_of_every_form_earn_all_points(form: str, tmp_path: Path) 
     assert not practice.file.exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("form", ["table", "matching", "ordering", "plan"])
 def test_an_answer_that_is_only_begun_is_not_wrong(form: str, tmp_path: Path) -> None:
     practice = a_practice(tmp_path, OF_FORM[form])
@@ -101,6 +102,7 @@ def give_up(reader: Reader) -> None:
     reader.post("/answer", {**fields, "action": "solution"})
 
 
+@pytest.mark.thorough
 def test_malformed_is_not_wrong_and_the_solution_comes_at_once(tmp_path: Path) -> None:
     practice = a_practice(tmp_path, "fsdp-state-per-gpu")
     with a_server(practice) as link:
@@ -127,6 +129,7 @@ def test_malformed_is_not_wrong_and_the_solution_comes_at_once(tmp_path: Path) -
         assert reader.post("/answer", fields)[0] == 400
 
 
+@pytest.mark.thorough
 def test_options_and_none_of_them_contradict_each_other(tmp_path: Path) -> None:
     practice = a_practice(tmp_path, "kv-cache-size")
     assert practice.question is not None
@@ -139,6 +142,7 @@ def test_options_and_none_of_them_contradict_each_other(tmp_path: Path) -> None:
     assert practice.problems_with == {name: "This answer is blank."}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("problem", ["fsdp-state-per-gpu", "threads-versus-processes"])
 def test_the_key_is_on_the_page_only_after_the_answer(problem: str, tmp_path: Path) -> None:
     practice = a_practice(tmp_path, problem)
@@ -180,6 +184,7 @@ def test_a_known_mistake_gets_its_feedback(tmp_path: Path) -> None:
     raise AssertionError("no part with a mistake")
 
 
+@pytest.mark.thorough
 def test_an_explanation_is_ticked_by_the_student(tmp_path: Path) -> None:
     practice = a_practice(tmp_path, "threads-versus-processes")
     with a_server(practice) as link:
@@ -215,6 +220,7 @@ def test_code_runs_in_a_kernel(tmp_path: Path) -> None:
     assert practice.result.marks[code[0]].points == practice.result.marks[code[0]].max_points
 
 
+@pytest.mark.thorough
 def test_progress_is_kept_only_on_request(tmp_path: Path) -> None:
     practice = a_practice(tmp_path, "kv-cache-size")
     with a_server(practice) as link:
@@ -271,6 +277,7 @@ def test_only_the_link_opens_the_pages(tmp_path: Path) -> None:
         assert reader.get("/question")[0] == 200
 
 
+@pytest.mark.thorough
 def test_a_page_takes_less_than_200_ms(tmp_path: Path) -> None:
     practice = a_practice(tmp_path, "quiz-memory-math")
     with a_server(practice) as link:

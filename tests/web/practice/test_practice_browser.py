@@ -87,6 +87,7 @@ def test_pages_fit_and_have_labels(problem: str, tmp_path: Path, browser: Browse
         assert browser.complaints == []
 
 
+@pytest.mark.thorough
 def test_the_editor_indents_and_lets_go(tmp_path: Path, browser: Browser) -> None:
     practice = a_practice(tmp_path, "channel-pruning")
     with a_server(practice) as link:
