@@ -106,6 +106,7 @@ def test_many_other_layers_do_not_make_up_for_a_wanted_one(
     assert choose("required").name == "sound"
 
 
+@pytest.mark.thorough
 def test_a_kind_that_is_plugged_in_is_one_of_the_kinds_and_help_loads_no_plug_in(
     install: Install, tmp_path: Path
 ) -> None:

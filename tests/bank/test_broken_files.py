@@ -88,6 +88,7 @@ def test_the_list_agrees_with_what_is_loaded() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_a_list_loads_no_validator_no_template_and_no_kind() -> None:
     code = (
         "import sys\nfrom grader.cli import grader\n"
@@ -136,6 +137,7 @@ def faults(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return a_bank_of_faults(tmp_path_factory.mktemp("faults"))
 
 
+@pytest.mark.thorough
 def test_verify_reports_each_fault_and_verifies_the_rest(faults: Path) -> None:
     result = run("verify", "--json", "--no-kernel", "--seeds", 20, "--bank", faults)
     problems = {Path(p["id"]).name: p for p in json.loads(result.stdout)["problems"]}

@@ -256,6 +256,7 @@ def test_a_file_that_is_too_large_is_not_read_whole(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.thorough
 def test_a_zip_bomb_is_refused_by_what_it_declares_and_by_what_it_holds(tmp_path: Path) -> None:
     size = notebook.MAX_BYTES + 10
     honest = a_zip(tmp_path / "honest.zip", {"ada.ipynb": b" " * size, "bob.ipynb": ONE})
@@ -492,6 +493,7 @@ def test_folders_without_end_are_left_with_a_word(
     assert list(said(found).values()) == ["not searched: the path is too long or too deep"]
 
 
+@pytest.mark.thorough
 def test_a_student_with_thousands_of_files_costs_only_a_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

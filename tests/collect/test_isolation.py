@@ -195,6 +195,7 @@ def test_a_folder_that_may_be_two_students_is_nobodys_and_says_so(tmp_path: Path
 # --- What is said
 
 
+@pytest.mark.thorough
 def test_one_students_files_silence_nothing_about_another(tmp_path: Path) -> None:
     folder, _ = both(tmp_path, {"bob.ipynb": b"", "zoe.ipynb": ONE, "cyd.ipynb": b"{}"})
     for name in ("ada", "ADA"):
@@ -208,6 +209,7 @@ def test_one_students_files_silence_nothing_about_another(tmp_path: Path) -> Non
     assert len(found.notices) == EACH + 4
 
 
+@pytest.mark.thorough
 def test_one_students_files_silence_nothing_about_another_of_an_assignment(tmp_path: Path) -> None:
     folder, _ = both(tmp_path, {"bob/problem1.ipynb": b""})
     (folder / "ada").mkdir()

@@ -115,6 +115,7 @@ def test_every_answer_is_said_with_a_sign_that_is_a_word(solved: Path) -> None:
     )
 
 
+@pytest.mark.thorough
 def test_the_screen_has_80_columns_and_no_colour_where_none_is_wanted(
     solved: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -384,6 +385,7 @@ class TestPytest:
         done = self.run(solved.parent, "-q")
         assert "EXAM_NOTEBOOK names final.ipynb, which does not exist." in done.stdout
 
+    @pytest.mark.thorough
     def test_without_the_package_the_parts_are_skipped_and_it_says_why(self, solved: Path) -> None:
         (solved.parent / "conftest.py").write_text("import sys\nsys.modules['grader'] = None\n")
         done = self.run(solved.parent, "-q", "-rs")
@@ -391,6 +393,7 @@ class TestPytest:
         assert f"1 passed, {len(NAMES)} skipped" in done.stdout
         assert "to run these checks, use `python -m pip install -r requirements.txt`" in done.stdout
 
+    @pytest.mark.thorough
     def test_a_grader_that_can_not_check_is_a_failure(self, solved: Path) -> None:
         other = solved.parent / "grader"
         other.mkdir()

@@ -39,6 +39,7 @@ def test_results_do_not_depend_on_the_order_of_completion(executor: Executor) ->
     assert list(executor.map(operator.neg, range(5))) == [0, -1, -2, -3, -4]
 
 
+@pytest.mark.thorough
 def test_one_task_that_fails_is_one_exception(executor: Executor) -> None:
     bad, good = executor.submit(operator.truediv, 1, 0), executor.submit(operator.truediv, 1, 2)
     assert isinstance(bad.exception(), ZeroDivisionError)

@@ -63,6 +63,7 @@ def test_a_sandbox_satisfies_its_contract(name: str) -> None:
     check_sandbox(name)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="needs the command unshare")
 def test_another_sandbox_plugs_in_by_a_wrapper_and_satisfies_the_contract(
     own_nursery: KernelPool, monkeypatch: pytest.MonkeyPatch
@@ -78,6 +79,7 @@ def test_another_sandbox_plugs_in_by_a_wrapper_and_satisfies_the_contract(
     assert "files" in described["missing"]
 
 
+@pytest.mark.thorough
 def test_a_layer_that_is_claimed_and_not_there_fails_the_check(
     own_nursery: KernelPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -117,6 +119,7 @@ except OSError as error:
     assert found["size"] == "OSError"
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts private memory")
 def test_a_memory_limit_names_itself_and_the_rest_runs(name: str) -> None:
     limits = Limits(cell_seconds=10, notebook_seconds=30, memory_bytes=700_000_000)

@@ -142,6 +142,7 @@ Gradebook.open(Path(sys.argv[1]))
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(os.name != "posix", reason="kills a process")
 def test_a_migration_that_is_killed_leaves_the_old_gradebook(tmp_path, at):
     an_old_gradebook(tmp_path, at, 0)

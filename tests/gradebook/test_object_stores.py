@@ -102,6 +102,7 @@ class TestStores:
             book.put_evidence(some_evidence(), "cpu")
             assert book.find_evidence(SHA) == some_evidence()
 
+    @pytest.mark.thorough
     def test_a_store_that_is_not_there_is_no_missing_evidence(self, s3, tmp_path, monkeypatch):
         with Gradebook.open(tmp_path, create=True, evidence="s3://grades/away") as book:
             book.put_evidence(some_evidence(), "cpu")

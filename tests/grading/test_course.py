@@ -105,6 +105,7 @@ def score_of(home: Path, student: str = "ada") -> float:
 TWO_DAYS_LATE = "student,received\nada,2026-10-07 12:00\nbo,2026-10-05 12:00\n"
 
 
+@pytest.mark.thorough
 def test_a_late_submission_shows_points_deduction_and_reason_everywhere(home: Path) -> None:
     graded(home, times=TWO_DAYS_LATE)
     ada, bo = grade_of(home), grade_of(home, "bo")
@@ -121,6 +122,7 @@ def test_a_late_submission_shows_points_deduction_and_reason_everywhere(home: Pa
     assert "deducted" not in page_of(home, "bo")
 
 
+@pytest.mark.thorough
 def test_a_deduction_goes_when_its_reason_goes(home: Path) -> None:
     graded(home, times=TWO_DAYS_LATE)
     evidence = sorted((home / "results" / "evidence").rglob("*"))
@@ -143,6 +145,7 @@ def test_a_deduction_goes_when_its_reason_goes(home: Path) -> None:
     assert sorted((home / "results" / "evidence").rglob("*")) == evidence, "nothing was executed"
 
 
+@pytest.mark.thorough
 def test_without_a_trusted_time_nothing_is_deducted_and_the_command_says_so(home: Path) -> None:
     graded(home)  # the files are years older than the due date, and could as well be newer
     lines = json.loads(ok("course", "late", home / "results", "--json").stdout)
@@ -161,6 +164,7 @@ def test_grading_says_once_how_many_times_are_unknown(home: Path) -> None:
     assert "trusted time" not in noted(home, "", HEAD + "sets: {quiz: {}}\n")
 
 
+@pytest.mark.thorough
 def test_the_worksheet_of_moodle_gives_times(home: Path) -> None:
     sheet = """\
 Identifier,"Full name","Email address",Grade,"Last modified (submission)"
@@ -178,6 +182,7 @@ Identifier,"Full name","Email address",Grade,"Last modified (submission)"
     assert "names no student of the release" in str(result.exception or result.stderr)
 
 
+@pytest.mark.thorough
 def test_times_of_commits_count_only_if_the_course_says_so(home: Path) -> None:
     times = "student,received,source\nada,2026-10-06 12:00,commit\n"
     graded(home, times=times)
@@ -229,6 +234,7 @@ def test_midnight_and_the_hour_that_occurs_twice(
     assert (score_of(home) < 1) == late
 
 
+@pytest.mark.thorough
 def test_the_course_never_changes_a_mark(home: Path) -> None:
     hand_in(home, "ada", "2", wrong=True)
     times = ATTEMPTS.format(second="2026-10-07 13:00")
@@ -262,6 +268,7 @@ def test_the_preview_of_a_course_without_the_set_shows_what_it_takes_back(home: 
     assert score_of(home) == pytest.approx(0.5)
 
 
+@pytest.mark.thorough
 def test_the_date_of_a_file_counts_only_if_the_course_says_so(home: Path) -> None:
     os.utime(home / "in" / "ada" / "1.ipynb", (1_791_280_000,) * 2)  # Oct 6, 2026
     graded(home)
@@ -277,6 +284,7 @@ def attempts(policy: str) -> str:
     return HEAD + LATE + f"attempts: {policy}\n" + DUE
 
 
+@pytest.mark.thorough
 def test_the_newest_or_the_best_attempt_counts_as_the_policy_says(home: Path) -> None:
     hand_in(home, "ada", "2", wrong=True)
     times = ATTEMPTS.format(second="2026-10-05 13:00")

@@ -119,6 +119,7 @@ def test_a_correction_that_changes_what_students_wrote_is_refused(
     assert grade_of(exam) == before
 
 
+@pytest.mark.thorough
 def test_points_by_hand_settle_a_total_and_survive_a_regrade(exam: Path) -> None:
     waiting = json.loads(ok("mark", exam / "results", "--json").output)
     assert {(w["student"], w["answer"]) for w in waiting} == {("ada", "q1_why"), ("bo", "q1_why")}
@@ -168,6 +169,7 @@ def test_files_that_hold_answers_are_closed_to_other_users(exam: Path) -> None:
     assert {stat.S_IMODE(path.stat().st_mode) for path in secret} == {0o600}
 
 
+@pytest.mark.thorough
 def test_a_copy_of_another_students_notebook_is_judged_by_each_ones_own_paper(
     tmp_path: Path,
 ) -> None:
@@ -212,6 +214,7 @@ def test_marks_left_open_by_a_fault_of_ours_are_settled_by_evidence_that_is_ther
     assert grade_of(exam) == before
 
 
+@pytest.mark.thorough
 def test_an_answer_that_could_not_be_judged_is_judged_by_the_next_run(
     exam: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -39,6 +39,7 @@ def _asked(results: Path) -> list[tuple[str, str, str]]:
         return [(one.student, one.name, one.text) for one in book.requests.every()]
 
 
+@pytest.mark.thorough
 def test_a_file_is_taken_in_once(results: Path) -> None:
     path = request_file(results, "s3", "q1_why")
     assert "1 new request" in ok("requests", results, path).output

@@ -356,6 +356,7 @@ def test_a_key_that_overflows_for_an_earlier_answer_is_not_used(
     assert (mark.points, mark.feedback) == (0, "No.")
 
 
+@pytest.mark.thorough
 def test_right_answers_to_every_problem_earn_full_marks() -> None:
     for one in asked():
         for mark in score(one.paper, evidence(one.right)).marks:

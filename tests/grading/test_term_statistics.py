@@ -70,6 +70,7 @@ def test_a_term_is_gathered_once_without_students_or_small_cells(home: Path) -> 
     )
 
 
+@pytest.mark.thorough
 def test_parts_with_too_few_answers_are_left_out(home: Path) -> None:
     ok(
         "what-if", home / "results", "--drop", "sample/share", "--apply", "--why", "ambiguous",
@@ -81,6 +82,7 @@ def test_parts_with_too_few_answers_are_left_out(home: Path) -> None:
     assert set(term.parts) == {"bound"}
 
 
+@pytest.mark.thorough
 def test_a_second_class_is_added_and_a_changed_problem_starts_anew(home: Path) -> None:
     (path,) = collect(home)
     shutil.copytree(home / "results", home / "again")

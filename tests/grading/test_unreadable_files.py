@@ -68,6 +68,7 @@ def test_its_marks_are_open_with_the_reason_and_wait_for_a_person(home: Path) ->
     } == {mark.name for mark in grade.marks}
 
 
+@pytest.mark.thorough
 def test_console_json_and_report_count_the_same(home: Path) -> None:
     console = (home / "console.txt").read_text()
     assert console.startswith(

@@ -143,6 +143,7 @@ def test_the_specs_of_an_edited_bank_can_be_tried(
     assert "--specs current" in refused
 
 
+@pytest.mark.thorough
 def test_a_tolerance_lasts_and_the_released_one_can_return(home: Path) -> None:
     what_if(home, "--tolerance", "sample/share=2%", "--apply", "--why", "rounded inputs")
     assert grade_of(home, "cy")["score"] == 3

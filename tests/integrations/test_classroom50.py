@@ -201,6 +201,7 @@ def test_status_and_summary() -> None:
     assert runner_outputs(a_result(a_problem(1, a_part("q1_size"))))["status"] == "success"
 
 
+@pytest.mark.thorough
 @given(hostile)
 @example("| x |")
 @example("<!--")

@@ -282,6 +282,7 @@ def test_files_of_the_student_are_not_taken_for_modules_of_ours(made: Path, chec
     assert not mark.exists()
 
 
+@pytest.mark.thorough
 def test_the_bundle_which_everybody_can_read_holds_nothing_secret(made: Path) -> None:
     bundle = made / "course" / "classroom50"
     names = {path.name for path in bundle.iterdir()}

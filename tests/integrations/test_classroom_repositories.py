@@ -93,6 +93,7 @@ def test_what_was_merged_later_was_not_handed_in_before(tmp_path: Path) -> None:
     assert collected(remote, tmp_path / "out", BETWEEN).commit == first
 
 
+@pytest.mark.thorough
 def test_a_commit_dated_back_comes_too_late(tmp_path: Path) -> None:
     """Its author can write any time; it was not there when we looked after the deadline."""
     remote = Remote(tmp_path, "ada")
@@ -138,6 +139,7 @@ def test_what_is_pushed_while_we_look_just_before_the_deadline_is_not_lost(
     assert (out / "ada.ipynb").read_text() == NEW
 
 
+@pytest.mark.thorough
 def test_what_was_settled_before_a_stop_stays_settled(tmp_path: Path) -> None:
     ada, bo = Remote(tmp_path, "ada"), Remote(tmp_path, "bo")
     first = ada.push({"exam.ipynb": OLD}, JANUARY)
@@ -269,6 +271,7 @@ def test_git_lfs_is_said_not_read(tmp_path: Path) -> None:
     assert "Git LFS" in collected(remote, tmp_path / "out").text
 
 
+@pytest.mark.thorough
 def test_which_notebook(tmp_path: Path) -> None:
     remote = Remote(tmp_path, "ada")
     remote.push({"a.ipynb": OLD, "b.ipynb": NEW, "deep/ada.ipynb": NEW})
@@ -285,6 +288,7 @@ def test_which_notebook(tmp_path: Path) -> None:
     assert "ada.ipynb" in collected(remote, tmp_path / "e").text
 
 
+@pytest.mark.thorough
 def test_of_several_notebooks_the_release_s_is_collected(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -433,6 +437,7 @@ def test_one_failure_does_not_stop_the_others(
     }  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_an_internal_error_in_one_repository_does_not_stop_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -490,6 +495,7 @@ def send(remote: Remote, files: dict[str, bytes], **how: Any):
     return sent
 
 
+@pytest.mark.thorough
 def test_handing_out_adds_what_is_missing_and_changes_nothing(tmp_path: Path) -> None:
     remote = Remote(tmp_path, "ada")
     remote.push({"README.md": "mine", "src/deep/x.py": "x", ".github/workflows/check.yml": "y"})
@@ -510,6 +516,7 @@ def test_an_empty_repository_gets_everything(tmp_path: Path) -> None:
     assert git("show", "main:a/b.txt", cwd=remote.bare) == "1"
 
 
+@pytest.mark.thorough
 def test_feedback_is_a_branch_of_its_own_with_a_history(tmp_path: Path) -> None:
     remote = Remote(tmp_path, "ada")
     main_at = remote.push({"exam.ipynb": OLD})
@@ -523,6 +530,7 @@ def test_feedback_is_a_branch_of_its_own_with_a_history(tmp_path: Path) -> None:
     assert git("rev-parse", "main", cwd=remote.bare) == main_at
 
 
+@pytest.mark.thorough
 def test_somebody_elses_branch_is_not_overwritten(tmp_path: Path) -> None:
     """GitHub Classroom and Classroom 50 use a branch of that name for their pull requests."""
     remote = Remote(tmp_path, "ada")
@@ -577,6 +585,7 @@ def test_a_result_takes_the_place_of_whatever_a_student_put_there(
     assert git("show", "main:README.md", cwd=remote.bare) == "mine"
 
 
+@pytest.mark.thorough
 def test_a_branch_made_from_a_handout_is_not_our_feedback(tmp_path: Path) -> None:
     """What was handed out is committed by us as well, and GitHub Classroom branches off there."""
     remote = Remote(tmp_path, "ada")
@@ -698,6 +707,7 @@ def in_the_clone(trap: Trapped, branch: str, **how: Any):
     return sent
 
 
+@pytest.mark.thorough
 def test_what_a_clone_on_this_disk_names_is_not_run(tmp_path: Path) -> None:
     trap = Trapped(tmp_path)
     # The traps are real: a push of anybody else's does run them.

@@ -167,6 +167,7 @@ def remote_file(remote: Remote, path: str) -> bytes:
     return subprocess.run(shown, cwd=remote.bare, capture_output=True, check=True).stdout
 
 
+@pytest.mark.thorough
 def test_a_sample_that_is_filled_in_and_handed_in_is_nobodys_work(own: Class) -> None:
     """Even with the student's own right answers in it."""
     from tests.helpers.notebooks import SENTENCE

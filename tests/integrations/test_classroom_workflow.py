@@ -343,6 +343,7 @@ def test_nothing_secret_is_in_what_students_get(course: Path) -> None:
     assert stat.S_IMODE(private.stat().st_mode) == 0o600
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("exam", "needed"), [("midterm", False), ("lab", True)])
 def test_torch_is_installed_where_code_of_a_part_imports_it(
     tmp_path: Path, exam: str, needed: bool

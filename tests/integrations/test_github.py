@@ -84,6 +84,7 @@ _parts = st.lists(
 )
 
 
+@pytest.mark.thorough
 @given(st.lists(_parts, min_size=1, max_size=6))
 def test_the_totals_agree_whatever_the_points_are(exam: list[list[tuple[float, float]]]) -> None:
     result = a_result(

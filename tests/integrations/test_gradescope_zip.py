@@ -493,6 +493,7 @@ def test_a_stranger_reads_what_to_do_and_gets_no_zero(tree: Path, course: Path) 
     assert "eve@uni.example" in printed
 
 
+@pytest.mark.thorough
 @linux
 def test_too_soon_keeps_the_last_score(tree: Path, course: Path) -> None:
     solve(tree, course, "ada")
@@ -509,6 +510,7 @@ def test_too_soon_keeps_the_last_score(tree: Path, course: Path) -> None:
     assert run_here(tree)[0]["score"] == 48
 
 
+@pytest.mark.thorough
 @linux
 def test_two_notebooks_and_which_was_graded(tree: Path, course: Path) -> None:
     hand_in(tree, course, "bo", "aaa/bo.ipynb")
@@ -519,6 +521,7 @@ def test_two_notebooks_and_which_was_graded(tree: Path, course: Path) -> None:
     assert "not ada/aaa/bo.ipynb" in document["output"]
 
 
+@pytest.mark.thorough
 @linux
 def test_no_notebook_and_something_else_in_its_place(tree: Path) -> None:
     (tree / "submission" / "exam.pdf").write_bytes(b"%PDF-1.7")
@@ -529,6 +532,7 @@ def test_no_notebook_and_something_else_in_its_place(tree: Path) -> None:
     assert "PDF" in ungraded(document)
 
 
+@pytest.mark.thorough
 @linux
 def test_a_group_is_graded_by_the_numbers_of_the_one_who_worked(tree: Path, course: Path) -> None:
     solve(tree, course, "bo")
@@ -567,6 +571,7 @@ def test_our_own_faults_are_no_zero(tree: Path, course: Path, harm: str) -> None
     assert "Traceback" not in printed
 
 
+@pytest.mark.thorough
 @linux
 def test_what_students_could_read_is_not_used(tree: Path, course: Path) -> None:
     if os.geteuid() != 0:
@@ -581,6 +586,7 @@ def test_what_students_could_read_is_not_used(tree: Path, course: Path) -> None:
     assert "could read" in printed
 
 
+@pytest.mark.thorough
 @linux
 def test_whoever_takes_too_long_is_ended_in_time(tree: Path, course: Path) -> None:
     hand_in(tree, course, "ada")
@@ -709,6 +715,7 @@ def test_code_that_could_not_talk_between_processes_loses_nothing(tmp_path: Path
     assert "No points are deducted" in found.problems[0].parts[0].why
 
 
+@pytest.mark.thorough
 @linux
 def test_a_filter_without_a_network_of_its_own_leaves_no_loopback() -> None:
     """The same question asked where a plain container runs, and here."""

@@ -178,6 +178,7 @@ def generated() -> dict[str, str]:
     return texts
 
 
+@pytest.mark.thorough
 def test_nothing_installs_the_grader_by_its_name() -> None:
     texts = generated()
     assert {"student/requirements.txt", "classroom50/autograder.py", "README.md"} <= set(texts)

@@ -377,6 +377,7 @@ def test_the_same_key_gives_the_same_file_and_another_key_another(tmp_path: Path
     assert len({q.idnumber for q in questions}) == 4
 
 
+@pytest.mark.thorough
 def test_more_variants_than_there_are_is_said(tmp_path: Path) -> None:
     bank = a_bank(tmp_path / "bank")
     out = tmp_path / "quiz.xml"

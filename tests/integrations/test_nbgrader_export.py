@@ -223,6 +223,7 @@ def test_what_cant_be_tested_is_refused_by_name_and_points() -> None:
     assert runner.invoke(grader, ["export", "nbgrader", "--help"]).exit_code == 0
 
 
+@pytest.mark.thorough
 def test_the_command_writes_a_version_that_can_be_made_again(tmp_path) -> None:
     def made(version: str, where: str) -> bytes:
         done = CliRunner().invoke(

@@ -114,6 +114,7 @@ def test_a_quiz_with_its_variants(home: Path, tmp_path: Path) -> None:
     assert (tmp_path / "sheet.txt").read_text() == "3x3"
 
 
+@pytest.mark.thorough
 def test_it_is_listed_and_says_what_it_is(home: Path) -> None:
     listed = export(home, "--help").stdout
     assert "\n  lines" in listed

@@ -344,6 +344,7 @@ def grade(course: Course, out: Path, *more: object) -> tuple[object, ...]:
     return ("grade", course.submissions, "--out", out, "--jobs", "1", *course.arguments, *more)
 
 
+@pytest.mark.thorough
 def test_a_pack_grades_as_the_release_does(
     course: Course, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -360,6 +361,7 @@ def test_a_pack_grades_as_the_release_does(
     assert [t["score"] for t in results[0]] == [0.0, 3.0]
 
 
+@pytest.mark.thorough
 def test_results_of_a_pack_need_it_again(
     course: Course, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -380,6 +382,7 @@ def test_results_of_a_pack_need_it_again(
     assert "--pack" in err
 
 
+@pytest.mark.thorough
 def test_a_correction_of_a_sealed_release_is_sealed_as_well(
     course: Course, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -397,6 +400,7 @@ def test_a_correction_of_a_sealed_release_is_sealed_as_well(
     assert run(capsys, "score", out, *course.arguments)[0] == 2
 
 
+@pytest.mark.thorough
 def test_results_go_on_with_the_release_and_back(
     course: Course, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

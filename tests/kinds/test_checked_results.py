@@ -166,6 +166,7 @@ def held_form(inputs, result):
 """
 
 
+@pytest.mark.thorough
 def test_an_author_may_say_what_form_is_right() -> None:
     longer = {"longer": RESULT.replace("{}", "found['each'].append(0)", 1)}
     asked = 'if len(result["each"]) > {}:\n        yield "there are too many"'
@@ -225,6 +226,7 @@ def test_weak_properties_do_not_pass_the_gate(
     assert weak(tmp_path, solution) == said
 
 
+@pytest.mark.thorough
 def test_who_says_what_form_is_right_has_to_refuse_others(tmp_path: Path) -> None:
     start = "a result in which"
     shapes = ("an empty array", "a column of its numbers", "a row of its numbers")

@@ -96,6 +96,7 @@ CACHED = {
 }
 
 
+@pytest.mark.thorough
 @WALL_FIRST
 def test_right_earns_all_and_wrong_does_not(way: dict[str, Any]) -> None:
     found = verdicts({**RIGHT, **WRONG, **CACHED}, KEY, **way)

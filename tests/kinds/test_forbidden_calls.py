@@ -105,6 +105,7 @@ AROUND = {
 RULES = (FSUM, "numpy.sum", "fractions.Fraction")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("cells", AROUND.values(), ids=AROUND)
 def test_no_way_around_a_rule_earns_anything_by_itself(
     cells: list[str], monkeypatch: pytest.MonkeyPatch
@@ -246,6 +247,7 @@ WITHOUT_LOOPS = {
 }  # fmt: skip
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("cell", HONEST.values(), ids=HONEST)
 def test_honest_code_is_neither_refused_nor_left_to_a_person(cell: str) -> None:
     assert verdict([cell], *TAUGHT)[0] == "full"

@@ -143,6 +143,7 @@ def test_reading_takes_memory_in_proportion_to_what_was_said() -> None:
         assert peak < most
 
 
+@pytest.mark.thorough
 def test_keys_that_all_collide_take_no_time() -> None:
     modulus = 2**61 - 1  # by which Python hashes whole numbers
     for count, fine in ((4_000, True), (19_000, False)):

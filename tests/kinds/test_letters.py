@@ -487,6 +487,7 @@ def test_part_credit_for_an_order_goes_by_a_named_rule(
     assert found == pytest.approx([float(order == "lfbu"), run, paired])
 
 
+@pytest.mark.thorough
 @given(st.permutations("ABCDE"), st.sets(st.tuples(*[st.sampled_from("ABCDE")] * 2), min_size=1))
 def test_no_rule_gives_everything_for_a_wrong_order(
     order: list[str], some: set[tuple[str, str]]

@@ -74,6 +74,7 @@ def test_only_what_is_known_in_colab_alone_stops(course: Path) -> None:
     ]
 
 
+@pytest.mark.thorough
 def test_without_metadata_and_last_cell_the_names_are_still_found(
     course: Path, tmp_path: Path
 ) -> None:

@@ -231,6 +231,7 @@ def forged(raw: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 MANY = "activation-memory-counted"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "name",
     [

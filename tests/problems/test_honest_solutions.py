@@ -88,6 +88,7 @@ SUM = ("block-reduction", "block_sum")
 SCAN = ("block-scan", "scan")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("where", "code", "student"),
     [

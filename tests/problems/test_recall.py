@@ -44,6 +44,7 @@ def test_a_sheet_has_thirty_questions_of_all_families(sheet: str) -> None:
         assert {q.variant.problem.family for q in one.questions} == set(FAMILIES)
 
 
+@pytest.mark.thorough
 def test_no_student_gets_a_question_twice() -> None:
     for first, second in zip(*map(papers, SHEETS), strict=True):
         assert first.student == second.student

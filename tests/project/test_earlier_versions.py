@@ -53,6 +53,7 @@ def test_stored_evidence_is_scored_as_it_was(course: Path, name: str) -> None:
     assert points(results) == before
 
 
+@pytest.mark.thorough
 def test_a_release_still_grades_what_was_handed_in(course: Path, tmp_path: Path) -> None:
     there = course / "midterm"
     release = there / "release" / "release.json"
@@ -60,6 +61,7 @@ def test_a_release_still_grades_what_was_handed_in(course: Path, tmp_path: Path)
     assert points(tmp_path / "again") == points(there / "results")
 
 
+@pytest.mark.thorough
 def test_a_run_carries_on_in_results_of_before(course: Path) -> None:
     there = course / "practice"
     before = points(there / "results")
@@ -76,6 +78,7 @@ def test_the_same_keys_come_out_of_a_release(course: Path) -> None:
     }
 
 
+@pytest.mark.thorough
 def test_a_sealed_pack_grades_with_its_key(course: Path, tmp_path: Path) -> None:
     there = course / "midterm"
     pack = ["--pack", there / "exam.pack", "--pack-key-file", there / "pack.key"]

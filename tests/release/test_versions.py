@@ -246,6 +246,7 @@ def test_all_who_share_a_version_are_graded_and_another_one_is_named(graded: Pat
     assert {mark["feedback"] for mark in grade["marks"]} == {said}
 
 
+@pytest.mark.thorough
 def test_grading_again_changes_nothing_about_students(graded: Path) -> None:
     """Versions are kept by the release alone."""
 

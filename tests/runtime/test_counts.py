@@ -117,6 +117,7 @@ HIDDEN = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("body", HIDDEN.values(), ids=HIDDEN.keys())
 def test_launches_that_are_hidden_are_counted_all_the_same(body: str) -> None:
     judgment, race = counted(body, key=BY_LAUNCHES)

@@ -230,6 +230,7 @@ while time.monotonic() < end and not q2_b:
 """
 
 
+@pytest.mark.thorough
 @on_linux
 @pytest.mark.parametrize("sandbox", ["auto", "off"])
 def test_a_forked_child_that_goes_on_is_no_second_kernel(sandbox: str) -> None:
@@ -272,6 +273,7 @@ def test_a_cell_that_dies_only_when_run_again_is_left_out(tmp_path: Path) -> Non
     assert evidence.environment["restarts"] == 2
 
 
+@pytest.mark.thorough
 def test_the_time_of_the_whole_notebook_is_limited_and_what_did_not_run_says_so() -> None:
     limits = Limits(cell_seconds=5.0, notebook_seconds=1.0)
     evidence = run(

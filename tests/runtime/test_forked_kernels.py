@@ -108,6 +108,7 @@ q4_d = get_ipython().execution_count
 """
 
 
+@pytest.mark.thorough
 @BOTH
 def test_kernels_of_one_parent_have_nothing_from_each_other(sandbox: str) -> None:
     first, second = of_one_parent([OWN], "q1_a q2_b q3_c", sandbox)

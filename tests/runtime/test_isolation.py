@@ -227,6 +227,7 @@ def test_there_is_no_network_card() -> None:
     assert set(what_got_through(source)) <= {"lo"}
 
 
+@pytest.mark.thorough
 @needs("network")
 def test_only_where_it_is_asked_for_a_notebook_talks_to_itself(listeners: dict[str, Any]) -> None:
     source = """\
@@ -1030,6 +1031,7 @@ def test_less_than_all_is_said_and_nothing_is_said_of_all(pretended: Callable[..
     assert "without isolation" in str(choose("off").warning)
 
 
+@pytest.mark.thorough
 @needs("system-calls")
 def test_without_a_file_system_of_its_own_no_socket_in_it_is_reached(
     pretended: Callable[..., None],

@@ -438,6 +438,7 @@ def test_a_grader_that_is_killed_at_any_instant_of_a_start_leaves_no_process(
     assert gone(every)
 
 
+@pytest.mark.thorough
 def test_limits_of_one_notebook_are_not_those_of_the_next(own_nursery: KernelPool) -> None:
     sizes = []
     for size in (100_000_000, 200_000_000):
@@ -450,6 +451,7 @@ def test_limits_of_one_notebook_are_not_those_of_the_next(own_nursery: KernelPoo
     assert sizes[0] < 100_010_000 < sizes[1] < 200_010_000
 
 
+@pytest.mark.thorough
 def test_a_parent_that_was_started_early_serves_the_first_notebook(own_nursery: KernelPool) -> None:
     own_nursery.start_early(an_early_spec())
     (early,) = own_nursery._early.values()
@@ -457,6 +459,7 @@ def test_a_parent_that_was_started_early_serves_the_first_notebook(own_nursery: 
     assert parents(own_nursery) == {early._process.pid}
 
 
+@pytest.mark.thorough
 def test_a_parent_that_was_started_early_imports_meanwhile(own_nursery: KernelPool) -> None:
     own_nursery.start_early(an_early_spec())
     own_nursery.start_early(replace(an_early_spec(), imports=("decimal",)))
@@ -468,6 +471,7 @@ def test_a_parent_that_was_started_early_imports_meanwhile(own_nursery: KernelPo
     assert not own_nursery._early
 
 
+@pytest.mark.thorough
 def test_a_parent_that_was_started_early_for_nobody_ends(
     own_nursery: KernelPool, short: Path
 ) -> None:

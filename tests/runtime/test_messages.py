@@ -280,6 +280,7 @@ in_strings = st.recursive(
 )
 
 
+@pytest.mark.thorough
 @given(in_strings, st.integers(0, 40))
 def test_what_stands_in_strings_does_not_count(value: object, most: int) -> None:
     text = json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")

@@ -419,6 +419,7 @@ runpy.run_module("ipykernel_launcher", run_name="__main__")
 """
 
 
+@pytest.mark.thorough
 def test_a_notebook_still_runs_in_its_kernel(tmp_path: Path) -> None:
     from jupyter_client.kernelspec import KernelSpec
     from jupyter_client.manager import AsyncKernelManager

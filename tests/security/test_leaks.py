@@ -43,6 +43,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
     return Course(tmp_path_factory.mktemp("course"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_an_encoded_key_is_found(course: Course, tmp_path: Path, encoding: str) -> None:
     text = f'# a file\nDATA = "see below"\n\n{ENCODINGS[encoding](said(course))}\n'
@@ -244,6 +245,7 @@ def test_too_many_files_are_named(course: Course, tmp_path: Path) -> None:
     assert "more than 20 files" in reasons(course.found(tmp_path, entries=20))
 
 
+@pytest.mark.thorough
 def test_the_time_is_bounded(course: Course, tmp_path: Path) -> None:
     for number in range(50):
         write(tmp_path, f"{number}.txt", f"{number} some words and 12.5 numbers; " * 3000)

@@ -14,6 +14,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
     return Course(tmp_path_factory.mktemp("course"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "value",
     [

@@ -164,6 +164,7 @@ values = st.recursive(
 )
 
 
+@pytest.mark.thorough
 @given(values)
 def test_what_the_probe_says_is_strict_json_and_passes_the_check_unchanged(value: object) -> None:
     raw = json.loads(json.dumps(encode(value), allow_nan=False))
@@ -223,6 +224,7 @@ def test_deep_nesting_is_garbled_however_deep() -> None:
     assert ask.parse_values(("x",), reply(bomb)).garbled_names == {"x"}
 
 
+@pytest.mark.thorough
 @given(st.none() | st.text() | st.dictionaries(st.text(), values, max_size=3))
 def test_any_reply_at_all_is_read_without_an_error(content: object) -> None:
     assert ask.parse_values(("x",), content).garbled_names == {"x"}

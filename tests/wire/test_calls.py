@@ -62,6 +62,7 @@ plain = st.recursive(
 )  # fmt: skip
 
 
+@pytest.mark.thorough
 @given(plain)
 @settings(max_examples=100)
 def test_plain_data_comes_back_as_it_was(value: object) -> None:
@@ -163,6 +164,7 @@ layouts: list[Callable[[np.ndarray], np.ndarray]] = [
 ]
 
 
+@pytest.mark.thorough
 @given(st.data(), st.sampled_from(DTYPES), st.sampled_from(layouts))
 @settings(max_examples=100)
 def test_arrays_come_back_whatever_their_type_and_layout(
@@ -313,6 +315,7 @@ TOO_LARGE = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("make", TOO_LARGE.values(), ids=TOO_LARGE)
 def test_what_is_too_large_is_refused_with_a_reason_and_without_a_copy(
     make: Callable[[], object],

@@ -245,6 +245,7 @@ def test_undo_brings_back_points_that_were_given_by_a_command(kim: Reader, resul
     assert set(points_of(results).values()) == {1.5}
 
 
+@pytest.mark.thorough
 def test_points_given_by_a_command_meanwhile_are_not_overwritten(
     kim: Reader, results: Path
 ) -> None:
@@ -273,6 +274,7 @@ def test_points_of_a_gradebook_without_decisions_become_decisions(results: Path)
     assert (found.points, found.choice.comment) == (1, "read on paper")
 
 
+@pytest.mark.thorough
 def test_an_answer_that_was_handed_in_again_meanwhile_is_not_graded_unread(
     kim: Reader, results: Path
 ) -> None:
@@ -370,6 +372,7 @@ def test_two_desks_on_one_machine_keep_their_sessions(results: Path) -> None:
         assert before.isdisjoint(signed_in(other["kim"]).cookies()), "ports share cookies"
 
 
+@pytest.mark.thorough
 def test_a_results_folder_that_was_moved_away_is_said_plainly(kim: Reader, results: Path) -> None:
     fields = form_of(kim.get(WHY)[1], "/grade")
     results.rename(results.with_name("moved"))
@@ -378,6 +381,7 @@ def test_a_results_folder_that_was_moved_away_is_said_plainly(kim: Reader, resul
     assert "gradebook" in page
 
 
+@pytest.mark.thorough
 def test_an_observer_sees_no_forms(results: Path) -> None:
     with a_desk(results, AccessLinks({"o": Person(id="oda", role=Role.OBSERVER)})) as links:
         oda = signed_in(links["oda"])

@@ -98,6 +98,7 @@ def place(made: Path, tmp_path: Path) -> Iterator[Place]:
         yield found
 
 
+@pytest.mark.thorough
 def test_an_invited_person_chooses_a_password_and_signs_in_with_it(place: Place) -> None:
     reader, path = Reader(place.address), place.invite("gil")["gil"]
     for first, again, said in (
@@ -276,6 +277,7 @@ def test_passwords_are_compared_however_the_keyboard_composes_them() -> None:
     assert not is_password("", "")
 
 
+@pytest.mark.thorough
 def test_hashes_are_as_expensive_as_recommended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     stored = hash_password(PASSWORD)

@@ -138,6 +138,7 @@ def test_nobody_sees_a_name_on_any_page(browsers: dict[str, Browser]) -> None:
         assert not found, (who, found)
 
 
+@pytest.mark.thorough
 def test_what_people_do_shows_no_name_either(browsers: dict[str, Browser]) -> None:
     kim = browsers["kim"]
     _, page = kim.ask("GET", "/requests")

@@ -80,6 +80,7 @@ def test_what_follows_from_a_rubric_or_a_dropped_part_is_about_the_part(log: Pat
     ]
 
 
+@pytest.mark.thorough
 def test_two_people_who_settled_an_answer_are_both_found(log: Path) -> None:
     with Gradebook.open(log) as book:
         book.record("answer graded", by="ann and bea")
@@ -92,6 +93,7 @@ def test_two_people_who_settled_an_answer_are_both_found(log: Path) -> None:
     assert re.findall(r"<option[^>]*>([^<]+)<", people[1]) == ["all", "ann", "bea", "gil", "kim"]
 
 
+@pytest.mark.thorough
 def test_without_names_the_filter_takes_pseudonyms(log: Path) -> None:
     people = {"one": Person(id="hao", role=Role.HEAD_GRADER)}
     with a_desk(log, AccessLinks(people), anonymous=True) as links:
@@ -107,6 +109,7 @@ def test_without_names_the_filter_takes_pseudonyms(log: Path) -> None:
         assert shown(hao.get("/audit?q=s3")[1]) == []
 
 
+@pytest.mark.thorough
 def test_pages_keep_the_filter(log: Path) -> None:
     with Gradebook.open(log) as book:
         for number in range(250):

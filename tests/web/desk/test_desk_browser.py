@@ -24,6 +24,7 @@ def points_of(results: Path) -> dict[str, float]:
         return {one.student: one.points for one in book.overrides()}
 
 
+@pytest.mark.thorough
 def test_the_queue_is_graded_with_the_keyboard(results: Path, tmp_path: Path) -> None:
     with a_desk(results) as links, a_browser(tmp_path) as browser:
         home = links["kim"].partition("/enter")[0]

@@ -60,6 +60,7 @@ def searched(reader: Reader, fewest: str = "3") -> str:
     return page
 
 
+@pytest.mark.thorough
 def test_a_search_finds_the_idea_of_six_students(results: Path) -> None:
     with a_desk(results) as links:
         kim = signed_in(links["kim"])

@@ -70,6 +70,7 @@ def test_a_request_is_shown_beside_the_mark_and_accepted(kim: Reader, results: P
     assert points_of(results) == {}
 
 
+@pytest.mark.thorough
 def test_a_request_about_an_answer_that_a_person_graded_shows_that_mark(
     kim: Reader, results: Path
 ) -> None:
@@ -116,6 +117,7 @@ def test_answers_that_do_not_fit_change_nothing(
     assert points_of(results) == {}
 
 
+@pytest.mark.thorough
 def test_two_people_in_one_request_lose_nothing(results: Path) -> None:
     people = {name: Person(id=name, role=Role.GRADER) for name in ("kim", "lin")}
     with a_desk(results, AccessLinks({f"token-{n}": p for n, p in people.items()})) as links:
@@ -132,6 +134,7 @@ def test_two_people_in_one_request_lose_nothing(results: Path) -> None:
     assert points_of(results) == {"s3": 3}
 
 
+@pytest.mark.thorough
 def test_a_mark_that_somebody_changed_meanwhile_is_not_replaced(kim: Reader, results: Path) -> None:
     old = form_of(kim.get(PAGE)[1], "/request")
     kim.send("/student/s3", "/override", points="1", comment="first part")
@@ -143,6 +146,7 @@ def test_a_mark_that_somebody_changed_meanwhile_is_not_replaced(kim: Reader, res
     assert the_request(results).state == "open"
 
 
+@pytest.mark.thorough
 def test_sections_observers_and_strangers(results: Path) -> None:
     people = {
         "g": Person(id="gil", role=Role.GRADER, sections=("A",)),
@@ -162,6 +166,7 @@ def test_sections_observers_and_strangers(results: Path) -> None:
     assert the_request(results).state == "open"
 
 
+@pytest.mark.thorough
 def test_pseudonyms_hold_in_requests(results: Path) -> None:
     text = "I am Student 4 (s4), please look again."
     ok("requests", results, request_file(results, "s4", "q1_why", text))

@@ -133,6 +133,7 @@ def test_every_route_has_a_rule(place: Place) -> None:
     assert set(place.routes) == set(WHO) | OPEN
 
 
+@pytest.mark.thorough
 def test_each_role_may_do_what_the_table_says(place: Place) -> None:
     for who in ALL:
         for (method, path), people in WHO.items():
@@ -156,6 +157,7 @@ def test_nothing_can_be_read_or_written_without_a_session(place: Place) -> None:
     assert place.state() == before
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seconds", [IDLE_SECONDS + 1, SESSION_SECONDS + 1])
 def test_a_session_ends(place: Place, seconds: int) -> None:
     place.sign_in("kim")
@@ -202,6 +204,7 @@ def test_forms_need_the_token_of_their_own_session_and_site(place: Place) -> Non
     assert place.ask("kim", "GET", "/")[0] == 200
 
 
+@pytest.mark.thorough
 def test_other_hosts_are_refused_everywhere(place: Place) -> None:
     place.sign_in("kim")
     before = place.state()
@@ -239,6 +242,7 @@ def chunked(place: Place, path: str, size: int) -> int:
         return int(line.recv(4096).split()[1])
 
 
+@pytest.mark.thorough
 def test_the_sections_of_a_person_hold_on_every_route(place: Place) -> None:
     place.sign_in("pat")
     hidden = re.compile(r"\bs[13]\b|Student [13]|processes|regrade-request")

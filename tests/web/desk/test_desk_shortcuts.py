@@ -57,6 +57,7 @@ def test_paragraphs_of_a_rubric_share_the_points_of_the_part() -> None:
     assert said == "[n] GPUs."
 
 
+@pytest.mark.thorough
 def test_criteria_of_the_spec_become_items_once(graded: Path) -> None:
     with a_desk(graded) as links:
         kim = signed_in(links["kim"])
@@ -107,6 +108,7 @@ def test_the_queue_lists_decisions_whose_automatic_grade_changed(results: Path) 
         assert "no second opinions, no conflicts" in kim.get("/")[1]
 
 
+@pytest.mark.thorough
 def test_writing_the_files_does_not_keep_others_from_grading(results: Path) -> None:
     apps: list[DeskApp] = []
     with a_desk(results, app_made=apps.append) as links:
@@ -121,6 +123,7 @@ def test_writing_the_files_does_not_keep_others_from_grading(results: Path) -> N
             assert not waiting.is_alive()
 
 
+@pytest.mark.thorough
 def test_the_notebook_shows_what_each_cell_printed_when_it_was_graded(graded: Path) -> None:
     data = (graded.parent / "in" / "ada.ipynb").read_text()
     added = data.replace("q1_why = ", "print('<i>seen</i>')\\nq1_why = 1 / 0 or ")
@@ -176,6 +179,7 @@ def _wait_until_saved(browser: Browser, text: str) -> None:
     browser.wait_for(f"document.querySelector('.notice') !== null && {_says(text)}")
 
 
+@pytest.mark.thorough
 def test_attempts_show_when_they_were_handed_in_and_what_it_costs(graded: Path) -> None:
     home = graded.parent
     (home / "course.yaml").write_text(

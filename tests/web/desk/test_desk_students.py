@@ -28,6 +28,7 @@ def listed(page: str) -> list[str]:
     return re.findall(r'href="/student/(\w+)"', page)
 
 
+@pytest.mark.thorough
 def test_a_notebook_that_cannot_be_read_is_no_answer_to_grade(broken: Path) -> None:
     with a_desk(broken) as links:
         kim = signed_in(links["kim"])
@@ -46,6 +47,7 @@ def test_a_notebook_that_cannot_be_read_is_no_answer_to_grade(broken: Path) -> N
         assert re.search(r"<dt>Answers to grade</dt><dd>4</dd>", queue)
 
 
+@pytest.mark.thorough
 def test_the_list_can_be_filtered_and_sorted(results: Path) -> None:
     with Gradebook.open(results) as book:
         sections = {one.id: one.section for one in book.students().values()}
@@ -67,6 +69,7 @@ def test_the_list_can_be_filtered_and_sorted(results: Path) -> None:
         assert kim.get("/students?order=nonsense&section=%3Cb%3E")[0] == 200
 
 
+@pytest.mark.thorough
 def test_who_sees_no_names_sees_no_sections(results: Path) -> None:
     with a_desk(results, anonymous=True) as links:
         kim = signed_in(links["kim"])

@@ -115,6 +115,7 @@ def test_observers_are_not_reported(results: Path) -> None:
 # Two people in one answer
 
 
+@pytest.mark.thorough
 def test_the_second_person_sees_both_entries_and_chooses(results: Path) -> None:
     with everybody(results) as at:
         mine = form_of(at["hao"].get(WHY)[1], "/grade")
@@ -242,6 +243,7 @@ def _left(queue: str) -> int:
     return int(found[1]) if found else 0
 
 
+@pytest.mark.thorough
 def test_a_part_that_nobody_was_asked_is_named_to_the_instructor(results: Path) -> None:
     plan = GradingPlan(divide="parts", parts={"sample/wy": ("gil",), "sample/why": ("gil",)})
     with everybody(results, plan) as at:
@@ -294,6 +296,7 @@ def test_two_people_who_differ_leave_the_answer_to_a_third(results: Path) -> Non
         assert points_of(results) == {"s0": 3, "s1": 3, "s2": 3}
 
 
+@pytest.mark.thorough
 def test_nobody_sees_the_first_mark_but_its_author_and_the_audit_log(results: Path) -> None:
     with everybody(results, DOUBLE) as at:
         grade(at["gil"], "3.25", f"{WHY}?group=0", comment="names it")
@@ -308,6 +311,7 @@ def test_nobody_sees_the_first_mark_but_its_author_and_the_audit_log(results: Pa
         assert "names it" in log
 
 
+@pytest.mark.thorough
 def test_a_third_person_who_was_slower_sees_both_marks_first(results: Path) -> None:
     with everybody(results, DOUBLE) as at:
         slow = form_of(at["ida"].get(f"{WHY}?group=0")[1], "/grade")
@@ -323,6 +327,7 @@ def test_a_third_person_who_was_slower_sees_both_marks_first(results: Path) -> N
         assert set(points_of(results).values()) == {2}
 
 
+@pytest.mark.thorough
 def test_own_marks_can_be_changed_and_undone_until_the_second_one(results: Path) -> None:
     with everybody(results, DOUBLE) as at:
         grade(at["gil"], "1", f"{WHY}?group=0")
@@ -342,6 +347,7 @@ def test_own_marks_can_be_changed_and_undone_until_the_second_one(results: Path)
         assert "You gave 1." in text_of(at["gil"].get(f"{WHY}?group=0")[1])
 
 
+@pytest.mark.thorough
 def test_a_mark_that_somebody_answered_cannot_be_undone(results: Path) -> None:
     with everybody(results, DOUBLE) as at:
         _, page = grade(at["gil"], "2", f"{WHY}?group=0")
@@ -352,6 +358,7 @@ def test_a_mark_that_somebody_answered_cannot_be_undone(results: Path) -> None:
         assert set(points_of(results).values()) == {2}
 
 
+@pytest.mark.thorough
 def test_an_instructor_need_not_wait_and_a_grader_cannot_go_around(results: Path) -> None:
     with everybody(results, DOUBLE) as at:
         fields = form_of(at["gil"].get("/student/s3")[1].split('id="q1_why"')[1], "/override")
@@ -364,6 +371,7 @@ def test_an_instructor_need_not_wait_and_a_grader_cannot_go_around(results: Path
         assert points_of(results) == {"s0": 2, "s1": 2, "s2": 2}
 
 
+@pytest.mark.thorough
 def test_no_mark_is_lost_by_a_regrade_and_tables_have_final_points_alone(results: Path) -> None:
     with everybody(results, DOUBLE) as at:
         grade(at["gil"], "4", f"{WHY}?group=0")
@@ -381,6 +389,7 @@ def test_no_mark_is_lost_by_a_regrade_and_tables_have_final_points_alone(results
         assert not grades["complete"]
 
 
+@pytest.mark.thorough
 def test_marks_of_an_answer_that_changed_do_not_count_for_the_new_one(results: Path) -> None:
     with everybody(results, DOUBLE) as at:
         grade(at["gil"], "4", f"{WHY}?group=0")
@@ -394,6 +403,7 @@ def test_marks_of_an_answer_that_changed_do_not_count_for_the_new_one(results: P
         assert points_of(results) == {"s1": 4, "s2": 4}
 
 
+@pytest.mark.thorough
 def test_a_rubric_item_that_changes_changes_marks_and_means(results: Path) -> None:
     with everybody(results, DOUBLE) as at:
         token = form_of(at["kim"].get(WHY)[1], "/item")["form_token"]
@@ -407,6 +417,7 @@ def test_a_rubric_item_that_changes_changes_marks_and_means(results: Path) -> No
         assert set(points_of(results).values()) == {1.5}
 
 
+@pytest.mark.thorough
 def test_agreement_counts_each_judgment_once(results: Path) -> None:
     with everybody(results, DOUBLE) as at:
         for index in range(3):

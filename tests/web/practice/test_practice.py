@@ -33,6 +33,7 @@ OF_FORM = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("form", OF_FORM)
 def test_right_answers_of_every_form_earn_all_points(form: str, tmp_path: Path) -> None:
     practice = a_practice(tmp_path, OF_FORM[form])
@@ -83,6 +84,7 @@ def test_an_answer_that_is_only_begun_is_not_wrong(form: str, tmp_path: Path) ->
     assert practice.result.points < practice.result.max_points
 
 
+@pytest.mark.thorough
 def test_a_truth_value_without_its_reason_is_not_wrong(tmp_path: Path) -> None:
     practice = a_practice(tmp_path, OF_FORM["truth"])
     assert practice.question is not None
@@ -167,6 +169,7 @@ def test_the_key_is_on_the_page_only_after_the_answer(problem: str, tmp_path: Pa
         assert not re.search(r"checked|selected|Right answer|Worked solution", page)
 
 
+@pytest.mark.thorough
 def test_a_known_mistake_gets_its_feedback(tmp_path: Path) -> None:
     practice = a_practice(tmp_path, "fsdp-state-per-gpu")
     assert practice.question is not None
@@ -251,6 +254,7 @@ def test_another_file_is_not_progress(text: str, tmp_path: Path) -> None:
         load_progress(path)
 
 
+@pytest.mark.thorough
 def test_only_the_link_opens_the_pages(tmp_path: Path) -> None:
     practice = a_practice(tmp_path, "kv-cache-size")
     with a_server(practice) as link:
@@ -292,6 +296,7 @@ def test_a_page_takes_less_than_200_ms(tmp_path: Path) -> None:
         assert sorted(times)[3] < 0.2
 
 
+@pytest.mark.thorough
 def test_choices_are_checked_before_the_server_starts(capsys: pytest.CaptureFixture[str]) -> None:
     said = fails(capsys, "practice", "no-such-problem")
     assert "there is no problem or set 'no-such-problem'" in said

@@ -65,6 +65,7 @@ MORE_PAGES = ("activation-smoothing", "energy-of-a-layer", "pruning-ratios", "re
               "threads-versus-processes")  # fmt: skip
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "problem", [*PAGES, *(pytest.param(one, marks=pytest.mark.thorough) for one in MORE_PAGES)]
 )
