@@ -197,7 +197,7 @@ def _add_entry_matches(
 ) -> None:
     """Adds the matches of the wrong answers to one number."""
     at = np.array([index for index, one in enumerate(entries) if one is not None])
-    have = [one for one in entries if one is not None]
+    have = [entry for entry in entries if entry is not None]
     key, low, high = (np.array([getattr(e, n) for e in have]) for n in ("key", "low", "high"))
     right = np.array([e.right for e in have])
     answers = np.array([np.nan if e.answer is None else e.answer for e in have])
@@ -265,10 +265,10 @@ def _codes(sheets: ProblemSheets, name: str, at: Indexes) -> Indexes:
 def pair_scores(matches: Sequence[ProblemMatches], count: int) -> dict[tuple[int, int], float]:
     """Returns how much the matches of two students count together, in both directions."""
     found = np.zeros(count * count)
-    for one in matches:
-        rows, columns = np.nonzero(one.weights)
-        codes = one.students[rows] * count + one.students[columns]
-        found += np.bincount(codes, one.weights[rows, columns] + UNMATCHED, minlength=len(found))
+    for match in matches:
+        rows, columns = np.nonzero(match.weights)
+        codes = match.students[rows] * count + match.students[columns]
+        found += np.bincount(codes, match.weights[rows, columns] + UNMATCHED, minlength=len(found))
     scores = _joint_scores(found, _wrong_problems(matches, count))
     return {
         (one, other): float(scores[one, other])
@@ -279,8 +279,8 @@ def pair_scores(matches: Sequence[ProblemMatches], count: int) -> dict[tuple[int
 def _wrong_problems(matches: Sequence[ProblemMatches], count: int) -> Numbers:
     """Returns in how many problems each student has a wrong number to compare."""
     found = np.zeros(count)
-    for one in matches:
-        found[one.students] += one.has_wrong
+    for match in matches:
+        found[match.students] += match.has_wrong
     return found
 
 
@@ -311,10 +311,10 @@ def largest_by_chance(
     seat_of = seat_of.reshape(-1)
     strata, wrong = _strata(np.array(right)), _wrong_problems(matches, count)
     sparse = []
-    for one in matches:
-        rows, columns = np.nonzero(one.weights)
-        weights = one.weights[rows, columns] + UNMATCHED
-        sparse.append((one.students, one.students[rows], columns, weights))
+    for match in matches:
+        rows, columns = np.nonzero(match.weights)
+        weights = match.weights[rows, columns] + UNMATCHED
+        sparse.append((match.students, match.students[rows], columns, weights))
     largest = np.zeros(times)
     for time in range(times if sparse else 0):
         codes, counted = [], []

@@ -278,8 +278,8 @@ def _factors(node: ast.expr) -> list[ast.expr]:
 
 def _product(factors: list[ast.expr]) -> ast.expr:
     found = factors[0]
-    for one in factors[1:]:
-        found = ast.BinOp(found, ast.Mult(), one)
+    for factor in factors[1:]:
+        found = ast.BinOp(found, ast.Mult(), factor)
     return found
 
 
@@ -307,7 +307,7 @@ class _Renaming(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         """Returns a call with other arguments."""
-        node.args = [self.visit(one) for one in node.args]
+        node.args = [self.visit(arg) for arg in node.args]
         return node
 
 

@@ -108,7 +108,7 @@ class _Search:
         self._answers = np.array(wrong.answers)
         self._keys = [wrong.keys[index] for index in wrong.at]
         self._exact = all(key.low == key.high for key in self._keys)
-        halves = np.array([half_unit(one) for one in wrong.answers]) / np.abs(self._answers)
+        halves = np.array([half_unit(answer) for answer in wrong.answers]) / np.abs(self._answers)
         self._resolution = np.clip(halves, CLOSEST, 1.0)
         self._width = np.clip(halves, CLOSE, WIDEST)
         if self._exact:
@@ -243,7 +243,7 @@ class _Search:
         if not products:
             return []
         found = []
-        values = np.array([one.values for one in products])
+        values = np.array([product.values for product in products])
         with np.errstate(all="ignore"):
             ratios = values / self._answers
             factors = [("", 1.0), *((f" * {t}", n) for t, n in constants.items()),

@@ -266,7 +266,7 @@ def _compare(found: _Class) -> SharedAnswers:
     entries = [e for s in found.sheets.values() for every in s.entries.values() for e in every]
     return SharedAnswers(
         students=count,
-        wrong=sum(one is not None and one.wrong for one in entries),
+        wrong=sum(entry is not None and entry.wrong for entry in entries),
         pairs=count * (count - 1) // 2 - shared,
         groups=_groups(pairs),
     )

@@ -67,7 +67,7 @@ def problem_from(
     problem = whole.record
     if isinstance(problem, Problem):
         parts = tuple(one.record or _unread(source, n) for n, one in enumerate(shaped))
-        drawn = tuple(one.record for one in figures if one.record)
+        drawn = tuple(figure.record for figure in figures if figure.record)
         problem = dataclasses.replace(problem, parts=parts, figures=drawn, solution=solution)
         if not checked:
             errors += _independent_errors(_check(problem, source, families), source, everything)

@@ -123,7 +123,9 @@ def add_term(path: Path, term: TermStatistics) -> None:
     Raises SpecErrors if the file can't be read, and SetupError if it can't be written.
     """
     others = [
-        one for one in read_statistics(path) if (one.spec, one.results) != (term.spec, term.results)
+        statistic
+        for statistic in read_statistics(path)
+        if (statistic.spec, statistic.results) != (term.spec, term.results)
     ]
     every = sorted((*others, term), key=lambda one: (one.term, one.results, one.spec))
     data = {"terms": [_plain(asdict(one)) for one in every]}

@@ -98,8 +98,8 @@ def _check_data(checked: CheckResult, made: dict[str, object]) -> dict[str, obje
         "sha256": checked.sha256,
         "trouble": list(checked.trouble),
         "stopped": [
-            {"cell": one.number, "index": one.index, "line": one.line, "error": one.error}
-            for one in checked.stopped_cells
+            {"cell": cell.number, "index": cell.index, "line": cell.line, "error": cell.error}
+            for cell in checked.stopped_cells
         ],
         "receipt": made["code"],
     }

@@ -34,7 +34,7 @@ def report(checked: CheckResult) -> str:
     lines = [text for line in checked.lines for text in _answer_lines(line, width)]
     if checked.stopped_cells:
         lines += ["", "Cells that stopped; the answers that they would have set are missing:"]
-        lines += [text for one in checked.stopped_cells for text in _stop_lines(one)]
+        lines += [text for cell in checked.stopped_cells for text in _stop_lines(cell)]
     return "\n".join([*_head_lines(checked), *lines, "", *_end_lines(checked)])
 
 
@@ -54,7 +54,7 @@ def outcome_sentence(checked: CheckResult) -> str:
     """Returns a sentence that counts the readable answers and the examples that pass."""
     good = sum(line.status is AnswerStatus.READ for line in checked.lines)
     text = f"{good} of {len(checked.lines)} answers are there and readable"
-    tried = [one for line in checked.lines for one in line.example_results]
+    tried = [example for line in checked.lines for example in line.example_results]
     if tried:
         passed = sum(not one.fault for one in tried)
         text += f"; {passed} of {len(tried)} visible examples pass"
@@ -99,7 +99,7 @@ def _answer_lines(line: AnswerLine, width: int) -> Iterator[str]:
         first = indent
     wrapped = _wrap_lines(text, first, indent)
     yield from (_color(row, mark) if n == 0 else row for n, row in enumerate(wrapped))
-    for fault in (one.fault for one in line.example_results if one.fault):
+    for fault in (example.fault for example in line.example_results if example.fault):
         rows = _wrap_lines(fault, f"{' ' * _GUTTER}FAIL  ", " " * 15)
         yield from (_color(row, "FAIL") if n == 0 else row for n, row in enumerate(rows))
 

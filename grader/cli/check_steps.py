@@ -17,13 +17,13 @@ def annotations_of_check(checked: CheckResult, notebook: Path) -> Iterator[Annot
     data = notebook.read_bytes()
     at = notebook_lines(data)
     file = notebook.as_posix()
-    for one in checked.stopped_cells:
+    for cell in checked.stopped_cells:
         yield Annotation(
             level=AnnotationLevel.ERROR,
-            title=f"code cell {one.number}",
-            message=one.error,
+            title=f"code cell {cell.number}",
+            message=cell.error,
             file=file,
-            line=at.line_of_cell(one.number, one.line),
+            line=at.line_of_cell(cell.number, cell.line),
         )
     for line in checked.lines:
         if not line.passes:
@@ -45,7 +45,7 @@ def _definition_line(data: bytes, name: str) -> int | None:
 def step_summary(checked: CheckResult) -> str:
     """Returns the step summary: what was checked, and a table with one row per answer."""
     notes = [outcome_sentence(checked), "These are the public checks only. " + NOT_RIGHT]
-    notes += [f"Did not run to its end: {one.message}" for one in checked.stopped_cells]
+    notes += [f"Did not run to its end: {cell.message}" for cell in checked.stopped_cells]
     rows = [(line.name, status_word(line), _answer_message(line)) for line in checked.lines]
     return markdown_summary(
         checked.about.exam or "Exam", notes, ("Answer", "Check", "Result"), rows
@@ -53,5 +53,5 @@ def step_summary(checked: CheckResult) -> str:
 
 
 def _answer_message(line: AnswerLine) -> str:
-    faults = [one.fault for one in line.example_results if one.fault]
+    faults = [example.fault for example in line.example_results if example.fault]
     return "; ".join([answer_sentence(line), *faults])

@@ -234,7 +234,7 @@ def late_command(results: Path, everyone: bool, as_json: bool) -> None:
     from grader.grading.lateness import list_lateness
 
     lines = list_lateness(results)
-    shown = [one for one in lines if everyone or one.late or one.received is None]
+    shown = [line for line in lines if everyone or line.late or line.received is None]
     if as_json:
         print_json([one.to_json() for one in shown])
         return
@@ -242,7 +242,7 @@ def late_command(results: Path, everyone: bool, as_json: bool) -> None:
         rows = [_late_row(one) for one in shown]
         header = ("student", "received", "source", "late by", "raw", "deduction", "total")
         click.echo(table(header, rows, right=(4, 5, 6)))
-    late, unknown = sum(one.late for one in lines), sum(one.received is None for one in lines)
+    late, unknown = sum(line.late for line in lines), sum(line.received is None for line in lines)
     click.echo(f"{late} of {count_of(len(lines), 'submission')} late.")
     if unknown:
         click.echo(

@@ -113,14 +113,14 @@ def _mask_secrets(arguments: Sequence[str]) -> Iterator[str]:
     import shlex
 
     hidden = set(_secret_values(arguments))
-    for one in arguments:
-        name, _, value = one.partition("=")
-        if one in hidden:
+    for argument in arguments:
+        name, _, value = argument.partition("=")
+        if argument in hidden:
             yield _HIDDEN
         elif value and value in hidden:
             yield f"{name}={_HIDDEN}"
         else:
-            yield shlex.quote(one)
+            yield shlex.quote(argument)
 
 
 def _write_report(text: str) -> str:

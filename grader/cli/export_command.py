@@ -154,7 +154,7 @@ def _field_option(field: Field[Any], hint: Any, *, keeps: bool) -> click.Option:
 def _without_none(hint: Any) -> Any:
     """Returns the type Path of the hint `Path | None`, and other hints as they are."""
     if get_origin(hint) is types.UnionType:
-        return next(one for one in get_args(hint) if one is not type(None))
+        return next(arg for arg in get_args(hint) if arg is not type(None))
     return hint
 
 

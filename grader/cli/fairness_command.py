@@ -39,7 +39,9 @@ def command(results: Path, everything: bool, as_json: bool) -> None:
         print_json(_data(found))
         return
     clear = (ComparisonFinding.DIFFERS, ComparisonFinding.PERHAPS)
-    shown = [one for one in found.comparisons if everything or one.finding in clear]
+    shown = [
+        comparison for comparison in found.comparisons if everything or comparison.finding in clear
+    ]
     if shown:
         header = ("part", "what differs", "value", "students", "mean", "others", "points")
         right = (3, 4, 5, 6, 7)
@@ -74,7 +76,7 @@ def _summary(found: Fairness) -> list[str]:
     """Returns sentences about all comparisons, and what to do."""
     from grader.analysis.fairness import ERROR_RATE, ComparisonFinding
 
-    counts = Counter(one.finding for one in found.comparisons)
+    counts = Counter(comparison.finding for comparison in found.comparisons)
     compared = (
         f"{count_of(len(found.comparisons), 'comparison')} of {count_of(found.students, 'student')}"
     )
@@ -101,7 +103,7 @@ def _summary(found: Fairness) -> list[str]:
 def _data(found: Fairness) -> dict[str, object]:
     return {
         "students": found.students,
-        "comparisons": [_comparison_data(one) for one in found.comparisons],
+        "comparisons": [_comparison_data(comparison) for comparison in found.comparisons],
         "too_few": [{"asked": question, "what": what} for question, what in found.too_few],
     }
 

@@ -38,20 +38,20 @@ def command(results: Path, fewest: int, as_yaml: bool, as_json: bool) -> None:
 
     parts = mine_results(results, fewest=fewest)
     if as_json:
-        print_json([one.as_data() for one in parts])
+        print_json([part.as_data() for part in parts])
         return
     if as_yaml:
-        click.echo("\n".join(text for one in parts for text in one.mistakes()))
+        click.echo("\n".join(text for part in parts for text in part.mistakes()))
         return
     rows = [
-        (one.place, f"{len(idea.students)} of {one.wrong}", idea.expression)
-        for one in parts
-        for idea in one.ideas
+        (part.place, f"{len(idea.students)} of {part.wrong}", idea.expression)
+        for part in parts
+        for idea in part.ideas
     ]
     if rows:
         click.echo(table(("part", "students", "idea"), rows))
-    wrong = sum(one.wrong for one in parts)
-    explained = sum(len(idea.students) for one in parts for idea in one.ideas)
+    wrong = sum(part.wrong for part in parts)
+    explained = sum(len(idea.students) for part in parts for idea in part.ideas)
     click.echo(
         f"{count_of(len(rows), 'idea explains', 'ideas explain')} {explained} of "
         f"{count_of(wrong, 'wrong answer')}."

@@ -177,12 +177,12 @@ def _change_course(
     if not dry_run:
         write_results(results, bank)
     if as_json:
-        print_json({"applied": not dry_run, "changes": [asdict(one) for one in changes]})
+        print_json({"applied": not dry_run, "changes": [asdict(change) for change in changes]})
         return 0
     if changes:
         rows = [
-            (one.student, points(one.before) or "-", points(one.after) or "-", one.why)
-            for one in changes
+            (change.student, points(change.before) or "-", points(change.after) or "-", change.why)
+            for change in changes
         ]
         click.echo(table(("student", "before", "after", "why"), rows, right=(1, 2)))
     verb = "would change" if dry_run else "changed"

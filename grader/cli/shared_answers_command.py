@@ -87,18 +87,18 @@ def _pair_data(pair: SharedPair) -> dict[str, object]:
         "chance": pair.chance,
         "answers": [
             {
-                "problem": one.part.problem,
-                "part": one.part.part,
-                "cell": one.cell,
-                "student": one.student,
-                "other": one.other,
-                "answer": one.answer,
-                "right": one.right,
-                "answer_of_other": one.answer_of_other,
-                "unit": one.unit,
-                "meaning": one.meaning.value,
-                "chance": one.chance,
+                "problem": answer.part.problem,
+                "part": answer.part.part,
+                "cell": answer.cell,
+                "student": answer.student,
+                "other": answer.other,
+                "answer": answer.answer,
+                "right": answer.right,
+                "answer_of_other": answer.answer_of_other,
+                "unit": answer.unit,
+                "meaning": answer.meaning.value,
+                "chance": answer.chance,
             }
-            for one in pair.answers
+            for answer in pair.answers
         ],
     }

@@ -27,8 +27,8 @@ _Files = dict[str, tuple[int, int]]
 
 def _without_requirements() -> Iterator[click.Parameter]:
     """Yields the parameters of `grader grade`, none of which is required."""
-    for one in grade.params:
-        mine = copy.copy(one)
+    for param in grade.params:
+        mine = copy.copy(param)
         mine.required = False
         yield mine
 

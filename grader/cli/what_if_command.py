@@ -197,7 +197,8 @@ def _data(found: WhatIf) -> dict[str, object]:
         "before": asdict(found.before),
         "after": asdict(found.after),
         "changes": [
-            {**asdict(one), "difference": round(one.difference, 6)} for one in found.changes
+            {**asdict(change), "difference": round(change.difference, 6)}
+            for change in found.changes
         ],
     }
 
@@ -207,20 +208,20 @@ def _print(found: WhatIf, *, is_applied: bool) -> None:
     if found.changes:
         rows = [
             (
-                one.student,
-                _total(one.before, one.max_before),
-                _total(one.after, one.max_after),
-                f"{100 * one.difference:+.1f}%",
-                _parts(one),
+                change.student,
+                _total(change.before, change.max_before),
+                _total(change.after, change.max_after),
+                f"{100 * change.difference:+.1f}%",
+                _parts(change),
             )
-            for one in found.changes[:_MOST]
+            for change in found.changes[:_MOST]
         ]
         header = ("student", "before", "after", "change", "parts")
         click.echo(f"\n{table(header, rows, right=(1, 2, 3))}")
         if len(found.changes) > _MOST:
             click.echo(f"… and {len(found.changes) - _MOST} more: see --json")
-    up = sum(one.difference > 0 for one in found.changes)
-    down = sum(one.difference < 0 for one in found.changes)
+    up = sum(change.difference > 0 for change in found.changes)
+    down = sum(change.difference < 0 for change in found.changes)
     verb = "changed" if is_applied else "would change"
     click.echo(f"\n{count_of(len(found.changes), 'total')} {verb}: {up} up, {down} down.")
 

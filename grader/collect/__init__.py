@@ -60,7 +60,9 @@ class CollectedSubmissions:
         """Returns what belongs to *students*."""
         return replace(
             self,
-            submissions=tuple(one for one in self.submissions if one.student in students),
+            submissions=tuple(
+                submission for submission in self.submissions if submission.student in students
+            ),
             earlier=tuple(one for one in self.earlier if one.student in students),
             missing=tuple(one for one in self.missing if one in students),
             same_exam={id_: found for id_, found in self.same_exam.items() if id_ in students},

@@ -51,7 +51,7 @@ class Notices:
 
     def _omitted_notice(self, shown: list[Notice]) -> Notice:
         """Returns the notice that counts those that are not *shown*."""
-        left = Counter(one.student for one in self._notices)
+        left = Counter(notice.student for notice in self._notices)
         left -= Counter(one.student for one in shown)
         text = f"and {count_of(left.total(), 'more notice')}"
         named = [
@@ -59,5 +59,7 @@ class Notices:
         ]
         if named:
             text += f", of these {', '.join(named)}"
-        lost = Counter(one.level for one in self._notices) - Counter(one.level for one in shown)
+        lost = Counter(notice.level for notice in self._notices) - Counter(
+            one.level for one in shown
+        )
         return Notice(level="warning" if lost["warning"] else "info", path="…", text=text)

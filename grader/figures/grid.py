@@ -95,7 +95,7 @@ class GridType(FigureTypeOf[Grids, GridPicture]):
 
     def height(self, picture: GridPicture) -> int:
         """Returns the height of the labels, the cells, and the legend."""
-        rows = max(len(one.shades) for one in picture.grids)
+        rows = max(len(grid.shades) for grid in picture.grids)
         below = (34 if picture.legend else 0) + (18 if picture.across else 0)
         return round(46 + rows * _side(picture) + below)
 
@@ -141,13 +141,13 @@ def _paint_cells(axes: Axes, shades: tuple[tuple[int, ...], ...], x: float, side
 
 
 def _columns(picture: GridPicture) -> int:
-    return sum(len(one.shades[0]) for one in picture.grids)
+    return sum(len(grid.shades[0]) for grid in picture.grids)
 
 
 def _side(picture: GridPicture) -> float:
     """Returns the side of a cell in CSS pixels."""
     room = 560 - 32 - _GAP * (len(picture.grids) - 1) - (20 if picture.down else 0)
-    rows = max(len(one.shades) for one in picture.grids)
+    rows = max(len(grid.shades) for grid in picture.grids)
     return min(room / _columns(picture), 232 / rows, 40)
 
 

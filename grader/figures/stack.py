@@ -111,8 +111,8 @@ class StackType(FigureTypeOf[Stack, StackPicture]):
             limit = f"{picture.capacity_label} {shown}"
         taken = min(0.4, 6.2 * len(limit) / 470)  # the share of the width for the capacity's label
         across = len(totals) / (1 - taken)
-        labels = [fill(one, int(470 / across / 5.6)) for one in picture.labels]
-        lines = max(one.count("\n") for one in labels) + 1
+        labels = [fill(label, int(470 / across / 5.6)) for label in picture.labels]
+        lines = max(label.count("\n") for label in labels) + 1
         bottom = (62 if len(picture.categories) > 1 else 36) + 13 * (lines - 1)
         axes = plot_area(canvas, left=label_margin(top), right=24, bottom=bottom, top=14)
         axes.set(xlim=(-0.6, across - 0.4), ylim=(0, top))

@@ -114,25 +114,25 @@ class StepsType(FigureTypeOf[CollectiveSteps, StepsPicture]):
                 axes.plot(places, [y] * len(places), "o", ms=8, mfc=fill, mec=INK, mew=1)
             if step < picture.steps:
                 axes.text(10, y + apart / 2, f"step {step + 1}", va="center")
-        for one in picture.messages:
-            start = (x[one.sender], top + apart * one.step)
-            end = (x[one.receiver], top + apart * (one.step + 1))
-            far = one.receiver < one.sender
+        for message in picture.messages:
+            start = (x[message.sender], top + apart * message.step)
+            end = (x[message.receiver], top + apart * (message.step + 1))
+            far = message.receiver < message.sender
             color = INKS[1 if far else 0]
             arrow = {"arrowstyle": "-|>", "color": color, "shrinkA": 5, "shrinkB": 5, "lw": 1.1}
             arrow["linestyle"] = "--" if far else "-"
             axes.annotate("", end, start, arrowprops=arrow)
-            if one.chunk >= 0 and picture.ranks <= 8:
+            if message.chunk >= 0 and picture.ranks <= 8:
                 share = 0.2 if far else 0.45
                 x0, y0 = (a + share * (b - a) for a, b in zip(start, end, strict=True))
-                axes.text(x0, y0, str(one.chunk), ha="center", va="center", fontsize=8,
+                axes.text(x0, y0, str(message.chunk), ha="center", va="center", fontsize=8,
                           bbox=HALO, color=color, zorder=6)  # fmt: skip
         axes.text(84, high + 4, caption, va="center", color=QUIET)
 
 
 def _caption(picture: StepsPicture) -> str:
     """Returns what the numbers on the arrows mean, if there are any."""
-    numbered = picture.ranks <= 8 and any(one.chunk >= 0 for one in picture.messages)
+    numbered = picture.ranks <= 8 and any(message.chunk >= 0 for message in picture.messages)
     return "The number on an arrow is the chunk that it carries." if numbered else ""
 
 

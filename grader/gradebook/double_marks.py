@@ -86,7 +86,7 @@ class DoubleMarks:
             direct: list[AnswerToDecide] = []
             for answer in answers:
                 marks = known.get((answer.student, answer.name, answer.key), ())
-                people, shown = {one.by for one in marks}, visible_marks(marks, by)
+                people, shown = {mark.by for mark in marks}, visible_marks(marks, by)
                 decision = decided.get((answer.student, answer.name))
                 if decision is not None and decision.number != answer.last_decision:
                     conflicts.append(decision)
@@ -115,7 +115,7 @@ class DoubleMarks:
         with self._write() as connection:
             mine = _MARKS.c.batch == batch
             marks = list(mark_rows.every_mark(connection, mine, _MARKS.c.undone.is_(False)))
-            answers = {(one.student, one.name) for one in marks}
+            answers = {(mark.student, mark.name) for mark in marks}
             names = about({name for _, name in answers})
             decided = list(current_decisions(connection, *names))
             for one in marks:
@@ -168,7 +168,7 @@ class DoubleMarks:
         """Stores the mean of the two marks, unless they differ by too much."""
         mine = (_MARKS.c.student == answer.student, _MARKS.c.name == answer.name)
         marks = mark_rows.current_marks(connection, *mark_rows.of_part(part), *mine)
-        first, second = [one for one in marks if one.key == answer.key][:2]
+        first, second = [mark for mark in marks if mark.key == answer.key][:2]
         if abs(first.points - second.points) <= tolerance * answer.max_points + _ROUNDING:
             choice, by = mean_choice(first, second), AND.join((first.by, second.by))
             self._decisions.store_within(connection, batch, answer, choice, by=by)

@@ -65,9 +65,9 @@ def by_answer(
 ) -> dict[tuple[str, str, str], tuple[IndependentMark, ...]]:
     """Returns *marks* by student, name, and digest of the answer."""
     found: dict[tuple[str, str, str], tuple[IndependentMark, ...]] = {}
-    for one in marks:
-        key = one.student, one.name, one.key
-        found[key] = (*found.get(key, ()), one)
+    for mark in marks:
+        key = mark.student, mark.name, mark.key
+        found[key] = (*found.get(key, ()), mark)
     return found
 
 
@@ -109,5 +109,5 @@ def store_mark(
 
 def take_back(connection: Connection, marks: Sequence[IndependentMark]) -> None:
     """Stores that *marks* are undone."""
-    for one in marks:
-        connection.execute(update(_MARKS).where(_MARKS.c.number == one.number).values(undone=True))
+    for mark in marks:
+        connection.execute(update(_MARKS).where(_MARKS.c.number == mark.number).values(undone=True))

@@ -168,7 +168,9 @@ def _files_of(student: str, *, others: bool = False) -> Select[Any]:
 
 def _own_files(connection: Connection, student: str) -> frozenset[str]:
     theirs = set(connection.scalars(_files_of(student, others=True)))
-    return frozenset(one for one in connection.scalars(_files_of(student)) if one not in theirs)
+    return frozenset(
+        sha256 for sha256 in connection.scalars(_files_of(student)) if sha256 not in theirs
+    )
 
 
 def _audit_lines(connection: Connection) -> Iterator[dict[str, object]]:

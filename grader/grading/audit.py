@@ -19,7 +19,7 @@ def read_audit(out: Path, student: str | None = None) -> tuple[AuditLine, ...]:
         if student is None:
             return lines
         require_student(book, student)
-        files = {one.sha256 for one in book.submissions(student)}
+        files = {submission.sha256 for submission in book.submissions(student)}
     return tuple(
         line
         for line in lines

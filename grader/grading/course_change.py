@@ -61,7 +61,7 @@ def change_course(
                 store_course(book, course, slip_days_used, by=by, why=why)
                 file_counting_grades(book, policy_of(book, graded.exam), graded.students)
     changes = (_change(row, after[id_]) for id_, row in sorted(before.items()))
-    return tuple(one for one in changes if one is not None)
+    return tuple(change for change in changes if change is not None)
 
 
 def _change(before: Row, after: Row) -> TotalChange | None:

@@ -250,8 +250,8 @@ def apply_policy(
     and SHA-256 of the file; only policies that choose between attempts use them.
     """
     attempts: dict[str, list[Submission]] = {}
-    for one in submissions:
-        attempts.setdefault(one.student, []).append(one)
+    for submission in submissions:
+        attempts.setdefault(submission.student, []).append(submission)
     for row in rows:
         yield _with_policy(policy, row, attempts.get(row.student.id, []), scores)
 

@@ -88,7 +88,10 @@ def blocking_reason(problems: Iterable[Problem], device: str) -> tuple[str, str]
 def _needed_packages(problems: Iterable[Problem]) -> tuple[str, ...]:
     """Returns the packages that *problems* need, each once."""
     names = (
-        n for one in problems for part in one.parts for n in required_packages(part, one.solution)
+        n
+        for problem in problems
+        for part in problem.parts
+        for n in required_packages(part, problem.solution)
     )
     return tuple(dict.fromkeys(names))
 

@@ -65,8 +65,8 @@ def in_counting_order(
     """Returns *submissions*, which have each student's latest last, with the attempt that counts
     last instead."""
     by_student: dict[str, list[Submission]] = {}
-    for one in submissions:
-        by_student.setdefault(one.student, []).append(one)
+    for submission in submissions:
+        by_student.setdefault(submission.student, []).append(submission)
     found: list[Submission] = []
     for id_, mine in by_student.items():
         graded = [one for one in mine if (id_, one.sha256) in attempts.grades]

@@ -53,7 +53,9 @@ def list_lateness(out: Path) -> tuple[LateLine, ...]:
                 where=str(out),
                 fix="add one with `grader score RESULTS --course FILE`",
             )
-        files = {(one.student, one.sha256): one for one in book.submissions()}
+        files = {
+            (submission.student, submission.sha256): submission for submission in book.submissions()
+        }
         lines = [_line(policy, row, files) for row in rows_of(book, graded) if row.grade]
     return tuple(sorted(lines, key=lambda one: one.student))
 

@@ -189,10 +189,12 @@ def rows_of(
     adjustments = preview.adjustments
     # The former content of a cleared line of a sheet is not an attempt to grade.
     gone, students = absent(book), graded.students
-    submissions = [one for one in book.submissions() if one.student not in gone]
+    submissions = [
+        submission for submission in book.submissions() if submission.student not in gone
+    ]
     if only is not None:
         students = {id_: one for id_, one in students.items() if id_ in only}
-        submissions = [one for one in submissions if one.student in only]
+        submissions = [submission for submission in submissions if submission.student in only]
     policy = policy or policy_of(book, graded.exam)
     grades: Iterable[Grade] = map(preview.grade, book.grades(only))
     attempts = GradedAttempts()
@@ -241,8 +243,8 @@ def _max_points(graded: ResultSource, dropped: Mapping[str, str]) -> Callable[[s
 def requests_by_student(book: Gradebook) -> Mapping[str, tuple[RegradeRequest, ...]]:
     """Returns the regrade requests of every student who has any."""
     found: dict[str, list[RegradeRequest]] = {}
-    for one in book.requests.every():
-        found.setdefault(one.student, []).append(one)
+    for request in book.requests.every():
+        found.setdefault(request.student, []).append(request)
     return {student: tuple(mine) for student, mine in found.items()}
 
 
@@ -262,9 +264,13 @@ def collect_warnings(
         if notice.get("level") == "warning" and notice.get("student"):
             notices.setdefault(str(notice["student"]), []).append(notice)
     found = {}
-    for one in submissions:
-        mine = [n for n in notices.get(one.student, ()) if one.path.endswith(str(n["path"]))]
+    for submission in submissions:
+        mine = [
+            n
+            for n in notices.get(submission.student, ())
+            if submission.path.endswith(str(n["path"]))
+        ]
         texts = (str(notice["text"]) for notice in mine)
-        if said := tuple(text for text in texts if text != one.refusal):
-            found[one.student, one.sha256] = said
+        if said := tuple(text for text in texts if text != submission.refusal):
+            found[submission.student, submission.sha256] = said
     return found

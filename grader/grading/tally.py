@@ -65,7 +65,7 @@ def _graded_row(
     dropped: Mapping[str, str],
 ) -> Row:
     """Returns the row of a grade; it is pending while a newer attempt is not graded."""
-    mine = [one for one in attempts if one.sha256 == grade.submission_sha256]
+    mine = [attempt for attempt in attempts if attempt.sha256 == grade.submission_sha256]
     waits = bool(attempts) and attempts[-1].sha256 != grade.submission_sha256
     names = {mark.name for mark in grade.marks}
     # Of the file that the marks are for; a newer file is not relevant.

@@ -92,9 +92,9 @@ def _part_statistics(line: PartLine) -> PartStatistics:
         discrimination=None if line.discrimination is None else round(line.discrimination, 3),
         blank=round(line.blank, 3),
         mistakes={
-            one.id: round(one.share, 3)
-            for one in line.mistakes
-            if one.is_declared and one.students >= FEWEST
+            mistake.id: round(mistake.share, 3)
+            for mistake in line.mistakes
+            if mistake.is_declared and mistake.students >= FEWEST
         },
     )
 

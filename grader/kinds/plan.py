@@ -293,7 +293,7 @@ def _judged_examples(key: PlanKey) -> Iterator[Example]:
         if one.mistake and one.mistake not in seen:
             seen.add(one.mistake)
             yield _example_of(one)
-    feasible = [one for one in key.judged_plans if one.feasible]
+    feasible = [plan for plan in key.judged_plans if plan.feasible]
     yield _example_of(min(feasible, key=lambda one: one.share))
 
 

@@ -64,7 +64,7 @@ class PredictionKind(NumericKind):
         return CallPlan(
             name=name,
             alias=part.id,
-            tools=tuple(tools.source(one) for one in part.tools),
+            tools=tuple(tools.source(tool) for tool in part.tools),
             needs=required_packages(part, ""),
             seconds=part.seconds,
             benchmark=benchmark,
@@ -139,14 +139,14 @@ class PredictionKind(NumericKind):
         measured, part = _ideal_measurement(key), _part_of(key)
         most = part.model
         found = []
-        for one in NumericKind.examples(self, key):
-            kept = one.share
+        for example in NumericKind.examples(self, key):
+            kept = example.share
             if kept is not None:
-                number = NumericKind.read(self, one.raw, key)
+                number = NumericKind.read(self, example.raw, key)
                 close = _is_close(part, number, key.value)
                 kept = round(most * kept + (1 - most) * close, 6)
-            raw = {"t": "measured", "value": one.raw, "race": measured}
-            found.append(Example(raw=raw, share=kept, why=one.why, mistake=one.mistake))
+            raw = {"t": "measured", "value": example.raw, "race": measured}
+            found.append(Example(raw=raw, share=kept, why=example.why, mistake=example.mistake))
         return tuple(found)
 
     def ideal_raw(self, raw: Raw, key: NumericKey) -> Raw:

@@ -164,10 +164,12 @@ def _compile_pattern(written: str) -> regex.Pattern[str]:
 
 
 def _find_mistake(value: str, key: ShortTextKey) -> Judgment | None:
-    for one in key.part.mistakes:
-        if _matches(value, [try_fill(a, key.draw) for a in one.accept], key.part.match):
-            note = try_fill(one.feedback, key.draw)
-            return Judgment(share=one.credit, verdict=Verdict.MISTAKE, note=note, mistake=one.id)
+    for mistake in key.part.mistakes:
+        if _matches(value, [try_fill(a, key.draw) for a in mistake.accept], key.part.match):
+            note = try_fill(mistake.feedback, key.draw)
+            return Judgment(
+                share=mistake.credit, verdict=Verdict.MISTAKE, note=note, mistake=mistake.id
+            )
     return None
 
 

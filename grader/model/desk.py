@@ -115,9 +115,9 @@ class IndependentMark:
 def visible_marks(marks: Sequence[IndependentMark], person: str) -> tuple[IndependentMark, ...]:
     """Returns those of an answer's *marks* that *person* may see: all once two people have graded
     it, else their own."""
-    if len({one.by for one in marks}) > 1:
+    if len({mark.by for mark in marks}) > 1:
         return tuple(marks)
-    return tuple(one for one in marks if one.by == person)
+    return tuple(mark for mark in marks if mark.by == person)
 
 
 def mean_choice(first: IndependentMark, second: IndependentMark) -> Choice:

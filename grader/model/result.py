@@ -245,7 +245,7 @@ class Feedback:
 
     def requests_for(self, name: str) -> tuple[RegradeRequest, ...]:
         """Returns the requests about one answer, oldest first."""
-        return tuple(one for one in self.requests if one.name == name)
+        return tuple(request for request in self.requests if request.name == name)
 
     @property
     def unsettled(self) -> int:

@@ -278,7 +278,8 @@ class Preview:
             }
             data["explanation"] = self._explanation()
             data["figures"] = [
-                {"id": one.id, "type": one.type, "alt": one.alt} for one in self._solution_figures()
+                {"id": figure.id, "type": figure.type, "alt": figure.alt}
+                for figure in self._solution_figures()
             ]
         return data
 
@@ -297,7 +298,7 @@ class Preview:
                 blocks.append(f"- `{name}`: {indent_item(answer)}")
             if worked := self._explanation():
                 blocks.append(f"### Worked solution\n\n{worked}")
-            blocks += [f"*Figure: {one.alt}*" for one in self._solution_figures()]
+            blocks += [f"*Figure: {figure.alt}*" for figure in self._solution_figures()]
         return "\n\n".join(blocks)
 
     def _solution_figures(self) -> tuple[DrawnFigure, ...]:

@@ -102,13 +102,13 @@ class PartLine:
             "blank": self.blank,
             "wrong_answers": [
                 {
-                    "id": one.id,
-                    "declared": one.is_declared,
-                    "students": one.students,
-                    "share": one.share,
-                    "rest": one.rest,
+                    "id": mistake.id,
+                    "declared": mistake.is_declared,
+                    "students": mistake.students,
+                    "share": mistake.share,
+                    "rest": mistake.rest,
                 }
-                for one in self.mistakes
+                for mistake in self.mistakes
             ],
             "questions": list(self.questions),
         }
@@ -132,11 +132,11 @@ def _questions(part: PartLine) -> Iterator[str]:
         )
     if part.blank >= _MANY_BLANK:
         yield f"{part.blank:.0%} of the students left it blank. Was there enough time?"
-    for one in part.mistakes:
-        if one.is_better:
+    for mistake in part.mistakes:
+        if mistake.is_better:
             yield (
-                f"The {count_of(one.students, 'student')} with the wrong answer '{one.id}' did "
-                "better on the rest of the paper than those with the right answer. Is that "
+                f"The {count_of(mistake.students, 'student')} with the wrong answer '{mistake.id}' "
+                "did better on the rest of the paper than those with the right answer. Is that "
                 "answer right as well?"
             )
 

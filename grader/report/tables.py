@@ -77,13 +77,13 @@ def _request_data(row: Row) -> dict[str, object]:
     """Returns the student's regrade requests and the replies, without the staff's names."""
     found = [
         {
-            "name": one.name,
-            "text": one.text,
-            "at": one.at,
-            "state": one.state.value,
-            "reply": one.answer.reply if one.answer else None,
+            "name": request.name,
+            "text": request.text,
+            "at": request.at,
+            "state": request.state.value,
+            "reply": request.answer.reply if request.answer else None,
         }
-        for one in row.requests
+        for request in row.requests
     ]
     return {"regrade_requests": found} if found else {}
 

@@ -117,8 +117,8 @@ def _choose_cases(cases: Sequence[HiddenCase]) -> Sequence[HiddenCase]:
     """Returns a few cases: the last of each group, which is seldom an edge case, then earlier
     ones."""
     groups: dict[str, list[HiddenCase]] = {}
-    for one in cases:
-        groups.setdefault(one.group, []).append(one)
+    for case in cases:
+        groups.setdefault(case.group, []).append(case)
     rounds = range(max(map(len, groups.values()), default=0))
     turns = (g[-1 - turn] for turn in rounds for g in groups.values() if turn < len(g))
     return list(islice(turns, MOST_CASES))

@@ -86,11 +86,11 @@ def _check_part(case: Case, keys: Sequence[PlanKey]) -> Iterator[Finding]:
     names: set[str | None] = set()
     count = 0
     for key in keys:
-        for one in key.judged_plans:
+        for plan in key.judged_plans:
             count += 1
-            written = as_text(one.plan)
-            earned[written] = earned.get(written, 0.0) + one.share
-            names.add(one.mistake)
+            written = as_text(plan.plan)
+            earned[written] = earned.get(written, 0.0) + plan.share
+            names.add(plan.mistake)
     if len(keys) < FEWEST_VARIANTS:
         return
     for reason_id in (*(r.id for r in part.require), *(s.id for s in part.shortcomings)):

@@ -251,7 +251,7 @@ def _function(
         assert file is not None  # noqa: S101 - `_load` sets the other
         _spaces[file] = {"__name__": "solution"}
         run_solution_code(text, _spaces[file], file)
-    closure = tuple(types.CellType(one) for one in cells)
+    closure = tuple(types.CellType(cell) for cell in cells)
     made = types.FunctionType(marshal.loads(code), _spaces[file], None, defaults, closure)  # noqa: S302
     made.__kwdefaults__ = named
     return made

@@ -87,7 +87,7 @@ def print_outcomes(
     """
     if data is not None:
         names = ("student", what, "text", "commit")
-        rows = [dict(zip(names, one, strict=True)) for one in outcomes]
+        rows = [dict(zip(names, outcome, strict=True)) for outcome in outcomes]
         print_json({**data, "students": rows})
         return
     shown = [(who, how, commit[:10], neutralize(text)) for who, how, text, commit in outcomes]

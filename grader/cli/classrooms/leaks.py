@@ -79,8 +79,8 @@ def _result_data(found: SearchResult) -> dict[str, object]:
         "release": found.release,
         "clean": found.is_clean,
         "findings": [
-            {**{name: getattr(one, name) for name in _SHOWN}, "encodings": list(one.how)}
-            for one in found.findings
+            {**{name: getattr(finding, name) for name in _SHOWN}, "encodings": list(finding.how)}
+            for finding in found.findings
         ],
         "more": found.more,
         "unread": [{"path": path, "why": why} for path, why in found.unread],
@@ -93,9 +93,9 @@ def _result_data(found: SearchResult) -> dict[str, object]:
 def _print_result(found: SearchResult, seconds: float) -> None:
     from grader.errors import one_line
 
-    for one in found.findings:
-        how = f" [{', '.join(one.how)}]" if one.how else ""
-        click.echo(one_line(f"{one.place}: {one.kind}: {one.detail}{how}"))
+    for finding in found.findings:
+        how = f" [{', '.join(finding.how)}]" if finding.how else ""
+        click.echo(one_line(f"{finding.place}: {finding.kind}: {finding.detail}{how}"))
     if found.more:
         click.echo(f"… and {found.more} more")
     for path, why in found.unread:

@@ -52,7 +52,7 @@ def command(
     from grader.model.result import Standing
 
     found = class_results(results, students)
-    everyone = {one.feedback.student.id: one for one in found.results}
+    everyone = {result.feedback.student.id: result for result in found.results}
     nothing = [s for s, one in everyone.items() if one.feedback.standing is Standing.MISSING]
     graded = {student: one for student, one in everyone.items() if student not in nothing}
     if nothing and not as_json:

@@ -77,8 +77,8 @@ def answers_data(checked: CheckResult) -> list[dict[str, object]]:
             "text": line.text,
             "how": line.how,
             "examples": [
-                {"call": one.call, "passes": not one.fault, "text": one.fault}
-                for one in line.example_results
+                {"call": example.call, "passes": not example.fault, "text": example.fault}
+                for example in line.example_results
             ],
         }
         for line in checked.lines

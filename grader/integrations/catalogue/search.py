@@ -87,7 +87,7 @@ def text_words(entry: CatalogueEntry) -> str:
     texts = [first.prompt, *first.assumptions]
     texts += [text for part in first.parts for text in (part.ask, part.options)]
     plain = [*map(plain_text, texts), *(line.label for line in first.given_values)]
-    concepts = [text for one in entry.concepts for text in (one.topic, one.sentence)]
+    concepts = [text for concept in entry.concepts for text in (concept.topic, concept.sentence)]
     words = fold_words([*plain, *concepts, entry.family])
     known = fold_words([entry.head.title, entry.head.id, *entry.head.topics])
     for word in sorted(known):

@@ -99,7 +99,7 @@ def _choices(entries: Sequence[CatalogueEntry]) -> dict[str, object]:
         "levels": [level for level in get_args(Level) if level in levels],
         "kinds": sorted(asked, key=kind_words),
         "sets": dict(sorted(sets.items(), key=lambda pair: pair[1])),
-        "topics": sorted({one.topic for entry in entries for one in entry.concepts}),
+        "topics": sorted({concept.topic for entry in entries for concept in entry.concepts}),
     }
 
 

@@ -168,7 +168,7 @@ def choose_workers(workers: Iterable[Worker], needs: WorkerNeeds) -> dict[str, A
 
 def _with_packages(workers: list[Worker], needs: WorkerNeeds) -> list[Worker]:
     """Returns those of *workers* that have the packages of *needs*, or all if none has."""
-    return [one for one in workers if set(needs.packages) <= set(one.packages)] or workers
+    return [worker for worker in workers if set(needs.packages) <= set(worker.packages)] or workers
 
 
 def _only(fit: list[Worker], every: list[Worker]) -> dict[str, Any]:

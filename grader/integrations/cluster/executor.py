@@ -125,7 +125,7 @@ class DaskExecutor(RemoteExecutor):
         that don't fit get no tasks."""
         try:
             self._threads = dict(self._client.nthreads())
-            new = [one for one in self._threads if one not in self._known]
+            new = [thread for thread in self._threads if thread not in self._known]
             if self._sandbox and new:
                 asked = ask_workers(self._client, self._sandbox, new)
                 self._known = self._known | {one.address: one for one in asked}

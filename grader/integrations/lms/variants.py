@@ -55,7 +55,9 @@ def make_quiz(bank: Bank, wanted: str, variants: int, private_key: str | None = 
     pools, notes = [], []
     groups = ((group, slot) for slot in exam.slots for group in drawing.split_pool(slot))
     for number, (group, slot) in enumerate(groups, start=1):
-        questions = tuple(one for name in group for one in drawing.iter_questions(name, slot))
+        questions = tuple(
+            question for name in group for question in drawing.iter_questions(name, slot)
+        )
         pool, scaled = even_points(Pool(number=number, questions=questions))
         pools.append(pool)
         notes += scaled

@@ -175,7 +175,7 @@ def _question_text(pool: Pool, asked: QuizQuestion) -> str:
     title = f"## {pool.number}. {asked.title} ({_count(asked.points, 'point')})"
     blocks = [title, asked.prompt, *map(figure_markdown, asked.figures)]
     if asked.given_values:
-        rows = "\n".join(f"| {one.label} | {one.value} |" for one in asked.given_values)
+        rows = "\n".join(f"| {given.label} | {given.value} |" for given in asked.given_values)
         blocks.append(f"| given | value |\n|---|---|\n{rows}")
     if asked.assumptions:
         listed = "\n".join("- " + line.replace("\n", "\n  ") for line in asked.assumptions)

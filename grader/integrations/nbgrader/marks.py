@@ -158,7 +158,7 @@ def _judge_tests(mark: Mark, raw: Raw, evidence: Evidence) -> Mark:
         text = f"The tests gave {shown(points)} of {shown(mark.max_points)} points."
         verdict = Verdict.PARTIAL
     else:
-        run = next((one for one in evidence.cells if one.index == raw.get("index")), None)
+        run = next((cell for cell in evidence.cells if cell.index == raw.get("index")), None)
         verdict, text = Verdict.INCORRECT, _failure_reason(outputs, run)
     return replace(mark, points=points, verdict=verdict, feedback=text)
 

@@ -57,7 +57,8 @@ def version_quiz(paper: Paper, version: str, notes: tuple[str, ...] = ()) -> Qui
         instructions=exam.instructions.strip(),
         minutes=exam.minutes,
         pools=tuple(
-            Pool(number=one.number, questions=(_quiz_question(one),)) for one in paper.questions
+            Pool(number=question.number, questions=(_quiz_question(question),))
+            for question in paper.questions
         ),
         notes=notes,
     )

@@ -142,8 +142,8 @@ class _SheetPoints:
     def __init__(self, book: Gradebook):
         self._book = book
         self._given: dict[str, dict[str, Override]] = {}
-        for one in book.overrides():
-            self._given.setdefault(one.student, {})[one.name] = one
+        for override in book.overrides():
+            self._given.setdefault(override.student, {})[override.name] = override
 
     def file(self, student: str, points: Mapping[str, float]) -> set[str]:
         """Stores the sheet's points of *student*; returns the names of manually graded marks."""

@@ -52,7 +52,7 @@ def answer_sheet(exams: Iterable[PrintedExam], students: Iterable[Student]) -> b
         who = (escape_cell(student.id), escape_cell(student.name))
         cells = (*who, version, *[""] * (len(head) - 3))
         lines.append(csv_line(cells))
-    return "".join(f"{one}\r\n" for one in lines).encode()
+    return "".join(f"{line}\r\n" for line in lines).encode()
 
 
 def _points(number: float) -> str:

@@ -119,7 +119,7 @@ def _require_paper(out: Path) -> None:
     old = load_release(file)
     for slot in old.exam.slots:
         problems = (old.problems[name] for name in slot.problem_ids)
-        asked = (p for one in problems for p in one.parts if slot.asks(one.id, p.id))
+        asked = (p for problem in problems for p in problem.parts if slot.asks(problem.id, p.id))
         if any(needs_computer(part.kind) for part in asked):
             raise SetupError(
                 "the existing release has parts that need a computer",

@@ -82,7 +82,7 @@ def find_doubtful_use(source: str, forbidden: Sequence[str]) -> str | None:
         statement_ids=frozenset(id(n.value) for n in nodes if isinstance(n, ast.Expr)),
         rules=tuple(rule for rule in forbidden if rule != LOOPS),
     )
-    return next((one for node in nodes for one in look.iter_doubts(node)), None)
+    return next((doubt for node in nodes for doubt in look.iter_doubts(node)), None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,7 +88,7 @@ def _iter_forbidden(node: ast.AST, names: ModuleNames, forbidden: Sequence[str])
         return
     if names.is_made_at_run_time(node):
         yield f"`{_called_name(node)}`"
-    yield from (f"`{one}`" for one in names.iter_escapes(node))
+    yield from (f"`{escape}`" for escape in names.iter_escapes(node))
     for rule in forbidden:
         if rule != LOOPS:
             if names.uses(node, rule):

@@ -134,7 +134,7 @@ def _last_name(node: ast.AST) -> str:
 
 
 def _is_simple_class(node: ast.ClassDef, renamed: Container[str]) -> bool:
-    bases = [_last_name(one) for one in node.bases]
+    bases = [_last_name(base) for base in node.bases]
     decorators = [_last_name(one) for one in node.decorator_list]
     known = _PLAIN_BASES.issuperset(bases) and _PLAIN_DECORATORS.issuperset(decorators)
     return known and not node.keywords and not any(n in renamed for n in (*bases, *decorators))
@@ -197,8 +197,8 @@ def _self_names(node: ast.ClassDef) -> Iterator[tuple[str, ast.Name]]:
             continue
         inside = [part for statement in method.body for part in _walk_scope(statement)]
         names = [n for n in inside if isinstance(n, ast.Name) and n.id == given[0].arg]
-        if all(isinstance(one.ctx, ast.Load) for one in names):
-            yield from ((method.name, one) for one in names)
+        if all(isinstance(name.ctx, ast.Load) for name in names):
+            yield from ((method.name, name) for name in names)
 
 
 def _walk_scope(node: ast.AST) -> Iterator[ast.AST]:

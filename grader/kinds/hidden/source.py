@@ -318,12 +318,17 @@ def _name_of(node: ast.AST) -> str | None:
 
 
 def _mentioned_names(statements: list[ast.stmt], text: str) -> frozenset[str]:
-    names = {n.id for one in statements for n in ast.walk(one) if isinstance(n, ast.Name)}
-    if any(isinstance(one, _DEFINES) for one in statements):
+    names = {
+        n.id for statement in statements for n in ast.walk(statement) if isinstance(n, ast.Name)
+    }
+    if any(isinstance(statement, _DEFINES) for statement in statements):
         outside = _outer_names(text)
         names = names if outside is None else names & outside
     imported = (
-        pair for one in statements for n in ast.walk(one) for pair in _iter_import_aliases(n)
+        pair
+        for statement in statements
+        for n in ast.walk(statement)
+        for pair in _iter_import_aliases(n)
     )
     return frozenset(names | {package for _, package in imported})
 

@@ -200,7 +200,7 @@ def _public_names(source: str) -> list[str]:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             found.append(node.name)
         elif isinstance(node, ast.Assign):
-            found += [one.id for one in node.targets if isinstance(one, ast.Name)]
+            found += [target.id for target in node.targets if isinstance(target, ast.Name)]
     return [name for name in found if not name.startswith("_")]
 
 

@@ -141,14 +141,14 @@ class AuditPages:
 
     def _find(self, book: Gradebook, names: Names, wanted: AuditFilter) -> Iterator[AuditLine]:
         about, words = _about(book, names, wanted), wanted.q.casefold()
-        for one in reversed(self._entries(book, names)):
+        for entry in reversed(self._entries(book, names)):
             if (
-                not (wanted.people and one.line.who == ENGINE)
-                and (not wanted.person or wanted.person in one.masked_line.who.split(AND))
-                and words in one.text
-                and about.covers(one.line)
+                not (wanted.people and entry.line.who == ENGINE)
+                and (not wanted.person or wanted.person in entry.masked_line.who.split(AND))
+                and words in entry.text
+                and about.covers(entry.line)
             ):
-                yield one.masked_line
+                yield entry.masked_line
 
     def _entries(self, book: Gradebook, names: Names) -> list[_MaskedEntry]:
         if not names.secret:
@@ -177,7 +177,9 @@ def _about(book: Gradebook, names: Names, wanted: AuditFilter) -> _About:
     part = PartId(problem, name) if slash else None
     return _About(
         student=student,
-        files={one.sha256 for one in book.submissions(student)} if student else (),
+        files={submission.sha256 for submission in book.submissions(student)} if student else (),
         part=part,
-        answers={(one.student, one.name) for one in book.answers.of_part(part)} if part else (),
+        answers={(answer.student, answer.name) for answer in book.answers.of_part(part)}
+        if part
+        else (),
     )

@@ -32,12 +32,12 @@ class GradedGroup:
     @property
     def unsaved_students(self) -> frozenset[str]:
         """The students whose answers are unchanged."""
-        return self.changed_students | {one.student for one in self.conflicts}
+        return self.changed_students | {conflict.student for conflict in self.conflicts}
 
     @property
     def people(self) -> str:
         """The people who graded answers of the group meanwhile, separated by commas."""
-        return ", ".join(sorted({one.by for one in self.conflicts}))
+        return ", ".join(sorted({conflict.by for conflict in self.conflicts}))
 
 
 def grade_group(
@@ -47,9 +47,9 @@ def grade_group(
     part = PartId(form.text("problem"), form.text("part"))
     seen = form.page_states()
     every = [
-        (one, seen[names.address(one.student)])
-        for one in book.answers.of_part(part)
-        if one.student in names.students and names.address(one.student) in seen
+        (answer, seen[names.address(answer.student)])
+        for answer in book.answers.of_part(part)
+        if answer.student in names.students and names.address(answer.student) in seen
     ]
     if not every:
         raise SetupError(f"there is no answer to '{part}' here", fix="go back to the queue")

@@ -106,7 +106,7 @@ def _attempts_page(
     counted: Mapping[str, CountedAttempt] = {}
     if policy is not None and row is not None:
         submissions = tuple(policy.by_time(submissions))
-        graded = [one for one in submissions if one.sha256 in scores]
+        graded = [submission for submission in submissions if submission.sha256 in scores]
         every = policy.count(row.student, graded, scores, row.max_score)
         counted = {one.attempt.sha256: one for one in every}
     shown = list(enumerate(submissions, 1))[-_MOST:]

@@ -48,11 +48,11 @@ class Form:
     def page_states(self) -> dict[str, PageState]:
         """Returns what the page showed of each answer that the form is about, by student as in
         addresses."""
-        parts = (value.rsplit(":", 3) for value in self.every("answer"))
+        rows = (value.rsplit(":", 3) for value in self.every("answer"))
         return {
-            one[0]: PageState(decision=_whole(one[1]), mark=_whole(one[2]), state=one[3])
-            for one in parts
-            if len(one) == 4
+            row[0]: PageState(decision=_whole(row[1]), mark=_whole(row[2]), state=row[3])
+            for row in rows
+            if len(row) == 4
         }
 
 

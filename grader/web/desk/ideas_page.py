@@ -94,7 +94,7 @@ def ideas_page(desk: Desk, book: Gradebook, searches: IdeaSearch, names: Names) 
     return IdeasPage(
         search=search,
         is_outdated=search.signature != book.answers.grades_signature(),
-        parts=tuple(_part(one, rows) for one in search.parts if one["ideas"]),
+        parts=tuple(_part(part, rows) for part in search.parts if part["ideas"]),
     )
 
 

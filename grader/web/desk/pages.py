@@ -186,21 +186,23 @@ class Desk:
         counts = book.answers.counts(mine if person.sections else None)
         shares = self.shares(book)
         left = self._work.count_by_part(book, shares, mine, person) if shares else {}
-        parts = tuple(one.part for one in counts)
+        parts = tuple(count.part for count in counts)
         return QueuePage(
             title=graded.title,
-            mine=tuple(one for one in counts if one.part in left and left[one.part].mine),
-            differ=tuple(one for one in counts if one.part in left and left[one.part].differ),
-            waiting=tuple(one for one in counts if one.waiting),
-            others=tuple(one for one in counts if not one.waiting),
+            mine=tuple(count for count in counts if count.part in left and left[count.part].mine),
+            differ=tuple(
+                count for count in counts if count.part in left and left[count.part].differ
+            ),
+            waiting=tuple(count for count in counts if count.waiting),
+            others=tuple(count for count in counts if not count.waiting),
             open_counts=left,
             is_divided=shares is not None and shares.are_divided,
             unknown_parts=shares.unknown_parts(parts) if shares else (),
             opinions=tuple(d for d in book.decisions.opinions() if d.student in mine),
             outdated_decisions=self._outdated_decisions.of(book, mine),
             requests=sum(
-                one.student in mine and one.state is RequestState.OPEN
-                for one in book.requests.every()
+                request.student in mine and request.state is RequestState.OPEN
+                for request in book.requests.every()
             ),
             students=len(mine),
             refused=len(book.answers.unreadable_students() & mine.keys()),

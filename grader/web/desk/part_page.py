@@ -63,7 +63,7 @@ class PartPage:
     @property
     def open_count(self) -> int:
         """How many answers have no points yet."""
-        return sum(len(one.answers) for one in self.groups if not one.is_settled)
+        return sum(len(group.answers) for group in self.groups if not group.is_settled)
 
     @property
     def marks(self) -> tuple[IndependentMark, ...]:
@@ -75,7 +75,7 @@ class PartPage:
         """What people gave for the current group so far, each of them once."""
         every: list[Decision | IndependentMark] = []
         every += [one for mine in self.current.marks for one in mine]
-        every += [one for one in self.current.decisions if one is not None]
+        every += [decision for decision in self.current.decisions if decision is not None]
         return tuple({(one.by, one.points, one.choice): one for one in every}.values())
 
     @property
@@ -106,17 +106,17 @@ def part_page(
     and *unsaved* the students whose answers were not stored with it. Raises SetupError if no
     student was asked this part.
     """
-    answers = (one for one in book.answers.of_part(part) if not one.refused)
-    every = [one for one in answers if one.student in names.students]
+    answers = (answer for answer in book.answers.of_part(part) if not answer.refused)
+    every = [answer for answer in answers if answer.student in names.students]
     if names.secret:  # the order of the ids would tell something
         every.sort(key=lambda one: names.address(one.student))
     if not every:
         raise SetupError(f"no student has an answer to '{part}' here", fix="go back to the queue")
     shares, settles = desk.shares(book), person.may(Capability.SETTLE)
     groups = _groups_of(book, part, every, person)
-    owners = tuple(_owners(shares, part, one, names) for one in groups)
-    waits = [one.waits_for(person.id, settles=settles) for one in groups]
-    mine = [person.id in one for one in owners]
+    owners = tuple(_owners(shares, part, group, names) for group in groups)
+    waits = [group.waits_for(person.id, settles=settles) for group in groups]
+    mine = [person.id in owner for owner in owners]
     by_share = any(mine) and not everything
     if index is None:
         wanted = [at for at, is_mine in enumerate(mine) if is_mine or not by_share]
@@ -171,7 +171,7 @@ def _owners(
 ) -> tuple[str, ...]:
     if shares is None:
         return ()
-    sections = {names.students[one.student].section for one in group.answers}
+    sections = {names.students[answer.student].section for answer in group.answers}
     people = (shares.graders_of(part, group.key, section) for section in sorted(sections))
     return tuple(dict.fromkeys(one for found in people for one in found))
 

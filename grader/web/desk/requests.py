@@ -67,7 +67,7 @@ class RequestsPage:
 
 def requests_page(book: Gradebook, names: Names) -> RequestsPage:
     """Returns the page of all regrade requests."""
-    every = [one for one in book.requests.every() if one.student in names.students]
+    every = [request for request in book.requests.every() if request.student in names.students]
     waiting = [one for one in every if one.state is RequestState.OPEN]
     answered = [one for one in every if one.state is not RequestState.OPEN]
     answered.sort(key=lambda one: one.answer.number if one.answer else 0, reverse=True)
@@ -79,20 +79,20 @@ def requests_page(book: Gradebook, names: Names) -> RequestsPage:
 
 
 def _beside_marks(book: Gradebook, requests: list[RegradeRequest]) -> Iterator[OpenRequest]:
-    students = {one.student for one in requests}
+    students = {request.student for request in requests}
     grades = {id_: book.grade(id_) for id_ in students}
     overrides = {(one.student, one.name): one for one in book.overrides(students)}
-    decisions = book.decisions.current({one.name for one in requests})
-    for one in requests:
-        grade = grades[one.student]
+    decisions = book.decisions.current({request.name for request in requests})
+    for request in requests:
+        grade = grades[request.student]
         marks = {mark.name: mark for mark in grade.marks} if grade else {}
-        answer = (one.student, one.name)
-        override = {one.name: overrides[answer]} if answer in overrides else {}
+        answer = (request.student, request.name)
+        override = {request.name: overrides[answer]} if answer in overrides else {}
         now = {m.name: m for m in with_overrides(grade, override).marks} if grade else {}
         yield OpenRequest(
-            request=one,
-            mark=marks.get(one.name),
-            current_mark=now.get(one.name),
+            request=request,
+            mark=marks.get(request.name),
+            current_mark=now.get(request.name),
             decision=decisions.get(answer),
         )
 

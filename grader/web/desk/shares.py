@@ -53,7 +53,7 @@ class Shares:
 
     def unknown_parts(self, parts: Iterable[PartId]) -> tuple[str, ...]:
         """Returns the parts that the plan names and that are not among *parts*."""
-        known = {text for one in parts for text in (str(one), one.problem)}
+        known = {text for part in parts for text in (str(part), part.problem)}
         named = dict.fromkeys([*self.plan.parts, *self.plan.double_parts])
         return tuple(one for one in named if one not in known)
 

@@ -63,7 +63,7 @@ class StudentPage:
         word = re.escape(name)
         pattern = rf"^\s*(?:{word}\s*(?::.*)?=(?!=)|(?:def|class) {word}\b)"
         defines = re.compile(pattern, re.MULTILINE)
-        found = (one for one in reversed(self.cells) if one.type == "code")
+        found = (cell for cell in reversed(self.cells) if cell.type == "code")
         return next((one.number for one in found if defines.search(one.source)), None)
 
     def decision(self, name: str) -> Decision | None:
@@ -86,8 +86,8 @@ def student_page(
     at = ids.index(id_)
     cells, missing = _cells_of(book, row)
     if names.secret:  # the texts of a notebook name its student
-        cells = tuple(_hide_cell(one, names, id_) for one in cells if one.type == "code")
-        row = replace(row, warnings=tuple(names.hide(one, id_) for one in row.warnings))
+        cells = tuple(_hide_cell(cell, names, id_) for cell in cells if cell.type == "code")
+        row = replace(row, warnings=tuple(names.hide(warning, id_) for warning in row.warnings))
         missing = names.hide(missing, id_)
     return StudentPage(
         row=row,
@@ -108,8 +108,8 @@ def student_page(
 
 def _marks_for(person: Person, marks: tuple[IndependentMark, ...]) -> tuple[IndependentMark, ...]:
     answers: dict[tuple[str, str], list[IndependentMark]] = {}
-    for one in marks:
-        answers.setdefault((one.name, one.key), []).append(one)
+    for mark in marks:
+        answers.setdefault((mark.name, mark.key), []).append(mark)
     return tuple(one for mine in answers.values() for one in visible_marks(mine, person.id))
 
 
@@ -135,7 +135,7 @@ def _new_answers(
     filed = [(one.at, {m.name: m.answer for m in one.grade.marks}) for one in book.history(student)]
     found = set()
     for name, decisions in history.items():
-        counts = next((one for one in decisions if not one.is_undone), None)
+        counts = next((decision for decision in decisions if not decision.is_undone), None)
         if counts is not None and filed:
             before = [answers.get(name) for at, answers in filed if at <= counts.at]
             if before and before[-1] != filed[-1][1].get(name):
@@ -154,7 +154,9 @@ def _cells_of(book: Gradebook, row: Row) -> tuple[tuple[ShownCell, ...], str]:
     """Returns the cells of the notebook that the marks are for, with what their execution printed,
     or why there are none."""
     sha256 = row.grade.submission_sha256 if row.grade else None
-    mine = [one for one in book.submissions(row.student.id) if one.sha256 == sha256]
+    mine = [
+        submission for submission in book.submissions(row.student.id) if submission.sha256 == sha256
+    ]
     if not mine:
         return (), "There is no notebook."
     try:

@@ -123,7 +123,7 @@ def ask(bank: Bank, head: Head, number: int) -> PracticeQuestion:
         title=problem.title,
         prompt=fill(problem.prompt, variant.draw),
         given_values=tuple(given_values(variant)),
-        assumptions=tuple(fill(one, variant.draw) for one in problem.assumptions),
+        assumptions=tuple(fill(assumption, variant.draw) for assumption in problem.assumptions),
         solution=solution,
         figures=prompt_figures(variant),
         solution_blocks=solution_blocks(variant, solution),

@@ -99,7 +99,7 @@ def _unfit_reason(item: Item, points: float) -> str | None:
 
 def _iter_losses(item: Item) -> Iterator[str]:
     shares = [one.share for one in item.ranges] if isinstance(item, NumberItem) else []
-    shares = [one.share for one in item.words] if isinstance(item, TextItem) else shares
+    shares = [word.share for word in item.words] if isinstance(item, TextItem) else shares
     if any(shares[1:]):
         yield "mistakes with partial credit get none"
     if isinstance(item, TextItem) and item.exact:

@@ -32,10 +32,12 @@ def prompt_html(asked: QuizQuestion) -> str:
         alt = escape(figure.alt, quote=True)
         html += f'<p><img src="data:image/png;base64,{data}" alt="{alt}" width="560"></p>\n'
     if asked.given_values:
-        rows = [[inline_html(one.label), inline_html(one.value)] for one in asked.given_values]
+        rows = [
+            [inline_html(given.label), inline_html(given.value)] for given in asked.given_values
+        ]
         html += html_table(["given", "value"], rows)
     if asked.assumptions:
-        lines = "".join(f"<li>{inline_html(one)}</li>\n" for one in asked.assumptions)
+        lines = "".join(f"<li>{inline_html(assumption)}</li>\n" for assumption in asked.assumptions)
         html += f"<p><strong>Conventions</strong></p>\n<ul>\n{lines}</ul>\n"
     return html
 
