@@ -62,11 +62,11 @@ def _judgments(
         if len(mine) > 1:
             first, second = sorted(mine[:2], key=lambda one: one.by)
             once[first.batch, second.batch] = first, second
-    found: dict[tuple[PartId, tuple[str, str]], list[tuple[float, float]]] = {}
+    judgments: dict[tuple[PartId, tuple[str, str]], list[tuple[float, float]]] = {}
     for one, other in once.values():
         pair = one.part, (one.by, other.by)
-        found.setdefault(pair, []).append((one.points, other.points))
-    return found
+        judgments.setdefault(pair, []).append((one.points, other.points))
+    return judgments
 
 
 def agreement(

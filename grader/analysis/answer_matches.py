@@ -152,18 +152,18 @@ def find_matches(sheets: ProblemSheets) -> ProblemMatches:
     """Returns the matches of one problem."""
     count = len(sheets.students)
     shape = (count, count + max(map(len, sheets.spare_sheets.values()), default=0))
-    found = _MatchCounts(
+    counts = _MatchCounts(
         possible=np.zeros(shape, np.int16),
         observed=np.zeros(shape, np.int16),
         same_wrong=np.zeros(shape, np.bool_),
         has_wrong=np.zeros(count, np.bool_),
     )
     for name, entries in sheets.entries.items():
-        _add_entry_matches(sheets, name, [*entries, *sheets.spare_sheets.get(name, ())], found)
+        _add_entry_matches(sheets, name, [*entries, *sheets.spare_sheets.get(name, ())], counts)
     _, seats = np.unique(sheets.seats, return_inverse=True)
     apart = seats.reshape(-1)[:, None] != seats.reshape(-1)[None, :]
-    observed, same_wrong = found.observed[:, :count] * apart, found.same_wrong[:, :count] & apart
-    chances = _chances_of(found.possible, observed)
+    observed, same_wrong = counts.observed[:, :count] * apart, counts.same_wrong[:, :count] & apart
+    chances = _chances_of(counts.possible, observed)
     chances_of_wrong = _chances_of(same_wrong, same_wrong)
     # One match counts per problem, since the parts of a problem depend on one another.
     weights = np.maximum(
@@ -171,10 +171,10 @@ def find_matches(sheets: ProblemSheets) -> ProblemMatches:
     )
     return ProblemMatches(
         students=np.array(sheets.students),
-        has_wrong=found.has_wrong,
+        has_wrong=counts.has_wrong,
         weights=weights,
         chances=np.where(observed > 0, chances, chances_of_wrong),
-        answers={at: tuple(every) for at, every in found.answers.items()},
+        answers={at: tuple(every) for at, every in counts.answers.items()},
     )
 
 
@@ -244,10 +244,10 @@ def _record(
 
 
 def _roundings(answers: Numbers, wanted: Truths) -> Numbers:
-    found = np.zeros(len(answers))
+    roundings = np.zeros(len(answers))
     for index in np.flatnonzero(wanted & np.isfinite(answers) & (answers != 0)):
-        found[index] = rounding(answers[index])
-    return found
+        roundings[index] = rounding(answers[index])
+    return roundings
 
 
 def _codes(sheets: ProblemSheets, name: str, at: Indexes) -> Indexes:
@@ -278,10 +278,10 @@ def pair_scores(matches: Sequence[ProblemMatches], count: int) -> dict[tuple[int
 
 def _wrong_problems(matches: Sequence[ProblemMatches], count: int) -> Numbers:
     """Returns in how many problems each student has a wrong number to compare."""
-    found = np.zeros(count)
+    counts = np.zeros(count)
     for match in matches:
-        found[match.students] += match.has_wrong
-    return found
+        counts[match.students] += match.has_wrong
+    return counts
 
 
 def _joint_scores(found: Numbers, wrong: Numbers) -> Numbers:

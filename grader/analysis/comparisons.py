@@ -108,15 +108,15 @@ class ClassComparisons:
                 _add_points(one, id_, [marks.get(question.name(part)) for part in parts], parts)
 
     def _comparison(self, asked: str, name: str, problem: str = "", part: str = "") -> Comparison:
-        found = self.comparisons.get((asked, name))
-        if found is None:
-            found = Comparison(asked, problem, part, (name,), frozenset({problem}))
-            self.comparisons[asked, name] = found
-        return found
+        comparison = self.comparisons.get((asked, name))
+        if comparison is None:
+            comparison = Comparison(asked, problem, part, (name,), frozenset({problem}))
+            self.comparisons[asked, name] = comparison
+        return comparison
 
     def merge(self) -> list[Comparison]:
         """Returns the comparisons, those that divide a part's students alike as one."""
-        found: dict[tuple[object, ...], Comparison] = {}
+        merged: dict[tuple[object, ...], Comparison] = {}
         for one in self.comparisons.values():
             codes: dict[tuple[FactorLevel, ...], int] = {}
             division = tuple(
@@ -124,14 +124,14 @@ class ClassComparisons:
             )
             if len(codes) < 2:
                 continue
-            known = found.setdefault((one.question, division), one)
+            known = merged.setdefault((one.question, division), one)
             if known is not one:
                 known.names += one.names
                 known.levels = {
                     id_: (_joint_level(levels[0], one.levels[id_][0]),)
                     for id_, levels in known.levels.items()
                 }
-        return list(found.values())
+        return list(merged.values())
 
 
 def _joint_level(one: FactorLevel, other: FactorLevel) -> FactorLevel:
@@ -160,12 +160,12 @@ def _questions_by_slot(graded: GradedPaper) -> Iterator[tuple[Slot, list[Questio
 
 
 def _points_by_problem(marks: Iterable[Mark]) -> Iterator[tuple[str, Score]]:
-    found: dict[str, Score] = {}
+    scores: dict[str, Score] = {}
     for mark in marks:
         if mark.points is not None:
-            earned, maximum = found.get(mark.problem, Score(0.0, 0.0))
-            found[mark.problem] = Score(earned + mark.points, maximum + mark.max_points)
-    yield from found.items()
+            earned, maximum = scores.get(mark.problem, Score(0.0, 0.0))
+            scores[mark.problem] = Score(earned + mark.points, maximum + mark.max_points)
+    yield from scores.items()
 
 
 def parameter_levels(question: Question) -> Iterator[tuple[str, FactorLevel]]:

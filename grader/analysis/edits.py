@@ -277,10 +277,10 @@ def _factors(node: ast.expr) -> list[ast.expr]:
 
 
 def _product(factors: list[ast.expr]) -> ast.expr:
-    found = factors[0]
+    product = factors[0]
     for factor in factors[1:]:
-        found = ast.BinOp(found, ast.Mult(), factor)
-    return found
+        product = ast.BinOp(product, ast.Mult(), factor)
+    return product
 
 
 def _with_common_factor(node: ast.BinOp) -> Iterator[ast.expr]:

@@ -300,7 +300,7 @@ class _Search:
             near_others = ((apart <= wider * width[:, None]) & others).mean(axis=1) / wider
             chances.append(np.maximum(near_others, self._density(width)))
         hits = np.isfinite(near)
-        found = _Candidate(
+        candidate = _Candidate(
             rough.text, rough.cost, near <= self._resolution, hits, chances[0], chances[1],
             self._condition(rough.text, values), float(permuted[hits].mean()),
         )  # fmt: skip
@@ -309,9 +309,11 @@ class _Search:
             once = np.zeros(len(own), dtype=bool)
             firsts = np.unique(np.round(own[hits] / np.median(own[hits]), 6), return_index=True)[1]
             once[np.flatnonzero(hits)[firsts]] = True
-            if self._log_expected_count(found, once, once, among=len(own)) > math.log(MOST_CHANCE):
+            if self._log_expected_count(candidate, once, once, among=len(own)) > math.log(
+                MOST_CHANCE
+            ):
                 return None
-        return found
+        return candidate
 
     def _condition(self, text: str, values: list[float | None]) -> str:
         """Returns the condition under which *text* is a mistake; empty if it always is."""
@@ -330,7 +332,7 @@ class _Search:
         as many answers by chance: exactly, of those that are *unexplained*, or closely, of those
         that are *left*; whichever is less likely. They may be *among* more answers."""
         as_simple = sum(number for cost, number in self._tried.items() if cost <= one.cost)
-        found = math.inf
+        bound = math.inf
         of_exact = (one.exact, one.exact_chances, unexplained)
         of_close = (one.close, one.close_chances, left)
         for hits, chances, which in (of_exact, of_close):
@@ -340,9 +342,9 @@ class _Search:
                 product = float(np.log(chances[here]).sum())
                 subsets = math.lgamma(total + 1) - math.lgamma(count + 1)
                 subsets -= math.lgamma(total - count + 1)
-                found = min(found, subsets + product)
+                bound = min(bound, subsets + product)
         # For exact whole numbers, the two are the same.
-        return math.log((1 if self._exact else 2) * max(1, as_simple)) + found
+        return math.log((1 if self._exact else 2) * max(1, as_simple)) + bound
 
 
 def _wide_range(key: NumericKey) -> tuple[float, float]:
@@ -352,10 +354,10 @@ def _wide_range(key: NumericKey) -> tuple[float, float]:
 
 def _value(text: str, key: NumericKey) -> float | None:
     try:
-        found = evaluate_answer(text, key.unit, key.draw, key.draw.scope)
+        value = evaluate_answer(text, key.unit, key.draw, key.draw.scope)
     except (ValueError, OverflowError, ZeroDivisionError, TypeError):
         return None
-    return found if isinstance(found, (int, float)) else None
+    return value if isinstance(value, (int, float)) else None
 
 
 def _magnitude(value: object) -> float | None:

@@ -209,10 +209,10 @@ def _read(raw: Raw | None, key: Key) -> object:
     if raw is None:
         return None
     try:
-        found: object = kinds.find(key.part.kind).read(raw, key)
+        value: object = kinds.find(key.part.kind).read(raw, key)
     except (Unreadable, OverflowError, TypeError):
         return None
-    return found
+    return value
 
 
 def _as_number(value: object) -> float | None:

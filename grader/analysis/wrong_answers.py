@@ -92,18 +92,18 @@ def mine_gradebook(
     Calls *report* with how many numbers have been searched, and how many there are. Raises
     SetupError if the results don't come from a release.
     """
-    found: dict[tuple[PartId, str], WrongNumbers] = {}
+    numbers: dict[tuple[PartId, str], WrongNumbers] = {}
     require_release(book)
     papers = papers_of(book)
     for grade in book.grades():
         if grade.submission_sha256 is not None:
             evidence = book.find_evidence(grade.submission_sha256)
             if evidence is not None:
-                _collect(found, grade, papers, evidence)
+                _collect(numbers, grade, papers, evidence)
     mined: list[MinedPart] = []
-    for (part, column), one in found.items():
+    for (part, column), one in numbers.items():
         if report is not None:
-            report(len(mined), len(found))
+            report(len(mined), len(numbers))
         mined.append(
             MinedPart(
                 part=part,

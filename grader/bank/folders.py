@@ -73,17 +73,17 @@ class Bank(BankIndex):
         """Yields all problems of the named banks; raises SpecErrors with the errors of all
         files."""
         errors: list[SpecError] = []
-        found: list[Problem] = []
+        loaded: list[Problem] = []
         for name in self.listed_problems:
             try:
-                found.append(self.problem(name))
+                loaded.append(self.problem(name))
             except SpecErrors as wrong:
                 errors += wrong.errors
             except SpecError as wrong:
                 errors.append(wrong)
         if errors:
             raise SpecErrors(tuple(errors))
-        yield from found
+        yield from loaded
 
     def digest(self, wanted: str) -> str:
         """Returns the SHA-256 of the problem's spec."""

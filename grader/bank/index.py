@@ -46,15 +46,15 @@ class BankIndex:
         The package's bank is always searched last, so that a course's sets may use its problems.
         Raises SetupError if a folder is not a bank.
         """
-        wanted = [Path(p) for p in named]
-        if not wanted:
+        roots = [Path(p) for p in named]
+        if not roots:
             listed = os.environ.get("GRADER_BANK", "")
-            wanted = [Path(p) for p in listed.split(os.pathsep) if p]
-        for folder in wanted:
+            roots = [Path(p) for p in listed.split(os.pathsep) if p]
+        for folder in roots:
             _check_bank(folder)
         own = own_bank()
-        others = tuple(p for p in wanted if p.resolve() != own)
-        return cls((*others, own), tuple(wanted))
+        others = tuple(p for p in roots if p.resolve() != own)
+        return cls((*others, own), tuple(roots))
 
     @property
     def bank_names(self) -> str:
@@ -98,11 +98,11 @@ class BankIndex:
     @cached_property
     def set_paths(self) -> Mapping[str, Path]:
         """Maps set ids to YAML files."""
-        found: dict[str, Path] = {}
+        paths: dict[str, Path] = {}
         for folder in self.folders:
             for path in _listing(folder / "problems" / "sets", _is_yaml):
-                found.setdefault(path.stem, path)
-        return found
+                paths.setdefault(path.stem, path)
+        return paths
 
     @cached_property
     def families(self) -> Mapping[str, str]:

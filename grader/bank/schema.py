@@ -100,8 +100,8 @@ def field_sentences(record: type) -> dict[str, str]:
     sentences: dict[str, str] = {}
     for cls in reversed(record.__mro__):
         if dataclasses.is_dataclass(cls):
-            found = re.findall(
+            sentences_of_class = re.findall(
                 r'^    (\w+): [^\n]*\n    """(.*?)"""', inspect.getsource(cls), re.M | re.S
             )
-            sentences.update({name: " ".join(text.split()) for name, text in found})
+            sentences.update({name: " ".join(text.split()) for name, text in sentences_of_class})
     return sentences

@@ -250,8 +250,8 @@ def _record_at(record: type | None, path: Path_) -> type | None:
         current = _step(current, step)
         if current is None:
             return None
-    found = [t for t in _flatten(current) if dataclasses.is_dataclass(t)]
-    return typing.cast("type", found[0]) if found else None
+    records = [t for t in _flatten(current) if dataclasses.is_dataclass(t)]
+    return typing.cast("type", records[0]) if records else None
 
 
 def _step(hint: Any, step: str | int) -> Any:

@@ -142,10 +142,10 @@ def _plain(data: object) -> object:
 
 def find_terms(bank: BankIndex, problem: str, family: str) -> tuple[TermStatistics, ...]:
     """Returns the entries for a problem in the files of all banks. Raises SpecErrors."""
-    found: list[TermStatistics] = []
+    terms: list[TermStatistics] = []
     for folder in bank.folders:
-        found += read_statistics(statistics_path(folder / "problems" / family, problem))
-    return tuple(found)
+        terms += read_statistics(statistics_path(folder / "problems" / family, problem))
+    return tuple(terms)
 
 
 def combine_terms(terms: Sequence[TermStatistics], digest: str) -> Mapping[str, PartStatistics]:

@@ -209,14 +209,14 @@ def coverage_command(missing: bool, banks: tuple[str, ...], as_json: bool) -> in
     from grader.bank.coverage import coverage
     from grader.bank.index import BankIndex
 
-    found = coverage(BankIndex.open(banks))
+    covered = coverage(BankIndex.open(banks))
     if as_json:
-        print_json(found.as_data())
+        print_json(covered.as_data())
     else:
-        _print_coverage(found, missing=missing)
-    if found.errors:
-        print_errors(f"{count_of(len(found.errors), 'error')}; not counted:", found.errors)
-    return 1 if found.unknown_concepts or found.errors else 0
+        _print_coverage(covered, missing=missing)
+    if covered.errors:
+        print_errors(f"{count_of(len(covered.errors), 'error')}; not counted:", covered.errors)
+    return 1 if covered.unknown_concepts or covered.errors else 0
 
 
 def _print_coverage(found: Coverage, *, missing: bool) -> None:

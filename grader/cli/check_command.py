@@ -108,27 +108,27 @@ def _check_data(checked: CheckResult, made: dict[str, object]) -> dict[str, obje
 def _verify_receipt(receipt: Path, notebook: Path, *, as_json: bool) -> int:
     from grader.collect.check.receipts import compare_receipt
 
-    found = compare_receipt(receipt, notebook)
+    comparison = compare_receipt(receipt, notebook)
     if as_json:
         print_json(
             {
-                "holds": found.holds,
-                "intact": found.intact,
-                "same_file": found.same_file,
-                "same_code": found.same_code,
-                "receipt": found.code,
-                "time": found.time,
+                "holds": comparison.holds,
+                "intact": comparison.intact,
+                "same_file": comparison.same_file,
+                "same_code": comparison.same_code,
+                "receipt": comparison.code,
+                "time": comparison.time,
             }
         )
-        return 0 if found.holds else 1
+        return 0 if comparison.holds else 1
     from grader.errors import one_line
 
-    named = one_line(f"Receipt {found.code} of {found.time}")
-    if not found.intact:
+    named = one_line(f"Receipt {comparison.code} of {comparison.time}")
+    if not comparison.intact:
         answer = f"NO: {named} was changed after it was written, so it proves nothing."
-    elif found.same_file:
+    elif comparison.same_file:
         answer = f"YES: {named} is for exactly this file."
-    elif found.same_code:
+    elif comparison.same_code:
         answer = (
             f"NO: {named} is for another file with the same code: the notebook was saved again, "
             "or its text or outputs differ."
@@ -136,7 +136,7 @@ def _verify_receipt(receipt: Path, notebook: Path, *, as_json: bool) -> int:
     else:
         answer = f"NO: {named} is for another notebook; the code differs."
     click.echo(answer)
-    return 0 if found.holds else 1
+    return 0 if comparison.holds else 1
 
 
 def _print_for_github(checked: CheckResult, notebook: Path) -> None:

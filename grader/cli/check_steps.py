@@ -38,8 +38,8 @@ def annotations_of_check(checked: CheckResult, notebook: Path) -> Iterator[Annot
 
 def _definition_line(data: bytes, name: str) -> int | None:
     """Returns the line of the notebook's file that defines the function or class *name*."""
-    found = re.search(rf"(?:def|class) {re.escape(name)}\b".encode(), data)
-    return data.count(b"\n", 0, found.start()) + 1 if found else None
+    match = re.search(rf"(?:def|class) {re.escape(name)}\b".encode(), data)
+    return data.count(b"\n", 0, match.start()) + 1 if match else None
 
 
 def step_summary(checked: CheckResult) -> str:

@@ -75,10 +75,10 @@ def _refuse_other_folder(out: Path, roster: Path, made: bytes) -> None:
     from grader.errors import SetupError
 
     names = ("roster.csv", "release", "submissions", "results")
-    found = [name for name in names if (out / name).exists()]
-    if found and not (roster.is_file() and roster.read_bytes() == made):
+    others = [name for name in names if (out / name).exists()]
+    if others and not (roster.is_file() and roster.read_bytes() == made):
         raise SetupError(
-            f"the demo would replace '{found[0]}', which it did not make",
+            f"the demo would replace '{others[0]}', which it did not make",
             where=str(out),
             fix="choose another folder for --out",
         )

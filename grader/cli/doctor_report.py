@@ -80,11 +80,11 @@ def _iter_findings(kernel: bool) -> Iterator[DoctorFinding]:
 def _install_source() -> DoctorFinding:
     """Returns where a class repository would install the grader from."""
     try:
-        found = chosen_source("")
+        source = chosen_source("")
     except SetupError as error:
         return DoctorFinding(what="source", ok=None, observation=error.what, fix=error.fix or "")
     return DoctorFinding(
-        what="source", ok=True, observation=found.url + (f"; {found.note}" * bool(found.note))
+        what="source", ok=True, observation=source.url + (f"; {source.note}" * bool(source.note))
     )
 
 

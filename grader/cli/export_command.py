@@ -122,8 +122,8 @@ def field_options(record: type, *, keeps: bool = False) -> list[click.Option]:
     default.
     """
     hints = get_type_hints(record)
-    found = [field for field in fields(record) if "option" in field.metadata]
-    return [_field_option(field, hints[field.name], keeps=keeps) for field in found]
+    with_options = [field for field in fields(record) if "option" in field.metadata]
+    return [_field_option(field, hints[field.name], keeps=keeps) for field in with_options]
 
 
 def _field_option(field: Field[Any], hint: Any, *, keeps: bool) -> click.Option:

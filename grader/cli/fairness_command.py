@@ -34,19 +34,21 @@ def command(results: Path, everything: bool, as_json: bool) -> None:
     """
     from grader.analysis.fairness import ComparisonFinding, compare_variants
 
-    found = compare_variants(results)
+    fairness = compare_variants(results)
     if as_json:
-        print_json(_data(found))
+        print_json(_data(fairness))
         return
     clear = (ComparisonFinding.DIFFERS, ComparisonFinding.PERHAPS)
     shown = [
-        comparison for comparison in found.comparisons if everything or comparison.finding in clear
+        comparison
+        for comparison in fairness.comparisons
+        if everything or comparison.finding in clear
     ]
     if shown:
         header = ("part", "what differs", "value", "students", "mean", "others", "points")
         right = (3, 4, 5, 6, 7)
         click.echo(table((*header, "p", "finding"), map(_row, shown), right=right) + "\n")
-    click.echo("\n".join(_summary(found)))
+    click.echo("\n".join(_summary(fairness)))
 
 
 def _row(one: ValueComparison) -> tuple[str, ...]:

@@ -193,11 +193,11 @@ def _new_students(names: tuple[str, ...], listed: list[Student]) -> list[Student
 
 def _students_by_version(release: Release) -> dict[str, list[str]]:
     """Returns the ids of the students that share each version, by its name."""
-    found: dict[str, list[str]] = {}
+    students: dict[str, list[str]] = {}
     for student in release.students.values():
         if student.version:
-            found.setdefault(student.version, []).append(student.id)
-    return dict(sorted(found.items()))
+            students.setdefault(student.version, []).append(student.id)
+    return dict(sorted(students.items()))
 
 
 def _print_paper(done: PrintResult, out: Path, *, as_json: bool) -> None:

@@ -93,11 +93,11 @@ def _print_requests(results: Path, as_json: bool) -> None:
     from grader.gradebook import Gradebook
 
     with Gradebook.open(results) as book:
-        found = book.requests.every()
+        requests = book.requests.every()
     if as_json:
-        print_json([_data(one) for one in found])
+        print_json([_data(one) for one in requests])
         return
-    if not found:
+    if not requests:
         click.echo("There are no regrade requests.")
         return
     rows = [
@@ -108,6 +108,6 @@ def _print_requests(results: Path, as_json: bool) -> None:
             one.state.value,
             one_line(one.text, _SHOWN),
         )
-        for one in found
+        for one in requests
     ]
     click.echo(table(("student", "answer", "points", "state", "text"), rows, right=(2,)))

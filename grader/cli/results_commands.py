@@ -144,10 +144,10 @@ def _print_waiting(results: Path, as_json: bool) -> None:
 def _group_lines(lines: list[dict[str, str]]) -> dict[tuple[str, str], list[dict[str, str]]]:
     """Returns the lines grouped by student and text, since all lines of an unreadable file are
     alike."""
-    found: dict[tuple[str, str], list[dict[str, str]]] = {}
+    groups: dict[tuple[str, str], list[dict[str, str]]] = {}
     for line in lines:
-        found.setdefault((line["student"], line["text"]), []).append(line)
-    return found
+        groups.setdefault((line["student"], line["text"]), []).append(line)
+    return groups
 
 
 def _name_answers(answers: list[str]) -> str:
@@ -162,13 +162,13 @@ def _truncate(text: str) -> str:
 def _print_answers(results: Path, student: str, answer: str | None, as_json: bool) -> None:
     from grader.grading.manual import answers_to_read
 
-    found = answers_to_read(results, student, answer)
+    answers = answers_to_read(results, student, answer)
     if as_json:
-        print_json([one.as_data() for one in found])
+        print_json([one.as_data() for one in answers])
         return
-    if not found:
+    if not answers:
         click.echo(f"No answers of '{student}' need manual grading.")
-    for one in found:
+    for one in answers:
         name = f"--student {one.student} --answer {one.answer}"
         click.echo("\n".join(_answer_lines(one)))
         click.echo(f"\ngrader mark {results} {name} --points P --why TEXT\n")

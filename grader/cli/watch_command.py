@@ -164,10 +164,10 @@ def _of_course(options: Mapping[str, Any]) -> Iterator[list[_Folder]]:
 def _folders_of(
     course: Course, path: Path, options: Mapping[str, Any]
 ) -> Iterator[tuple[Path, _Folder]]:
-    found = False
+    has_files = False
     for one in course.sets.values():
         if one.submissions and one.release and one.results:
-            found = True
+            has_files = True
             where = path.parent / one.submissions
             mine = {
                 "release": path.parent / one.release,
@@ -175,7 +175,7 @@ def _folders_of(
                 "course_file": path,
             }
             yield where, _Folder(where, {**options, **mine})
-    if not found:
+    if not has_files:
         raise SetupError(
             "no set of the course can be watched",
             where=str(path),
@@ -194,11 +194,11 @@ def _files_in(folder: Path) -> Iterator[tuple[str, tuple[int, int]]]:
     paths = [folder] if folder.is_file() else sorted(folder.rglob("*"))
     for path in paths:
         try:
-            found = path.stat()
+            status = path.stat()
         except OSError:  # deleted meanwhile
             continue
         if path.is_file():
-            yield str(path), (found.st_size, found.st_mtime_ns)
+            yield str(path), (status.st_size, status.st_mtime_ns)
 
 
 def _is_settled(folder: Path, found: _Files) -> bool:

@@ -167,12 +167,12 @@ def _course(results: Path, file: Path | None) -> tuple[Course | None, dict[str, 
 
 
 def _parse_curve(text: str) -> tuple[float, float]:
-    found = _CURVE.match(text.replace(" ", ""))
-    if not found:
+    match = _CURVE.match(text.replace(" ", ""))
+    if not match:
         raise click.BadParameter(
             f"'{text}' is not a factor with points: write 1.05 or 1+2", param_hint="--curve"
         )
-    return float(found["factor"]), float(found["added"] or 0)
+    return float(match["factor"]), float(match["added"] or 0)
 
 
 def _apply(results: Path, changes: Changes, found: WhatIf, bank: Bank, by: str, why: str) -> None:

@@ -91,10 +91,10 @@ def read_file(path: Path) -> bytes:
     if not stat.S_ISREG(path.lstat().st_mode):  # just opening a device may have side effects
         raise file_type_error()
     with os.fdopen(os.open(path, _FLAGS), "rb") as file:
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
             raise file_type_error()
         data = file.read(notebook.MAX_BYTES + 1)
     if len(data) > notebook.MAX_BYTES:
-        raise notebook.too_large_error(max(found.st_size, len(data)))
+        raise notebook.too_large_error(max(status.st_size, len(data)))
     return data

@@ -36,16 +36,16 @@ def add_grant(path: Path, grant: Grant) -> Course:
 
 def unknown_students(course: Course, set_id: str, students: Collection[str]) -> list[str]:
     """Returns a sentence for each exception for *set_id* whose student is not in *students*."""
-    found = []
+    unknown = []
     for grant in course.grants:
         if grant.set in (None, set_id) and grant.student and grant.student not in students:
             close = nearest(grant.student, students)
             meant = f"; did you mean '{close}'?" if close else ""
-            found.append(
+            unknown.append(
                 f"an exception names '{grant.student}', who is not in the release of "
                 f"'{set_id}'{meant}"
             )
-    return found
+    return unknown
 
 
 def _insert_grant(text: str, source: Located, grant: Grant) -> str:

@@ -24,12 +24,12 @@ class StaffFile:
     def __call__(self) -> Mapping[str, StaffMember]:
         """Returns the staff by id. Raises GraderError as long as the file has errors."""
         try:
-            found = self._path.stat()
+            status = self._path.stat()
         except OSError as error:
             fix = "restore the file"
             what = "the course file can't be read"
             raise SetupError(what, where=str(self._path), fix=fix) from error
-        state = (found.st_mtime_ns, found.st_size, found.st_ino)
+        state = (status.st_mtime_ns, status.st_size, status.st_ino)
         with self._lock:
             if state != self._state:
                 self._read()

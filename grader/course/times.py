@@ -68,10 +68,10 @@ def parse_duration(text: str) -> timedelta:
     >>> parse_duration("15 min"), parse_duration("2 days")
     (datetime.timedelta(seconds=900), datetime.timedelta(days=2))
     """
-    found = _DURATION.match(text)
-    if found is None:
+    match = _DURATION.match(text)
+    if match is None:
         raise TimeError(f"'{text}' is not a duration")
-    return timedelta(seconds=float(found[1]) * _SECONDS[found[2].removesuffix("s") or "s"])
+    return timedelta(seconds=float(match[1]) * _SECONDS[match[2].removesuffix("s") or "s"])
 
 
 def local_text(instant: datetime, zone: ZoneInfo) -> str:

@@ -37,22 +37,24 @@ class Function:
 
 
 def _require_plain(value: Value, name: str) -> int | float:
-    found = require_numeric(value, f"use {name}() on")
-    if isinstance(found, Quantity):
+    number = require_numeric(value, f"use {name}() on")
+    if isinstance(number, Quantity):
         raise ExpressionError(
-            f"{name}() needs a plain number, got {kind_of(found)}",
-            fix=f'write {name}(number(..., "{units.format_quantity(found).split(" ", 1)[1]}"))',
+            f"{name}() needs a plain number, got {kind_of(number)}",
+            fix=f'write {name}(number(..., "{units.format_quantity(number).split(" ", 1)[1]}"))',
         )
-    return found
+    return number
 
 
 def _require_whole(value: Value, name: str) -> int:
-    found = _require_plain(value, name)
-    if isinstance(found, float):
-        if not found.is_integer():
-            raise ExpressionError(f"{name}() needs whole numbers, got {units.format_number(found)}")
-        return int(found)
-    return found
+    number = _require_plain(value, name)
+    if isinstance(number, float):
+        if not number.is_integer():
+            raise ExpressionError(
+                f"{name}() needs whole numbers, got {units.format_number(number)}"
+            )
+        return int(number)
+    return number
 
 
 def _require_same_dimension(values: tuple[Value, ...], name: str) -> None:
@@ -64,9 +66,9 @@ def _require_same_dimension(values: tuple[Value, ...], name: str) -> None:
 
 
 def _absolute(x: Value) -> Value:
-    found = require_numeric(x, "use abs() on")
-    size = found.magnitude if isinstance(found, Quantity) else found
-    return -found if size < 0 else found
+    number = require_numeric(x, "use abs() on")
+    size = number.magnitude if isinstance(number, Quantity) else number
+    return -number if size < 0 else number
 
 
 def _smallest(*values: Value) -> Value:
@@ -94,8 +96,8 @@ def _round(x: Value, digits: Value = 0) -> Value:
     places = _require_whole(digits, "round")
     if abs(places) > 300:
         raise ExpressionError("round() supports at most 300 digits")
-    found = _require_plain(x, "round")
-    return round(found, places) if places else round(found)
+    number = _require_plain(x, "round")
+    return round(number, places) if places else round(number)
 
 
 def _floor(x: Value) -> Value:
@@ -107,10 +109,10 @@ def _ceil(x: Value) -> Value:
 
 
 def _sqrt(x: Value) -> Value:
-    found = require_numeric(x, "use sqrt() on")
-    if (found.magnitude if isinstance(found, Quantity) else found) < 0:
+    number = require_numeric(x, "use sqrt() on")
+    if (number.magnitude if isinstance(number, Quantity) else number) < 0:
         raise ExpressionError("sqrt() needs a number of at least 0")
-    return BINARY["**"](found, 0.5) if isinstance(found, Quantity) else math.sqrt(found)
+    return BINARY["**"](number, 0.5) if isinstance(number, Quantity) else math.sqrt(number)
 
 
 def _exp(x: Value) -> Value:
@@ -118,12 +120,12 @@ def _exp(x: Value) -> Value:
 
 
 def _require_positive(x: Value, name: str) -> int | float:
-    found = _require_plain(x, name)
-    if found <= 0:
+    number = _require_plain(x, name)
+    if number <= 0:
         raise ExpressionError(
-            f"{name}() needs a number above zero, got {units.format_number(found)}"
+            f"{name}() needs a number above zero, got {units.format_number(number)}"
         )
-    return found
+    return number
 
 
 def _log(x: Value, base: Value | None = None) -> Value:
@@ -154,20 +156,20 @@ def _comb(n: Value, k: Value) -> Value:
 
 
 def _factorial(n: Value) -> Value:
-    found = _require_whole(n, "factorial")
-    if not 0 <= found <= 170:
-        raise ExpressionError(f"factorial() supports 0 to 170, got {units.format_number(found)}")
-    return math.factorial(found)
+    number = _require_whole(n, "factorial")
+    if not 0 <= number <= 170:
+        raise ExpressionError(f"factorial() supports 0 to 170, got {units.format_number(number)}")
+    return math.factorial(number)
 
 
 def _significant(x: Value, digits: Value) -> Value:
     places = _require_whole(digits, "significant")
     if not 1 <= places <= 17:
         raise ExpressionError("significant() supports 1 to 17 digits")
-    found = _require_plain(x, "significant")
-    if isinstance(found, int):
-        return round(found, places - len(str(abs(found))))
-    return float(f"{found:.{places - 1}e}")
+    number = _require_plain(x, "significant")
+    if isinstance(number, int):
+        return round(number, places - len(str(abs(number))))
+    return float(f"{number:.{places - 1}e}")
 
 
 def _number(x: Value, unit: Value) -> Value:

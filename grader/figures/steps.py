@@ -54,22 +54,22 @@ def messages_of(pattern: str, ranks: int, steps: int) -> tuple[StepMessage, ...]
     In step s of a ring, rank r sends chunk r - s (to reduce) or r + 1 - s (to gather) to the next
     rank; in step s of the tree, each of the first 2^s ranks sends everything to the rank 2^s above.
     """
-    found = []
+    messages = []
     for step in range(steps):
         if pattern == "tree":
             half = 2**step
-            found += [
+            messages += [
                 StepMessage(step, r, r + half, -1)
                 for r in range(min(half, ranks))
                 if r + half < ranks
             ]
         else:
             ahead = 0 if pattern == "reduce-scatter" else 1
-            found += [
+            messages += [
                 StepMessage(step, r, (r + 1) % ranks, (r + ahead - step) % ranks)
                 for r in range(ranks)
             ]
-    return tuple(found)
+    return tuple(messages)
 
 
 class StepsType(FigureTypeOf[CollectiveSteps, StepsPicture]):

@@ -59,8 +59,8 @@ class Decisions:
         """Returns the decisions that count and ask for a second opinion, oldest first."""
         asks = _DECISIONS.c.choice.contains('"second_opinion": true')
         with self._engine.begin() as connection:
-            found = current_decisions(connection, asks)
-            return tuple(d for d in found if d.choice.second_opinion)
+            decisions = current_decisions(connection, asks)
+            return tuple(d for d in decisions if d.choice.second_opinion)
 
     def list_outdated(self, students: Collection[str]) -> tuple[Decision, ...]:
         """Returns the decisions about answers of *students* that count although the grader's own
@@ -76,8 +76,8 @@ class Decisions:
     def history(self, student: str, name: str | None = None) -> tuple[Decision, ...]:
         """Returns all decisions about a student's answers, or one of them, newest first."""
         with self._engine.begin() as connection:
-            found = list(every_decision(connection, _DECISIONS.c.student == student))
-        return tuple(d for d in reversed(found) if name in (None, d.name))
+            decisions = list(every_decision(connection, _DECISIONS.c.student == student))
+        return tuple(d for d in reversed(decisions) if name in (None, d.name))
 
     def decide(
         self, answers: Sequence[AnswerToDecide], choice: Choice, *, by: str
@@ -123,26 +123,26 @@ class Decisions:
         self, connection: Connection, batch: int, *, by: str, may: Callable[[Decision], bool]
     ) -> int:
         """Does the same as `undo` in the transaction of *connection*."""
-        found = list(current_decisions(connection, _DECISIONS.c.batch == batch))
-        if not found:
+        decisions = list(current_decisions(connection, _DECISIONS.c.batch == batch))
+        if not decisions:
             raise SetupError(
                 "there is nothing to undo: other decisions were made since",
                 fix="reload the page",
             )
-        if not all(may(one) for one in found):
+        if not all(may(one) for one in decisions):
             raise SetupError(
                 "these decisions are not yours to undo",
                 fix="ask who made them, or an instructor",
             )
         again = next_batch(connection)
-        for one in found:
+        for one in decisions:
             mine = _DECISIONS.c.number == one.number
             connection.execute(update(_DECISIONS).where(mine).values(undone=True))
             detail = {"student": one.student, "name": one.name, "points": one.points}
             self._log(connection, "decision undone", by, "", detail)
             self._restore(connection, again, one, by)
         request_rows.undo_answers(connection, batch)
-        return len(found)
+        return len(decisions)
 
     def _restore(self, connection: Connection, batch: int, one: Decision, by: str) -> None:
         """Lets the decision before *one* count; stores it anew if its items have changed since."""

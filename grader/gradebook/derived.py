@@ -29,8 +29,8 @@ class Derived:
         t = _TABLE.c
         query = select(t.digest, t.data).where(t.digest.in_(list(digests)))
         with self._engine.begin() as connection:
-            found = {row.digest: row.data for row in connection.execute(query)}
-        return found | {d: self._new[d] for d in digests if d in self._new}
+            entries = {row.digest: row.data for row in connection.execute(query)}
+        return entries | {d: self._new[d] for d in digests if d in self._new}
 
     def keep(self, entries: Mapping[str, bytes]) -> None:
         """Adds *entries*, by digest; they are written later."""

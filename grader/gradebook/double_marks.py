@@ -138,8 +138,8 @@ class DoubleMarks:
 
     def _require_newest(self, connection: Connection, one: IndependentMark) -> None:
         mine = (_MARKS.c.student == one.student) & (_MARKS.c.name == one.name)
-        found = list(mark_rows.every_mark(connection, mine, _MARKS.c.undone.is_(False)))
-        if found[-1].number != one.number:
+        marks = list(mark_rows.every_mark(connection, mine, _MARKS.c.undone.is_(False)))
+        if marks[-1].number != one.number:
             raise SetupError(_SINCE, fix="reload the page")
 
     def _store(

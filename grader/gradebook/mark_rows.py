@@ -64,11 +64,11 @@ def by_answer(
     marks: Iterable[IndependentMark],
 ) -> dict[tuple[str, str, str], tuple[IndependentMark, ...]]:
     """Returns *marks* by student, name, and digest of the answer."""
-    found: dict[tuple[str, str, str], tuple[IndependentMark, ...]] = {}
+    marks_by_answer: dict[tuple[str, str, str], tuple[IndependentMark, ...]] = {}
     for mark in marks:
         key = mark.student, mark.name, mark.key
-        found[key] = (*found.get(key, ()), mark)
-    return found
+        marks_by_answer[key] = (*marks_by_answer.get(key, ()), mark)
+    return marks_by_answer
 
 
 def mean_choices(marks: Iterable[IndependentMark]) -> Mapping[_Answer, Choice]:

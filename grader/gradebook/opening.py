@@ -175,7 +175,7 @@ class DatabaseFile:
 def _identity_of(path: Path) -> tuple[int, int] | None:
     """Returns the device and number of the file at *path*, which change if it is replaced."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino

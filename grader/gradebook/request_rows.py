@@ -15,14 +15,14 @@ _REQUESTS, _ANSWERS = schema.requests, schema.request_answers
 
 def read_requests(connection: Connection, *where: ColumnElement[bool]) -> Iterator[RegradeRequest]:
     """Yields the requests that fit, oldest first."""
-    found = list(connection.execute(select(_REQUESTS).where(*where).order_by(_REQUESTS.c.number)))
-    if not found:
+    rows = list(connection.execute(select(_REQUESTS).where(*where).order_by(_REQUESTS.c.number)))
+    if not rows:
         return
     answers: dict[int, list[RequestAnswer]] = {}
     query = select(_ANSWERS).join(_REQUESTS, _ANSWERS.c.request == _REQUESTS.c.number)
     for row in connection.execute(query.where(*where).order_by(_ANSWERS.c.number)):
         answers.setdefault(row.request, []).append(_answer_of(row))
-    for row in found:
+    for row in rows:
         yield RegradeRequest(
             number=row.number,
             student=row.student,

@@ -102,7 +102,7 @@ class Requests:
 
     def _find(self, connection: Connection, number: int) -> RegradeRequest:
         mine = schema.requests.c.number == number
-        found = next(iter(list(request_rows.read_requests(connection, mine))), None)
-        if found is None:
+        request = next(iter(list(request_rows.read_requests(connection, mine))), None)
+        if request is None:
             raise SetupError("there is no such request", fix="reload the page")
-        return found
+        return request

@@ -115,17 +115,17 @@ def attempts_to_grade(
     chooses between attempts."""
     if policy is None:
         return list(collected.submissions)
-    found: list[Submission] = []
+    attempts: list[Submission] = []
     latest: list[Submission] = []
     for newest in collected.submissions:
         student = release.students[newest.student]
         mine = [*reversed(collected.same_exam.get(student.id, (newest,)))]
         todo = policy.to_grade(student, mine)
-        found += todo
+        attempts += todo
         latest += todo[-1:] if todo[-1] != newest else ()
     if latest:
         book.add_submissions(latest)  # by trusted times, these are the newest
-    return found
+    return attempts
 
 
 def untimed_note(

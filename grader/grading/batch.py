@@ -266,8 +266,8 @@ def _evidence_of(future: Future[Any], submission: Submission) -> Evidence | None
     """Returns the evidence of a finished execution; None if its worker died."""
     error = future.exception()
     if error is None:
-        found = future.result()
-        return _received_evidence(found, submission) if isinstance(found, bytes) else found
+        evidence = future.result()
+        return _received_evidence(evidence, submission) if isinstance(evidence, bytes) else evidence
     if isinstance(error, BrokenExecutor | executors.WorkersDiedError):
         log.warning("the worker of %s died", submission.student)
         return None
@@ -284,12 +284,12 @@ def _received_evidence(data: bytes, submission: Submission) -> Evidence:
     """Returns the evidence that a worker sent; evidence of a failure if it is not what was asked
     for."""
     try:
-        found = unpack_evidence(data)
+        evidence = unpack_evidence(data)
     except GraderError as error:
         return refused_evidence(submission.sha256, f"a worker sent no evidence: {error.what}")
-    if found.submission_sha256 != submission.sha256:
+    if evidence.submission_sha256 != submission.sha256:
         return refused_evidence(submission.sha256, "a worker sent evidence of another notebook")
-    return found
+    return evidence
 
 
 def _disturbance_reasons(evidence: Evidence) -> tuple[str, ...]:

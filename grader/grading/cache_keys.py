@@ -118,10 +118,10 @@ def result_digests(
         attempted.setdefault(who, []).append(repr(head))
     asked = requests_by_student(book)
     secret = form_secret(book)
-    found: dict[str, str] = {}
+    digests: dict[str, str] = {}
     for id_ in people.keys() | heads.keys():
         digest, file = heads.get(id_, (None, None))
-        found[id_] = _digest(
+        digests[id_] = _digest(
             look,
             people.get(id_),
             seats.get(id_),
@@ -133,8 +133,8 @@ def result_digests(
             *filter(None, (asked.get(id_), secret)),
             *(_policy_data(policy, people.get(id_), attempted.get(id_, ())) if policy else ()),
         )
-    whole = _digest(look, sorted(found.items()), book.setting(NOTICES), bool(seats))
-    return ResultDigests(students=found, whole=whole)
+    whole = _digest(look, sorted(digests.items()), book.setting(NOTICES), bool(seats))
+    return ResultDigests(students=digests, whole=whole)
 
 
 def _policy_data(
@@ -188,12 +188,12 @@ def is_up_to_date(out: Path, kept: WrittenRecord, stamps: ResultDigests) -> bool
 
 
 def _file_states(out: Path) -> dict[str, tuple[int, int]]:
-    found: dict[str, tuple[int, int]] = {}
+    states: dict[str, tuple[int, int]] = {}
     for name in CLASS_FILES:
         with suppress(OSError):
             state = (out / name).stat()
-            found[name] = state.st_size, state.st_mtime_ns
-    return found
+            states[name] = state.st_size, state.st_mtime_ns
+    return states
 
 
 def _common_digest(graded: ResultSource, bank: Bank, published: bool) -> str:

@@ -93,7 +93,7 @@ def slip_days_used(course: Course, file: Path, set_id: str) -> dict[str, int]:
 
     A set without results has used none. Raises GraderError if a results folder can't be read.
     """
-    found: Counter[str] = Counter()
+    used: Counter[str] = Counter()
     if not course.slip_days:
         return {}
     for id_ in _sets_before(course, set_id):
@@ -104,14 +104,14 @@ def slip_days_used(course: Course, file: Path, set_id: str) -> dict[str, int]:
             with Gradebook.open(file.parent / folder) as book:
                 for row in rows_of(book, source_of(book)):
                     if row.deduction is not None:
-                        found[row.student.id] += row.deduction.slip_days
+                        used[row.student.id] += row.deduction.slip_days
         except GraderError as error:
             raise type(error)(
                 f"the slip days of the set '{id_}' are unknown: {error.what}",
                 where=error.where,
                 fix=error.fix,
             ) from error
-    return {student: days for student, days in found.items() if days}
+    return {student: days for student, days in used.items() if days}
 
 
 def _sets_before(course: Course, set_id: str) -> list[str]:

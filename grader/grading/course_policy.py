@@ -86,10 +86,10 @@ class CoursePolicy:
 
     @cached_property
     def _times_by_student(self) -> Mapping[str, Sequence[HandedIn]]:
-        found: dict[str, list[HandedIn]] = {}
+        times: dict[str, list[HandedIn]] = {}
         for one in self.times:
-            found.setdefault(one.student, []).append(one)
-        return found
+            times.setdefault(one.student, []).append(one)
+        return times
 
     @cached_property
     def _rules(self) -> dict[Student, Rules]:

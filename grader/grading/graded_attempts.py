@@ -67,18 +67,18 @@ def in_counting_order(
     by_student: dict[str, list[Submission]] = {}
     for submission in submissions:
         by_student.setdefault(submission.student, []).append(submission)
-    found: list[Submission] = []
+    order: list[Submission] = []
     for id_, mine in by_student.items():
         graded = [one for one in mine if (id_, one.sha256) in attempts.grades]
         if not graded or graded[-1] is not mine[-1]:
-            found += mine  # the only one, or the newest waits for its grade
+            order += mine  # the only one, or the newest waits for its grade
             continue
         scores = {one.sha256: attempts.scores[id_, one.sha256] for one in graded}
         most = attempts.grades[id_, mine[-1].sha256].max_score
         student = students.get(id_, Student(id=id_))
         others = [one for one in mine if one.sha256 not in scores]
-        found += (*others, *policy.order(student, graded, scores, most))
-    return found
+        order += (*others, *policy.order(student, graded, scores, most))
+    return order
 
 
 def counting_grades(

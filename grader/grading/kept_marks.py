@@ -163,20 +163,20 @@ def _digest_of(*what: str) -> str:
 @cache
 def _engine_digest() -> str:
     """Returns a digest of the code that judges, so that no mark outlives a change of it."""
-    found = hashlib.sha256(__version__.encode())
+    digest = hashlib.sha256(__version__.encode())
     for room in _JUDGING:
         path = PACKAGE / room
         for file in [path] if path.is_file() else sorted(path.rglob("*.py")):
-            found.update(file.read_bytes())
-    return found.hexdigest()
+            digest.update(file.read_bytes())
+    return digest.hexdigest()
 
 
 def _marks_by_number(grade: Grade) -> dict[int, list[Mark]]:
     """Returns the marks of each question by its number, from names such as `q3_per_gpu`."""
-    found: dict[int, list[Mark]] = {}
+    marks: dict[int, list[Mark]] = {}
     for mark in grade.marks:
-        found.setdefault(question_number(mark.name), []).append(mark)
-    return found
+        marks.setdefault(question_number(mark.name), []).append(mark)
+    return marks
 
 
 def _parse_marks(data: bytes) -> list[Mark]:

@@ -38,13 +38,13 @@ def archive_student(out: Path, student: str, target: Path, *, by: str, why: str)
     """
     with Gradebook.open(out) as book:
         require_student(book, student)
-        found = book.personal.read(student)
-        pieces = {f"evidence/{d}.json": book.evidence_files.export(d) for d in found.evidence}
+        record = book.personal.read(student)
+        pieces = {f"evidence/{d}.json": book.evidence_files.export(d) for d in record.evidence}
         files = list(_pages_of(out, student))
         if (out / IDEAS).exists():  # it names students, and can be made again
             files.append(out / IDEAS)
         contents = {name: data for name, data in pieces.items() if data is not None}
-        contents["gradebook.json"] = json.dumps(found.rows, indent=2, ensure_ascii=False).encode()
+        contents["gradebook.json"] = json.dumps(record.rows, indent=2, ensure_ascii=False).encode()
         _write_zip(target, contents, files, out)
         book.record("student exported", by=by, why=why, detail={"student": student})
     return len(files) + len(contents)

@@ -123,8 +123,8 @@ def _require_unicode(data: object, text: str, file: str, skipped: int) -> None:
     try:
         json.dumps(data, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        found = _SURROGATE.search(text)
-        at = found.start() if found else 0
+        match = _SURROGATE.search(text)
+        at = match.start() if match else 0
         line = text.count("\n", 0, at) + 1 + skipped
         where = Location(file, line, at - text.rfind("\n", 0, at))
         raise GraderError("the text is not valid Unicode", where=where, fix=_FIX) from None

@@ -87,8 +87,8 @@ def store_requests(book: Gradebook, read: Sequence[tuple[RequestFile, Located]])
     errors = [error for one, source in read for error in intake.errors(one, source)]
     if errors:
         raise SpecErrors(tuple(errors))
-    found = [request for one, _ in read for request in intake.requests(one)]
-    return TakenRequests(files=len(read), new=book.requests.add(found))
+    requests = [request for one, _ in read for request in intake.requests(one)]
+    return TakenRequests(files=len(read), new=book.requests.add(requests))
 
 
 def _files_in(path: Path) -> list[Path]:

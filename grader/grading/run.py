@@ -318,10 +318,10 @@ class _GradeFiler:
         Then evidence from a machine with other packages is used, but without --only deferred only
         if that machine could do more than this one.
         """
-        found = self._book.find_evidence(submission.sha256, self._fingerprint(submission))
+        evidence = self._book.find_evidence(submission.sha256, self._fingerprint(submission))
         trials = self._papers.trials(submission.student)
-        if found is not None or not any(trial.needs for trial in trials):
-            return found
+        if evidence is not None or not any(trial.needs for trial in trials):
+            return evidence
         other = self._book.find_evidence(submission.sha256)
         if other is None or self._deferred or has_run_more(other, trials, self._settings.device):
             return other

@@ -242,10 +242,10 @@ def _max_points(graded: ResultSource, dropped: Mapping[str, str]) -> Callable[[s
 
 def requests_by_student(book: Gradebook) -> Mapping[str, tuple[RegradeRequest, ...]]:
     """Returns the regrade requests of every student who has any."""
-    found: dict[str, list[RegradeRequest]] = {}
+    requests: dict[str, list[RegradeRequest]] = {}
     for request in book.requests.every():
-        found.setdefault(request.student, []).append(request)
-    return {student: tuple(mine) for student, mine in found.items()}
+        requests.setdefault(request.student, []).append(request)
+    return {student: tuple(mine) for student, mine in requests.items()}
 
 
 def notices_of(book: Gradebook) -> list[Mapping[str, object]]:
@@ -263,7 +263,7 @@ def collect_warnings(
     for notice in notices_of(book):
         if notice.get("level") == "warning" and notice.get("student"):
             notices.setdefault(str(notice["student"]), []).append(notice)
-    found = {}
+    warnings = {}
     for submission in submissions:
         mine = [
             n
@@ -272,5 +272,5 @@ def collect_warnings(
         ]
         texts = (str(notice["text"]) for notice in mine)
         if said := tuple(text for text in texts if text != submission.refusal):
-            found[submission.student, submission.sha256] = said
-    return found
+            warnings[submission.student, submission.sha256] = said
+    return warnings

@@ -35,10 +35,10 @@ class SpecEdit:
 
 def parse_place(text: str) -> tuple[str, str]:
     """Returns the problem and the part in "PROBLEM/PART"; raises SetupError."""
-    found = _PLACE.match(text)
-    if not found:
+    match = _PLACE.match(text)
+    if not match:
         raise SetupError(f"'{text}' is not a part", fix="write PROBLEM/PART, such as kv-cache/size")
-    return found[1], found[2]
+    return match[1], match[2]
 
 
 def parse_edit(what: str, text: str) -> SpecEdit:

@@ -48,13 +48,13 @@ def tally(
 def pooled_numbers(exam: ExamSet) -> frozenset[int]:
     """Returns the numbers of problems of a set that may differ, or whose parts may, between
     students."""
-    found: set[int] = set()
+    numbers: set[int] = set()
     number = 1
     for slot in exam.slots:
         if slot.differs:
-            found.update(range(number, number + slot.count))
+            numbers.update(range(number, number + slot.count))
         number += slot.count
-    return frozenset(found)
+    return frozenset(numbers)
 
 
 def _graded_row(

@@ -33,7 +33,7 @@ def class_results(folder: Path, students: Iterable[str] = ()) -> ClassResults:
             fix = suggest(student, graded.students, "see the ids in grades.csv")
             raise SetupError(f"the results contain no student '{student}'", fix=fix)
         times = {(s.student, s.sha256): s.received for s in book.submissions()}
-        found = []
+        results = []
         for row in sorted(rows_of(book, graded), key=lambda row: row.student.id):
             if row.student.id not in wanted:
                 continue
@@ -45,13 +45,13 @@ def class_results(folder: Path, students: Iterable[str] = ()) -> ClassResults:
                 submitted_at=times.get((row.student.id, sha256)) if sha256 else None,
                 seconds=evidence.seconds if evidence else 0.0,
             )
-            found.append(result)
+            results.append(result)
         return ClassResults(
             exam=graded.exam,
             title=graded.title,
             release=graded.release,
             engine=__version__,
-            results=tuple(found),
+            results=tuple(results),
         )
 
 

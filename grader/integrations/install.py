@@ -133,9 +133,9 @@ def _read_wheel(path: Path) -> bytes:
 def _read_direct_url() -> dict[str, Any]:
     """pip's record of how the running package was installed (PEP 610); empty if there is none."""
     try:
-        found: Distribution = distribution(NAME)
-        here = Path(str(found.locate_file("grader"))).resolve() == PACKAGE.resolve()
-        data = json.loads((found.read_text("direct_url.json") if here else None) or "{}")
+        installed: Distribution = distribution(NAME)
+        here = Path(str(installed.locate_file("grader"))).resolve() == PACKAGE.resolve()
+        data = json.loads((installed.read_text("direct_url.json") if here else None) or "{}")
     except (PackageNotFoundError, OSError, ValueError):
         return {}
     return data if isinstance(data, dict) else {}

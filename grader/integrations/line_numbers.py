@@ -48,7 +48,7 @@ def notebook_lines(data: bytes) -> NotebookLines:
     reached = counted = 0
     line = 1
     for number, source in enumerate(code, start=1):
-        found: list[int] = []
+        lines: list[int] = []
         for row in source.splitlines():
             place = _find_row(text, row, reached, plain=plain)
             if place is None:
@@ -56,11 +56,11 @@ def notebook_lines(data: bytes) -> NotebookLines:
             at, reached = place
             line += text.count("\n", counted, at)
             counted = at
-            found.append(line)
+            lines.append(line)
             sets = _SETS.match(row)
             if sets:
-                answers[sets[1]] = found[-1]
-        cells[number] = tuple(found)
+                answers[sets[1]] = lines[-1]
+        cells[number] = tuple(lines)
     return NotebookLines(answers=answers, cells=cells)
 
 

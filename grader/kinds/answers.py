@@ -78,5 +78,5 @@ def label_as_python(label: str) -> str:
 
 def needs_computer(kind: str) -> bool:
     """Returns whether answers of the kind named *kind* are executed or measured."""
-    found = kinds.find(kind)
-    return found.needs_solution or found.is_measured
+    known_kind = kinds.find(kind)
+    return known_kind.needs_solution or known_kind.is_measured

@@ -129,8 +129,8 @@ class CodeKey(Key):
         if not self.part.forbid and len(source) > analysis.MOST_HERE:
             return SourceReview()  # longer than any starter
         what = (source, self.part.id, self.starter, self.part.forbid)
-        found = self.keep(digest_of_review(*what), lambda: analysis.review_source(*what))
-        return SourceReview(**found)
+        review_data = self.keep(digest_of_review(*what), lambda: analysis.review_source(*what))
+        return SourceReview(**review_data)
 
     @cached_property
     def _cases_digest(self) -> str:

@@ -27,8 +27,8 @@ def split_rubric(rubric: str, max_points: float) -> tuple[Criterion, ...]:
     all paragraphs count equally.
     """
     texts = [one.strip() for one in rubric.split("\n\n") if one.strip()]
-    found = [_WORTH.match(text) for text in texts]
-    worth = [float(one[1]) for one in found if one]
+    matches = [_WORTH.match(text) for text in texts]
+    worth = [float(one[1]) for one in matches if one]
     if len(worth) != len(texts) or not sum(worth):
         worth = [1.0] * len(texts)
     total = sum(worth)

@@ -20,10 +20,10 @@ def read_grid(raw: Raw, rows: Sequence[str], columns: Sequence[str], wanted: str
     *rows* are labels and *columns* are units. A cell that can't be read is an UnreadableCell.
     Raises Unreadable if the value is not a grid.
     """
-    found: list[tuple[Cell, ...]] = [(None,) * len(columns)] * len(rows)
+    grid: list[tuple[Cell, ...]] = [(None,) * len(columns)] * len(rows)
     for index, row in _iter_rows(raw, rows, wanted):
-        found[index] = _read_row(row, columns)
-    return tuple(found)
+        grid[index] = _read_row(row, columns)
+    return tuple(grid)
 
 
 def fold_label(label: str) -> str:
@@ -82,8 +82,8 @@ def _read_row(row: Raw, columns: Sequence[str]) -> tuple[Cell, ...]:
         cells = [row]  # a row with one column may be a bare number
     if not cells or len(cells) > count:
         return (UnreadableCell(f"Each row must be a list of {count} numbers."),) * count
-    found = [_read_cell(cell, unit) for cell, unit in zip(cells, columns, strict=False)]
-    return (*found, *([None] * (count - len(found))))
+    cells_read = [_read_cell(cell, unit) for cell, unit in zip(cells, columns, strict=False)]
+    return (*cells_read, *([None] * (count - len(cells_read))))
 
 
 def _read_cell(raw: Raw, unit: str) -> Cell:

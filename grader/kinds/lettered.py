@@ -136,8 +136,8 @@ def find_choices(answer: str, things: Sequence[LabeledChoice]) -> tuple[str, ...
     *answer* is a text from a kind's `say`: letters, numbers of items, and words.
     """
     named = {thing.letter: thing for thing in things}
-    found = dict.fromkeys(_LETTER.findall(answer))
-    return tuple(f"**{letter}.** {named[letter].text}" for letter in found if letter in named)
+    letters = dict.fromkeys(_LETTER.findall(answer))
+    return tuple(f"**{letter}.** {named[letter].text}" for letter in letters if letter in named)
 
 
 def letter_of(things: Sequence[LabeledChoice], thing_id: object) -> str:

@@ -100,8 +100,8 @@ class MeasurementKey(CodeKey):
         return replace(calls, benchmark=benchmark)
 
     def _evaluate_amount(self, expression: Expr, unit: str) -> float:
-        found = evaluate(expression, self.draw.scope, self.draw.facts)
-        return float(units.magnitude(found, unit if isinstance(found, Quantity) else ""))
+        amount = evaluate(expression, self.draw.scope, self.draw.facts)
+        return float(units.magnitude(amount, unit if isinstance(amount, Quantity) else ""))
 
     @property
     def setup(self) -> str:

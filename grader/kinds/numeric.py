@@ -292,11 +292,11 @@ class NumericKind(KindOf[NumericKey, int | float]):
         if not key.unit:
             return value
         try:
-            found = units.quantity(value, key.unit)
-            finite = not isinstance(found, Quantity) or math.isfinite(found.magnitude)
+            carried = units.quantity(value, key.unit)
+            finite = not isinstance(carried, Quantity) or math.isfinite(carried.magnitude)
         except OverflowError:
             return None
-        return found if finite else None
+        return carried if finite else None
 
 
 _NOT_WHOLE = replace(INCORRECT, note="The answer must be a whole number.")

@@ -312,8 +312,10 @@ def share_and_mistake(outcome: PlanOutcome, key: PlanKey) -> tuple[float, str | 
 
 
 def _first_shortcoming(outcome: PlanOutcome, key: PlanKey) -> Shortcoming | None:
-    found = (r for r in key.part.shortcomings if holds(r.when, outcome.scope, key.draw.facts))
-    return next(found, None)
+    shortcomings = (
+        r for r in key.part.shortcomings if holds(r.when, outcome.scope, key.draw.facts)
+    )
+    return next(shortcomings, None)
 
 
 kinds.add("plan")(PlanKind())

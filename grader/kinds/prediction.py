@@ -138,7 +138,7 @@ class PredictionKind(NumericKind):
     def examples(self, key: NumericKey) -> tuple[Example, ...]:
         measured, part = _ideal_measurement(key), _part_of(key)
         most = part.model
-        found = []
+        measured_examples = []
         for example in NumericKind.examples(self, key):
             kept = example.share
             if kept is not None:
@@ -146,8 +146,10 @@ class PredictionKind(NumericKind):
                 close = _is_close(part, number, key.value)
                 kept = round(most * kept + (1 - most) * close, 6)
             raw = {"t": "measured", "value": example.raw, "race": measured}
-            found.append(Example(raw=raw, share=kept, why=example.why, mistake=example.mistake))
-        return tuple(found)
+            measured_examples.append(
+                Example(raw=raw, share=kept, why=example.why, mistake=example.mistake)
+            )
+        return tuple(measured_examples)
 
     def ideal_raw(self, raw: Raw, key: NumericKey) -> Raw:
         return {"t": "measured", "value": raw, "race": _ideal_measurement(key)}
@@ -167,9 +169,9 @@ def _measurement_of(part: Prediction, measured: Mapping[str, object]) -> ratios.
     """Returns the measured number in the part's unit."""
     if "counted" in measured:
         return ratios.count_estimate(measured)
-    found = ratios.time_estimate(measured)
+    estimate = ratios.time_estimate(measured)
     unit = units.magnitude(units.quantity(1.0, part.unit), "s")
-    return ratios.Estimate(found.low / unit, found.middle / unit, found.high / unit)
+    return ratios.Estimate(estimate.low / unit, estimate.middle / unit, estimate.high / unit)
 
 
 def _is_close(part: Prediction, predicted: float, found: float) -> bool:

@@ -65,14 +65,14 @@ def accepted_interval(
     *compute* returns the answer in another scope; only rounded inputs need it. Raises ValueError
     if the tolerance is invalid.
     """
-    found = list(_intervals(key, tolerance, unit, draw, compute))
-    found = found or list(_intervals(key, DEFAULT, unit, draw, compute))
-    if len(found) == 1 and not tolerance.because:
-        return found[0]
-    low = min(i.low for i in found)
-    high = max(i.high for i in found)
-    widest = [i for i in found if i.low == low and i.high == high]
-    needed = widest[:1] or [i for i in found if i.low == low or i.high == high]
+    intervals = list(_intervals(key, tolerance, unit, draw, compute))
+    intervals = intervals or list(_intervals(key, DEFAULT, unit, draw, compute))
+    if len(intervals) == 1 and not tolerance.because:
+        return intervals[0]
+    low = min(i.low for i in intervals)
+    high = max(i.high for i in intervals)
+    widest = [i for i in intervals if i.low == low and i.high == high]
+    needed = widest[:1] or [i for i in intervals if i.low == low or i.high == high]
     reason = " or ".join(dict.fromkeys(i.reason for i in needed))
     if tolerance.because:
         reason = f"{reason}; {tolerance.because.strip().rstrip('.')}"

@@ -123,8 +123,8 @@ def question_number(mark: str) -> int:
     >>> question_number("q12_per_gpu"), question_number("bonus")
     (12, 0)
     """
-    found = _QUESTION.match(mark)
-    return int(found[1]) if found else 0
+    match = _QUESTION.match(mark)
+    return int(match[1]) if match else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,15 +44,15 @@ def read_description(notebook: Notebook) -> SelfDescription:
     The last cell repeats the kinds and units, so that a check after Colab still shows "read as
     28 GB". Without that cell, only the names of the answers are known.
     """
-    found = notebook.metadata.get("grader")
-    listed = found.get("answers") if isinstance(found, Mapping) else None
+    description = notebook.metadata.get("grader")
+    listed = description.get("answers") if isinstance(description, Mapping) else None
     sheets: dict[str, Sheet | None] = {
         entry["name"]: entry
         for entry in (listed if isinstance(listed, list) else ())
         if isinstance(entry, Mapping) and isinstance(entry.get("name"), str)
     }
-    if sheets and isinstance(found, Mapping):
-        return _describe(found, sheets)
+    if sheets and isinstance(description, Mapping):
+        return _describe(description, sheets)
     sources = [c.source.replace("\r\n", "\n") for c in notebook.cells if c.type == "code"]
     found_lines = (_read_check(source) for source in reversed(sources))
     first, *others = next(filter(None, found_lines), [()])
@@ -67,9 +67,11 @@ def read_owner(notebook: Notebook) -> SelfDescription:
 
     Reads at most one line of each cell, so that it is fast for any notebook.
     """
-    found = notebook.metadata.get("grader")
-    if isinstance(found, Mapping) and (found.get("student") or found.get("version")):
-        return _describe(found, {})
+    description = notebook.metadata.get("grader")
+    if isinstance(description, Mapping) and (
+        description.get("student") or description.get("version")
+    ):
+        return _describe(description, {})
     for cell in reversed(notebook.cells):
         source = cell.source.replace("\r\n", "\n")
         if cell.type == "code" and (lines := _read_check(source, only_first=True)):
@@ -108,10 +110,10 @@ def _read_check(source: str, *, only_first: bool = False) -> list[tuple[str, ...
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about invalid escape sequences
-            found = ast.parse(f"_(\n{written}\n)", mode="eval").body
+            expression = ast.parse(f"_(\n{written}\n)", mode="eval").body
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return []
-    lines = found.args if isinstance(found, ast.Call) else []
+    lines = expression.args if isinstance(expression, ast.Call) else []
     return [texts for line in lines if (texts := _texts(line))]
 
 

@@ -305,8 +305,8 @@ def _without_forgotten(book: Gradebook, release: Release) -> Release:
 def absent(book: Gradebook) -> frozenset[str]:
     """Returns the ids of students who were absent, according to the sheet of paper answers."""
     seats = book.setting(SEATS)
-    found = seats if isinstance(seats, dict) else {}
-    return frozenset(student for student, version in found.items() if version is None)
+    versions = seats if isinstance(seats, dict) else {}
+    return frozenset(student for student, version in versions.items() if version is None)
 
 
 def _load_correction(book: Gradebook, release: Release) -> Release | None:

@@ -205,7 +205,7 @@ class PartFigures:
         known = [i for i, rest in enumerate(self.rests) if not math.isnan(rest)]
         rests = [self.rests[i] for i in known]
         right = [self.right[i] for i in known]
-        found = correlation([self.shares[i] for i in known], rests)
+        discrimination = correlation([self.shares[i] for i in known], rests)
         mean = statistics.fmean(self.shares) if settled else None
         return PartLine(
             problem=self.mark.problem,
@@ -219,9 +219,9 @@ class PartFigures:
             mean_share=mean,
             mean_interval=None if mean is None else mean_interval(mean, settled),
             mix={one: self.mix[one] for one in Verdict if one in self.mix},
-            discrimination=found,
+            discrimination=discrimination,
             discrimination_interval=(
-                None if found is None else correlation_interval(found, len(known))
+                None if discrimination is None else correlation_interval(discrimination, len(known))
             ),
             thirds=thirds(right, rests),
             rest=_mean([rest for rest, one in zip(rests, right, strict=True) if one]),

@@ -75,7 +75,7 @@ def _deduction_data(row: Row) -> dict[str, object]:
 
 def _request_data(row: Row) -> dict[str, object]:
     """Returns the student's regrade requests and the replies, without the staff's names."""
-    found = [
+    requests = [
         {
             "name": request.name,
             "text": request.text,
@@ -85,7 +85,7 @@ def _request_data(row: Row) -> dict[str, object]:
         }
         for request in row.requests
     ]
-    return {"regrade_requests": found} if found else {}
+    return {"regrade_requests": requests} if requests else {}
 
 
 def grade_json(row: Row, *, exam: str, engine: str, release: str) -> str:

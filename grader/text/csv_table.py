@@ -67,11 +67,11 @@ def find_columns(header: Sequence[str], aliases: Mapping[str, Sequence[str]]) ->
     """Returns the position of each field's column in *header*, by the first of its *aliases* that
     is there; fields without a column are left out. Case and outer spaces don't matter."""
     names = [cell.strip().casefold() for cell in header]
-    found = {
+    columns = {
         field: next((names.index(alias) for alias in known if alias in names), None)
         for field, known in aliases.items()
     }
-    return {field: place for field, place in found.items() if place is not None}
+    return {field: place for field, place in columns.items() if place is not None}
 
 
 def find_delimiter(text: str) -> str:

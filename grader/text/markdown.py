@@ -48,8 +48,8 @@ def typeset_text(text: str) -> str:
 
 def strip_paragraph(html: str) -> str:
     """Returns the HTML of a single paragraph without its <p> tags; other HTML unchanged."""
-    found = _ONE_PARAGRAPH.fullmatch(html)
-    return found[1] if found else html.strip()
+    match = _ONE_PARAGRAPH.fullmatch(html)
+    return match[1] if match else html.strip()
 
 
 def plain_text(text: str) -> str:

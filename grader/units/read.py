@@ -94,8 +94,8 @@ def _parse_number(match: re.Match[str], text: str) -> int | float:
     if match["base"]:
         base, power = int(match["base"]), _parse_exponent(match["power"], text)
         # Exact if possible: 2^30 is an int, 10^-3 the nearest float.
-        found = base**power if power >= 0 else float(f"1e{power}") if base == 10 else 2.0**power
-        return -found if match["minus"] == "-" else found
+        number = base**power if power >= 0 else float(f"1e{power}") if base == 10 else 2.0**power
+        return -number if match["minus"] == "-" else number
     mantissa = match["mantissa"]
     if mantissa.startswith("0,"):
         raise ReadError(_decimal_comma_message(text))
@@ -104,11 +104,11 @@ def _parse_number(match: re.Match[str], text: str) -> int | float:
     if match["ten"]:
         exponent = f"e{int(exponent[1:] or '0') + _parse_exponent(match['ten'], text)}"
     # Converted from its text, so rounded once, never slow, and infinite if too large.
-    found = float(plain + exponent) if exponent or "." in plain else int(plain)
+    number = float(plain + exponent) if exponent or "." in plain else int(plain)
     divisor = float((match["divisor"] or "1").replace("_", ""))
     if divisor == 0:
         raise ReadError(f"'{shorten(text)}' divides by zero")
-    return found / divisor if match["divisor"] else found
+    return number / divisor if match["divisor"] else number
 
 
 def _parse_exponent(written: str, text: str) -> int:

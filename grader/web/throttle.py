@@ -79,9 +79,9 @@ def network_of(address: str) -> str:
     ('192.0.2.7', '2001:db8:1:2::', '')
     """
     try:
-        found = ipaddress.ip_address(address)
+        parsed = ipaddress.ip_address(address)
     except ValueError:
         return address
-    if found.version == 4:
-        return str(found)
-    return str(ipaddress.ip_network((found, 64), strict=False).network_address)
+    if parsed.version == 4:
+        return str(parsed)
+    return str(ipaddress.ip_network((parsed, 64), strict=False).network_address)

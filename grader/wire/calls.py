@@ -151,10 +151,10 @@ def _compile_namespace(asked: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the names that the tools and the driver define; cached per text in a kernel."""
     texts = (*asked["tools"], asked["driver"])
     if texts not in _compiled:
-        found: dict[str, Any] = {"__name__": "driver", "__builtins__": __builtins__}
+        namespace: dict[str, Any] = {"__name__": "driver", "__builtins__": __builtins__}
         for text in texts:
-            exec(compile(text, "<driver>", "exec"), found)  # noqa: S102  # our own text
-        _compiled[texts] = found
+            exec(compile(text, "<driver>", "exec"), namespace)  # noqa: S102  # our own text
+        _compiled[texts] = namespace
     return _compiled[texts]
 
 

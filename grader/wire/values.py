@@ -262,15 +262,15 @@ def _float8_values(dtype: str) -> np.ndarray[Any, Any]:
     exponent = (codes >> mantissa_bits) & ((1 << exponent_bits) - 1)
     mantissa = (codes & ((1 << mantissa_bits) - 1)) / (1 << mantissa_bits)
     normal = (1 + mantissa) * 2.0 ** (exponent - bias)
-    found = np.where(exponent == 0, mantissa * 2.0 ** (1 - bias), normal)
+    values = np.where(exponent == 0, mantissa * 2.0 ** (1 - bias), normal)
     if has_infinity:
         top = exponent == (1 << exponent_bits) - 1
-        found = np.where(top, np.where(mantissa == 0, np.inf, np.nan), found)
+        values = np.where(top, np.where(mantissa == 0, np.inf, np.nan), values)
     elif dtype.endswith("fnuz"):
-        found[0x80] = np.nan
+        values[0x80] = np.nan
     else:
-        found[[0x7F, 0xFF]] = np.nan
-    return np.asarray(sign * found)
+        values[[0x7F, 0xFF]] = np.nan
+    return np.asarray(sign * values)
 
 
 _READERS: dict[str, Callable[[_Reader, Mapping[str, Any]], object]] = {

@@ -139,7 +139,7 @@ def find_reached_rules(start: Any, rules: list[str]) -> list[str]:
     Resolves the names in the code of the student's functions, and follows partial functions,
     containers, and the student's classes and objects. Runs none of the student's code.
     """
-    found: list[str] = []
+    reached: list[str] = []
     libraries = _libraries()
     waiting: list[Any] = [start]
     seen: dict[int, Any] = {}
@@ -149,9 +149,9 @@ def find_reached_rules(start: Any, rules: list[str]) -> list[str]:
             continue
         seen[id(one)] = one  # kept alive, so that no other object gets its id
         if _is_named(one):
-            found += [r for r in broken_by(_full_name_of(one), rules) if r not in found]
+            reached += [r for r in broken_by(_full_name_of(one), rules) if r not in reached]
         waiting += _referents_of(one, libraries)
-    return found
+    return reached
 
 
 def _is_named(one: Any) -> bool:

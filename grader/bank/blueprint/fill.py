@@ -64,7 +64,7 @@ def fill_blueprint(
 
 def eligible(blueprint: Blueprint, heads: Iterable[Head], listed: Mapping[str, Head]) -> Groups:
     """Returns what *blueprint* may ask of each problem, without those that the set lists."""
-    found: dict[str, tuple[PartGroup, ...]] = {}
+    groups_by_problem: dict[str, tuple[PartGroup, ...]] = {}
     for head in heads:
         if (
             head.id not in listed
@@ -74,8 +74,8 @@ def eligible(blueprint: Blueprint, heads: Iterable[Head], listed: Mapping[str, H
             and (not blueprint.levels or head.level in blueprint.levels)
             and (not blueprint.topics or set(blueprint.topics) & set(head.topics))
         ):
-            found[head.id] = leading_groups(head, code=blueprint.code)
-    return {name: groups for name, groups in found.items() if groups}
+            groups_by_problem[head.id] = leading_groups(head, code=blueprint.code)
+    return {name: groups for name, groups in groups_by_problem.items() if groups}
 
 
 def _listed_totals(exam: ExamSet, listed: Mapping[str, Head]) -> PaperTotals:

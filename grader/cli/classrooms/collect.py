@@ -136,11 +136,11 @@ def command(
     )
     with progress("collecting", len(wanted)) as done:
         outcomes = collect_repositories(wanted, out, how, done)
-    there = sum(o.came in (CollectStatus.COLLECTED, CollectStatus.KEPT) for o in outcomes)
+    collected_count = sum(o.came in (CollectStatus.COLLECTED, CollectStatus.KEPT) for o in outcomes)
     print_outcomes(
         "came",
         [(o.student, o.came.value, o.text, o.commit) for o in outcomes],
-        f"{there} of {count_of(len(outcomes), 'notebook')} in {out}.",
+        f"{collected_count} of {count_of(len(outcomes), 'notebook')} in {out}.",
         {"submissions": str(out)} if as_json else None,
     )
     return 1 if any(o.came is CollectStatus.FAILED for o in outcomes) else 0

@@ -63,12 +63,12 @@ def command(
     bounds = SearchLimits(seconds=seconds)
     total = sum(path.is_file() for path in folder.rglob("*")) if folder.is_dir() else 0
     with progress("searching", total) as done:
-        found = find_leaks(folder, release, Bank.open(banks), bounds, students, done)
+        search = find_leaks(folder, release, Bank.open(banks), bounds, students, done)
     if as_json:
-        print_json(_result_data(found))
+        print_json(_result_data(search))
     else:
-        _print_result(found, seconds)
-    return 0 if found.is_clean else 1
+        _print_result(search, seconds)
+    return 0 if search.is_clean else 1
 
 
 _SHOWN = ("path", "line", "kind", "detail")

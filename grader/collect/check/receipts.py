@@ -125,14 +125,14 @@ def _load_receipt(path: Path) -> Receipt:
     where, fix = Location(str(path)), "give the file that --receipt wrote"
     try:
         with path.open("rb") as file:
-            found = json.loads(file.read(MOST))
+            receipt = json.loads(file.read(MOST))
     except OSError as error:
         what = f"can't read the receipt: {(error.strerror or str(error)).lower()}"
         raise SetupError(what, where=where, fix=fix) from None
     except (ValueError, RecursionError):
         raise SetupError("this is not a receipt", where=where, fix=fix) from None
-    schema = found.get("schema") if isinstance(found, dict) else None
+    schema = receipt.get("schema") if isinstance(receipt, dict) else None
     if schema != SCHEMA:
         seen = f": its schema is '{schema}', not '{SCHEMA}'" if isinstance(schema, str) else ""
         raise SetupError(f"this is not a receipt{seen}", where=where, fix=fix)
-    return dict(found)
+    return dict(receipt)

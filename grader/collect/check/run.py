@@ -203,8 +203,8 @@ def answer_line(name: str, sheet: Sheet | None, answer: Answer | None) -> Answer
     try:
         return _read_answer(name, kind, sheet, answer.raw)
     except Unreadable as reason:
-        found = AnswerStatus.EMPTY if reason.blank else AnswerStatus.UNREADABLE
-        return AnswerLine(name=name, status=found, text=reason.sentence, how=how)
+        status = AnswerStatus.EMPTY if reason.blank else AnswerStatus.UNREADABLE
+        return AnswerLine(name=name, status=status, text=reason.sentence, how=how)
     except (KeyError, TypeError, ValueError):
         # The notebook's own description of the answer was edited; grading does not use it.
         return _undescribed_line(name, answer.raw, how)

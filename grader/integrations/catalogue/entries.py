@@ -62,7 +62,7 @@ def _concept(name: str, known: Mapping[str, str]) -> Concept:
 
 def _sets_by_problem(bank: Bank, errors: list[SpecError]) -> Mapping[str, Mapping[str, str]]:
     """Returns the titles of the sets by id, for each problem that they may ask."""
-    found: dict[str, dict[str, str]] = {}
+    titles: dict[str, dict[str, str]] = {}
     for name in bank.listed_sets:
         try:
             exam = bank.exam(name)
@@ -72,8 +72,8 @@ def _sets_by_problem(bank: Bank, errors: list[SpecError]) -> Mapping[str, Mappin
             errors.append(wrong)
         else:
             for problem in exam.problem_ids:
-                found.setdefault(problem, {})[exam.id] = exam.title
-    return found
+                titles.setdefault(problem, {})[exam.id] = exam.title
+    return titles
 
 
 def _entry(

@@ -60,13 +60,13 @@ def fold_words(texts: Iterable[str]) -> set[str]:
     >>> sorted(fold_words(["FlashAttention", "all-reduce"]))
     ['all', 'allreduce', 'attention', 'flash', 'flashattention', 'reduce']
     """
-    found: set[str] = set()
+    folded: set[str] = set()
     for text in texts:
         plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
         for word in _WORD.findall(plain):
             pieces = re.split(r"[-'’]", _HUMP.sub("-", word))
-            found |= {piece.lower() for piece in (*pieces, "".join(pieces))}
-    return found
+            folded |= {piece.lower() for piece in (*pieces, "".join(pieces))}
+    return folded
 
 
 def title_words(entry: CatalogueEntry) -> str:

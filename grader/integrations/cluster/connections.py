@@ -99,7 +99,7 @@ def connect(address: str) -> Connection:
             client = dask.Client(scheduler_file=address, timeout=_CONNECT_SECONDS)
         else:
             client = dask.Client(address, timeout=_CONNECT_SECONDS)
-        found = Connection(client=client)
+        connection = Connection(client=client)
         client.wait_for_workers(1, timeout=_CONNECT_SECONDS)  # they may still be starting
     except (OSError, ValueError, TimeoutError) as error:
         raise SetupError(
@@ -107,7 +107,7 @@ def connect(address: str) -> Connection:
             fix="give the address of a scheduler that has workers, such as dask:tcp://host:8786, "
             "or the path of a scheduler file",
         ) from error
-    return found
+    return connection
 
 
 def survey_workers(address: str, *, sandbox: str) -> Survey:
@@ -116,8 +116,8 @@ def survey_workers(address: str, *, sandbox: str) -> Survey:
     connection = connect(address)
     try:
         connection.wait_for_worker()
-        found = tuple(ask_workers(connection.client, sandbox))
-        return Survey(workers=found, dashboard=connection.dashboard)
+        workers = tuple(ask_workers(connection.client, sandbox))
+        return Survey(workers=workers, dashboard=connection.dashboard)
     finally:
         connection.close()
 

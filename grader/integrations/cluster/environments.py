@@ -66,13 +66,13 @@ def describe_environment() -> Mapping[str, str]:
     A worker's release of Python counts without its last number, since a task can't be sent from
     one minor version to another.
     """
-    found = {"Python": ".".join(platform.python_version_tuple()[:2])}
+    environment = {"Python": ".".join(platform.python_version_tuple()[:2])}
     for name in _COMPARED:
         try:
-            found[name] = metadata.version(name)
+            environment[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
-            found[name] = ""
-    return found
+            environment[name] = ""
+    return environment
 
 
 wanted_environment = describe_environment
@@ -104,8 +104,8 @@ def describe_worker(sandbox: str, dask_worker: Any = None) -> dict[str, Any]:
 def ask_workers(client: Any, sandbox: str, addresses: list[str] | None = None) -> Iterator[Worker]:
     """Yields what the workers at *addresses*, by default all, say of themselves, by address; not
     those that are gone before they answer."""
-    found = client.run(describe_worker, sandbox, workers=addresses, on_error="return")
-    for address, said in sorted(found.items()):
+    replies = client.run(describe_worker, sandbox, workers=addresses, on_error="return")
+    for address, said in sorted(replies.items()):
         if isinstance(said, dict):
             yield Worker(address=address, **said)
         elif not isinstance(said, OSError):

@@ -132,25 +132,25 @@ def read_identity(environment: Mapping[str, str]) -> SubmissionIdentity:
     def value(name: str) -> str:
         return environment.get(name, "").strip()
 
-    found = {name: value(key) for name, key in _REQUIRED.items()}
-    found["owner"] = found["owner"] or value("USERNAME")
-    missing = [_REQUIRED[name] for name, text in found.items() if not text]
+    identity = {name: value(key) for name, key in _REQUIRED.items()}
+    identity["owner"] = identity["owner"] or value("USERNAME")
+    missing = [_REQUIRED[name] for name, text in identity.items() if not text]
     if missing:
         raise SetupError(
             f"Classroom 50's runner did not set {', '.join(missing)}",
             fix="run this from its autograder.py, or set them yourself for a test",
         )
-    if not found["submission"].startswith("submit/"):
+    if not identity["submission"].startswith("submit/"):
         raise SetupError(
-            f"'{found['submission']}' is not the tag of a submission",
+            f"'{identity['submission']}' is not the tag of a submission",
             fix="set SUBMISSION_TAG to a tag that starts with submit/",
         )
     number = value("GITHUB_ACTOR_ID")
     return SubmissionIdentity(
-        **found,
+        **identity,
         # Older runners do not set it, and support only individual work.
         assignment_type=value("ASSIGNMENT_TYPE") or "individual",
-        review=value("REVIEW_URL") or found["commit"],
+        review=value("REVIEW_URL") or identity["commit"],
         pushed_by=value("GITHUB_ACTOR"),
         pusher=int(number) if number.isascii() and number.isdigit() else None,
     )

@@ -94,18 +94,18 @@ def runners(result: Result, *, leave_out: bool = False) -> tuple[Runner, ...]:
     both agree, a problem becomes tests of equal weight that pass in proportion to its points.
     Raises SetupError as `graded_problems` does.
     """
-    found: list[Runner] = []
+    records: list[Runner] = []
     scores = _Scores()
     for problem in graded_problems(result, leave_out=leave_out):
         split = split_into_tests(settled_parts(problem))
         if split is not None:
             # Warnings are shown once, not for every problem.
-            texts = () if found else result.feedback.warnings
+            texts = () if records else result.feedback.warnings
             warnings = tuple(f"warning: {text}" for text in texts)
             refusal = result.feedback.refusal
-            taken = () if found else _deduction_lines(result)
-            found.append(_problem_runner(problem, split, scores, refusal, (*warnings, *taken)))
-    return tuple(found)
+            taken = () if records else _deduction_lines(result)
+            records.append(_problem_runner(problem, split, scores, refusal, (*warnings, *taken)))
+    return tuple(records)
 
 
 class _Scores:

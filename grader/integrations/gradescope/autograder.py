@@ -84,13 +84,13 @@ class RunSettings:
         """Maximum number of submissions, and the period in minutes; None for no limit."""
         if not self.rate:
             return None
-        found = re.fullmatch(r"\s*(\d{1,4})\s*/\s*(\d{1,6}(?:\.\d+)?)\s*", self.rate)
-        if found is None or int(found[1]) < 1 or float(found[2]) <= 0:
+        match = re.fullmatch(r"\s*(\d{1,4})\s*/\s*(\d{1,6}(?:\.\d+)?)\s*", self.rate)
+        if match is None or int(match[1]) < 1 or float(match[2]) <= 0:
             raise SetupError(
                 f"--rate '{self.rate}' is not a limit",
                 fix="write N/MINUTES, such as 3/60 for 3 per hour",
             )
-        return int(found[1]), float(found[2])
+        return int(match[1]), float(match[2])
 
     @property
     def container_mb(self) -> int:

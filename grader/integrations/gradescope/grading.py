@@ -166,12 +166,12 @@ def find_submitters(students: Mapping[str, Student], metadata: Mapping[str, Any]
     ids = _unique_ids((name, name) for name in students)
     # If the roster has an e-mail, only it counts: another domain is another person.
     bare = {name: student for name, student in ids.items() if not students[student].email}
-    found = []
+    submitters = []
     for user in _users(metadata):
         email, number = _fold_text(user.get("email")), _fold_text(user.get("id"))
         local = bare.get(email.partition("@")[0])
-        found.append(emails.get(email) or ids.get(number) or ids.get(email) or local)
-    return [name for name in dict.fromkeys(found) if name is not None]
+        submitters.append(emails.get(email) or ids.get(number) or ids.get(email) or local)
+    return [name for name in dict.fromkeys(submitters) if name is not None]
 
 
 def _submitter_names(metadata: Mapping[str, Any]) -> str:

@@ -223,8 +223,8 @@ def _previous_submissions(metadata: Mapping[str, Any]) -> list[Mapping[str, Any]
     listing = metadata.get("previous_submissions")
     if not isinstance(listing, list):
         return []
-    found = [one for one in listing if isinstance(one, Mapping) and one.get("submission_time")]
-    return sorted(found, key=lambda one: _parse_time(one["submission_time"]))
+    previous = [one for one in listing if isinstance(one, Mapping) and one.get("submission_time")]
+    return sorted(previous, key=lambda one: _parse_time(one["submission_time"]))
 
 
 def _last_score(metadata: Mapping[str, Any]) -> float | None:

@@ -64,7 +64,7 @@ def _unit_factors(unit: str) -> dict[str, int | float]:
     """Returns the accepted unit suffixes, with the factor that converts each to *unit*."""
     if unit in ("", "%"):
         return {"": 1, "%": 1 if unit else 0.01}
-    found: dict[str, int | float] = {"": 1}
+    factors: dict[str, int | float] = {"": 1}
     asked = units.parse_unit(unit)
     below = unit.partition("/")[2]
     for name in _UNITS.split():
@@ -75,8 +75,8 @@ def _unit_factors(unit: str) -> dict[str, int | float]:
                 continue
             if one.dimension == asked.dimension:
                 top, bottom = one.numerator * asked.denominator, one.denominator * asked.numerator
-                found[text] = top // bottom if top % bottom == 0 else top / bottom
-    return {**found, unit: 1}
+                factors[text] = top // bottom if top % bottom == 0 else top / bottom
+    return {**factors, unit: 1}
 
 
 def _number_instructions(item: NumberItem) -> str:
@@ -216,9 +216,9 @@ def _choice_answer(name: str, items: Sequence[ChoiceItem]) -> AnswerCells:
 
 def _option_shares(read: str, choices: Sequence[tuple[object, ChoiceOption]]) -> str:
     """Returns code that gives the share of the chosen option."""
-    found = {label: (c.share, c.feedback) for label, c in choices if c.share or c.feedback}
+    shares = {label: (c.share, c.feedback) for label, c in choices if c.share or c.feedback}
     return f"""\
-share, said = {found!r}.get({read}, (0.0, ""))
+share, said = {shares!r}.get({read}, (0.0, ""))
 if said:
     print(said)
 return share

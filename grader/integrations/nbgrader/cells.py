@@ -143,12 +143,12 @@ def _replace_regions(
         fix=f"add a line '### {end}' below it",
     )
     kept: list[str] = []
-    inside = found = False
+    inside = has_region = False
     for line in source.split("\n"):
         if begin in line:
             if inside:
                 raise unclosed
-            inside = found = True
+            inside = has_region = True
             indent = line[: len(line) - len(line.lstrip())]
             kept += [indent + each for each in stub.split("\n")] if stub is not None else []
         elif end in line:
@@ -157,4 +157,4 @@ def _replace_regions(
             kept.append(line)
     if inside:
         raise unclosed
-    return "\n".join(kept), found
+    return "\n".join(kept), has_region

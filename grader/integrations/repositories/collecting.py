@@ -106,7 +106,7 @@ def student_repositories(
             f"the pattern '{url}' does not contain {{id}}",
             fix="write {id} in place of the student's id: https://github.com/ORG/midterm-{id}.git",
         )
-    found = []
+    repositories = []
     for student in students:
         mine = about.get(student.id, {})
         name = quote(student.id, safe="") if "://" in url else student.id
@@ -119,8 +119,8 @@ def student_repositories(
         git_address(own)  # reports a wrong address before anything is fetched
         until = parse_instant(mine["deadline"]) if mine.get("deadline") else deadline
         log = read_push_log(pushes / f"{student.id}.json") if pushes else NO_PUSHES
-        found.append(Repository(student=student.id, url=own, deadline=until, pushes=log))
-    return tuple(found)
+        repositories.append(Repository(student=student.id, url=own, deadline=until, pushes=log))
+    return tuple(repositories)
 
 
 def fit_rule(release_file: Path) -> Fit:

@@ -251,8 +251,8 @@ def _kill_process_group(process: subprocess.Popen[bytes]) -> None:
 def _reason_line(text: str) -> str:
     """Returns the line of git's output that has the reason."""
     lines = [line.strip() for line in text.splitlines()]
-    found = [one for one in lines if one.startswith(("fatal:", "error:", "remote:", "!"))]
-    line = next(iter(found), lines[-1] if lines else "")
+    reasons = [one for one in lines if one.startswith(("fatal:", "error:", "remote:", "!"))]
+    line = next(iter(reasons), lines[-1] if lines else "")
     return line.removeprefix("fatal:").removeprefix("error:").strip()[:_LONGEST_SAID]
 
 

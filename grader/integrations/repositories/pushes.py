@@ -106,10 +106,10 @@ def _push(one: Mapping[str, Any]) -> Iterator[Push]:
 
 
 def _instant(text: str) -> datetime:
-    found = datetime.fromisoformat(text)
-    if found.tzinfo is None:
+    instant = datetime.fromisoformat(text)
+    if instant.tzinfo is None:
         raise ValueError(text)
-    return found
+    return instant
 
 
 def push_at(git: Git, log: PushLog, deadline: datetime) -> str:

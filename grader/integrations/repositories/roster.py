@@ -45,12 +45,12 @@ def parse_instant(text: str) -> datetime:
     1796169540.0
     """
     try:
-        found = datetime.fromisoformat(text.strip())
+        instant = datetime.fromisoformat(text.strip())
     except ValueError:
-        found = None
-    if found is None or found.tzinfo is None:
+        instant = None
+    if instant is None or instant.tzinfo is None:
         raise SetupError(
-            f"'{text}' is not a valid time" if found is None else f"'{text}' has no time zone",
+            f"'{text}' is not a valid time" if instant is None else f"'{text}' has no time zone",
             fix="write it as 2026-12-01T23:59:00+01:00, or with Z for UTC",
         )
-    return found
+    return instant

@@ -133,10 +133,10 @@ def _commit_at_deadline(git: Git, repository: Repository) -> tuple[str, bool]:
         return pushed, pushed != head
     # First parents only: what was merged later was written, but not submitted, before.
     seconds = int(deadline.timestamp())
-    found = git.line("rev-list", "-1", "--first-parent", f"--before={seconds}", head)
-    if not found:
+    commit = git.line("rev-list", "-1", "--first-parent", f"--before={seconds}", head)
+    if not commit:
         raise NothingThereError("nothing was committed before the deadline")
-    return found, found != head
+    return commit, commit != head
 
 
 def _commit_time(git: Git, commit: str) -> int:
@@ -156,16 +156,16 @@ def _find_notebook(git: Git, commit: str, student: str, how: CollectOptions) -> 
             raise SubmissionError(f"it has no file '{path}'")
         return path, _blob_of_file(path, *listed[path])
     listed = _list_files(git, commit)
-    found = [name for name in listed if PurePosixPath(name).suffix.casefold() == ".ipynb"]
-    if f"{student}.ipynb" in found:
-        found = [f"{student}.ipynb"]
-    if not found:
+    candidates = [name for name in listed if PurePosixPath(name).suffix.casefold() == ".ipynb"]
+    if f"{student}.ipynb" in candidates:
+        candidates = [f"{student}.ipynb"]
+    if not candidates:
         raise SubmissionError("its top folder contains no notebook")
-    several = found
-    if len(found) > 1 and how.fit is not None:
-        found = _best_fits(git, listed, found, partial(how.fit, student))
-    if len(found) != 1:
-        which = "more than one belongs" if found else "none belongs"
+    several = candidates
+    if len(candidates) > 1 and how.fit is not None:
+        candidates = _best_fits(git, listed, candidates, partial(how.fit, student))
+    if len(candidates) != 1:
+        which = "more than one belongs" if candidates else "none belongs"
         raise SubmissionError(
             f"its top folder contains {len(several)} notebooks "
             f"({join_names((one_line(name, 60) for name in several), most=5)}), and "
@@ -173,7 +173,7 @@ def _find_notebook(git: Git, commit: str, student: str, how: CollectOptions) -> 
             fix="name the notebook with --notebook"
             + ("" if how.fit else ", or the release with --release"),
         )
-    return found[0], _blob_of_file(found[0], *listed[found[0]])
+    return candidates[0], _blob_of_file(candidates[0], *listed[candidates[0]])
 
 
 def _best_fits(

@@ -60,11 +60,11 @@ def find_forbidden_lines(source: str, forbidden: Sequence[str]) -> dict[int, str
     if read is None:
         return {}
     tree, names = read
-    found: dict[int, str] = {}
+    lines: dict[int, str] = {}
     for node in ast.walk(tree):
         for words in _iter_forbidden(node, names, forbidden):
-            found.setdefault(getattr(node, "lineno", 1), words)
-    return found
+            lines.setdefault(getattr(node, "lineno", 1), words)
+    return lines
 
 
 def _find_namespace_access(tree: ast.Module) -> str | None:

@@ -70,7 +70,7 @@ def digest_of_review(*what: object) -> str:
 @cache
 def _digest_of_reviewer() -> str:
     """Returns a digest of the code that reviews, so that no review outlives a change of it."""
-    found = hashlib.sha256(sys.version.encode())  # the syntax tree differs between versions
+    digest = hashlib.sha256(sys.version.encode())  # the syntax tree differs between versions
     for file in sorted(Path(__file__).parent.glob("*.py")):
-        found.update(file.read_bytes())
-    return found.hexdigest()
+        digest.update(file.read_bytes())
+    return digest.hexdigest()

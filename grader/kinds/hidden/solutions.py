@@ -97,8 +97,8 @@ class SolutionFunctions:
 
     def calls_reference(self, function: str) -> bool:
         """Returns whether that function of the file calls the reference, directly or indirectly."""
-        found = definitions([self._draw.solution], function)
-        return function != self.part and bool(definitions([found], self.part))
+        defined = definitions([self._draw.solution], function)
+        return function != self.part and bool(definitions([defined], self.part))
 
     def draw_cases(self) -> list[dict[str, Any]]:
         """Returns the cases of the solution as JSON data, in the order of their calls."""

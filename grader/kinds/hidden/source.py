@@ -176,10 +176,10 @@ def _statements_to_rerun(body: list[ast.stmt]) -> set[ast.stmt]:
 
 
 def _group_by_name(pairs: Iterable[tuple[str, ast.stmt]]) -> dict[str, list[ast.stmt]]:
-    found: dict[str, list[ast.stmt]] = {}
+    groups: dict[str, list[ast.stmt]] = {}
     for name, one in pairs:
-        found.setdefault(name, []).append(one)
-    return found
+        groups.setdefault(name, []).append(one)
+    return groups
 
 
 def _unparse(one: ast.stmt) -> str:

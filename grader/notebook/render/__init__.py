@@ -104,17 +104,17 @@ def solution(paper: Paper) -> dict[str, str]:
 def given_values(variant: Variant) -> list[GivenValue]:
     """Returns the rows of the table of given values."""
     draw = variant.draw
-    found: list[tuple[str, Value]] = []
+    values: list[tuple[str, Value]] = []
     for name, parameter in variant.problem.parameters.items():
         if parameter.shown and parameter.rows:
             for column in parameter.rows[0]:
                 label = parameter.labels.get(column, column.replace("_", " "))
-                found.append((label, draw.parameters[column]))
+                values.append((label, draw.parameters[column]))
         elif parameter.shown:
-            found.append((parameter.label or name.replace("_", " "), draw.parameters[name]))
+            values.append((parameter.label or name.replace("_", " "), draw.parameters[name]))
     for label, expression in variant.problem.given.items():
-        found.append((label, evaluate(expression, draw.scope, draw.facts)))
-    return [GivenValue(label, units.format_quantity(value)) for label, value in found]
+        values.append((label, evaluate(expression, draw.scope, draw.facts)))
+    return [GivenValue(label, units.format_quantity(value)) for label, value in values]
 
 
 def _cells(paper: Paper, templates: tuple[Path, ...], answers: Mapping[str, str]) -> Iterator[Cell]:
@@ -195,13 +195,13 @@ def _tool_cell(name: str, source: str, templates: tuple[Path, ...]) -> str:
 
 def _public_names(source: str) -> list[str]:
     """Returns the public names that a module defines, without those that it imports."""
-    found: list[str] = []
+    names: list[str] = []
     for node in ast.parse(source).body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            found.append(node.name)
+            names.append(node.name)
         elif isinstance(node, ast.Assign):
-            found += [target.id for target in node.targets if isinstance(target, ast.Name)]
-    return [name for name in found if not name.startswith("_")]
+            names += [target.id for target in node.targets if isinstance(target, ast.Name)]
+    return [name for name in names if not name.startswith("_")]
 
 
 def _subject(source: str) -> str:

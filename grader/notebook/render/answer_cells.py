@@ -83,8 +83,8 @@ def modules_needed(key: Key) -> tuple[str, ...]:
     """Returns the modules outside the standard library that the starter of a code part imports at
     the top."""
     starter = key.starter if isinstance(key, CodeKey) else ""
-    found = re.findall(r"^(?:import|from) +(\w+)", starter, re.M)
-    return tuple(name for name in dict.fromkeys(found) if name not in sys.stdlib_module_names)
+    imported = re.findall(r"^(?:import|from) +(\w+)", starter, re.M)
+    return tuple(name for name in dict.fromkeys(imported) if name not in sys.stdlib_module_names)
 
 
 def _rename(source: str, part: str, name: str) -> str:

@@ -40,11 +40,11 @@ def thirds(values: Sequence[float], rests: Sequence[float]) -> Thirds | None:
 
 
 def _average_ties(values: Sequence[float], rests: Sequence[float]) -> list[float]:
-    found: list[float] = []
+    ranks: list[float] = []
     start = 0
     for place in range(1, len(values) + 1):
         if place == len(values) or rests[place] - rests[place - 1] > 1e-9:
             size = place - start
-            found += [statistics.fmean(values[start:place])] * size
+            ranks += [statistics.fmean(values[start:place])] * size
             start = place
-    return found
+    return ranks

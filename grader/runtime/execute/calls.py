@@ -176,12 +176,12 @@ def read_reply(said: str | None) -> dict[str, object]:
     The result can always be written as JSON and read back.
     """
     try:
-        found: Any = decode_json(said or "", _MOST_MARKS)
-        kind = found["is"]
-        checked = {"is": kind, **{k: check(found[k]) for k, check in _FORMS[kind].items()}}
+        reply: Any = decode_json(said or "", _MOST_MARKS)
+        kind = reply["is"]
+        checked = {"is": kind, **{k: check(reply[k]) for k, check in _FORMS[kind].items()}}
         for name, check in _OPTIONAL.items():
-            if name in found:
-                checked[name] = check(found[name])
+            if name in reply:
+                checked[name] = check(reply[name])
     except (*UNREADABLE, KeyError, TypeError):
         return {"is": "garbled"}
     return checked

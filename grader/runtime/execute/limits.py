@@ -15,21 +15,21 @@ def limit_phrases(
     *bounded* says whether the total size of all files is limited; if it is not, a full disk is
     not the student's doing.
     """
-    found = {}
+    phrases = {}
     if bounded:
         text = f"limit: {_format_size(limits.scratch_bytes)} for all files"
-        found["No space left on device"] = found["wrote more files"] = text
+        phrases["No space left on device"] = phrases["wrote more files"] = text
     if "RLIMIT_FSIZE" in rlimits:
         size = _format_size(rlimits["RLIMIT_FSIZE"])
-        found["File too large"] = f"limit: {size} per file"
+        phrases["File too large"] = f"limit: {size} per file"
     if "RLIMIT_NOFILE" in rlimits:
         most = rlimits["RLIMIT_NOFILE"]
-        found["Too many open files"] = f"limit: {most} open files"
+        phrases["Too many open files"] = f"limit: {most} open files"
     text = f"limit: {limits.processes} processes and threads"
-    found["started more processes"] = text
+    phrases["started more processes"] = text
     if "RLIMIT_NPROC" in rlimits:
-        found["Resource temporarily unavailable"] = found["can't start new thread"] = text
-    return found
+        phrases["Resource temporarily unavailable"] = phrases["can't start new thread"] = text
+    return phrases
 
 
 def _format_size(size: int) -> str:

@@ -135,15 +135,15 @@ class NotebookRun:
     def _collect_answers(self) -> dict[str, Answer]:
         raws = self._merge_values()
         reasons = Reasons(self._code, self._runs, self._job.names)
-        found: dict[str, Answer] = {}
+        answers: dict[str, Answer] = {}
         for name in self._job.names:
             raw, absent = raws.get(name), None
             if raw is None and name in self._found.garbled_names:
                 absent = f"the kernel's reply about {name} could not be read"
             elif raw is None:
                 absent = reasons.reason_for(name)
-            found[name] = Answer(name=name, raw=raw, absent=absent)
-        return found
+            answers[name] = Answer(name=name, raw=raw, absent=absent)
+        return answers
 
     def _merge_values(self) -> dict[str, Raw]:
         seen, final = self._found.cell_values, self._found.final

@@ -105,10 +105,10 @@ def startup_code(seed: int) -> str:
 def read_description(reply: object) -> Mapping[str, object]:
     """Returns what the kernel said about itself in answer to `startup_code`."""
     try:
-        found = json.loads(_find_text(reply))
+        description = json.loads(_find_text(reply))
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return description if isinstance(description, dict) else {}
 
 
 def parse_values(names: tuple[str, ...], reply: object) -> AskReply:
@@ -119,15 +119,15 @@ def parse_values(names: tuple[str, ...], reply: object) -> AskReply:
             raise GarbledError
     except UNREADABLE:
         return AskReply(garbled_names=frozenset(names))
-    found: dict[str, Raw] = {}
+    values: dict[str, Raw] = {}
     garbled: set[str] = set()
     for name in names:
         try:
             if data.get(name) is not None:
-                found[name] = check_raw(data[name])
+                values[name] = check_raw(data[name])
         except UNREADABLE:
             garbled.add(name)
-    return AskReply(values=found, garbled_names=frozenset(garbled))
+    return AskReply(values=values, garbled_names=frozenset(garbled))
 
 
 def decode_json(text: str, marks: int) -> object:

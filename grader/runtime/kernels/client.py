@@ -48,11 +48,11 @@ def unpack_part(packed: bytes) -> dict[str, Any]:
     """Decodes one part of a message; if it is too large, returns a stand-in that fits any part."""
     if len(packed) > MAX_MESSAGE or is_crowded(packed, MOST_MARKS):
         return {"cut": len(packed), "status": "error", "ename": "Error", "evalue": "(too long)"}
-    found = json_unpacker(packed)
-    if not isinstance(found, dict):
+    part = json_unpacker(packed)
+    if not isinstance(part, dict):
         return {}
-    found.pop("date", None)  # of a header: parsing it costs more than all the rest
-    return found
+    part.pop("date", None)  # of a header: parsing it costs more than all the rest
+    return part
 
 
 class Transcript:
@@ -224,8 +224,8 @@ class CellClient(NotebookClient):
         if not isinstance(frames, list):
             return None
         texts = (f[:_LONGEST_FRAME] for f in frames[:_MOST_FRAMES] if isinstance(f, str))
-        found = _LINE.search(_TERMINAL_CODES.sub("", "\n".join(texts)))
-        return int(found[1]) or None if found else None
+        match = _LINE.search(_TERMINAL_CODES.sub("", "\n".join(texts)))
+        return int(match[1]) or None if match else None
 
 
 def one_line(text: str) -> str:

@@ -65,7 +65,7 @@ def available_bytes() -> int | None:
 
 def iter_caches() -> Iterator[CacheLevel]:
     """Yields the data caches that the usable CPUs share, from level 1 on."""
-    found: dict[int, dict[str, int]] = {}
+    caches: dict[int, dict[str, int]] = {}
     for cpu in sorted(_own_cpus()):
         for folder in (_CPUS / f"cpu{cpu}/cache").glob("index[0-9]*"):
             names = ("level", "size", "type", "shared_cpu_list")
@@ -73,8 +73,8 @@ def iter_caches() -> Iterator[CacheLevel]:
             known = re.fullmatch(r"(\d{1,12})([KMG]?)", size, re.ASCII)
             if known and level.isdecimal() and kind != "Instruction":
                 bits = {"": 0, "K": 10, "M": 20, "G": 30}[known[2]]
-                found.setdefault(int(level), {})[shared or str(cpu)] = int(known[1]) << bits
-    for number, sizes in sorted(found.items()):
+                caches.setdefault(int(level), {})[shared or str(cpu)] = int(known[1]) << bits
+    for number, sizes in sorted(caches.items()):
         # If cores differ, the largest cache, because it is an upper bound.
         yield CacheLevel(level=number, size=max(sizes.values()), instances=len(sizes))
 

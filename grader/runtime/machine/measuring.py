@@ -74,7 +74,7 @@ class Bench:
     ) -> MeasuredFigure:
         """Measures a figure from what *sample* returns, in the unit of *name*."""
         values = self._collect(sample)
-        found = ratios.estimate(values)
+        estimate = ratios.estimate(values)
         q1, _, q3 = statistics.quantiles(values, n=4, method="inclusive")
         unit = unit_of(name)
         figure = MeasuredFigure(
@@ -83,12 +83,12 @@ class Bench:
             threads=threads,
             working_set=working_set,
             unit=unit,
-            median=found.middle,
-            low=found.low,
-            high=found.high,
+            median=estimate.middle,
+            low=estimate.low,
+            high=estimate.high,
             # Rounding may move an interpolated quartile past the median.
-            q1=min(q1, found.middle),
-            q3=max(q3, found.middle),
+            q1=min(q1, estimate.middle),
+            q3=max(q3, estimate.middle),
             best=min(values) if unit == "s" else max(values),
             count=len(values),
             settled=_is_certain(values),
@@ -153,5 +153,5 @@ class Bench:
 
 def _is_certain(values: list[float]) -> bool:
     """Returns whether half the interval of the median is within the target."""
-    found = ratios.estimate(values)
-    return found.high - found.low < 2 * _HALF_WIDTH * found.middle
+    estimate = ratios.estimate(values)
+    return estimate.high - estimate.low < 2 * _HALF_WIDTH * estimate.middle

@@ -277,11 +277,11 @@ def _name_prefix() -> str:
 
 def _is_abandoned(name: str) -> bool:
     """Returns whether *name* is that of a group whose grader has ended."""
-    found = re.match(r"(grader-\d+-)(\d+)-", name)
-    if found is None or not _name_prefix().startswith(found[1]):
+    match = re.match(r"(grader-\d+-)(\d+)-", name)
+    if match is None or not _name_prefix().startswith(match[1]):
         return False
     try:
-        os.kill(int(found[2]), 0)
+        os.kill(int(match[2]), 0)
     except ProcessLookupError:
         return True
     except (OSError, OverflowError):

@@ -43,24 +43,24 @@ class LinuxSandbox(Sandbox):
 
     def layers(self) -> tuple[Layer, ...]:
         """Returns every layer; each is tested once per process."""
-        found = _probe_features()
+        features = _probe_features()
         environment, scratch, limits, *_ = super().layers()
-        if found["namespaces"] is None:
+        if features["namespaces"] is None:
             detail = "home, working, and temporary folders are private: in memory, of bounded size"
             scratch = replace(scratch, detail=detail)
-        return environment, scratch, limits, *_list_layers(found, root=os.geteuid() == 0)
+        return environment, scratch, limits, *_list_layers(features, root=os.geteuid() == 0)
 
     def plan(self, device: str = "cpu", *, loopback: bool = False) -> SandboxPlan:
         """Returns a plan with every layer that works here.
 
         It has a *loopback* only in a network namespace; without one, it would be the machine's.
         """
-        found = _probe_features()
-        apart = found["namespaces"] is None
+        features = _probe_features()
+        apart = features["namespaces"] is None
         seen = _make_view(device)
-        fenced = _make_landlock_rules(seen, apart) if found["fence"] is None else None
+        fenced = _make_landlock_rules(seen, apart) if features["fence"] is None else None
         program: str | None = None
-        if found["filter"] is None:
+        if features["filter"] is None:
             beside = fenced is not None and not apart and self.uid_of(0) is None
             network = loopback and apart
             program = _compile_filter(device, network=network, apart=apart, beside=beside)
@@ -74,9 +74,9 @@ class LinuxSandbox(Sandbox):
 
     def uid_of(self, slot: int) -> int | None:
         """Returns an otherwise unused user id if the grader runs as root; None otherwise."""
-        found = _probe_features()
-        apart = found["namespaces"] is None
-        if os.geteuid() != 0 or not (apart or found["switch"] is None):
+        features = _probe_features()
+        apart = features["namespaces"] is None
+        if os.geteuid() != 0 or not (apart or features["switch"] is None):
             return None
         # In a view, the few ids that it maps are enough, since no other user's files are in it.
         block = 0 if apart else os.getpid() % _BLOCKS

@@ -109,7 +109,7 @@ class DiskQuota:
 
     def _bytes_of_removed_files(self, pids: Sequence[int]) -> int:
         """Returns bytes of removed files that a process has open."""
-        found: dict[int, int] = {}
+        sizes: dict[int, int] = {}
         # A thread can have its own table of open files, and a folder in /proc that is not listed.
         for thread in itertools.chain.from_iterable(map(list_threads, pids)):
             with contextlib.suppress(OSError):
@@ -117,8 +117,8 @@ class DiskQuota:
                     with contextlib.suppress(OSError):
                         about = entry.stat()
                         if about.st_dev == self._device and not about.st_nlink:
-                            found[about.st_ino] = 512 * about.st_blocks
-        return sum(found.values())
+                            sizes[about.st_ino] = 512 * about.st_blocks
+        return sum(sizes.values())
 
 
 @contextlib.contextmanager

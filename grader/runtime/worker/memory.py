@@ -67,11 +67,11 @@ def _read_amounts(path: str) -> dict[bytes, int]:
 
 
 def _bytes_in_folders(folders: Iterable[str]) -> int:
-    found = 0
+    total = 0
     for folder in folders:
         about = os.statvfs(folder)
-        found += (about.f_blocks - about.f_bfree) * about.f_frsize
-    return found
+        total += (about.f_blocks - about.f_bfree) * about.f_frsize
+    return total
 
 
 def exceeds_lock_limit(pids: Iterable[int]) -> bool:

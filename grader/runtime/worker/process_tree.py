@@ -63,14 +63,14 @@ def _end_descendants(end: float) -> None:
     """
     before: list[int] = []
     while time.monotonic() < end:
-        found = _list_children(os.getpid())
-        _kill(found)
-        if found == before:  # they are slow to end, and others below them may go on
+        children = _list_children(os.getpid())
+        _kill(children)
+        if children == before:  # they are slow to end, and others below them may go on
             _kill(list_descendants())
             time.sleep(_PAUSE_SECONDS)
-        before = found
+        before = children
         try:
-            for _ in range(len(found) + 1):
+            for _ in range(len(children) + 1):
                 if os.waitpid(-1, os.WNOHANG)[0] == 0:
                     break
         except ChildProcessError:
@@ -90,13 +90,13 @@ def list_descendants() -> list[int]:
 
 def list_tree(roots: Iterable[int], proc: str = PROC) -> list[int]:
     """Returns *roots* and all processes below them, by the ids that *proc* shows."""
-    found = list(dict.fromkeys(roots))
-    known = set(found)
-    for pid in found:
+    tree = list(dict.fromkeys(roots))
+    known = set(tree)
+    for pid in tree:
         new = [child for child in _list_children(pid, proc) if child not in known]
-        found += new
+        tree += new
         known.update(new)
-    return found
+    return tree
 
 
 def list_threads(pid: int, proc: str = PROC) -> list[int]:
@@ -109,9 +109,9 @@ def list_threads(pid: int, proc: str = PROC) -> list[int]:
 
 def _list_children(pid: int, proc: str = PROC) -> list[int]:
     """Returns the children of all threads of a process."""
-    found: list[int] = []
+    children: list[int] = []
     with contextlib.suppress(OSError):
         for thread in list_threads(pid, proc):
             text = Path(f"{proc}/{pid}/task/{thread}/children").read_text()
-            found += map(int, text.split())
-    return found
+            children += map(int, text.split())
+    return children

@@ -111,9 +111,9 @@ def keep_capabilities(kept: int = 0) -> None:
     drop_bounding_set(kept)
     load_libc().prctl(_PR_CAP_AMBIENT, ctypes.c_ulong(_PR_CAP_AMBIENT_CLEAR_ALL), 0, 0, 0)
     header = struct.pack("Ii", _CAPABILITY_VERSION_3, 0)
-    found = ctypes.create_string_buffer(24)
-    call_libc("capget", header, found)
-    _, low, _, _, high, _ = struct.unpack("IIIIII", found.raw)
+    capabilities = ctypes.create_string_buffer(24)
+    call_libc("capget", header, capabilities)
+    _, low, _, _, high, _ = struct.unpack("IIIIII", capabilities.raw)
     low, high = low & kept, high & kept >> 32
     call_libc("capset", header, struct.pack("IIIIII", low, low, 0, high, high, 0))
 

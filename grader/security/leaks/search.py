@@ -115,18 +115,18 @@ def search_folder(
     budget = SearchBudget(bounds=bounds or SearchLimits())
     contents = FolderScan(folder, budget)
     searcher = _Searcher(search, budget)
-    found: dict[tuple[str, str, str], Leak] = {}
+    leaks: dict[tuple[str, str, str], Leak] = {}
     size = 0
     for piece in contents.pieces():
         size += len(piece.data)
         for one in searcher.search(piece):
-            found.setdefault((one.path, one.kind, one.detail), one)
+            leaks.setdefault((one.path, one.kind, one.detail), one)
         if not piece.is_name:
             on_piece(piece.path)
-    for key, one in found.items():
+    for key, one in leaks.items():
         places = (history.place(one.path) for history in contents.histories)
-        found[key] = dataclasses.replace(one, path=next(filter(None, places), one.path))
-    listed = sorted(found.values(), key=lambda one: (one.path, one.line or 0, one.kind, one.detail))
+        leaks[key] = dataclasses.replace(one, path=next(filter(None, places), one.path))
+    listed = sorted(leaks.values(), key=lambda one: (one.path, one.line or 0, one.kind, one.detail))
     most = budget.bounds.findings
     failed = (
         (f"hidden cases of {name}", f"they can't be generated, {why}")

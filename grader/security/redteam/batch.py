@@ -99,6 +99,6 @@ def _wait_and_measure(process: subprocess.Popen[bytes], seconds: float) -> tuple
 
 def _peak_memory(pid: int) -> int:
     with contextlib.suppress(OSError):
-        found = re.search(r"VmHWM:\s*(\d+) kB", Path(f"/proc/{pid}/status").read_text())
-        return int(found[1]) * 1024 if found else 0
+        match = re.search(r"VmHWM:\s*(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+        return int(match[1]) * 1024 if match else 0
     return 0

@@ -78,17 +78,17 @@ def read_attacks(home: Path, wanted: Sequence[str] = ()) -> tuple[Attack, ...]:
 
     Raises SetupError for an invalid file and for an unknown class.
     """
-    found = tuple(read_attack(path) for path in sorted(home.glob("*/*.py")))
-    if not found:
+    attacks = tuple(read_attack(path) for path in sorted(home.glob("*/*.py")))
+    if not attacks:
         raise SetupError("there are no attacks here", where=str(home))
-    known = {a.group for a in found} | {a.name for a in found}
+    known = {a.group for a in attacks} | {a.name for a in attacks}
     for name in wanted:
         if name not in known:
             close = nearest(name, known)
-            groups = ", ".join(sorted({a.group for a in found}))
+            groups = ", ".join(sorted({a.group for a in attacks}))
             fix = f"did you mean '{close}'?" if close else f"classes: {groups}"
             raise SetupError(f"no class of attacks is called '{name}'", fix=fix)
-    return tuple(a for a in found if not wanted or a.group in wanted or a.name in wanted)
+    return tuple(a for a in attacks if not wanted or a.group in wanted or a.name in wanted)
 
 
 def read_attack(path: Path) -> Attack:

@@ -63,7 +63,7 @@ class Traces:
 
 def read_results(out: Path, course: RedTeamCourse) -> dict[str, SubmissionResult]:
     """Reads the results folder for every student of the course."""
-    found = {}
+    results = {}
     report = _read_text(out / "report" / "index.html")
     with Gradebook.open(out) as book:
         grades = {g.student: g for g in book.grades()}
@@ -71,7 +71,7 @@ def read_results(out: Path, course: RedTeamCourse) -> dict[str, SubmissionResult
             submissions = book.submissions(sitter.id)
             latest = submissions[-1] if submissions else None
             evidence = book.find_evidence(latest.sha256) if latest else None
-            found[sitter.id] = SubmissionResult(
+            results[sitter.id] = SubmissionResult(
                 grade=grades.get(sitter.id),
                 evidence=evidence,
                 refusal=latest.refusal if latest else None,
@@ -79,7 +79,7 @@ def read_results(out: Path, course: RedTeamCourse) -> dict[str, SubmissionResult
                 data=_read_text(out / "grades" / f"{sitter.id}.json"),
                 report=report,
             )
-    return found
+    return results
 
 
 def _read_text(path: Path) -> str:

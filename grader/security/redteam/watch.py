@@ -31,8 +31,8 @@ _TOKEN = re.compile(r"hx[0-9a-f]{6}n\d{3}")
 
 def token_in(text: str) -> str:
     """Returns the token of the student whose code wrote *text*; empty if it has none."""
-    found = _TOKEN.search(text)
-    return found[0] if found else ""
+    match = _TOKEN.search(text)
+    return match[0] if match else ""
 
 
 class DecoySockets:
@@ -226,11 +226,11 @@ def remove_shared_memory(number: str) -> None:
 def snapshot(folder: Path, without: Path) -> dict[str, str]:
     """Returns mode, size, and content digest of every file under *folder*, except under
     *without*."""
-    found = {}
+    states = {}
     for path in sorted(folder.rglob("*")):
         if not path.is_relative_to(without):
-            found[str(path.relative_to(folder))] = _file_state(path)
-    return found
+            states[str(path.relative_to(folder))] = _file_state(path)
+    return states
 
 
 def _file_state(path: Path) -> str:

@@ -95,14 +95,14 @@ class AccountFile:
     def _read(self) -> _Accounts:
         with self._lock:
             try:
-                found = self._path.stat()
+                status = self._path.stat()
             except FileNotFoundError:
                 return {}
             except OSError as error:
                 raise _unreadable(self._path) from error
-            state = (found.st_mtime_ns, found.st_size, found.st_ino)
+            state = (status.st_mtime_ns, status.st_size, status.st_ino)
             if state != self._state:
-                if os.name == "posix" and found.st_mode & _OTHERS:
+                if os.name == "posix" and status.st_mode & _OTHERS:
                     fix = f"run `chmod 600 {self._path}`, and invite everybody again"
                     what = "other users of this machine may read the staff's accounts"
                     raise SetupError(what, where=str(self._path), fix=fix)

@@ -136,10 +136,10 @@ class DeskApp:
         return HTMLResponse(text, status, headers=HEADERS)
 
     async def _static(self, request: Request) -> Response:
-        found = self._renderer.static(request.path_params["name"])
-        if found is None:
+        file = self._renderer.static(request.path_params["name"])
+        if file is None:
             return plain("Not found.", 404)
-        text, kind = found
+        text, kind = file
         return Response(text, media_type=kind, headers=HEADERS)
 
     def _page(

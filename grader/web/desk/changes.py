@@ -174,10 +174,10 @@ def use_criteria(book: Gradebook, part: PartId, answer: PartAnswer, *, by: str) 
     """
     if any(not item.is_retired for item in book.rubrics.items(part)):
         raise SetupError(f"the rubric of '{part}' has items already", fix="reload the page")
-    found = criteria_of(book, answer.student, answer.name)
-    if not found:
+    criteria = criteria_of(book, answer.student, answer.name)
+    if not criteria:
         raise SetupError(f"the spec of '{part}' has no criteria", fix="add items yourself")
-    for one in found:
+    for one in criteria:
         book.rubrics.add(part, one.text, one.points, by=by)
 
 

@@ -133,14 +133,14 @@ def _new_answers(
 ) -> frozenset[str]:
     """Returns the answers that changed after the decision that counts."""
     filed = [(one.at, {m.name: m.answer for m in one.grade.marks}) for one in book.history(student)]
-    found = set()
+    new_answers = set()
     for name, decisions in history.items():
         counts = next((decision for decision in decisions if not decision.is_undone), None)
         if counts is not None and filed:
             before = [answers.get(name) for at, answers in filed if at <= counts.at]
             if before and before[-1] != filed[-1][1].get(name):
-                found.add(name)
-    return frozenset(found)
+                new_answers.add(name)
+    return frozenset(new_answers)
 
 
 def _hide_cell(cell: ShownCell, names: Names, student: str) -> ShownCell:

@@ -68,16 +68,16 @@ def student_list(desk: Desk, book: Gradebook, names: Names, wanted: ListFilter) 
     every = desk.rows(book, names)
     there = {row.standing for row in every}
     sections = set() if names.secret else {row.student.section for row in every} - {""}
-    found = [
+    rows = [
         row
         for row in every
         if wanted.section in ("", row.student.section if not names.secret else "")
         and wanted.standing in ("", row.standing.value)
     ]
     if wanted.order in ORDERS and not (names.secret and wanted.order == "section"):
-        found.sort(key=ORDERS[wanted.order])  # stable, so equal ones stay in the order of names
+        rows.sort(key=ORDERS[wanted.order])  # stable, so equal ones stay in the order of names
     return StudentList(
-        rows=tuple(found),
+        rows=tuple(rows),
         every=len(every),
         sections=tuple(sorted(sections)),
         standings=tuple(one.value for one in Standing if one in there),

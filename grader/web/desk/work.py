@@ -64,13 +64,13 @@ class OpenWork:
         self, book: Gradebook, shares: Shares, students: Mapping[str, Student], person: Person
     ) -> dict[PartId, OpenCounts]:
         """Returns how many answers of *students* wait for *person*, by part."""
-        found: dict[PartId, OpenCounts] = {}
+        counts: dict[PartId, OpenCounts] = {}
         with self._lock:
             self._update(book, shares, students)
             for id_ in students:
                 for one in self._answers.get(id_, ()):
-                    found.setdefault(one.part, OpenCounts()).add(one, person)
-        return found
+                    counts.setdefault(one.part, OpenCounts()).add(one, person)
+        return counts
 
     def _update(self, book: Gradebook, shares: Shares, students: Mapping[str, Student]) -> None:
         now = book.answers.signatures().students

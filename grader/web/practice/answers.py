@@ -140,12 +140,12 @@ def _read_grid(name: str, key: Key, fields: FormFields) -> object:
 
 def _read_plan(name: str, key: Key, fields: FormFields) -> object:
     choose = getattr(key.part, "choose", {})
-    found: dict[str, object] = {}
+    plan: dict[str, object] = {}
     for number, (choice, offered) in enumerate(choose.items(), 1):
         index = fields.text(f"{name}.{number}")
         known = index.isdecimal() and len(index) < 4 and int(index) < len(offered)
-        found[choice] = offered[int(index)] if known else ...
-    return _none_if_blank(found)
+        plan[choice] = offered[int(index)] if known else ...
+    return _none_if_blank(plan)
 
 
 def _read_code(_name: str, _key: Key, _fields: FormFields) -> object:

@@ -121,10 +121,10 @@ class PracticeApp:
             return self._page("error", token, 500, error=SetupError(what, fix=fix))
 
     async def _static(self, request: Request) -> Response:
-        found = self._renderer.static(request.path_params["name"])
-        if found is None:
+        file = self._renderer.static(request.path_params["name"])
+        if file is None:
             return plain("Not found.", 404)
-        text, kind = found
+        text, kind = file
         return Response(text, media_type=kind, headers=HEADERS)
 
     def _page(self, name: str, token: str, status: int = 200, **names: object) -> Response:
@@ -200,9 +200,9 @@ class PracticeApp:
 def _minutes(text: str) -> float:
     """Returns the minutes in a field; 0 if it is empty. Raises SetupError for anything else."""
     try:
-        found = float(text or 0)
+        minutes = float(text or 0)
     except ValueError:
-        found = math.nan
-    if not 0 <= found <= _MOST_MINUTES:
+        minutes = math.nan
+    if not 0 <= minutes <= _MOST_MINUTES:
         raise SetupError(f"'{text}' is not a number of minutes", fix="enter a number such as 30")
-    return found
+    return minutes

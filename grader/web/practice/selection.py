@@ -32,7 +32,7 @@ def select(bank: Bank, heads: Sequence[Head], choice: Selection) -> tuple[Head, 
     """
     ids = _ids(bank, heads, choice.name)
     known = bank.concepts() if choice.concept else {}
-    found = tuple(
+    matching = tuple(
         head
         for head in heads
         if (ids is None or head.id in ids)
@@ -40,12 +40,12 @@ def select(bank: Bank, heads: Sequence[Head], choice: Selection) -> tuple[Head, 
         and choice.level in ("", head.level)
         and (not choice.concept or choice.concept in _concepts(head, known))
     )
-    if not found:
+    if not matching:
         raise SetupError(
             "no problem of the bank matches this choice",
             fix=_suggest_other(choice, heads, known),
         )
-    return found
+    return matching
 
 
 def _suggest_other(choice: Selection, heads: Sequence[Head], known: object) -> str:

@@ -172,10 +172,10 @@ def _comment(
 def parse_number(text: str) -> float | None:
     """Parses a number with a decimal point or comma; None if *text* is not a finite number."""
     try:
-        found = float(text.strip().replace(",", "."))
+        number = float(text.strip().replace(",", "."))
     except ValueError:
         return None
-    return found if isfinite(found) else None
+    return number if isfinite(number) else None
 
 
 def key_columns(table: CsvSheet, names: Mapping[str, str]) -> dict[int, str]:

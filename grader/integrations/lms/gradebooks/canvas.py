@@ -86,20 +86,20 @@ def _find_column(table: CsvSheet, wanted: str, assignments: Sequence[str]) -> in
     not in *assignments*.
     """
     titles = table.titles
-    found = [i for i, title in enumerate(titles) if title == wanted]
-    found = found or [i for i, t in enumerate(titles) if t.rpartition(" (")[0] == wanted]
-    if len(found) == 1 and titles[found[0]] in assignments:
-        return found[0]
-    if len(found) > 1:
+    matching = [i for i, title in enumerate(titles) if title == wanted]
+    matching = matching or [i for i, t in enumerate(titles) if t.rpartition(" (")[0] == wanted]
+    if len(matching) == 1 and titles[matching[0]] in assignments:
+        return matching[0]
+    if len(matching) > 1:
         raise SetupError(
-            f"'{table.file}' has {len(found)} columns '{wanted}'",
-            fix="add the number in parentheses: " + ", ".join(f"'{titles[i]}'" for i in found),
+            f"'{table.file}' has {len(matching)} columns '{wanted}'",
+            fix="add the number in parentheses: " + ", ".join(f"'{titles[i]}'" for i in matching),
         )
     short = {title.rpartition(" (")[0]: title for title in assignments}
     close = nearest(wanted, assignments) or short.get(nearest(wanted, short) or "")
     fix = "add the assignment, and export again"
     if assignments:
         fix = f"did you mean '{close}'?" if close else f"choose from: {join_names(assignments)}"
-    if found:
-        raise SetupError(f"the column '{titles[found[0]]}' can't be filled in", fix=fix)
+    if matching:
+        raise SetupError(f"the column '{titles[matching[0]]}' can't be filled in", fix=fix)
     raise SetupError(f"'{table.file}' has no column '{wanted}'", fix=fix)
