@@ -264,12 +264,14 @@ def _codes(sheets: ProblemSheets, name: str, at: Indexes) -> Indexes:
 
 def pair_scores(matches: Sequence[ProblemMatches], count: int) -> dict[tuple[int, int], float]:
     """Returns how much the matches of two students count together, in both directions."""
-    found = np.zeros(count * count)
+    pair_sums = np.zeros(count * count)
     for match in matches:
         rows, columns = np.nonzero(match.weights)
         codes = match.students[rows] * count + match.students[columns]
-        found += np.bincount(codes, match.weights[rows, columns] + UNMATCHED, minlength=len(found))
-    scores = _joint_scores(found, _wrong_problems(matches, count))
+        pair_sums += np.bincount(
+            codes, match.weights[rows, columns] + UNMATCHED, minlength=len(pair_sums)
+        )
+    scores = _joint_scores(pair_sums, _wrong_problems(matches, count))
     return {
         (one, other): float(scores[one, other])
         for one, other in zip(*(i.tolist() for i in np.nonzero(np.triu(scores))), strict=True)

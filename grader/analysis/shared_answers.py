@@ -337,8 +337,8 @@ def _groups(pairs: Sequence[SharedPair]) -> tuple[SharedGroup, ...]:
         group_of.update(dict.fromkeys(joint, joint))
     groups = {tuple(sorted(group)) for group in group_of.values()}
     order = sorted(pairs, key=lambda pair: (pair.chance, -pair.score, pair.students))
-    found = [
+    shared_groups = [
         SharedGroup(students, tuple(p for p in order if p.students[0] in students))
         for students in groups
     ]
-    return tuple(sorted(found, key=lambda g: (g.chance, -g.pairs[0].score, g.students)))
+    return tuple(sorted(shared_groups, key=lambda g: (g.chance, -g.pairs[0].score, g.students)))

@@ -86,14 +86,16 @@ class BankIndex:
     @cached_property
     def _files(self) -> Mapping[str, tuple[Path, ...]]:
         """Maps problem ids to the files in the first bank that has them; several are an error."""
-        found: dict[str, tuple[Path, ...]] = {}
+        files_by_id: dict[str, tuple[Path, ...]] = {}
         for folder in self.folders:
             here: dict[str, tuple[Path, ...]] = {}
             for family in self._family_folders(folder):
                 for path in _listing(family, _is_yaml):
                     here[path.stem] = (*here.get(path.stem, ()), path)
-            found.update({name: files for name, files in here.items() if name not in found})
-        return found
+            files_by_id.update(
+                {name: files for name, files in here.items() if name not in files_by_id}
+            )
+        return files_by_id
 
     @cached_property
     def set_paths(self) -> Mapping[str, Path]:

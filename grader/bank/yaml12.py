@@ -46,12 +46,12 @@ class Located:
 
     def at(self, path: Path_, *, key: bool = False) -> Location:
         """Returns the location of *path*, or of the nearest enclosing piece that the file has."""
-        wanted = tuple(path)
-        while wanted:
+        nearest_path = tuple(path)
+        while nearest_path:
             for places in (self.keys, self.values) if key else (self.values, self.keys):
-                if wanted in places:
-                    return Location(self.file, *places[wanted])
-            wanted = wanted[:-1]
+                if nearest_path in places:
+                    return Location(self.file, *places[nearest_path])
+            nearest_path = nearest_path[:-1]
         return Location(self.file, *self.values.get((), (1, 1)))
 
     def error(self, path: Path_, what: str, fix: str | None, *, key: bool = False) -> SpecError:

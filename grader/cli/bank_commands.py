@@ -172,14 +172,14 @@ def _statistics_text(known: Mapping[str, PartStatistics], *, key: bool) -> str:
     """Returns a list in Markdown: a line for each part."""
     lines = []
     for name, part in known.items():
-        said = f"{part.mean:.0%} of the points, {part.solved:.0%} solved it"
-        said += f", {part.blank:.0%} left it blank"
+        text = f"{part.mean:.0%} of the points, {part.solved:.0%} solved it"
+        text += f", {part.blank:.0%} left it blank"
         if part.discrimination is not None:
-            said += f"; discrimination {part.discrimination:.2f}"
+            text += f"; discrimination {part.discrimination:.2f}"
         if key and part.mistakes:
             listed = (f"`{one}` {share:.0%}" for one, share in part.mistakes.items())
-            said += f"; mistakes: {', '.join(listed)}"
-        lines.append(f"- `{name}`: {count_of(part.students, 'student')}, {said}")
+            text += f"; mistakes: {', '.join(listed)}"
+        lines.append(f"- `{name}`: {count_of(part.students, 'student')}, {text}")
     return "\n\n---\n\n## Earlier terms\n\n" + "\n".join(lines)
 
 

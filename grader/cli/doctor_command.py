@@ -111,8 +111,8 @@ def _list_workers(executor: str, sandbox: str, as_json: bool) -> int:
             "file",
         )
     survey = survey_workers(address, sandbox=sandbox)
-    wanted = wanted_environment()
-    differing = {w.address: w.differences(wanted) for w in survey.workers}
+    environment = wanted_environment()
+    differing = {w.address: w.differences(environment) for w in survey.workers}
     if as_json:
         print_json(
             {
@@ -142,7 +142,7 @@ def _list_workers(executor: str, sandbox: str, as_json: bool) -> int:
     for w in survey.workers:
         if w.has_cuda and "GPU" not in w.resources:
             click.echo(f"{w.address}: has a GPU; to use it, start it with --resources GPU=1")
-    here = ", ".join(f"{name} {version or 'none'}" for name, version in wanted.items())
+    here = ", ".join(f"{name} {version or 'none'}" for name, version in environment.items())
     click.echo(f"This machine: {here}.")
     if survey.dashboard:
         click.echo(f"Dask's dashboard: {survey.dashboard}")

@@ -240,13 +240,13 @@ def _run_exporter(
         quiz = exporter.quiz(Bank.open(banks), exam)
         exporter.check_target(quiz, out or Path())
         return exporter.export(quiz)
-    wanted = (student,) if student else students
-    found = class_results(results or Path(), wanted)
+    chosen = (student,) if student else students
+    results_of_class = class_results(results or Path(), chosen)
     if not isinstance(exporter, StudentExporter):
-        return exporter.export(found)
-    if len(wanted) == 1:
-        return exporter.export(found.results[0])
-    return export_students(exporter, found.results)
+        return exporter.export(results_of_class)
+    if len(chosen) == 1:
+        return exporter.export(results_of_class.results[0])
+    return export_students(exporter, results_of_class.results)
 
 
 def _print_exported(exported: Exported, written: list[Path], out: Path, *, as_json: bool) -> None:

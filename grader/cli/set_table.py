@@ -60,22 +60,22 @@ def _group_cells(group: PartGroup) -> tuple[str, ...]:
 
 
 def _ranges_table(found: Composition) -> str:
-    wanted = found.exam.blueprint
+    blueprint = found.exam.blueprint
     rows = [
-        ("questions", *map(points, found.questions), points(wanted and wanted.questions)),
+        ("questions", *map(points, found.questions), points(blueprint and blueprint.questions)),
         ("parts", *map(points, found.parts), ""),
-        ("minutes", *map(_minutes, found.minutes), points(wanted and wanted.minutes)),
-        ("points", *map(points, found.points), points(wanted and wanted.points)),
+        ("minutes", *map(_minutes, found.minutes), points(blueprint and blueprint.minutes)),
+        ("points", *map(points, found.points), points(blueprint and blueprint.points)),
     ]
     for shares, targets in (
-        (found.families, wanted.families if wanted else {}),
-        (found.levels, {str(k): v for k, v in wanted.levels.items()} if wanted else {}),
+        (found.families, blueprint.families if blueprint else {}),
+        (found.levels, {str(k): v for k, v in blueprint.levels.items()} if blueprint else {}),
     ):
         for name, share in shares.items():
             target = f"{targets[name]:.0%}" if name in targets else ""
             rows.append((name, *(f"{value:.0%}" for value in share), target))
     header = ("of 200 papers", "lowest", "highest", "blueprint")
-    columns = 4 if wanted else 3
+    columns = 4 if blueprint else 3
     return table(header[:columns], [row[:columns] for row in rows], right=(1, 2, 3)[: columns - 1])
 
 
@@ -94,8 +94,8 @@ def _conclusions(found: Composition) -> Iterator[str]:
     if _is_same(found.minutes):
         yield f"Every paper takes {low:.1f} minutes."
     else:
-        more = (high - low) / low
-        yield f"The longest paper takes {more:.1%} more minutes than the shortest."
+        excess = (high - low) / low
+        yield f"The longest paper takes {excess:.1%} more minutes than the shortest."
     if same:
         yield f"All papers have the same {_join_words(same)}."
     limit = found.exam.minutes

@@ -231,8 +231,8 @@ def _total(total: float | None, most: float) -> str:
 
 
 def _parts(one: StudentChange) -> str:
-    more = f" and {len(one.parts) - 3} more" if len(one.parts) > 3 else ""
-    return ", ".join(one.parts[:3]) + more
+    rest = f" and {len(one.parts) - 3} more" if len(one.parts) > 3 else ""
+    return ", ".join(one.parts[:3]) + rest
 
 
 def _distributions(before: Distribution, after: Distribution) -> str:

@@ -160,8 +160,8 @@ def unexamined_submission(student: str, path: Path, why: str) -> Submission:
 
     It is used if none of the examined files is the exam.
     """
-    there = f"{path}/{student}/…"
-    return Submission(student=student, path=there, sha256=_NOTHING, refusal=f"{why}; {FIX}")
+    hidden_path = f"{path}/{student}/…"
+    return Submission(student=student, path=hidden_path, sha256=_NOTHING, refusal=f"{why}; {FIX}")
 
 
 def _drop_namesakes(found: dict[str, list[NotebookFile]], roster: Roster, notices: Notices) -> None:

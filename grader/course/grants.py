@@ -86,8 +86,10 @@ def _without_end(lines: list[str]) -> list[str]:
 def _block(grant: Grant, indent: int) -> list[str]:
     given = {f.name: getattr(grant, f.name) for f in fields(grant)}
     order = ("student", "section", "set", "until", "time", "attempts", "exempt", "received", "why")
-    said = [(name, given[name]) for name in (*order, "by") if given[name] not in (None, False)]
-    texts = [f"{name}: {_scalar(name, value)}" for name, value in said]
+    given_fields = [
+        (name, given[name]) for name in (*order, "by") if given[name] not in (None, False)
+    ]
+    texts = [f"{name}: {_scalar(name, value)}" for name, value in given_fields]
     space = " " * indent
     return [f"{space}- {texts[0]}", *(f"{space}  {text}" for text in texts[1:])]
 

@@ -133,11 +133,11 @@ def _charge(rules: Rules, late: _Lateness, score: float, max_score: float) -> De
         return late.deduction(f"{late}; {count_of(slip, 'slip day')} used.", slip_days=slip)
     if not policy.accept:
         return late.rejection("late submissions are not accepted")
-    said = f"{late}; {count_of(slip, 'slip day')} used." if slip else f"{late}."
+    slip_note = f"{late}; {count_of(slip, 'slip day')} used." if slip else f"{late}."
     rest = late.with_slip_days(slip) if slip else late
     periods = rest.started_days() if policy.per == "day" else rest.started_hours()
     lost = _lost_points(policy, periods, score, max_score)
-    why = f"{said} {_describe_charge(policy, periods)}"
+    why = f"{slip_note} {_describe_charge(policy, periods)}"
     return late.deduction(why, points=lost, slip_days=slip)
 
 
@@ -190,8 +190,8 @@ def _for_further(
         return charged
     lost = min(share * max_score, max(0.0, (attempt.score or 0.0) - charged.points))
     why = f"Attempt {number}: deduction of {_percent(share)} of the maximum points."
-    said = " ".join(text for text in (charged.why, why) if text)
-    return replace(charged, points=round(charged.points + lost, 6), why=said)
+    reasons = " ".join(text for text in (charged.why, why) if text)
+    return replace(charged, points=round(charged.points + lost, 6), why=reasons)
 
 
 def choose_attempt(rules: Rules, counted: Sequence[CountedAttempt]) -> CountedAttempt | None:

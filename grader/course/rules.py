@@ -76,20 +76,20 @@ def _extend(rules: Rules, grants: Sequence[Grant], zone: ZoneInfo) -> Rules:
 
 
 def _give_time(rules: Rules, grants: Sequence[Grant], _zone: ZoneInfo) -> Rules:
-    more = [(grant.time, grant.by) for grant in grants if grant.time and grant.time > 1]
-    if not more or rules.minutes is None:
+    factors = [(grant.time, grant.by) for grant in grants if grant.time and grant.time > 1]
+    if not factors or rules.minutes is None:
         return rules
-    factor, by = max(more)
+    factor, by = max(factors)
     note = f"{factor:g} times the usual time, granted by {by}."
     return replace(rules, minutes=rules.minutes * factor, notes=(*rules.notes, note))
 
 
 def _allow_attempts(rules: Rules, grants: Sequence[Grant], _zone: ZoneInfo) -> Rules:
     usual = rules.attempts.limit
-    more = [(g.attempts, g.by) for g in grants if g.attempts and usual and g.attempts > usual]
-    if not more:
+    limits = [(g.attempts, g.by) for g in grants if g.attempts and usual and g.attempts > usual]
+    if not limits:
         return rules
-    limit, by = max(more)
+    limit, by = max(limits)
     note = f"Up to {limit} attempts, granted by {by}."
     attempts = replace(rules.attempts, limit=limit)
     return replace(rules, attempts=attempts, notes=(*rules.notes, note))

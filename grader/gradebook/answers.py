@@ -47,9 +47,9 @@ class Answers:
     def signatures(self) -> Signatures:
         """Returns what tells whether results have changed: the same object if they have not."""
         with self._engine.begin() as connection:
-            found = read_signatures(connection, self._signatures)
-        self._signatures = found
-        return found
+            current = read_signatures(connection, self._signatures)
+        self._signatures = current
+        return current
 
     def grades_signature(self) -> str:
         """Returns a digest that changes with the automatic grades, and not with decisions."""

@@ -118,9 +118,9 @@ class ObjectStore:
         return system, root.rstrip("/")
 
     def _error(self, done: str, name: str, error: Exception) -> SetupError:
-        said = " ".join(str(error).split()) or type(error).__name__
+        reason = " ".join(str(error).split()) or type(error).__name__
         return SetupError(
-            f"evidence can't be {done}: {said}",
+            f"evidence can't be {done}: {reason}",
             where=self.where(name),
             fix=f"check the address, the credentials, and the network, then {AGAIN}",
         )

@@ -99,17 +99,17 @@ def _is_read_only(file: Path) -> bool:
 
 def _explain_server_error(error: BaseException | None) -> tuple[str, str] | None:
     state = getattr(error, "sqlstate", None) or ""
-    said = " ".join(str(error).split())
+    message = " ".join(str(error).split())
     for prefix, sentence in _OF_SERVER:
         if state.startswith(prefix):
             return sentence
     if not state and type(error).__name__ in ("OperationalError", "ConnectionTimeout"):
         # Errors of connecting come without their codes.
         for words, code in (("password", "28"), ("authentication", "28"), ("does not exist", "3D")):
-            if words in said:
+            if words in message:
                 return dict(_OF_SERVER)[code]
         return (
-            f"the database can't be reached: {said}",
+            f"the database can't be reached: {message}",
             f"check the address, the network, and that the server runs; then {AGAIN}",
         )
     return None

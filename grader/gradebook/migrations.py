@@ -29,8 +29,8 @@ def _add_tables(connection: Connection) -> None:
 
     From version 2 on, evidence is compressed, which version 1 can't read.
     """
-    there = set(inspect(connection).get_table_names())
-    missing = [table for table in _LATER_TABLES if table.name not in there]
+    existing = set(inspect(connection).get_table_names())
+    missing = [table for table in _LATER_TABLES if table.name not in existing]
     for table in missing:  # not by the metadata, which would create the view once more
         table.create(connection, checkfirst=True)
     for index in schema.submissions.indexes:

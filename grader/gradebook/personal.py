@@ -101,7 +101,7 @@ def _keep_digest(connection: Connection, student: str) -> None:
 
 def _read_rows(connection: Connection, student: str) -> dict[str, list[dict[str, object]]]:
     """Returns the rows about *student* by table, with the entries of the audit log."""
-    found = {
+    rows_by_table = {
         table.name: [dict(row._mapping) for row in connection.execute(query)]
         for table, which in _owned_rows(student)
         for query in (select(table).where(which).order_by(*table.primary_key.columns),)
@@ -113,7 +113,7 @@ def _read_rows(connection: Connection, student: str) -> dict[str, list[dict[str,
         for line in _audit_lines(connection)
         if _mentions(line, student, files)
     ]
-    return {name: rows for name, rows in found.items() if rows} | {"audit": lines}
+    return {name: rows for name, rows in rows_by_table.items() if rows} | {"audit": lines}
 
 
 def _find_evidence(connection: Connection, student: str) -> tuple[str, ...]:

@@ -126,11 +126,11 @@ def _result_of(mark: Mark) -> dict[str, object]:
 
 
 def _put_questions(connection: Connection, grades: list[Grade]) -> dict[_Asked, int]:
-    wanted = dict.fromkeys(_question_of(mark) for grade in grades for mark in grade.marks)
+    questions = dict.fromkeys(_question_of(mark) for grade in grades for mark in grade.marks)
     known = _read_questions(connection)
     new = [
         dict(zip(("problem", "part", "name", "kind", "max_points"), one, strict=True))
-        for one in wanted
+        for one in questions
         if one not in known
     ]
     if new:

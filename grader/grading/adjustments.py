@@ -72,8 +72,8 @@ def drop_parts(grade: Grade, dropped: Mapping[str, str]) -> Grade:
 
 
 def _dropped_mark(mark: Mark, why: str) -> Mark:
-    said = f"This part does not count: {why}"
-    feedback = f"{mark.feedback}\n\n{said}" if mark.feedback else said
+    note = f"This part does not count: {why}"
+    feedback = f"{mark.feedback}\n\n{note}" if mark.feedback else note
     return replace(mark, points=0.0, max_points=0.0, feedback=feedback)
 
 

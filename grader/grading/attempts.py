@@ -104,8 +104,8 @@ def _match_to_file(line: TimeLine, every: Sequence[Submission]) -> HandedIn:
 
 
 def _is_named(path: str, name: str) -> bool:
-    wanted = PurePosixPath(name).parts
-    return PurePosixPath(path.replace("!", "/")).parts[-len(wanted) :] == wanted
+    name_parts = PurePosixPath(name).parts
+    return PurePosixPath(path.replace("!", "/")).parts[-len(name_parts) :] == name_parts
 
 
 def attempts_to_grade(

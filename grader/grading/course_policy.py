@@ -298,9 +298,9 @@ def _with_mean(row: Row, every: Sequence[CountedAttempt]) -> Row:
     if len(valid) == 1:
         return _with_deduction(row, valid[0].deduction)
     finals = [one.final or 0.0 for one in valid]
-    said = [one.deduction.why for one in valid if one.deduction.why]
+    reasons = [one.deduction.why for one in valid if one.deduction.why]
     listed = ", ".join(points(final) for final in finals)
-    why = " ".join([f"Mean of {count_of(len(valid), 'attempt')}: {listed}.", *said])
+    why = " ".join([f"Mean of {count_of(len(valid), 'attempt')}: {listed}.", *reasons])
     mean = round(fmean(finals), 6)
     lost = Deduction(points=round(row.score - mean, 6), why=why)
     return replace(row, score=mean, raw_score=row.score, deduction=lost)

@@ -51,11 +51,11 @@ def has_run_more(evidence: Evidence, trials: Iterable[CallPlan], device: str) ->
 
 def missing_packages(problems: Mapping[str, Problem]) -> dict[str, tuple[str, ...]]:
     """Returns the packages that are missing here, each with the problems that wait for it."""
-    found: dict[str, list[str]] = {}
+    missing: dict[str, list[str]] = {}
     for name, problem in problems.items():
         for package in packages.missing_packages(_needed_packages([problem])):
-            found.setdefault(package, []).append(name)
-    return {package: tuple(names) for package, names in found.items()}
+            missing.setdefault(package, []).append(name)
+    return {package: tuple(names) for package, names in missing.items()}
 
 
 def missing_package_notes(problems: Mapping[str, Problem]) -> Iterator[str]:
@@ -73,11 +73,11 @@ def missing_package_notes(problems: Mapping[str, Problem]) -> Iterator[str]:
 def blocking_reason(problems: Iterable[Problem], device: str) -> tuple[str, str] | None:
     """Returns why nothing can be filled in on this machine, and what to do; None if something
     can."""
-    wanted = _needed_packages(problems)
-    missing = packages.missing_packages(wanted)
-    if device != "cpu" or len(missing) < len(wanted):
+    needed = _needed_packages(problems)
+    missing = packages.missing_packages(needed)
+    if device != "cpu" or len(missing) < len(needed):
         return None
-    if not wanted:
+    if not needed:
         return "nothing is deferred for a CPU", "add --device cuda, on a machine that has a GPU"
     return (
         f"the deferred parts need {' and '.join(missing)}, which this machine lacks",

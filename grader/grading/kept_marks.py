@@ -45,8 +45,8 @@ def regrade(
             for student, sha256 in chunk
             for digest in (digests.get(sha256),)
         ]
-        wanted = (name for *_, names in todo for name in names.values())
-        kept = book.derived.find([*wanted, *(_digest_of(one) for one in digests.values())])
+        mark_names = (name for *_, names in todo for name in names.values())
+        kept = book.derived.find([*mark_names, *(_digest_of(one) for one in digests.values())])
         for student, sha256, digest, names in todo:
             known = {n: _parse_marks(kept[name]) for n, name in names.items() if name in kept}
             environment = kept.get(_digest_of(digest)) if digest else None

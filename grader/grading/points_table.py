@@ -43,7 +43,7 @@ def load_points(path: Path) -> tuple[PointsRow, ...]:
         close = nearest(missing[0], names)
         fix = f"rename '{close}'" if close else f"the columns are {', '.join(COLUMNS)}"
         raise SpecError(f"there is no column '{missing[0]}'", where=Location(file, 1), fix=fix)
-    found: dict[tuple[str, str], PointsRow] = {}
+    points_rows: dict[tuple[str, str], PointsRow] = {}
     errors = []
     for line, cells in rows:
         try:
@@ -52,7 +52,7 @@ def load_points(path: Path) -> tuple[PointsRow, ...]:
             )
             if row is None:
                 continue
-            earlier = found.setdefault((row.student, row.answer), row)
+            earlier = points_rows.setdefault((row.student, row.answer), row)
             if earlier is not row:
                 what = f"'{row.student}' has points for '{row.answer}' in line {earlier.where.line}"
                 raise SpecError(what, where=row.where, fix="keep one of the two rows")
@@ -60,7 +60,7 @@ def load_points(path: Path) -> tuple[PointsRow, ...]:
             errors.append(error)
     if errors:
         raise SpecErrors(tuple(errors))
-    return tuple(found.values())
+    return tuple(points_rows.values())
 
 
 def _parse_row(cells: Mapping[str, str], where: Location) -> PointsRow | None:

@@ -43,8 +43,8 @@ class SetApart:
         if not self._skipped:
             return ""
         listed = ", ".join(self._skipped[:_NAMED])
-        more = len(self._skipped) - _NAMED
-        listed += f" and {more} more" if more > 0 else ""
+        unlisted = len(self._skipped) - _NAMED
+        listed += f" and {unlisted} more" if unlisted > 0 else ""
         are = count_of(len(self._skipped), "notebook is", "notebooks are")
         return (
             f"{are} set apart, because every worker that ran it died: {listed}. The marks stay "

@@ -106,13 +106,13 @@ def _with_override(mark: Mark, overrides: Mapping[str, Override]) -> Mark:
     override = overrides.get(mark.name)
     if override is None:
         return mark
-    said = f"Manually graded: {override.reason}"
+    note = f"Manually graded: {override.reason}"
     return replace(
         mark,
         points=override.points,
         verdict=_manual_verdict(mark, override.points),
         # "Waiting for manual grading" would no longer be true.
-        feedback=said if mark.points is None or not mark.feedback else f"{mark.feedback}\n\n{said}",
+        feedback=note if mark.points is None or not mark.feedback else f"{mark.feedback}\n\n{note}",
     )
 
 

@@ -125,13 +125,13 @@ def what_if(out: Path, changes: Changes, *, why: str = "") -> WhatIf:
         before = {row.student.id: row for row in rows_of(book, graded)}
         preview = GradePreview(grades=grades, adjustments=adjustments)
         after = {row.student.id: row for row in rows_of(book, graded, policy, preview=preview)}
-    found = (_change(row, after[id_]) for id_, row in before.items())
+    student_changes = (_change(row, after[id_]) for id_, row in before.items())
     return WhatIf(
         before=_distribution(before.values()),
         after=_distribution(after.values()),
         changes=tuple(
             sorted(
-                (one for one in found if one is not None),
+                (one for one in student_changes if one is not None),
                 key=lambda one: (-abs(one.difference), one.student),
             )
         ),

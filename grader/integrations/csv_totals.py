@@ -59,8 +59,8 @@ class Csv(ClassExporter):
         times = Counter(number for number, _ in problems)
         titles = (f"{c.name} ({c.problem})" if times[c.number] > 1 else c.name for c in columns)
         deducts = any(result.feedback.deduction for result in everybody)
-        more = _DEDUCTION if deducts else ()
-        table = [csv_line([*_HEAD, *map(escape_cell, titles), *more])]
+        deduction_titles = _DEDUCTION if deducts else ()
+        table = [csv_line([*_HEAD, *map(escape_cell, titles), *deduction_titles])]
         for result, known in zip(everybody, every, strict=True):
             cells = (points(known.get(column)) for column in columns)
             taken = _deduction_cells(result.feedback) if deducts else ()

@@ -28,14 +28,14 @@ def class_results(folder: Path, students: Iterable[str] = ()) -> ClassResults:
     with Gradebook.open(folder) as book:
         graded = source_of(book)
         published = is_published(book, graded)
-        wanted = set(students) or set(graded.students)
-        for student in sorted(wanted - set(graded.students)):
+        chosen = set(students) or set(graded.students)
+        for student in sorted(chosen - set(graded.students)):
             fix = suggest(student, graded.students, "see the ids in grades.csv")
             raise SetupError(f"the results contain no student '{student}'", fix=fix)
         times = {(s.student, s.sha256): s.received for s in book.submissions()}
         results = []
         for row in sorted(rows_of(book, graded), key=lambda row: row.student.id):
-            if row.student.id not in wanted:
+            if row.student.id not in chosen:
                 continue
             evidence = evidence_of(book, row)
             sha256 = row.grade.submission_sha256 if row.grade else None
@@ -77,10 +77,10 @@ def export_students(exporter: StudentExporter, results: Iterable[Result]) -> Exp
         for note in exported.notes:
             notes.setdefault(note, []).append(student)
     if not files:
-        more = f"; and {len(notes) - 3} more" if len(notes) > 3 else ""
+        rest = f"; and {len(notes) - 3} more" if len(notes) > 3 else ""
         raise SetupError(
             "no student has a result that this format can represent",
-            fix="; ".join(["grade submissions first", *list(notes)[:3]]) + more,
+            fix="; ".join(["grade submissions first", *list(notes)[:3]]) + rest,
         )
     everybody = len({name.split("/")[0] for name in files})
     return Exported(

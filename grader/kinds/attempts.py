@@ -197,8 +197,8 @@ def required_packages(part: Part, solution: str) -> tuple[str, ...]:
     loaded = packages.imported_packages(
         *ours, *([solution] if isinstance(part, Code) else []), at_load=True
     )
-    wanted = {*getattr(part, "needs", ()), *run, *loaded}
-    return tuple(name for name in packages.PACKAGES if name in wanted)
+    needed = {*getattr(part, "needs", ()), *run, *loaded}
+    return tuple(name for name in packages.PACKAGES if name in needed)
 
 
 _RUN = ("starter", "driver", "setup")

@@ -51,11 +51,11 @@ def missing_parts(value: object) -> str:
     noun = "cells" if has_rows else "items"
     blank = sum(cell is None for cell in cells)
     verb = "is" if blank == 1 else "are"
-    said = [f"{blank} of {len(cells)} {noun} {verb} blank"] if blank else []
+    notes = [f"{blank} of {len(cells)} {noun} {verb} blank"] if blank else []
     unread = [cell.sentence for cell in cells if isinstance(cell, UnreadableCell)]
     if unread:
-        said.append(f"{len(unread)} of {len(cells)} {noun} can't be read: {unread[0].rstrip('.')}")
-    return "; ".join(said)
+        notes.append(f"{len(unread)} of {len(cells)} {noun} can't be read: {unread[0].rstrip('.')}")
+    return "; ".join(notes)
 
 
 def raw_items(raw: Raw) -> list[Raw]:

@@ -160,8 +160,8 @@ class CodeKind(KindOf[CodeKey, CodeAnswer]):
     def instructions(self, key: CodeKey) -> str:
         without = ", ".join(key.part.forbid)
         asked = f"complete the code without {without}" if without else "complete the code"
-        more = " ".join(key.part.needs)
-        return f"{asked}; to check it, run `pip install {more}`" if more else asked
+        needed = " ".join(key.part.needs)
+        return f"{asked}; to check it, run `pip install {needed}`" if needed else asked
 
     def answer(self, key: CodeKey) -> object:
         return definitions([key.draw.solution], key.part.id)

@@ -89,9 +89,9 @@ INCORRECT = Judgment(share=0.0, verdict=Verdict.INCORRECT, note="Not within the 
 def evaluate_answer(answer: Expr, unit: str, draw: Draw, scope: Mapping[str, Value]) -> int | float:
     """Returns the value of *answer* as a number in *unit*. Raises ValueError if it is not a
     number."""
-    found = evaluate(answer, scope, draw.facts)
+    evaluated = evaluate(answer, scope, draw.facts)
     try:
-        value = units.magnitude(found, unit)
+        value = units.magnitude(evaluated, unit)
     except units.DimensionError as error:
         what = f"the dimension of {quote(answer)} does not match its unit"
         raise ValueError(f"{what}: {error}") from None

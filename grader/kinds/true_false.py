@@ -153,13 +153,13 @@ def _read_truth(raw: Raw) -> bool:
 
 def _read_reasoned(raw: Raw, key: TrueFalseKey) -> Reasoned:
     truth, reason = _two_raws(raw, key)
-    wanted = f"one letter, {lettered.letters_in_words(key.choices)}"
-    found = (
+    expected = f"one letter, {lettered.letters_in_words(key.choices)}"
+    cells = (
         read_cell(lambda: _read_truth(truth)),
-        read_cell(lambda: None if reason is None else _read_reason(reason, key, wanted)),
+        read_cell(lambda: None if reason is None else _read_reason(reason, key, expected)),
     )
-    require_some(found)
-    return found
+    require_some(cells)
+    return cells
 
 
 def _read_reason(raw: Raw, key: TrueFalseKey, wanted: str) -> str:

@@ -144,8 +144,8 @@ def sum_points(choice: Choice, items: dict[int, RubricItem], max_points: float) 
 def reason_text(choice: Choice, items: dict[int, RubricItem]) -> str:
     """Returns what the student reads: the feedback of the items, then the comment."""
     chosen = [items[number] for number in choice.items if number in items]
-    said = [(item.feedback or item.text).strip() for item in chosen]
-    return "\n\n".join(text for text in (*said, choice.comment.strip()) if text)
+    feedback = [(item.feedback or item.text).strip() for item in chosen]
+    return "\n\n".join(text for text in (*feedback, choice.comment.strip()) if text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -144,12 +144,12 @@ class _Check:
 
     def quizzes(self) -> None:
         self._export_all(samples.plain_quiz(), "a plain quiz")
-        found = {
+        samples_by_name = {
             "a plain quiz": samples.plain_quiz(),
             "variants": samples.variants_quiz(),
             **samples.quizzes(),
         }
-        for name, quiz in found.items():
+        for name, quiz in samples_by_name.items():
             whole = self._export(quiz, name, leave_out=False)
             left = self._export(quiz, name, leave_out=True)
             if whole is not None:

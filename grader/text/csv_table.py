@@ -52,15 +52,15 @@ def parse_rows(text: str, file: str) -> list[tuple[int, list[str]]]:
     # Strict, because an unclosed quote would put all lines below it into one cell.
     source = io.StringIO(text, newline="")
     rows = csv.reader(source, delimiter=find_delimiter(text), strict=True)
-    found: list[tuple[int, list[str]]] = []
+    numbered_rows: list[tuple[int, list[str]]] = []
     try:
-        found.append((1, next(rows, [])))
-        found.extend((rows.line_num, row) for row in rows if any(map(str.strip, row)))
+        numbered_rows.append((1, next(rows, [])))
+        numbered_rows.extend((rows.line_num, row) for row in rows if any(map(str.strip, row)))
     except csv.Error as error:
         where = Location(file, rows.line_num)
         fix = "check the quotes in this line and the lines above, and save the file as CSV again"
         raise SpecError(f"not CSV: {error}", where=where, fix=fix) from None
-    return found
+    return numbered_rows
 
 
 def find_columns(header: Sequence[str], aliases: Mapping[str, Sequence[str]]) -> dict[str, int]:

@@ -60,9 +60,9 @@ def _read_plain(found: float, rest: str, asked: Unit) -> int | float:
     if word in {"x", "times"} and asked.text != "%":
         return found
     if word not in {"%", "percent"}:
-        wanted = "a percentage" if asked.text == "%" else "a plain number"
+        expected = "a percentage" if asked.text == "%" else "a plain number"
         hint = _BILLIONS if _means_billions(rest) else f"remove '{shorten(rest)}'"
-        raise ReadError(f"expected {wanted}, got a number followed by '{shorten(rest)}'; {hint}")
+        raise ReadError(f"expected {expected}, got a number followed by '{shorten(rest)}'; {hint}")
     return found if asked.text == "%" else rescale(found, 1, 100)
 
 

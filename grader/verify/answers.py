@@ -162,20 +162,20 @@ def evidence_of(cells: tuple[Cell, ...], case: Case, *, run: bool = True) -> Evi
     """
     given: dict[str, object] = {}
     called: dict[str, Raw] = {}
-    wanted = dict(case.paper.named_keys())
-    code = {n.replace("_", "-"): n for n, key in wanted.items() if _is_code(key)}
-    assigns = re.compile(rf"^(?:{'|'.join(wanted)})\b *=", re.MULTILINE)
+    keys = dict(case.paper.named_keys())
+    code = {n.replace("_", "-"): n for n, key in keys.items() if _is_code(key)}
+    assigns = re.compile(rf"^(?:{'|'.join(keys)})\b *=", re.MULTILINE)
     for cell in cells:
         if cell.type != "code":
             continue
         if cell.id in code:
             name = code[cell.id]
-            called[name] = _raw_of(wanted[name], name, cell.source, case, run=run)
+            called[name] = _raw_of(keys[name], name, cell.source, case, run=run)
             continue
         for statement in ast.parse(cell.source).body if assigns.search(cell.source) else ():
-            if isinstance(statement, ast.Assign) and (name := _target_name(statement)) in wanted:
+            if isinstance(statement, ast.Assign) and (name := _target_name(statement)) in keys:
                 given[name] = ast.literal_eval(statement.value)
-    return _evidence(given, called, wanted)
+    return _evidence(given, called, keys)
 
 
 def _raw_of(key: Key, name: str, source: str, case: Case, *, run: bool) -> Raw:

@@ -68,7 +68,7 @@ def _passing_forgeries(
     """Yields what each forged result is that passes but should not, and how to fix that."""
     always: dict[tuple[str, str], _ForgeryOutcome] = {}
     once: dict[tuple[str, str], _ForgeryOutcome] = {}
-    wanted = dict(zip(key.cases, key.expected_results, strict=True))
+    expected = dict(zip(key.cases, key.expected_results, strict=True))
     for one, said in results:
         if said["is"] != "returned":
             raised = said.get("type")
@@ -79,7 +79,7 @@ def _passing_forgeries(
             return
         for forged in _forgeries(said["v"]):
             seen = (always if forged.always else once).setdefault(forged.name, _ForgeryOutcome())
-            if _passes(key, one, forged.raw, wanted[one]):
+            if _passes(key, one, forged.raw, expected[one]):
                 seen.passing_groups.append(one.group)
             else:
                 seen.refusal_count += 1

@@ -140,9 +140,9 @@ def _missing_packages(problem: Problem, solution: Path | None) -> tuple[str, ...
     code = (part for part in problem.parts if isinstance(part, Code))
     parts = (name for part in code for name in required_packages(part, text))
     declared = {name for part in problem.parts for name in getattr(part, "needs", ())}
-    wanted = {*packages.imported_packages(text), *parts} - declared
-    wanted.update(packages.imported_packages(text, at_load=True))
-    return packages.missing_packages(name for name in packages.PACKAGES if name in wanted)
+    needed = {*packages.imported_packages(text), *parts} - declared
+    needed.update(packages.imported_packages(text, at_load=True))
+    return packages.missing_packages(name for name in packages.PACKAGES if name in needed)
 
 
 def _plain(value: object) -> object:

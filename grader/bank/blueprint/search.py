@@ -26,8 +26,8 @@ def iter_papers(
     depend only on the arguments; an attempt without success yields nothing.
     """
     names = sorted(groups)
-    wanted = bounds.points / bounds.questions if bounds.questions else None
-    choices = {name: _in_order(groups[name], wanted) for name in names}
+    mean_points = bounds.points / bounds.questions if bounds.questions else None
+    choices = {name: _in_order(groups[name], mean_points) for name in names}
     for attempt in range(_ATTEMPTS):
         order = dice.order(seed, f"attempt/{attempt}", len(names))
         paper = _Attempt([choices[names[i]] for i in order], bounds).extend(start, 0)

@@ -121,9 +121,9 @@ def command(
     from grader.release.roster import load_roster
 
     listed = choose_students(load_roster(roster), students)
-    until = parse_instant(deadline) if deadline else None
-    wanted = student_repositories(
-        listed, load_repositories(roster), url=url, deadline=until, pushes=pushes
+    deadline_instant = parse_instant(deadline) if deadline else None
+    repositories = student_repositories(
+        listed, load_repositories(roster), url=url, deadline=deadline_instant, pushes=pushes
     )
     how = CollectOptions(
         notebook=notebook,
@@ -134,8 +134,8 @@ def command(
         jobs=jobs,
         again=again,
     )
-    with progress("collecting", len(wanted)) as done:
-        outcomes = collect_repositories(wanted, out, how, done)
+    with progress("collecting", len(repositories)) as done:
+        outcomes = collect_repositories(repositories, out, how, done)
     collected_count = sum(o.came in (CollectStatus.COLLECTED, CollectStatus.KEPT) for o in outcomes)
     print_outcomes(
         "came",

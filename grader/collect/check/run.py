@@ -247,15 +247,15 @@ def _read_answer(name: str, kind: Kind, sheet: Sheet, raw: Raw) -> AnswerLine:
     value = kind.read(raw, key)
     lacks = missing_parts(value)
     tried = kind.example_results(value, key) if isinstance(kind, CodeKind) else ()
-    said = kind.format_value(value, key)
+    text = kind.format_value(value, key)
     if tried:
         passed = sum(not one.fault for one in tried)
-        said += f", {passed} of {len(tried)} visible examples pass"
-    said = said if len(said) <= LONGEST else said[: LONGEST - 1] + "…"
+        text += f", {passed} of {len(tried)} visible examples pass"
+    text = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
     return AnswerLine(
         name=name,
         status=AnswerStatus.PARTLY if lacks else AnswerStatus.READ,
-        text=f"{lacks}; read as {said}" if lacks else f"read as {said}",
+        text=f"{lacks}; read as {text}" if lacks else f"read as {text}",
         how=str(sheet.get("how") or ""),
         example_results=tried,
     )

@@ -110,15 +110,15 @@ class DaskExecutor(RemoteExecutor):
         """Returns the number of workers and threads, or what the run waits for, and the address of
         Dask's dashboard."""
         workers, threads = len(self._threads), sum(self._threads.values())
-        said = f"{count_of(workers, 'worker')}, {count_of(threads, 'thread')}"
+        text = f"{count_of(workers, 'worker')}, {count_of(threads, 'thread')}"
         if not workers:
-            said = "waiting for workers"
+            text = "waiting for workers"
         for one in self._known.values():
             if one.error:
-                said += f"; left out: {one.address} ({one.error})"
+                text += f"; left out: {one.address} ({one.error})"
         if workers and self._waits_for:
-            said += f"; waiting: {self._waits_for}"
-        return f"{said}; dashboard: {self._dashboard}" if self._dashboard else said
+            text += f"; waiting: {self._waits_for}"
+        return f"{text}; dashboard: {self._dashboard}" if self._dashboard else text
 
     def _look(self) -> None:
         """Asks the scheduler for its workers, and those that have joined what they offer; those

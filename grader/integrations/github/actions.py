@@ -103,8 +103,8 @@ def annotation_lines(found: Iterable[Annotation]) -> str:
         rest = mine[len(shown) :]
         if rest:
             names = join_names([one.title or one.message for one in rest], most=20)
-            more = f"{len(rest)} more: {names}"
-            lines.append(_workflow_command(Annotation(level=level, message=more, title="More")))
+            message = f"{len(rest)} more: {names}"
+            lines.append(_workflow_command(Annotation(level=level, message=message, title="More")))
     return "".join(f"{line}\n" for line in lines)
 
 

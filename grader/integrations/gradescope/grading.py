@@ -193,10 +193,10 @@ def _fold_text(value: object) -> str:
 
 def _unique_ids(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Maps folded names to ids; drops names that two students share."""
-    found: dict[str, set[str]] = defaultdict(set)
+    ids_by_key: dict[str, set[str]] = defaultdict(set)
     for name, student in pairs:
-        found[name.strip().casefold()].add(student)
-    return {name: next(iter(ids)) for name, ids in found.items() if len(ids) == 1}
+        ids_by_key[name.strip().casefold()].add(student)
+    return {name: next(iter(ids)) for name, ids in ids_by_key.items() if len(ids) == 1}
 
 
 def _ungraded_output(sentence: str, metadata: Mapping[str, Any]) -> AutograderOutput:

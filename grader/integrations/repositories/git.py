@@ -70,8 +70,8 @@ class GitError(GraderError):
     @property
     def reason(self) -> str:
         """What failed, followed by git's own message unless it is the same."""
-        more = self.said and self.said not in self.what
-        return f"{self.what} ({one_line(self.said, 200)})" if more else self.what
+        is_new = self.said and self.said not in self.what
+        return f"{self.what} ({one_line(self.said, 200)})" if is_new else self.what
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

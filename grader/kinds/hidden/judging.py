@@ -67,8 +67,10 @@ def _doubts(value: CodeAnswer, part: Code) -> Iterator[str]:
 def _observed_names(value: CodeAnswer, what: str) -> set[str]:
     """Returns the names that the calls report under *what*; untrusted, as they come from the
     student's process."""
-    said = (call.get(what) for call in value.calls)
-    return {one for each in said if isinstance(each, list) for one in each if isinstance(one, str)}
+    reports = (call.get(what) for call in value.calls)
+    return {
+        one for each in reports if isinstance(each, list) for one in each if isinstance(one, str)
+    }
 
 
 class _UndecidedError(Exception):
@@ -209,9 +211,9 @@ def _may_hide_right_result(call: Mapping[str, object], want: Mapping[str, object
 
 def _is_tool_limit(call: Mapping[str, object]) -> bool:
     """Returns whether one of the tools gave up on code that may be right."""
-    said = call.get("what")
+    message = call.get("what")
     return call.get("type") in _GIVE_UP or (
-        call.get("type") == "LaunchError" and str(said).endswith("take too long here")
+        call.get("type") == "LaunchError" and str(message).endswith("take too long here")
     )
 
 
@@ -229,8 +231,8 @@ def _weights(part: Code, groups: tuple[str, ...]) -> Mapping[str, float]:
     if not part.groups:
         return dict.fromkeys(groups, 1 / len(groups))
     if set(part.groups) != set(groups):
-        there = ", ".join(sorted(groups))
-        raise ValueError(f"'groups' must name the groups of the hidden cases: {there}")
+        names = ", ".join(sorted(groups))
+        raise ValueError(f"'groups' must name the groups of the hidden cases: {names}")
     return {group: value / sum(part.groups.values()) for group, value in part.groups.items()}
 
 

@@ -150,13 +150,13 @@ class SolutionFunctions:
     def _expected_result(self, call: Call) -> dict[str, Any]:
         function = self.get("expected")
         if function is None:
-            said = self._call_reference_with_packages(call)
-            if said["is"] == "raised":
-                return {"raises": str(said["type"])}
-            what = str(said.get("what", ""))
-            if said["is"] != "returned" or _OPAQUE in json.dumps(said["v"]):
+            reply = self._call_reference_with_packages(call)
+            if reply["is"] == "raised":
+                return {"raises": str(reply["type"])}
+            what = str(reply.get("what", ""))
+            if reply["is"] != "returned" or _OPAQUE in json.dumps(reply["v"]):
                 raise ValueError(f"the reference's result can't be serialized: {what}")
-            return {"value": said["v"]}
+            return {"value": reply["v"]}
         try:
             value = function(**decode_inputs(call))
         except (Exception, SystemExit) as error:  # noqa: BLE001  # what it raises is what is right
@@ -166,16 +166,16 @@ class SolutionFunctions:
             return {"value": encode_result(value)}
         if self.get("form") is not None:
             return {"form": None}
-        said = self._call_reference_with_packages(call)
+        reply = self._call_reference_with_packages(call)
         # The gate rejects a reference that raises here.
-        return {"form": said["v"] if said["is"] == "returned" else None}
+        return {"form": reply["v"] if reply["is"] == "returned" else None}
 
     def _call_reference_with_packages(self, call: Call) -> Mapping[str, Any]:
-        said = self.call_reference(call)
-        if said.get("type") == ModuleNotFoundError.__name__:
+        reply = self.call_reference(call)
+        if reply.get("type") == ModuleNotFoundError.__name__:
             # Not an expected exception: the reference lacks a package here.
-            raise PackageError(f"'{self.part}' can't be judged here: {said.get('what')}")
-        return said
+            raise PackageError(f"'{self.part}' can't be judged here: {reply.get('what')}")
+        return reply
 
     def call_reference(self, call: Call) -> Mapping[str, Any]:
         """Returns the result of calling the reference."""

@@ -123,9 +123,9 @@ def find_undefined_name(source: str) -> str | None:
     With a star import, the result is None. Source that is not Python is ignored.
     """
     text, body = parse_cell(source)
-    there = {name for one in body for name in _assigned_names(one)}
-    missing = (_outer_names(text) or set()) - there - _OF_ITSELF
-    return min(missing, default=None) if _STAR not in there else None
+    defined = {name for one in body for name in _assigned_names(one)}
+    missing = (_outer_names(text) or set()) - defined - _OF_ITSELF
+    return min(missing, default=None) if _STAR not in defined else None
 
 
 def functions_of(source: str) -> str:
@@ -158,8 +158,8 @@ def _statements_to_rerun(body: list[ast.stmt]) -> set[ast.stmt]:
     }
     classes = _group_by_name((one.name, one) for one in again if isinstance(one, ast.ClassDef))
     touching = _group_by_name((name, one) for one, names in touched.items() for name in names)
-    more = {one for one, names in touched.items() if any(made[name] for name in names)}
-    kept: list[ast.stmt] = [one for one in touched if one not in more]
+    rerun_by_name = {one for one, names in touched.items() if any(made[name] for name in names)}
+    kept: list[ast.stmt] = [one for one in touched if one not in rerun_by_name]
     while kept:
         for used in {n.id for n in ast.walk(kept.pop()) if isinstance(n, ast.Name)}:
             for one in classes.pop(used, ()):
@@ -169,10 +169,10 @@ def _statements_to_rerun(body: list[ast.stmt]) -> set[ast.stmt]:
                     made[name] -= 1
                     # Statements that only changed that class are not run again either.
                     for other in touching.pop(name, ()) if not made[name] else ():
-                        if other in more and not any(made[n] for n in touched[other]):
-                            more.discard(other)
+                        if other in rerun_by_name and not any(made[n] for n in touched[other]):
+                            rerun_by_name.discard(other)
                             kept.append(other)
-    return again | more
+    return again | rerun_by_name
 
 
 def _group_by_name(pairs: Iterable[tuple[str, ast.stmt]]) -> dict[str, list[ast.stmt]]:

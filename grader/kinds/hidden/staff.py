@@ -65,8 +65,8 @@ def _expectation(want: Mapping[str, object]) -> str:
 
 def _result(call: Mapping[str, object]) -> str:
     if call["is"] != "returned":
-        said = " ".join(str(call[name]) for name in ("type", "what") if call.get(name))
-        return visible(f"{call['is']}: {said}"[:500])
+        message = " ".join(str(call[name]) for name in ("type", "what") if call.get(name))
+        return visible(f"{call['is']}: {message}"[:500])
     try:
         return visible(format_result(decode_result(call.get("v"))))
     except (UnknownError, ValueError):

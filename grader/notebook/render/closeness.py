@@ -23,16 +23,16 @@ def common_tolerance(parts: Collection[Part]) -> Tolerance | None:
 def tolerance_sentence(parts: Collection[Part]) -> str:
     """Returns what the first cell says about the tolerances of *parts*; empty without numbers."""
     common = common_tolerance(parts)
-    said = []
+    rules = []
     if common is not None:
-        said.append(f"a number is accepted {_width(common)} of the key")
+        rules.append(f"a number is accepted {_width(common)} of the key")
     if any(isinstance(part, Integer) for part in parts):
-        said.append("a whole number must be exact")
-    if not said:
+        rules.append("a whole number must be exact")
+    if not rules:
         return ""
     differs = any(_is_other(part, common) for part in parts)
     end = " unless its question says otherwise" if differs else ""
-    text = "; ".join(said) + (f",{end}" if len(said) > 1 and end else end)
+    text = "; ".join(rules) + (f",{end}" if len(rules) > 1 and end else end)
     return text[0].upper() + text[1:] + "."
 
 

@@ -108,8 +108,8 @@ def reason_to_repeat(trial: CallPlan, answer: Answer) -> str | None:
 def _has_returned(raw: Raw) -> bool:
     """Returns whether any call returned a value; a function left unwritten is not measured."""
     calls = raw.get("calls")
-    said = (call.get("v") for call in calls) if isinstance(calls, list) else ()
-    return any(isinstance(value, dict) and value.get("t") != "none" for value in said)
+    values = (call.get("v") for call in calls) if isinstance(calls, list) else ()
+    return any(isinstance(value, dict) and value.get("t") != "none" for value in values)
 
 
 def _iter_definitions(

@@ -169,12 +169,12 @@ class NotebookRun:
 
         Extends the notebook's time by the time for which the kernel was kept waiting.
         """
-        more = min(step.wait_seconds, self._more)
-        self._more -= more
-        self._end += more
+        extension = min(step.wait_seconds, self._more)
+        self._more -= extension
+        self._end += extension
         if step.disturbance:
             self.disturbed.setdefault(name, f"{what} {step.disturbance}")
-        elif more < step.wait_seconds and self.seconds_left() <= 0:
+        elif extension < step.wait_seconds and self.seconds_left() <= 0:
             self.disturbed.setdefault(name, BUSY_THROUGHOUT)
 
     def _time_limit_phrase(self) -> str:
@@ -316,33 +316,33 @@ class NotebookRun:
 
     def _read_names(self, names: tuple[str, ...]) -> AskReply:
         began = time.monotonic()
-        said = self._session.ask(names, seconds=ASK_SECONDS)
-        if said.disturbance:
-            self.disturbed.setdefault(WHOLE, f"reading the answers {said.disturbance}")
+        reply = self._session.ask(names, seconds=ASK_SECONDS)
+        if reply.disturbance:
+            self.disturbed.setdefault(WHOLE, f"reading the answers {reply.disturbance}")
         for name in names:
-            if said.late:
+            if reply.late:
                 self.cut_short.setdefault(name, TOO_LATE)
             elif self.cut_short.get(name) == TOO_LATE:
                 del self.cut_short[name]
-        self._alive = said.alive
+        self._alive = reply.alive
         free = min(time.monotonic() - began, self._free)
         self._free -= free
         self._end += free
-        return said
+        return reply
 
     def _read_after_cell(self, names: tuple[str, ...]) -> None:
-        said = self._read_names(names)
+        reply = self._read_names(names)
         for name in names:
             self._found.cell_values.pop(name, None)
-        self._found.cell_values.update(said.values)
+        self._found.cell_values.update(reply.values)
         self._found.garbled_names = (
             self._found.garbled_names - frozenset(names)
-        ) | said.garbled_names
+        ) | reply.garbled_names
 
     def _read_at_end(self) -> None:
         names = self._job.names
         if not self._alive and all(name in self._found.cell_values for name in names):
             return
         if names and self._revive_for_cell(len(self._code) + 1):
-            said = self._read_names(names)
-            self._found.final, self._found.garbled_names = said.values, said.garbled_names
+            reply = self._read_names(names)
+            self._found.final, self._found.garbled_names = reply.values, reply.garbled_names

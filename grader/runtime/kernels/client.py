@@ -208,8 +208,8 @@ class CellClient(NotebookClient):
         """The exception in one line, such as "ZeroDivisionError: division by zero"."""
         if self.reply.get("status") != "error":
             return None
-        said = (self.reply.get(key) for key in ("ename", "evalue"))
-        name, value = (t[:_LONGEST_ERROR] if isinstance(t, str) else "" for t in said)
+        texts = (self.reply.get(key) for key in ("ename", "evalue"))
+        name, value = (t[:_LONGEST_ERROR] if isinstance(t, str) else "" for t in texts)
         value = _CELL_FILE.sub("", value)
         text = f"{name}: {value}" if value else name
         return one_line(text) or "an error"

@@ -73,10 +73,10 @@ class KernelSession:
     def ask(self, names: Names, *, seconds: float) -> AskReply:
         """Returns the kernel's reply about *names*; see `Session.ask`."""
         if names and names == self._prefetched and self._kernel is not None:
-            said = self._kernel.cells.poll_reply(names)
-            if said is not None:  # usually it came with the end of the cell
+            reply = self._kernel.cells.poll_reply(names)
+            if reply is not None:  # usually it came with the end of the cell
                 self._prefetched = ()
-                return said
+                return reply
         return self._await(self._read_names(names, seconds))
 
     def call(self, request: str, *, seconds: float) -> CallResult:

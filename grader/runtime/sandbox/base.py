@@ -154,7 +154,7 @@ class Sandbox:
         Among them CPU time, as a backstop for the wall clock, and memory if it is limited.
         Processes are not limited, since the system counts them per user, not per notebook.
         """
-        found = {
+        resource_limits = {
             "RLIMIT_CORE": _CORE,
             "RLIMIT_CPU": math.ceil(limits.notebook_seconds) * (os.cpu_count() or 1) + 60,
             "RLIMIT_FSIZE": min(GIB, limits.scratch_bytes),
@@ -163,8 +163,8 @@ class Sandbox:
         if limits.memory_bytes is not None and device == "cpu":
             # Not RLIMIT_AS: torch reserves far more addresses than it ever uses, and CUDA even
             # more.
-            found["RLIMIT_DATA"] = limits.memory_bytes
-        return found
+            resource_limits["RLIMIT_DATA"] = limits.memory_bytes
+        return resource_limits
 
     def environment(self, place: ScratchFolder) -> Mapping[str, str]:
         """Returns the kernel's complete environment; nothing else is inherited."""

@@ -242,8 +242,8 @@ def _socket_rules(network: bool, apart: bool) -> Iterator[Rule]:
     if network:
         for family, sorts in _NETWORK.items():
             for sort, protocol in sorts:
-                wanted = (1, sort, _SOCKET_TYPE), (2, protocol, _LOW)
-                yield Rule("socket", ((0, family, _LOW), *wanted))
+                arguments = (1, sort, _SOCKET_TYPE), (2, protocol, _LOW)
+                yield Rule("socket", ((0, family, _LOW), *arguments))
         return
     for family in (_AF_INET, _AF_INET6):
         yield Rule("socket", ((0, family, _LOW),), errno.EPERM)

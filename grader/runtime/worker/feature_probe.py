@@ -46,12 +46,12 @@ def _find_reason(
             os.write(there, text[:_TEXT].encode() or b"+")
         os._exit(0)
     os.close(there)
-    said = os.read(here, 4 * _TEXT)
+    report = os.read(here, 4 * _TEXT)
     os.close(here)
     os.waitpid(pid, 0)
-    if said == b"+":
+    if report == b"+":
         return None
-    return said.decode("utf-8", "replace") or "the process that tested it was killed"
+    return report.decode("utf-8", "replace") or "the process that tested it was killed"
 
 
 def _try_namespaces(asked: dict[str, Any], folder: str) -> None:

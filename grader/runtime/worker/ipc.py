@@ -44,6 +44,6 @@ def format_failure(error: BaseException) -> str:
 
     Students may see the first line; the rest is for the log.
     """
-    said = error.strerror if isinstance(error, OSError) else None  # without the file's name
-    first = f"{type(error).__name__}: {said or error}".splitlines()[0]
+    message = error.strerror if isinstance(error, OSError) else None  # without the file's name
+    first = f"{type(error).__name__}: {message or error}".splitlines()[0]
     return f"{first[:_TEXT]}\n{''.join(traceback.format_exception(error))[-_TRACE:]}"

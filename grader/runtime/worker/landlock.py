@@ -88,8 +88,8 @@ def restrict(
         sum(bits for first, bits in table.items() if first <= version)
         for table in (_FILES, {} if network else _NETWORK, _SCOPES)
     )
-    wanted = _Ruleset(files, ports, scopes)
-    ruleset = _call_landlock(_CREATE_RULESET, ctypes.byref(wanted), ctypes.sizeof(wanted))
+    handled = _Ruleset(files, ports, scopes)
+    ruleset = _call_landlock(_CREATE_RULESET, ctypes.byref(handled), ctypes.sizeof(handled))
     allowed = ((read, _READ), (write, _WRITE), (devices, _DEVICE), (names, _READ_DIR))
     try:
         for paths, rights in allowed:

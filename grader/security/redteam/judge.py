@@ -149,8 +149,8 @@ def _mark_faults(sitter: ExamTaker, found: SubmissionResult) -> Iterator[str]:
         "refused": grade.score == 0 and found.refusal is not None,
     }
     if not right[attack.earns]:
-        wanted = {"honest": "all", "refused": "a refusal"}.get(attack.earns, attack.earns)
-        yield f"earned {grade.score:g} of {grade.max_score:g} points instead of {wanted}"
+        expected = {"honest": "all", "refused": "a refusal"}.get(attack.earns, attack.earns)
+        yield f"earned {grade.score:g} of {grade.max_score:g} points instead of {expected}"
     if attack.says and attack.says not in _student_text(found):
         yield f"nothing says '{attack.says}'"
 

@@ -130,29 +130,29 @@ class OrphanReaper:
     def wait_for_remaining(self, seconds: float = 2.0) -> tuple[Leftover, ...]:
         """Returns the remaining processes, after those that are ending had time to do so."""
         end = time.monotonic() + seconds
-        while (there := self._running()) and time.monotonic() < end:
+        while (running := self._running()) and time.monotonic() < end:
             time.sleep(0.05)
-        return tuple(Leftover(*_describe(pid)) for pid in there)
+        return tuple(Leftover(*_describe(pid)) for pid in running)
 
     def kill_all(self) -> None:
         """Kills the remaining processes, and those that they leave behind."""
         for _ in range(200):
-            there = self._running()
-            if not there:
+            running = self._running()
+            if not running:
                 return
-            for pid in there:
+            for pid in running:
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
             time.sleep(0.01)
 
     def _running(self) -> list[int]:
         """Returns adopted children that still run; reaps those that have ended."""
-        there = []
+        running = []
         for pid in set(_children()) - self._before:
             with contextlib.suppress(ChildProcessError):
                 if os.waitpid(pid, os.WNOHANG)[0] == 0:
-                    there.append(pid)
-        return there
+                    running.append(pid)
+        return running
 
 
 def _children() -> Iterator[int]:

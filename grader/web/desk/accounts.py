@@ -59,9 +59,9 @@ class AccountFile:
 
     def invitee_of(self, token: str, now: float) -> str | None:
         """Returns who has an open invitation with *token*; None if nobody has."""
-        wanted = _digest(token)
+        digest = _digest(token)
         for id_, one in self._read().items():
-            if one.invitation == wanted and now < one.until:
+            if one.invitation == digest and now < one.until:
                 return id_
         return None
 

@@ -80,7 +80,7 @@ def group_answers(
     Answers of a group have equal texts, marks of the grader, decisions, and *marks*, so that one
     decision fits all of them.
     """
-    found: dict[tuple[str, *tuple[object, ...]], list[PartAnswer]] = {}
+    answers_by_key: dict[tuple[str, *tuple[object, ...]], list[PartAnswer]] = {}
     seen: dict[tuple[str, *tuple[object, ...]], list[tuple[IndependentMark, ...]]] = {}
     for answer in answers:
         decision = decisions.get((answer.student, answer.name))
@@ -91,7 +91,7 @@ def group_answers(
         mine = marks.get((answer.student, answer.name, digest), ())
         given = tuple((one.by, one.choice, one.points) for one in mine)
         key = text, mark, state, given
-        found.setdefault(key, []).append(answer)
+        answers_by_key.setdefault(key, []).append(answer)
         seen.setdefault(key, []).append(mine)
     groups = [
         AnswerGroup(
@@ -101,9 +101,9 @@ def group_answers(
             decisions=tuple(decisions.get((one.student, one.name)) for one in mine),
             marks=tuple(seen[key]),
         )
-        for key, mine in found.items()
+        for key, mine in answers_by_key.items()
     ]
-    return tuple(in_order_of_similarity(groups, [key[0] for key in found]))
+    return tuple(in_order_of_similarity(groups, [key[0] for key in answers_by_key]))
 
 
 def in_order_of_similarity(
@@ -136,10 +136,10 @@ def _by_similarity(texts: tuple[str, ...]) -> tuple[int, ...]:
 
 
 def _bit_set(words: Iterable[str], bits: dict[str, int]) -> int:
-    found = 0
+    bit_set = 0
     for word in words:
-        found |= 1 << bits.setdefault(word, len(bits))
-    return found
+        bit_set |= 1 << bits.setdefault(word, len(bits))
+    return bit_set
 
 
 def _jaccard(one: int, other: int) -> float:

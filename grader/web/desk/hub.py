@@ -67,8 +67,8 @@ class HubService:
 
 def hub_service(environment: Mapping[str, str]) -> HubService:
     """Returns the service that a Hub has started. Raises SetupError if none has."""
-    wanted = ("CLIENT_ID", "API_TOKEN", "API_URL", "SERVICE_PREFIX", "SERVICE_URL")
-    missing = [f"JUPYTERHUB_{name}" for name in wanted if not environment.get(f"JUPYTERHUB_{name}")]
+    names = ("CLIENT_ID", "API_TOKEN", "API_URL", "SERVICE_PREFIX", "SERVICE_URL")
+    missing = [f"JUPYTERHUB_{name}" for name in names if not environment.get(f"JUPYTERHUB_{name}")]
     if missing:
         raise SetupError(
             f"with --hub, the desk needs {missing[0]} in the environment",
@@ -140,7 +140,7 @@ class Hub:
         if request.method not in ("GET", "HEAD"):
             text = "Your session has ended, so nothing was saved. Go back, copy what you wrote, "
             return plain(f"{text}and open the desk again.", 403)
-        wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        own_address = request.url.path + (f"?{request.url.query}" if request.url.query else "")
         state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(48)
         digest = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest())
         question = {
@@ -158,7 +158,7 @@ class Hub:
             while len(self._visits) >= _MOST_STATES:
                 del self._visits[next(iter(self._visits))]
             until = now + _STATE_SECONDS
-            self._visits[state] = _Visit(address=wanted, verifier=verifier, until=until)
+            self._visits[state] = _Visit(address=own_address, verifier=verifier, until=until)
         address = self._hub_address(request, f"api/oauth2/authorize?{urlencode(question)}")
         response = Response(status_code=303, headers={**HEADERS, "Location": address})
         return _STATE.give(response, request, state, _STATE_SECONDS)

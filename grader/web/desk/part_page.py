@@ -119,8 +119,8 @@ def part_page(
     mine = [person.id in owner for owner in owners]
     by_share = any(mine) and not everything
     if index is None:
-        wanted = [at for at, is_mine in enumerate(mine) if is_mine or not by_share]
-        index = next((at for at in wanted if waits[at]), wanted[0])
+        eligible = [at for at, is_mine in enumerate(mine) if is_mine or not by_share]
+        index = next((at for at in eligible if waits[at]), eligible[0])
     index = min(max(index, 0), len(groups) - 1)
     current = groups[index]
     if unsaved:

@@ -46,10 +46,10 @@ class Shares:
         if self.plan.divide is None:
             return ()
         people = self._candidates(part, section)
-        wanted = 2 if self.is_double(part, key) else 1
-        if people and len(people) < wanted:
+        count = 2 if self.is_double(part, key) else 1
+        if people and len(people) < count:
             people = tuple(dict.fromkeys([*people, *self._others(section)]))
-        return tuple(sorted(people, key=lambda id_: self._number(id_, part, key))[:wanted])
+        return tuple(sorted(people, key=lambda id_: self._number(id_, part, key))[:count])
 
     def unknown_parts(self, parts: Iterable[PartId]) -> tuple[str, ...]:
         """Returns the parts that the plan names and that are not among *parts*."""

@@ -62,8 +62,10 @@ class Accounts:
         if request.method not in ("GET", "HEAD"):
             text = "Your session has ended, so nothing was saved. Go back, copy what you wrote, "
             return plain(f"{text}and sign in again.", 403)
-        wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-        return redirect("/sign-in" if wanted == "/" else f"/sign-in?next={quote(wanted, safe='')}")
+        address = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        return redirect(
+            "/sign-in" if address == "/" else f"/sign-in?next={quote(address, safe='')}"
+        )
 
     def leave(self) -> Response:
         """Returns the answer to somebody who has signed out."""
@@ -128,9 +130,9 @@ class _Pages:
     async def sign_in(self, request: Request, form: Form) -> Response:
         """Returns the page with the form, or the answer to it."""
         if request.method != "POST":
-            wanted = request.query_params.get("next", "")
-            return self._page("sign_in", id="", next=wanted, failed=False)
-        id_, wanted = form.text("id")[:_LONGEST_ID], form.text("next")
+            next_address = request.query_params.get("next", "")
+            return self._page("sign_in", id="", next=next_address, failed=False)
+        id_, next_address = form.text("id")[:_LONGEST_ID], form.text("next")
         account = f"account {id_}"
         if late := self._delay(request, {account: _OF_ACCOUNT}):
             return late
@@ -138,10 +140,10 @@ class _Pages:
         is_right = await run_sync(self.file.accepts, id_, password, limiter=self.hashing)
         if not is_right or id_ not in self.staff():
             log.warning("failed sign-in from %s", _address_of(request))
-            return self._page("sign_in", 403, id=id_, next=wanted, failed=True)
+            return self._page("sign_in", 403, id=id_, next=next_address, failed=True)
         self.throttle.succeed(account)
         self.throttle.take_back(_address_of(request))
-        return self._let_in(request, id_, wanted)
+        return self._let_in(request, id_, next_address)
 
     async def invitation(self, request: Request, form: Form) -> Response:
         """Returns the page on which somebody chooses a password, or the answer to it."""

@@ -105,9 +105,9 @@ class GradebookExporter(ClassExporter):
         before = table.rows[row][layout.column].text
         place = (row, layout.column)
         if result.feedback.standing is Standing.EXEMPT:
-            said = "excused" if self.exempt else "so the cell is empty"
+            note = "excused" if self.exempt else "so the cell is empty"
             changed = {place: self.exempt} if before != self.exempt else {}
-            return changed, [f"exempt, {said}"]
+            return changed, [f"exempt, {note}"]
         why = self._reason_to_skip(result, before)
         if why:
             return {}, [why]

@@ -135,11 +135,11 @@ def _categories(quiz: Quiz, pool: Pool) -> Iterator[Element]:
         title = f"{pool.number:02d} {pool.title}" + (letters if several else "")
         # A slash separates names; a double slash is a literal one.
         path = "/".join(name.replace("/", "//") for name in (quiz.title, title))
-        said = "Add one random question from this category to the quiz. Its maximum mark is "
+        advice = "Add one random question from this category to the quiz. Its maximum mark is "
         yield element(
             "question",
             element("category", element("text", f"$course$/top/{path}")),
-            html_element("info", f"<p>{said}{_mark(first):g}.</p>"),
+            html_element("info", f"<p>{advice}{_mark(first):g}.</p>"),
             type="category",
         )
         for asked, groups in every:

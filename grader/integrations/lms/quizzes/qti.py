@@ -143,15 +143,15 @@ class _CanvasQuestion:
         return f" ({self.part.letter})" if self.part.letter else ""
 
     def heading(self, number: int, ident: str, numbers: Iterator[int]) -> ItemHeading:
-        more = []
+        hints = []
         if isinstance(self.item, NumberItem):
             if self.item.row:
-                more.append(f"Here: {self.item.row}, {plain_text(self.item.column)}.")
-            more.append(f"Give {number_hint(self.item)}.")
+                hints.append(f"Here: {self.item.row}, {plain_text(self.item.column)}.")
+            hints.append(f"Give {number_hint(self.item)}.")
         return ItemHeading(
             ident=ident,
             title=f"{number}{self.letter} {self.question.title}",
-            text=prompt_html(self.question) + part_html(self.part, " ".join(more)),
+            text=prompt_html(self.question) + part_html(self.part, " ".join(hints)),
             feedback=typeset_text(self.question.solution) if self.question.solution else "",
             points=self.points,
             numbers=numbers,

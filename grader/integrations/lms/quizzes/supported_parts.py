@@ -51,29 +51,31 @@ def fit_quiz(quiz: Quiz, system: str, unfit: Unfit, *, leave_out: bool) -> Quiz:
             fix="change the set (other parts, or other 'points:'), or pass --leave-out to drop "
             "these parts and their points",
         )
-    found = [_drop_parts(pool, parts) for pool, parts in zip(quiz.pools, lost, strict=True)]
-    pools = tuple(pool for pool, _ in found if pool.questions)
+    fitted = [_drop_parts(pool, parts) for pool, parts in zip(quiz.pools, lost, strict=True)]
+    pools = tuple(pool for pool, _ in fitted if pool.questions)
     if not pools:
         raise SetupError(
             f"{system} can't ask any part of '{quiz.id}'",
             fix="choose another set; docs/reference/exports.md lists what each kind becomes",
         )
-    notes = tuple(note for _, notes in found for note in notes)
+    notes = tuple(note for _, notes in fitted for note in notes)
     return replace(quiz, pools=pools, notes=(*notes, *quiz.notes))
 
 
 def _unfit_parts(pool: Pool, unfit: Unfit) -> _LostParts:
-    found: dict[tuple[str, str], _LostPart] = {}
+    lost_parts: dict[tuple[str, str], _LostPart] = {}
     for asked in pool.questions:
         for field in asked.fields:
             why = _unfit_reason(field, unfit)
-            missing = next((name for name in field.uses if (asked.problem, name) in found), None)
+            missing = next(
+                (name for name in field.uses if (asked.problem, name) in lost_parts), None
+            )
             if why is None and missing is not None:
                 why = f"it asks about the answer to {missing}, which is left out"
             if why is not None:
                 part = _LostPart(part_label(pool, asked, field), field.points, why)
-                found.setdefault((asked.problem, field.id), part)
-    return found
+                lost_parts.setdefault((asked.problem, field.id), part)
+    return lost_parts
 
 
 def _unfit_reason(field: QuizPart, unfit: Unfit) -> str | None:
