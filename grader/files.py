@@ -92,10 +92,10 @@ def make_private_folder(folder: Path) -> None:
 
 def _make_folder(folder: Path) -> list[Path]:
     """Creates *folder* and its parents; returns the folders that got a new entry."""
-    missing = list(takewhile(lambda one: not one.exists(), (folder, *folder.parents)))
+    missing = list(takewhile(lambda path: not path.exists(), (folder, *folder.parents)))
     if missing:
         folder.mkdir(parents=True, exist_ok=True)
-    return [one.parent for one in missing]
+    return [path.parent for path in missing]
 
 
 def _write(path: Path, data: bytes, *, durable: bool, mode: int) -> None:

@@ -117,18 +117,19 @@ class ClassComparisons:
     def merge(self) -> list[Comparison]:
         """Returns the comparisons, those that divide a part's students alike as one."""
         merged: dict[tuple[object, ...], Comparison] = {}
-        for one in self.comparisons.values():
+        for comparison in self.comparisons.values():
             codes: dict[tuple[FactorLevel, ...], int] = {}
             division = tuple(
-                (id_, codes.setdefault(levels, len(codes))) for id_, levels in one.levels.items()
+                (id_, codes.setdefault(levels, len(codes)))
+                for id_, levels in comparison.levels.items()
             )
             if len(codes) < 2:
                 continue
-            known = merged.setdefault((one.question, division), one)
-            if known is not one:
-                known.names += one.names
+            known = merged.setdefault((comparison.question, division), comparison)
+            if known is not comparison:
+                known.names += comparison.names
                 known.levels = {
-                    id_: (_joint_level(levels[0], one.levels[id_][0]),)
+                    id_: (_joint_level(levels[0], comparison.levels[id_][0]),)
                     for id_, levels in known.levels.items()
                 }
         return list(merged.values())

@@ -62,7 +62,7 @@ def edits_of_edits(answer: Expr, draw: Draw) -> Iterator[ast.expr]:
             return
         tree = definition
     # Round robin, so that a limit leaves out some second errors and no first one.
-    rows = deque(edits.everywhere(one) for one in edits.everywhere(tree))
+    rows = deque(edits.everywhere(expression) for expression in edits.everywhere(tree))
     while rows:
         row = rows.popleft()
         some = list(islice(row, _IN_A_ROW))

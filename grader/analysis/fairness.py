@@ -150,7 +150,7 @@ def compare(collected: ClassComparisons) -> Fairness:
     p_values = [test.p for test in tests]
     rows = zip(prepared, tests, holm(p_values), benjamini_hochberg(p_values), strict=True)
     compared = [_compare_level(one, test.group, test.p, p, q, chance) for one, test, p, q in rows]
-    compared.sort(key=lambda one: (one.p, one.difference))
+    compared.sort(key=lambda comparison: (comparison.p, comparison.difference))
     return Fairness(len(collected.seats), tuple(compared), tuple(too_few))
 
 

@@ -125,10 +125,10 @@ class _Search:
         left = unexplained.copy()
         while every and len(chosen) < MOST_IDEAS:
             scored = [
-                (self._log_expected_count(one, left, unexplained), one.cost, len(one.text), one)
-                for one in every
+                (self._log_expected_count(idea, left, unexplained), idea.cost, len(idea.text), idea)
+                for idea in every
             ]
-            expected, _, _, best = min(scored, key=lambda one: one[:3])
+            expected, _, _, best = min(scored, key=lambda entry: entry[:3])
             if expected > math.log(MOST_CHANCE):
                 break
             chosen.append((best, expected))

@@ -73,9 +73,9 @@ def _bases(answer: NamedQuantity, others: Sequence[NamedQuantity]) -> Iterator[C
     unit = base_unit(answer.dimension).replace("*", " * ").replace("/", " / ").replace("^", "**")
     every = [answer, *others]
     same = [
-        CandidateProduct(one.text, one.values, 1)
-        for one in every
-        if one.dimension == answer.dimension
+        CandidateProduct(quantity.text, quantity.values, 1)
+        for quantity in every
+        if quantity.dimension == answer.dimension
     ]
     yield from same
     if unit:
@@ -89,7 +89,7 @@ def _bases(answer: NamedQuantity, others: Sequence[NamedQuantity]) -> Iterator[C
     if answer.dimension != ONE:
         yield from _of_other_dimensions(answer, others)
     else:
-        with_one = [one for one in every if one.dimension != ONE]
+        with_one = [quantity for quantity in every if quantity.dimension != ONE]
         for over, under in itertools.permutations(with_one, 2):
             if over.dimension == under.dimension:
                 yield CandidateProduct(f"{over.text} / {under.text}", over.values / under.values, 2)
@@ -99,7 +99,7 @@ def _of_other_dimensions(
     answer: NamedQuantity, others: Sequence[NamedQuantity]
 ) -> Iterator[CandidateProduct]:
     """Yields products and quotients of quantities whose dimensions give that of the answer."""
-    measured = [one for one in others if one.dimension != ONE]
+    measured = [quantity for quantity in others if quantity.dimension != ONE]
     for one, other in itertools.permutations(measured, 2):
         if _sum(one.dimension, other.dimension, -1) == answer.dimension:
             yield CandidateProduct(f"{one.text} / {other.text}", one.values / other.values, 2)
@@ -112,20 +112,20 @@ def _sum(one: Dimension, other: Dimension, sign: int) -> tuple[int, ...]:
 
 
 def _factors(others: Sequence[NamedQuantity]) -> Iterator[CandidateProduct]:
-    for one in others:
-        if one.dimension != ONE:
+    for quantity in others:
+        if quantity.dimension != ONE:
             continue
-        shifted = [CandidateProduct(one.text, one.values, 1)]
-        if np.all(one.values == np.round(one.values)):
-            shifted.append(CandidateProduct(f"({one.text} - 1)", one.values - 1, 2))
-            shifted.append(CandidateProduct(f"({one.text} + 1)", one.values + 1, 2))
+        shifted = [CandidateProduct(quantity.text, quantity.values, 1)]
+        if np.all(quantity.values == np.round(quantity.values)):
+            shifted.append(CandidateProduct(f"({quantity.text} - 1)", quantity.values - 1, 2))
+            shifted.append(CandidateProduct(f"({quantity.text} + 1)", quantity.values + 1, 2))
         for base in shifted:
             yield CandidateProduct(f" * {base.text}", base.values, base.cost + 1)
             yield CandidateProduct(f" / {base.text}", 1 / base.values, base.cost + 1)
-        yield CandidateProduct(f" * sqrt({one.text})", np.sqrt(one.values), 4)
-        yield CandidateProduct(f" / sqrt({one.text})", 1 / np.sqrt(one.values), 4)
-        yield CandidateProduct(f" * {one.text}**2", one.values**2, 4)
-        yield CandidateProduct(f" / {one.text}**2", one.values**-2.0, 4)
+        yield CandidateProduct(f" * sqrt({quantity.text})", np.sqrt(quantity.values), 4)
+        yield CandidateProduct(f" / sqrt({quantity.text})", 1 / np.sqrt(quantity.values), 4)
+        yield CandidateProduct(f" * {quantity.text}**2", quantity.values**2, 4)
+        yield CandidateProduct(f" / {quantity.text}**2", quantity.values**-2.0, 4)
 
 
 def _times(one: CandidateProduct, other: CandidateProduct) -> CandidateProduct:

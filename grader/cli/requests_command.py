@@ -95,19 +95,19 @@ def _print_requests(results: Path, as_json: bool) -> None:
     with Gradebook.open(results) as book:
         requests = book.requests.every()
     if as_json:
-        print_json([_data(one) for one in requests])
+        print_json([_data(request) for request in requests])
         return
     if not requests:
         click.echo("There are no regrade requests.")
         return
     rows = [
         (
-            one.student,
-            one.name,
-            "open" if one.points is None else worth(one.points),
-            one.state.value,
-            one_line(one.text, _SHOWN),
+            request.student,
+            request.name,
+            "open" if request.points is None else worth(request.points),
+            request.state.value,
+            one_line(request.text, _SHOWN),
         )
-        for one in requests
+        for request in requests
     ]
     click.echo(table(("student", "answer", "points", "state", "text"), rows, right=(2,)))

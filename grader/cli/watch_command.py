@@ -165,13 +165,13 @@ def _folders_of(
     course: Course, path: Path, options: Mapping[str, Any]
 ) -> Iterator[tuple[Path, _Folder]]:
     has_files = False
-    for one in course.sets.values():
-        if one.submissions and one.release and one.results:
+    for course_set in course.sets.values():
+        if course_set.submissions and course_set.release and course_set.results:
             has_files = True
-            where = path.parent / one.submissions
+            where = path.parent / course_set.submissions
             mine = {
-                "release": path.parent / one.release,
-                "out": path.parent / one.results,
+                "release": path.parent / course_set.release,
+                "out": path.parent / course_set.results,
                 "course_file": path,
             }
             yield where, _Folder(where, {**options, **mine})

@@ -121,7 +121,13 @@ def collect(
         asked = fit if len(mine) > 1 or student in budget.left_out else None
         found_here = tuple(read_attempts(student, mine, notices, look, not_theirs, asked, fits))
         attempts[student] = tuple(
-            sorted(found_here, key=lambda one: (one.path in not_theirs, -fits.get(one.path, 0)))
+            sorted(
+                found_here,
+                key=lambda submission: (
+                    submission.path in not_theirs,
+                    -fits.get(submission.path, 0),
+                ),
+            )
         )
         best = [p for p, fits_so in fits.items() if fits_so == BEST and p not in not_theirs]
         if student in budget.left_out and not best:
@@ -134,11 +140,11 @@ def collect(
             notices.add(student, replace(said, level=level))
         if len(found_here) > 1:
             same_exam[student] = tuple(
-                one
-                for one in found_here
-                if one.path not in not_theirs
-                and one.refusal is None
-                and fits.get(one.path, 0) == fits.get(graded, 0)
+                submission
+                for submission in found_here
+                if submission.path not in not_theirs
+                and submission.refusal is None
+                and fits.get(submission.path, 0) == fits.get(graded, 0)
             )
         if len(mine) > 1 and graded in fits:
             notices.add(
@@ -147,7 +153,7 @@ def collect(
     order = sorted(attempts)
     return CollectedSubmissions(
         submissions=tuple(attempts[s][0] for s in order),
-        earlier=tuple(one for s in order for one in attempts[s][1:]),
+        earlier=tuple(submission for s in order for submission in attempts[s][1:]),
         notices=notices.all(),
         missing=tuple(s for s in known if s not in attempts),
         same_exam={student: every for student, every in same_exam.items() if len(every) > 1},
@@ -245,7 +251,7 @@ def read_attempts(
     elsewhere = {} if not_theirs is None else not_theirs
     left = MAX_ATTEMPTS_BYTES
     # The first that is not read stands for all that are older, any of which may be the exam.
-    unread = [replace(one, refusal=_TOO_MANY) for one in mine[MAX_ATTEMPTS : MAX_ATTEMPTS + 1]]
+    unread = [replace(file, refusal=_TOO_MANY) for file in mine[MAX_ATTEMPTS : MAX_ATTEMPTS + 1]]
     for entry in (*mine[:MAX_ATTEMPTS], *unread):
         seen = _read_contents(entry, left)
         left -= len(seen.data)

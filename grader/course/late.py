@@ -199,15 +199,17 @@ def choose_attempt(rules: Rules, counted: Sequence[CountedAttempt]) -> CountedAt
 
     For the mean, this is the newest, since its marks are shown.
     """
-    valid = [one for one in counted if one.deduction.counts]
+    valid = [attempt for attempt in counted if attempt.deduction.counts]
     if not valid:
         return None
     policy = rules.attempts.count
     if policy == "in-time":
-        in_time = [one for one in valid if not one.deduction.late_seconds]
+        in_time = [attempt for attempt in valid if not attempt.deduction.late_seconds]
         return (in_time or valid)[-1]
     if policy == "best":
-        graded = [one for one in valid if one.final is not None]
+        graded = [attempt for attempt in valid if attempt.final is not None]
         # Of equal ones the newest.
-        return max(reversed(graded), key=lambda one: one.final or 0.0) if graded else valid[-1]
+        return (
+            max(reversed(graded), key=lambda attempt: attempt.final or 0.0) if graded else valid[-1]
+        )
     return valid[-1]

@@ -179,10 +179,10 @@ class Gradebook:
         """Stores when files were handed in; each replaces the earlier time of the same file."""
         with self._write_transaction() as connection:
             known = set(times.read_times(connection))
-            new = [one for one in batch if one not in known]
+            new = [handed_in for handed_in in batch if handed_in not in known]
             if new:
                 times.store_times(connection, new)
-                detail = {"times": [asdict(one) for one in new]}
+                detail = {"times": [asdict(handed_in) for handed_in in new]}
                 self._log_action(connection, "times of submission set", by, why, detail)
 
     def times(self) -> tuple[HandedIn, ...]:
@@ -346,11 +346,11 @@ class Gradebook:
         """Stores manual points, all or none; they replace earlier ones for the same mark."""
         overrides.require_possible(batch)
         with self._write_transaction() as connection:
-            for one in batch:
-                before = overrides.store_override(connection, one)
-                detail: dict[str, object] = {"student": one.student, "name": one.name}
-                detail |= {"points": one.points, "before": before}
-                self._log_action(connection, "override set", one.by, one.reason, detail)
+            for override in batch:
+                before = overrides.store_override(connection, override)
+                detail: dict[str, object] = {"student": override.student, "name": override.name}
+                detail |= {"points": override.points, "before": before}
+                self._log_action(connection, "override set", override.by, override.reason, detail)
             decision_rows.store_overrides(connection, batch)
 
     def withdraw_override(self, student: str, name: str, *, by: str, why: str) -> bool:

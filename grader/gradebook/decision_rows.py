@@ -61,17 +61,17 @@ def current_decisions(connection: Connection, *where: ColumnElement[bool]) -> It
 def store_overrides(connection: Connection, batch: Iterable[Override]) -> None:
     """Records points that were given elsewhere, such as by `grader mark`, as decisions."""
     number = next_batch(connection)
-    for one in batch:
-        mark = parts.find_mark(connection, one.student, one.name)
+    for override in batch:
+        mark = parts.find_mark(connection, override.student, override.name)
         line = {
             "batch": number,
-            "student": one.student,
-            "name": one.name,
-            "choice": json.dumps(asdict(Choice(points=one.points, comment=one.reason))),
-            "points": one.points,
+            "student": override.student,
+            "name": override.name,
+            "choice": json.dumps(asdict(Choice(points=override.points, comment=override.reason))),
+            "points": override.points,
             "engine_points": mark.points if mark else None,
-            "by": one.by,
-            "at": one.at,
+            "by": override.by,
+            "at": override.at,
             "undone": False,
         }
         connection.execute(insert(_DECISIONS), line)

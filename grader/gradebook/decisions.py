@@ -68,9 +68,11 @@ class Decisions:
         differs = parts.grade_differs_from(_DECISIONS)
         with self._engine.begin() as connection:
             return tuple(
-                one
+                decision
                 for chunk in in_chunks(students)
-                for one in current_decisions(connection, _DECISIONS.c.student.in_(chunk), differs)
+                for decision in current_decisions(
+                    connection, _DECISIONS.c.student.in_(chunk), differs
+                )
             )
 
     def history(self, student: str, name: str | None = None) -> tuple[Decision, ...]:
@@ -129,18 +131,18 @@ class Decisions:
                 "there is nothing to undo: other decisions were made since",
                 fix="reload the page",
             )
-        if not all(may(one) for one in decisions):
+        if not all(may(decision) for decision in decisions):
             raise SetupError(
                 "these decisions are not yours to undo",
                 fix="ask who made them, or an instructor",
             )
         again = next_batch(connection)
-        for one in decisions:
-            mine = _DECISIONS.c.number == one.number
+        for decision in decisions:
+            mine = _DECISIONS.c.number == decision.number
             connection.execute(update(_DECISIONS).where(mine).values(undone=True))
-            detail = {"student": one.student, "name": one.name, "points": one.points}
+            detail = {"student": decision.student, "name": decision.name, "points": decision.points}
             self._log(connection, "decision undone", by, "", detail)
-            self._restore(connection, again, one, by)
+            self._restore(connection, again, decision, by)
         request_rows.undo_answers(connection, batch)
         return len(decisions)
 

@@ -54,7 +54,7 @@ class DoubleMarks:
         with self._engine.begin() as connection:
             chunks = [_MARKS.c.student.in_(chunk) for chunk in in_chunks(students)]
             found = [mark_rows.current_marks(connection, mine) for mine in chunks]
-        return tuple(one for chunk in found for one in chunk)
+        return tuple(mark for chunk in found for mark in chunk)
 
     def decide(
         self,
@@ -153,7 +153,7 @@ class DoubleMarks:
     ) -> None:
         mark_rows.store_mark(connection, batch, part, answer, choice, by=by, at=now())
         mine = (_MARKS.c.batch == batch) & (_MARKS.c.student == answer.student)
-        points = [one.points for one in mark_rows.every_mark(connection, mine)][-1]
+        points = [mark.points for mark in mark_rows.every_mark(connection, mine)][-1]
         detail = {"student": answer.student, "name": answer.name, "points": points}
         self._log(connection, "answer graded independently", by, choice.comment, detail)
 

@@ -54,10 +54,10 @@ def every_mark(connection: Connection, *where: ColumnElement[bool]) -> Iterator[
 def current_marks(connection: Connection, *where: ColumnElement[bool]) -> list[IndependentMark]:
     """Returns each person's newest mark of each answer, except those taken back, oldest first."""
     newest = {
-        (one.student, one.name, one.key, one.by): one
-        for one in every_mark(connection, _MARKS.c.undone.is_(False), *where)
+        (mark.student, mark.name, mark.key, mark.by): mark
+        for mark in every_mark(connection, _MARKS.c.undone.is_(False), *where)
     }
-    return sorted(newest.values(), key=lambda one: one.number)
+    return sorted(newest.values(), key=lambda mark: mark.number)
 
 
 def by_answer(

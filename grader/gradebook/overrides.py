@@ -17,10 +17,10 @@ _TABLE = schema.overrides
 
 def require_possible(batch: Sequence[Override]) -> None:
     """Raises SetupError, naming the answer, if points are negative or not finite."""
-    for one in batch:
-        if not math.isfinite(one.points) or one.points < 0:
+    for override in batch:
+        if not math.isfinite(override.points) or override.points < 0:
             raise SetupError(
-                f"{one.points} points can't be given for '{one.name}'",
+                f"{override.points} points can't be given for '{override.name}'",
                 fix="give a number of at least 0",
             )
 

@@ -49,19 +49,19 @@ def _answer_of(row: Row[tuple[object, ...]]) -> RequestAnswer:
 def store_requests(connection: Connection, batch: Iterable[NewRequest]) -> list[NewRequest]:
     """Stores requests; returns those that were not stored before."""
     r, new = _REQUESTS.c, []
-    for one in batch:
-        text = storable(one.text)
-        same = (r.student == one.student) & (r.name == one.name) & (r.text == text)
+    for request in batch:
+        text = storable(request.text)
+        same = (r.student == request.student) & (r.name == request.name) & (r.text == text)
         if connection.scalar(select(r.number).where(same)) is None:
             line = {
-                "student": one.student,
-                "name": one.name,
+                "student": request.student,
+                "name": request.name,
                 "text": text,
-                "points": one.points,
+                "points": request.points,
                 "at": now(),
             }
             connection.execute(insert(_REQUESTS), line)
-            new.append(one)
+            new.append(request)
     return new
 
 

@@ -33,9 +33,13 @@ class Requests:
         """Stores requests, all or none; returns how many were not stored before."""
         with self._write() as connection:
             new = request_rows.store_requests(connection, batch)
-            for one in new:
-                detail = {"student": one.student, "name": one.name, "points": one.points}
-                self._log(connection, "regrade requested", one.student, one.text, detail)
+            for request in new:
+                detail = {
+                    "student": request.student,
+                    "name": request.name,
+                    "points": request.points,
+                }
+                self._log(connection, "regrade requested", request.student, request.text, detail)
         return len(new)
 
     def accept(

@@ -129,9 +129,9 @@ def _put_questions(connection: Connection, grades: list[Grade]) -> dict[_Asked, 
     questions = dict.fromkeys(_question_of(mark) for grade in grades for mark in grade.marks)
     known = _read_questions(connection)
     new = [
-        dict(zip(("problem", "part", "name", "kind", "max_points"), one, strict=True))
-        for one in questions
-        if one not in known
+        dict(zip(("problem", "part", "name", "kind", "max_points"), question, strict=True))
+        for question in questions
+        if question not in known
     ]
     if new:
         connection.execute(insert(schema.asked), new)

@@ -14,21 +14,21 @@ _TABLE = schema.times
 
 def store_times(connection: Connection, batch: Iterable[HandedIn]) -> None:
     """Stores *batch*; each replaces the earlier time of the same file."""
-    lines = {(one.student, one.sha256): one for one in batch}
+    lines = {(handed_in.student, handed_in.sha256): handed_in for handed_in in batch}
     students.require_known(connection, (student for student, _ in lines))
     t = _TABLE.c
     for student, sha256 in lines:
         connection.execute(delete(_TABLE).where((t.student == student) & (t.sha256 == sha256)))
     rows = [
         {
-            "student": one.student,
-            "sha256": one.sha256,
-            "received": one.received,
-            "source": one.source.value,
-            "by": one.by,
-            "started": one.started,
+            "student": handed_in.student,
+            "sha256": handed_in.sha256,
+            "received": handed_in.received,
+            "source": handed_in.source.value,
+            "by": handed_in.by,
+            "started": handed_in.started,
         }
-        for one in lines.values()
+        for handed_in in lines.values()
     ]
     if rows:
         connection.execute(insert(_TABLE), rows)

@@ -81,9 +81,9 @@ def _match_to_file(line: TimeLine, every: Sequence[Submission]) -> HandedIn:
     sha256 = ""
     if line.file:
         found = {
-            one.sha256
-            for one in every
-            if one.student == line.student and _is_named(one.path, line.file)
+            submission.sha256
+            for submission in every
+            if submission.student == line.student and _is_named(submission.path, line.file)
         }
         if len(found) != 1:
             many = "several different files" if found else "no file"
@@ -135,7 +135,9 @@ def untimed_note(
     None."""
     if policy is None or not policy.has_deadline:
         return None
-    unknown = sum(policy.lacks_time(release.students[one.student], one) for one in todo)
+    unknown = sum(
+        policy.lacks_time(release.students[submission.student], submission) for submission in todo
+    )
     if not unknown:
         return None
     who = "nobody" if unknown == len(todo) else "only the others"

@@ -82,13 +82,13 @@ class CoursePolicy:
 
     @cached_property
     def _times_by_file(self) -> Mapping[tuple[str, str], HandedIn]:
-        return {(one.student, one.sha256): one for one in self.times}
+        return {(handed_in.student, handed_in.sha256): handed_in for handed_in in self.times}
 
     @cached_property
     def _times_by_student(self) -> Mapping[str, Sequence[HandedIn]]:
         times: dict[str, list[HandedIn]] = {}
-        for one in self.times:
-            times.setdefault(one.student, []).append(one)
+        for handed_in in self.times:
+            times.setdefault(handed_in.student, []).append(handed_in)
         return times
 
     @cached_property
@@ -115,14 +115,17 @@ class CoursePolicy:
 
         *scores* are the points before deductions, by SHA-256 of the file.
         """
-        return tuple(self._attempt(one, scores.get(one.sha256)) for one in self.by_time(mine))
+        return tuple(
+            self._attempt(submission, scores.get(submission.sha256))
+            for submission in self.by_time(mine)
+        )
 
     def by_time(self, mine: Sequence[Submission]) -> list[Submission]:
         """Returns the files of one student, by time if all are known, else in the given order."""
-        times = {one: self._attempt(one, None).received for one in mine}
+        times = {submission: self._attempt(submission, None).received for submission in mine}
         if None in times.values():
             return list(mine)
-        return sorted(mine, key=lambda one: times[one] or datetime.min)
+        return sorted(mine, key=lambda submission: times[submission] or datetime.min)
 
     def _attempt(self, submission: Submission, score: float | None) -> Attempt:
         known = self._times_by_file.get((submission.student, submission.sha256))
@@ -169,7 +172,9 @@ class CoursePolicy:
         chosen = choose_attempt(self.rules_of(student), every)
         if chosen is None:
             return tuple(mine)
-        return tuple(sorted(mine, key=lambda one: one.sha256 == chosen.attempt.sha256))
+        return tuple(
+            sorted(mine, key=lambda submission: submission.sha256 == chosen.attempt.sha256)
+        )
 
     def to_grade(self, student: Student, mine: Sequence[Submission]) -> list[Submission]:
         """Returns those of *mine*, oldest first, that must be graded: all, or the one that counts
@@ -271,11 +276,11 @@ def _with_policy(
     current, id_ = row.grade.submission_sha256, row.student.id
     earned = {s.sha256: scores[id_, s.sha256] for s in mine if (id_, s.sha256) in scores}
     earned[current] = row.score
-    graded = [one for one in mine if one.sha256 in earned]
+    graded = [submission for submission in mine if submission.sha256 in earned]
     every = policy.count(row.student, graded, earned, row.max_score)
     if rules.attempts.count == "mean":
         return _with_mean(row, every)
-    found = next((one for one in every if one.attempt.sha256 == current), None)
+    found = next((attempt for attempt in every if attempt.attempt.sha256 == current), None)
     if found is None:
         return row
     return _with_deduction(row, found.deduction)
@@ -291,14 +296,14 @@ def _with_deduction(row: Row, deduction: Deduction) -> Row:
 
 
 def _with_mean(row: Row, every: Sequence[CountedAttempt]) -> Row:
-    valid = [one for one in every if one.final is not None]
+    valid = [attempt for attempt in every if attempt.final is not None]
     if not valid:
-        why = " ".join(one.deduction.why for one in every[-1:])
+        why = " ".join(attempt.deduction.why for attempt in every[-1:])
         return _with_deduction(row, Deduction(points=row.score, why=why, counts=False))
     if len(valid) == 1:
         return _with_deduction(row, valid[0].deduction)
-    finals = [one.final or 0.0 for one in valid]
-    reasons = [one.deduction.why for one in valid if one.deduction.why]
+    finals = [attempt.final or 0.0 for attempt in valid]
+    reasons = [attempt.deduction.why for attempt in valid if attempt.deduction.why]
     listed = ", ".join(points(final) for final in finals)
     why = " ".join([f"Mean of {count_of(len(valid), 'attempt')}: {listed}.", *reasons])
     mean = round(fmean(finals), 6)

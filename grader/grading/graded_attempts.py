@@ -88,7 +88,7 @@ def counting_grades(
 
     *ordered* has that attempt last, as `in_counting_order` returns it.
     """
-    counting = {one.student: one.sha256 for one in ordered}
+    counting = {submission.student: submission.sha256 for submission in ordered}
     for grade in current:
         yield attempts.grades.get((grade.student, counting.get(grade.student, "")), grade)
 
@@ -103,7 +103,7 @@ def file_counting_grades(
     attempts = read_attempts(book)
     submissions = [s for s in book.submissions() if (s.student, s.sha256) in attempts.grades]
     ordered = in_counting_order(policy, students, submissions, attempts)
-    counting = {one.student: one.sha256 for one in ordered}
+    counting = {submission.student: submission.sha256 for submission in ordered}
     current = {grade.student: grade.submission_sha256 for grade in book.grades()}
     changed = [
         attempts.grades[student, sha256]

@@ -57,7 +57,7 @@ def list_lateness(out: Path) -> tuple[LateLine, ...]:
             (submission.student, submission.sha256): submission for submission in book.submissions()
         }
         lines = [_line(policy, row, files) for row in rows_of(book, graded) if row.grade]
-    return tuple(sorted(lines, key=lambda one: one.student))
+    return tuple(sorted(lines, key=lambda line: line.student))
 
 
 def _line(policy: CoursePolicy, row: Row, files: dict[tuple[str, str], Submission]) -> LateLine:
@@ -87,12 +87,12 @@ def minutes_with_paper(times: Iterable[HandedIn]) -> list[float]:
     student of whom both are known."""
     started: dict[str, datetime] = {}
     received: dict[str, datetime] = {}
-    for one in times:
-        if one.started is not None:
-            begins = datetime.fromisoformat(one.started)
-            started[one.student] = min(begins, started.get(one.student, begins))
-        if one.received is not None:
-            ends = datetime.fromisoformat(one.received)
-            received[one.student] = max(ends, received.get(one.student, ends))
+    for handed_in in times:
+        if handed_in.started is not None:
+            begins = datetime.fromisoformat(handed_in.started)
+            started[handed_in.student] = min(begins, started.get(handed_in.student, begins))
+        if handed_in.received is not None:
+            ends = datetime.fromisoformat(handed_in.received)
+            received[handed_in.student] = max(ends, received.get(handed_in.student, ends))
     spans = ((received[who] - begins) for who, begins in started.items() if who in received)
     return [span.total_seconds() / 60 for span in spans if span > timedelta(0)]

@@ -106,7 +106,9 @@ def criteria_of(book: Gradebook, student: str, answer: str) -> tuple[Criterion, 
     if not isinstance(key, ExplanationKey):
         return ()
     rubric = split_rubric(key.part.rubric, _mark_of(grade, answer).max_points)
-    return tuple(replace(one, text=summarize_criterion(one.text)) for one in rubric)
+    return tuple(
+        replace(criterion, text=summarize_criterion(criterion.text)) for criterion in rubric
+    )
 
 
 def write_table(out: Path, file: Path) -> int:

@@ -131,8 +131,8 @@ def what_if(out: Path, changes: Changes, *, why: str = "") -> WhatIf:
         after=_distribution(after.values()),
         changes=tuple(
             sorted(
-                (one for one in student_changes if one is not None),
-                key=lambda one: (-abs(one.difference), one.student),
+                (change for change in student_changes if change is not None),
+                key=lambda change: (-abs(change.difference), change.student),
             )
         ),
         edited_release=edited,

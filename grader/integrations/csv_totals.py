@@ -99,15 +99,23 @@ def _iter_points(feedback: Feedback) -> Iterator[tuple[_Column, float | None]]:
 
 def _standing_notes(everybody: Iterable[Result]) -> Iterator[str]:
     every = [result.feedback for result in everybody]
-    nothing = [one for one in every if one.total is None]
-    waiting = [one.student.id for one in every if one.total is not None and not one.complete]
+    nothing = [feedback for feedback in every if feedback.total is None]
+    waiting = [
+        feedback.student.id
+        for feedback in every
+        if feedback.total is not None and not feedback.complete
+    ]
     if waiting:
         names = join_names(waiting)
         yield f"no total yet for {names}: the column so_far has the settled points"
-    if exempt := join_names(one.student.id for one in nothing if one.standing is Standing.EXEMPT):
+    if exempt := join_names(
+        feedback.student.id for feedback in nothing if feedback.standing is Standing.EXEMPT
+    ):
         yield f"no total for {exempt}: exempt"
     for standing in (Standing.MISSING, Standing.REFUSED, Standing.WAITING, Standing.OPEN):
-        names = join_names(one.student.id for one in nothing if one.standing is standing)
+        names = join_names(
+            feedback.student.id for feedback in nothing if feedback.standing is standing
+        )
         if names:
             yield f"no points for {names}: {standing.value}; decide whether this counts as zero"
     yield from warning_notes(everybody)

@@ -28,7 +28,7 @@ def split_rubric(rubric: str, max_points: float) -> tuple[Criterion, ...]:
     """
     texts = [one.strip() for one in rubric.split("\n\n") if one.strip()]
     matches = [_WORTH.match(text) for text in texts]
-    worth = [float(one[1]) for one in matches if one]
+    worth = [float(match[1]) for match in matches if match]
     if len(worth) != len(texts) or not sum(worth):
         worth = [1.0] * len(texts)
     total = sum(worth)

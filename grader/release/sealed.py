@@ -146,8 +146,8 @@ def _wipe(name: str) -> None:
     if not 0 < end - start < 1 << 24:
         return
     block = ctypes.string_at(start, end - start)
-    for one in re.finditer(rb"(?:^|\0)%s=([^\0]*)" % re.escape(name.encode()), block):
-        ctypes.memset(start + one.start(1), 0x78, one.end(1) - one.start(1))
+    for match in re.finditer(rb"(?:^|\0)%s=([^\0]*)" % re.escape(name.encode()), block):
+        ctypes.memset(start + match.start(1), 0x78, match.end(1) - match.start(1))
 
 
 def _dump_no_memory() -> None:

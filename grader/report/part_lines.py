@@ -218,7 +218,7 @@ class PartFigures:
             share_correct=self.mix[Verdict.CORRECT] / settled if settled else None,
             mean_share=mean,
             mean_interval=None if mean is None else mean_interval(mean, settled),
-            mix={one: self.mix[one] for one in Verdict if one in self.mix},
+            mix={verdict: self.mix[verdict] for verdict in Verdict if verdict in self.mix},
             discrimination=discrimination,
             discrimination_interval=(
                 None if discrimination is None else correlation_interval(discrimination, len(known))

@@ -211,7 +211,9 @@ def _totals(students: Sequence[StudentLine]) -> ClassTotals:
     ]
     return ClassTotals(
         students=len(students),
-        standings={one: sum(line.standing is one for line in students) for one in Standing},
+        standings={
+            standing: sum(line.standing is standing for line in students) for standing in Standing
+        },
         graded_count=len(counted),
         open_totals=len(unfinished),
         open_marks=sum(line.open_count for line in unfinished),

@@ -222,7 +222,7 @@ def quizzes() -> dict[str, Quiz]:
         questions[name] = [_question(_field("part", 2.0, item))]
         second = _field("part", 2.0, item, "b")
         questions[f"{name}, beside another part"] = [_question(first, second)]
-    return {name: _quiz([[one] for one in asked]) for name, asked in questions.items()}
+    return {name: _quiz([[question] for question in asked]) for name, asked in questions.items()}
 
 
 def variants_quiz() -> Quiz:

@@ -68,7 +68,7 @@ def send_files(
     to = student_repositories(students, load_repositories(roster) if roster else {}, url=url)
     with progress(what, len(to)) as done:
         sent = send_all(to, files_of, how, done)
-    failed = sum(one.went is SendStatus.FAILED for one in sent)
+    failed = sum(result.went is SendStatus.FAILED for result in sent)
     summary = f"{len(sent) - failed} of {len(sent)} repositories are up to date."
     outcomes = [(s.student, s.went.value, s.text, s.commit) for s in sent]
     print_outcomes("went", outcomes, summary, data)

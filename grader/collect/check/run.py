@@ -121,7 +121,7 @@ def check(path: Path, limits: Limits) -> CheckResult:
             answer_line(name, sheet, evidence.answers.get(name))
             for name, sheet in known.sheets.items()
         ),
-        trouble=tuple(one.message for one in stopped),
+        trouble=tuple(cell.message for cell in stopped),
         sha256=evidence.submission_sha256,
         seconds=evidence.seconds,
         note=evidence.note,
@@ -249,7 +249,7 @@ def _read_answer(name: str, kind: Kind, sheet: Sheet, raw: Raw) -> AnswerLine:
     tried = kind.example_results(value, key) if isinstance(kind, CodeKind) else ()
     text = kind.format_value(value, key)
     if tried:
-        passed = sum(not one.fault for one in tried)
+        passed = sum(not example.fault for example in tried)
         text += f", {passed} of {len(tried)} visible examples pass"
     text = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
     return AnswerLine(

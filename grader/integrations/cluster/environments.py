@@ -121,16 +121,16 @@ def require_same(workers: Iterable[Worker], *, sandbox: str) -> None:
     """
     wanted, every = wanted_environment(), list(workers)
     lines = [
-        f"  {one.address}: {', '.join(found)}"
-        for one in every
-        if (found := tuple(d for d in one.differences(wanted) if d != one.sandbox_error))
+        f"  {worker.address}: {', '.join(found)}"
+        for worker in every
+        if (found := tuple(d for d in worker.differences(wanted) if d != worker.sandbox_error))
     ]
     if lines:
         raise SetupError(
             "the cluster's workers differ from this machine:\n" + "\n".join(lines),
             fix="install the same versions everywhere, and start the workers again",
         )
-    if every and all(one.sandbox_error for one in every):
+    if every and all(worker.sandbox_error for worker in every):
         raise SetupError(
             f"no worker has what --sandbox {sandbox} asks for: {every[0].sandbox_error}",
             where=every[0].address,
@@ -144,21 +144,21 @@ def choose_workers(workers: Iterable[Worker], needs: WorkerNeeds) -> dict[str, A
     Raises SetupError if no worker can.
     """
     every, wanted = list(workers), wanted_environment()
-    fit = [one for one in every if not one.differences(wanted)]
+    fit = [worker for worker in every if not worker.differences(wanted)]
     if every and not fit:
         raise SetupError("no worker can run notebooks", fix="see `grader doctor --executor`")
     if needs.gpu:
-        gpus = [one for one in fit if GPU in one.resources]
+        gpus = [worker for worker in fit if GPU in worker.resources]
         if not gpus:
             raise SetupError(
                 "no worker declares a GPU",
                 fix="start one with `dask worker ADDRESS --resources GPU=1`, or leave out --device",
             )
         return _only(_with_packages(gpus, needs), every) | {"resources": {GPU: 1}}
-    quiet = [one for one in fit if QUIET in one.resources]
+    quiet = [worker for worker in fit if QUIET in worker.resources]
     if needs.quiet and quiet:
         return _only(_with_packages(quiet, needs), every) | {"resources": {QUIET: 1}}
-    usual = [one for one in fit if not one.is_special]
+    usual = [worker for worker in fit if not worker.is_special]
     able = _with_packages(usual or fit, needs)
     if able and len(able) == len(usual) and len(fit) == len(every):
         # Without them, the others do.
@@ -172,4 +172,4 @@ def _with_packages(workers: list[Worker], needs: WorkerNeeds) -> list[Worker]:
 
 
 def _only(fit: list[Worker], every: list[Worker]) -> dict[str, Any]:
-    return {} if len(fit) == len(every) else {"workers": [one.address for one in fit]}
+    return {} if len(fit) == len(every) else {"workers": [worker.address for worker in fit]}

@@ -113,9 +113,9 @@ class DaskExecutor(RemoteExecutor):
         text = f"{count_of(workers, 'worker')}, {count_of(threads, 'thread')}"
         if not workers:
             text = "waiting for workers"
-        for one in self._known.values():
-            if one.error:
-                text += f"; left out: {one.address} ({one.error})"
+        for worker in self._known.values():
+            if worker.error:
+                text += f"; left out: {worker.address} ({worker.error})"
         if workers and self._waits_for:
             text += f"; waiting: {self._waits_for}"
         return f"{text}; dashboard: {self._dashboard}" if self._dashboard else text
@@ -128,7 +128,7 @@ class DaskExecutor(RemoteExecutor):
             new = [thread for thread in self._threads if thread not in self._known]
             if self._sandbox and new:
                 asked = ask_workers(self._client, self._sandbox, new)
-                self._known = self._known | {one.address: one for one in asked}
+                self._known = self._known | {worker.address: worker for worker in asked}
                 self._choose_route(new[0])
         except OSError as error:
             raise _lost_scheduler() from error

@@ -97,12 +97,14 @@ def annotation_lines(found: Iterable[Annotation]) -> str:
     lines: list[str] = []
     listing = list(found)
     for level in AnnotationLevel:
-        mine = [one for one in listing if one.level is level]
+        mine = [annotation for annotation in listing if annotation.level is level]
         shown = mine if len(mine) <= MOST else mine[: MOST - 1]
-        lines += [_workflow_command(one) for one in shown]
+        lines += [_workflow_command(annotation) for annotation in shown]
         rest = mine[len(shown) :]
         if rest:
-            names = join_names([one.title or one.message for one in rest], most=20)
+            names = join_names(
+                [annotation.title or annotation.message for annotation in rest], most=20
+            )
             message = f"{len(rest)} more: {names}"
             lines.append(_workflow_command(Annotation(level=level, message=message, title="More")))
     return "".join(f"{line}\n" for line in lines)

@@ -132,7 +132,7 @@ def reporter_outputs(found: Iterable[Runner]) -> dict[str, str]:
     """Returns the step's outputs: one per runner, and `runners` with their ids."""
     listing = list(found)
     return {
-        **{one.id: one.encoded_payload for one in listing},
+        **{runner.id: runner.encoded_payload for runner in listing},
         RUNNERS: ",".join(r.id for r in listing),
     }
 

@@ -142,7 +142,7 @@ def _whole_submission(student: str, mine: Mapping[str, Submission]) -> Submissio
     if len(mine) == 1:
         return next(iter(mine.values()))
     digests = [[name, one.sha256] for name, one in sorted(mine.items())]
-    newest = max(mine.values(), key=lambda one: one.received or "")
+    newest = max(mine.values(), key=lambda submission: submission.received or "")
     return Submission(
         student=student,
         path=str(Path(newest.path).parent),

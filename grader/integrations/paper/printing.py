@@ -91,7 +91,7 @@ def print_exam(
     )
     made = make_release(bank, exam, letters, out, private_key)
     release = made.release
-    exams = [printed_exam(paper(release, release.students[one.id])) for one in letters]
+    exams = [printed_exam(paper(release, release.students[student.id])) for student in letters]
     files = []
     for one in exams:
         files += [out / f"exam-{one.version}.html", out / f"key-{one.version}.html"]

@@ -71,9 +71,9 @@ def send_all(
     """Pushes every student's files. A failure for one student does not stop the others."""
     with ThreadPoolExecutor(max_workers=how.jobs) as pool:
         sent = []
-        for one in pool.map(partial(_send_one, files_of=files_of, how=how), to):
-            sent.append(one)
-            done(one.student)
+        for result in pool.map(partial(_send_one, files_of=files_of, how=how), to):
+            sent.append(result)
+            done(result.student)
     return tuple(sent)
 
 

@@ -135,7 +135,7 @@ def _last_name(node: ast.AST) -> str:
 
 def _is_simple_class(node: ast.ClassDef, renamed: Container[str]) -> bool:
     bases = [_last_name(base) for base in node.bases]
-    decorators = [_last_name(one) for one in node.decorator_list]
+    decorators = [_last_name(expression) for expression in node.decorator_list]
     known = _PLAIN_BASES.issuperset(bases) and _PLAIN_DECORATORS.issuperset(decorators)
     return known and not node.keywords and not any(n in renamed for n in (*bases, *decorators))
 
@@ -172,13 +172,13 @@ def _names_used_as_values(nodes: list[ast.AST]) -> Iterator[str]:
 
 
 def _methods(node: ast.ClassDef) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
-    return [one for one in node.body if isinstance(one, _FUNCTIONS)]
+    return [statement for statement in node.body if isinstance(statement, _FUNCTIONS)]
 
 
 def _field_names(node: ast.ClassDef) -> Iterator[str]:
-    for one in node.body:
-        yield from (name for part in ast.walk(one) for name in _bound_names(part)
-                    if isinstance(one, (ast.Assign, ast.AnnAssign)))  # fmt: skip
+    for statement in node.body:
+        yield from (name for part in ast.walk(statement) for name in _bound_names(part)
+                    if isinstance(statement, (ast.Assign, ast.AnnAssign)))  # fmt: skip
     for method in _methods(node):
         yield method.name
         yield from (
@@ -192,7 +192,7 @@ def _self_names(node: ast.ClassDef) -> Iterator[tuple[str, ast.Name]]:
     """Yields the methods, with the names in each that refer to the object it is called on."""
     for method in _methods(node):
         given = [*method.args.posonlyargs, *method.args.args]
-        wrapped = any(_last_name(one) != "property" for one in method.decorator_list)
+        wrapped = any(_last_name(expression) != "property" for expression in method.decorator_list)
         if not given or wrapped or method.name in _OF_CLASSES:
             continue
         inside = [part for statement in method.body for part in _walk_scope(statement)]

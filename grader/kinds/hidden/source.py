@@ -123,7 +123,7 @@ def find_undefined_name(source: str) -> str | None:
     With a star import, the result is None. Source that is not Python is ignored.
     """
     text, body = parse_cell(source)
-    defined = {name for one in body for name in _assigned_names(one)}
+    defined = {name for statement in body for name in _assigned_names(statement)}
     missing = (_outer_names(text) or set()) - defined - _OF_ITSELF
     return min(missing, default=None) if _STAR not in defined else None
 
@@ -136,36 +136,41 @@ def functions_of(source: str) -> str:
     class that these use is left as it is, because they hold instances of it.
     """
     groups = list(group_by_lines(source))
-    again = _statements_to_rerun([one for _, together in groups for one in together])
+    again = _statements_to_rerun([statement for _, together in groups for statement in together])
     return "\n".join(
         text
-        if all(one in again for one in together)
-        else "\n".join(_unparse(one) for one in together if one in again)
+        if all(statement in again for statement in together)
+        else "\n".join(_unparse(statement) for statement in together if statement in again)
         for text, together in groups
     )
 
 
 def _statements_to_rerun(body: list[ast.stmt]) -> set[ast.stmt]:
     """Returns the statements to run again, examining each only once."""
-    again = {one for one in body if _is_definition(one)}
+    again = {statement for statement in body if _is_definition(statement)}
     made = Counter(
-        name for one in again if not isinstance(one, _IMPORTS) for name in _assigned_names(one)
+        name
+        for statement in again
+        if not isinstance(statement, _IMPORTS)
+        for name in _assigned_names(statement)
     )
     touched = {
-        one: {*_assigned_names(one), *_partly_changed_names(one)}
-        for one in body
-        if one not in again
+        statement: {*_assigned_names(statement), *_partly_changed_names(statement)}
+        for statement in body
+        if statement not in again
     }
-    classes = _group_by_name((one.name, one) for one in again if isinstance(one, ast.ClassDef))
+    classes = _group_by_name(
+        (statement.name, statement) for statement in again if isinstance(statement, ast.ClassDef)
+    )
     touching = _group_by_name((name, one) for one, names in touched.items() for name in names)
     rerun_by_name = {one for one, names in touched.items() if any(made[name] for name in names)}
-    kept: list[ast.stmt] = [one for one in touched if one not in rerun_by_name]
+    kept: list[ast.stmt] = [statement for statement in touched if statement not in rerun_by_name]
     while kept:
         for used in {n.id for n in ast.walk(kept.pop()) if isinstance(n, ast.Name)}:
-            for one in classes.pop(used, ()):
-                again.discard(one)
-                kept.append(one)
-                for name in _assigned_names(one):
+            for statement in classes.pop(used, ()):
+                again.discard(statement)
+                kept.append(statement)
+                for name in _assigned_names(statement):
                     made[name] -= 1
                     # Statements that only changed that class are not run again either.
                     for other in touching.pop(name, ()) if not made[name] else ():
@@ -218,10 +223,12 @@ def _statements_of_cell(cell: str) -> tuple[_Statement, ...]:
     return tuple(
         _Statement(
             text=text,
-            gives=frozenset(name for one in together for name in _assigned_names(one)),
+            gives=frozenset(name for statement in together for name in _assigned_names(statement)),
             mentions=_mentioned_names(together, text),
-            changes=frozenset(name for one in together for name in _partly_changed_names(one)),
-            names=frozenset(pair for one in together for pair in _iter_aliases(one)),
+            changes=frozenset(
+                name for statement in together for name in _partly_changed_names(statement)
+            ),
+            names=frozenset(pair for statement in together for pair in _iter_aliases(statement)),
         )
         for text, together in group_by_lines(cell)
     )
@@ -248,7 +255,9 @@ def _partly_changed_names(statement: ast.stmt) -> Iterator[str]:
             if not isinstance(node.ctx, ast.Load):
                 yield from _base_names(node)
         elif isinstance(node, _DEFINES):
-            yield from (name for one in node.decorator_list for name in _registry_name(one))
+            yield from (
+                name for expression in node.decorator_list for name in _registry_name(expression)
+            )
         elif isinstance(node, ast.Call):
             yield from _registry_name(node)
             if _name_of(node.func) == "setattr" and node.args:

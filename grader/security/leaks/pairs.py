@@ -147,11 +147,11 @@ class KeyJudge:
             right: set[str] = set()
             readable = False
             for raw in _possible_raws(pair.value):
-                for one in self._keys[pair.name]:
-                    share = _share_of(raw, one.key)
+                for key in self._keys[pair.name]:
+                    share = _share_of(raw, key.key)
                     readable |= share is not None
                     if share is not None and share >= 0.999:
-                        right |= one.students
+                        right |= key.students
             self._known[which] = frozenset(right), readable
         return self._known[which]
 

@@ -126,7 +126,9 @@ def search_folder(
     for key, one in leaks.items():
         places = (history.place(one.path) for history in contents.histories)
         leaks[key] = dataclasses.replace(one, path=next(filter(None, places), one.path))
-    listed = sorted(leaks.values(), key=lambda one: (one.path, one.line or 0, one.kind, one.detail))
+    listed = sorted(
+        leaks.values(), key=lambda leak: (leak.path, leak.line or 0, leak.kind, leak.detail)
+    )
     most = budget.bounds.findings
     failed = (
         (f"hidden cases of {name}", f"they can't be generated, {why}")

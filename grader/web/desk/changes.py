@@ -159,7 +159,7 @@ def change_rubric(book: Gradebook, form: Form, names: Names, person: Person) -> 
         return part
     item = item_of(form, part, every[0].max_points)
     if item.number:
-        worth = {(one.student, one.name): one.max_points for one in every}
+        worth = {(answer.student, answer.name): answer.max_points for answer in every}
         students = names.students if person.sections else None
         book.rubrics.change(item, worth, by=person.id, students=students)
     else:
@@ -177,8 +177,8 @@ def use_criteria(book: Gradebook, part: PartId, answer: PartAnswer, *, by: str) 
     criteria = criteria_of(book, answer.student, answer.name)
     if not criteria:
         raise SetupError(f"the spec of '{part}' has no criteria", fix="add items yourself")
-    for one in criteria:
-        book.rubrics.add(part, one.text, one.points, by=by)
+    for criterion in criteria:
+        book.rubrics.add(part, criterion.text, criterion.points, by=by)
 
 
 def _require_items(book: Gradebook, part: PartId, choice: Choice) -> None:

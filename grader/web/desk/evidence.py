@@ -96,7 +96,7 @@ def _attempts_page(
     book: Gradebook, id_: str, row: Row | None, policy: CoursePolicy | None
 ) -> AttemptsPage:
     submissions = book.submissions(id_)
-    grades = {one.grade.submission_sha256: one.grade for one in book.history(id_)}
+    grades = {filed.grade.submission_sha256: filed.grade for filed in book.history(id_)}
     counting = row.grade.submission_sha256 if row and row.grade else None
     scores = {
         sha256: sum(mark.points or 0.0 for mark in grade.marks)
@@ -108,7 +108,7 @@ def _attempts_page(
         submissions = tuple(policy.by_time(submissions))
         graded = [submission for submission in submissions if submission.sha256 in scores]
         every = policy.count(row.student, graded, scores, row.max_score)
-        counted = {one.attempt.sha256: one for one in every}
+        counted = {attempt.attempt.sha256: attempt for attempt in every}
     shown = list(enumerate(submissions, 1))[-_MOST:]
     marks = [
         {mark.name: mark for mark in grades[one.sha256].marks} if one.sha256 in grades else {}

@@ -40,7 +40,7 @@ class AnswerGroup:
     @property
     def people(self) -> frozenset[str]:
         """Who gave the independent marks that the reader may see."""
-        return frozenset(one.by for one in (self.marks[0] if self.marks else ()))
+        return frozenset(mark.by for mark in (self.marks[0] if self.marks else ()))
 
     def waits_for(self, person: str, *, settles: bool) -> bool:
         """Returns whether *person* should grade it now; *settles* if they may decide whatever two

@@ -154,9 +154,9 @@ def main(results: Path, fewest: int) -> None:
         _tell(running=False, error=str(error))
         return
     parts: list[dict[str, Any]] = []
-    for one in found:
-        data: dict[str, Any] = one.as_data()
-        for idea, text in zip(data["ideas"], one.mistakes(), strict=True):
+    for part in found:
+        data: dict[str, Any] = part.as_data()
+        for idea, text in zip(data["ideas"], part.mistakes(), strict=True):
             idea["yaml"] = text
         parts.append(data)
     _tell(running=False, parts=parts)

@@ -30,5 +30,5 @@ class OutdatedDecisions:
                 for id_ in changed:
                     self._decisions[id_] = tuple(read.get(id_, ()))
                     self._signatures[id_] = now.get(id_, ())
-            found = [one for id_ in students for one in self._decisions[id_]]
-        return tuple(sorted(found, key=lambda one: one.number))
+            found = [decision for id_ in students for decision in self._decisions[id_]]
+        return tuple(sorted(found, key=lambda decision: decision.number))

@@ -113,13 +113,13 @@ class QueuePage:
     @property
     def next(self) -> PartId | None:
         """The part to grade next: one with answers in the reader's share, if there is one."""
-        first = (*self.mine, *self.differ, *(one for one in self.waiting if self.waits(one)))
+        first = (*self.mine, *self.differ, *(count for count in self.waiting if self.waits(count)))
         return first[0].part if first else None
 
     @property
     def unread(self) -> int:
         """How many answers the reader could grade now."""
-        return sum(self.waits(one) for one in self.waiting)
+        return sum(self.waits(count) for count in self.waiting)
 
     def waits(self, part: PartCount) -> int:
         """Returns how many answers to *part* the reader could grade now."""

@@ -74,7 +74,7 @@ class PartPage:
     def theirs(self) -> tuple[Decision | IndependentMark, ...]:
         """What people gave for the current group so far, each of them once."""
         every: list[Decision | IndependentMark] = []
-        every += [one for mine in self.current.marks for one in mine]
+        every += [mark for mine in self.current.marks for mark in mine]
         every += [decision for decision in self.current.decisions if decision is not None]
         return tuple({(one.by, one.points, one.choice): one for one in every}.values())
 

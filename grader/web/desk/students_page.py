@@ -43,7 +43,7 @@ class ListFilter:
     @classmethod
     def of(cls, query: Mapping[str, str]) -> ListFilter:
         """Returns the filter in the query of an address."""
-        return cls(**{one.name: query.get(one.name, "") for one in fields(cls)})
+        return cls(**{field.name: query.get(field.name, "") for field in fields(cls)})
 
     def address_ordered_by(self, order: str) -> str:
         """Returns the address of the same list, sorted by *order*."""
@@ -80,6 +80,6 @@ def student_list(desk: Desk, book: Gradebook, names: Names, wanted: ListFilter) 
         rows=tuple(rows),
         every=len(every),
         sections=tuple(sorted(sections)),
-        standings=tuple(one.value for one in Standing if one in there),
+        standings=tuple(standing.value for standing in Standing if standing in there),
         chosen_filter=wanted,
     )

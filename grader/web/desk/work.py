@@ -68,8 +68,8 @@ class OpenWork:
         with self._lock:
             self._update(book, shares, students)
             for id_ in students:
-                for one in self._answers.get(id_, ()):
-                    counts.setdefault(one.part, OpenCounts()).add(one, person)
+                for answer in self._answers.get(id_, ()):
+                    counts.setdefault(answer.part, OpenCounts()).add(answer, person)
         return counts
 
     def _update(self, book: Gradebook, shares: Shares, students: Mapping[str, Student]) -> None:

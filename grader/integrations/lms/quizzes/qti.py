@@ -208,16 +208,18 @@ def _sections(quiz: Quiz) -> Iterator[Element]:
         every = [_canvas_questions(asked) for asked in pool.questions]
         for at, first in enumerate(every[0]):
             items = []
-            for one in (questions[at] for questions in every):
+            for question in (questions[at] for questions in every):
                 place = (
                     pool.number,
-                    one.question.problem,
-                    one.question.variant,
-                    one.part.id,
-                    one.index,
+                    question.question.problem,
+                    question.question.variant,
+                    question.part.id,
+                    question.index,
                 )
                 ident = identifier(quiz.id, "item", *place)
-                items.append(item_element(one.item, one.heading(pool.number, ident, numbers)))
+                items.append(
+                    item_element(question.item, question.heading(pool.number, ident, numbers))
+                )
             if len(items) == 1:
                 yield from items
                 continue
