@@ -179,7 +179,8 @@ class _Runs:
             self.key.expected_results[index : index + 1],
         )
         key = replace(self.key, part=replace(self.key.part, groups={}), examples=())
-        vars(key).update({**vars(self.key), **vars(key), "cases": cases, "expected": expected})
+        alone = {"cases": cases, "expected_results": expected}
+        vars(key).update({**vars(self.key), **vars(key), **alone})
         return _judge(self.kind, key, raw)
 
     def run(self, function: str) -> tuple[Raw, Judgment]:
