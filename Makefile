@@ -2,7 +2,7 @@
 # make test      the tests to run while you work: under four minutes on two cores
 # make thorough  the rest of the tests that every change must pass
 # make test-all  every test that needs no GPU, the long ones included
-# make coverage  fails if the tests of grading, kinds, and units miss a branch of them
+# make coverage  fails if the tests of scoring, points, kinds, and units miss a branch of them
 # make flaky     the quick tests ten times on a busy machine (TIMES=3: three times); counts failures
 # make lint      ruff and mypy; needs no torch
 # make docs      the documentation site, into build/site
@@ -15,9 +15,10 @@ TORCH ?= torch==2.13.0
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 VENV ?= .venv
 BIN := $(VENV)/bin
-# The tests of the rooms that `make coverage` measures.
+# The tests of the modules that `make coverage` measures.
 COVERING := tests/grading tests/kinds tests/units tests/contract tests/release \
-  tests/runtime/test_measurements.py
+  tests/report/test_item_statistics.py tests/runtime/test_measurements.py \
+  tests/web/desk/test_desk_evidence.py tests/web/desk/test_desk_shortcuts.py
 TIMES ?= 10
 # Tests start Python hundreds of times, which must not compile the grader each time.
 export PYTHONDONTWRITEBYTECODE :=

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from grader.gradebook import Gradebook
-from grader.grading.course_policy import apply_policy, policy_of
+from grader.grading.course_policy import apply_policy, compares_answers, policy_of
+from grader.grading.manual import criteria_of
 from grader.grading.sources import rows_of, source_of
 from grader.grading.tally import tally
 from grader.model import Submission
@@ -473,3 +474,30 @@ def test_slip_days_need_the_results_of_the_sets_before(
     # No set comes before one without a due date.
     graded(home, HEAD + LATE + sets.replace("due: 2026-10-05 23:59, ", ""))
     assert score_of(home) == 1
+
+
+def test_answers_are_compared_only_if_the_course_or_the_set_says_so(home: Path) -> None:
+    with Gradebook.open(home / "new", create=True) as book:
+        assert not compares_answers(book, "quiz"), "there is no course"
+    graded(home)
+    with Gradebook.open(home / "results") as book:
+        assert not compares_answers(book, "quiz")
+        assert criteria_of(book, "ada", "q1_share") == (), "a number has no rubric"
+    graded(home, HEAD + "shared_answers: true\n" + DUE)
+    with Gradebook.open(home / "results") as book:
+        assert compares_answers(book, "quiz")
+        assert compares_answers(book, "another")
+    graded(home, HEAD + "shared_answers: true\nsets:\n  quiz: {shared_answers: false}\n")
+    with Gradebook.open(home / "results") as book:
+        assert not compares_answers(book, "quiz")
+        assert compares_answers(book, "another")
+
+
+def test_a_single_attempt_counts_whatever_the_policy(home: Path) -> None:
+    graded(home, attempts("{count: best}"))
+    with Gradebook.open(home / "results") as book:
+        policy = policy_of(book, "quiz")
+        ada = book.students()["ada"]
+    assert policy is not None
+    only = Submission(student="ada", path=str(home / "in" / "ada" / "1.ipynb"), sha256="0" * 64)
+    assert policy.order(ada, [only]) == (only,)

@@ -244,3 +244,8 @@ def test_errors_say_what_is_wrong(
     refused = fails(capsys, "what-if", home / "results", "--bank", home / "bank", *options)
     assert said in refused
     assert contents(home) == before
+
+
+def test_nothing_to_withdraw_is_no_error(home: Path) -> None:
+    said = ok("what-if", home / "results", "--withdraw", "--why", "a mistake").stdout
+    assert said == "Nothing to withdraw.\n"
