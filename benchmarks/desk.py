@@ -86,7 +86,7 @@ def make_gradebook(home: Path, size: int, waiting: int = 0) -> tuple[Path, PartI
     """Makes a gradebook; returns its folder and a part whose answers all differ. Of *waiting*
     parts, no answer has points."""
     home.mkdir(exist_ok=True)
-    class_ = [replace(one, name=f"Student {one.id}") for one in students(size)]
+    class_ = tuple(replace(one, name=f"Student {one.id}") for one in students(size))
     exam, folder = str(forty_parts(home)), home / "release"
     release = make_release(Bank.open(), exam, class_, folder, "benchmark").release
     out, dice = home / "results", random.Random(1)
@@ -116,7 +116,7 @@ def _in_words(grade: Grade, dice: random.Random, count: int, wait: bool) -> Grad
     words = [" ".join(dice.choices(_WORDS, k=30)) for _ in range(count)]
     marks = zip(grade.marks[:count], words, strict=True)
     written = (
-        replace(mark, answer=text, **({"points": None} if wait else {})) for mark, text in marks
+        replace(mark, answer=text, points=None if wait else mark.points) for mark, text in marks
     )
     return replace(grade, marks=(*written, *grade.marks[count:]))
 

@@ -145,7 +145,8 @@ def exponent(seconds: Mapping[int, float]) -> float | None:
         return None
     mean_x, mean_y = (sum(axis) / len(points) for axis in zip(*points, strict=True))
     over = sum((x - mean_x) ** 2 for x, _ in points)
-    return sum((x - mean_x) * (y - mean_y) for x, y in points) / over
+    slope: float = sum((x - mean_x) * (y - mean_y) for x, y in points) / over
+    return slope
 
 
 def _in_a_process(what: str, size: int) -> dict[str, object]:

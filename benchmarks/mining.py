@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from planted import PLANTED, Planted
 
@@ -29,7 +30,7 @@ from grader.analysis.wrong_numbers import WrongNumbers
 from grader.bank.folders import Bank
 from grader.draw import draw
 from grader.kinds.numeric import NumberPart, NumericKey, evaluate_answer, judge
-from grader.model import Problem, Verdict
+from grader.model import Part, Problem, Verdict
 
 STUDENTS = 200
 RANDOM, COPIED = 24, 4
@@ -69,7 +70,7 @@ def main() -> None:
         chosen.out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 
-def evaluate(ideas: str, holders: str, seed: int, share: float, missed: bool) -> dict[str, object]:
+def evaluate(ideas: str, holders: str, seed: int, share: float, missed: bool) -> dict[str, Any]:
     """Returns how many ideas of *holders* students each are found, by type."""
     fewest, _, most = holders.partition("-")
     found: Counter[str] = Counter()
@@ -146,7 +147,8 @@ def _by_problem(ideas: str) -> Iterator[tuple[Problem, list[Planted]]]:
     )
     for id_ in ids:
         problem = bank.problem(id_)
-        plans, parts = [], []
+        plans: list[Planted] = []
+        parts: list[Part] = []
         for part in problem.parts:
             if isinstance(part, NumberPart):
                 plans += [

@@ -21,7 +21,7 @@ from matplotlib.axes import Axes
 
 INK, SOFT, GRID = "#1f2328", "#59636e", "#d1d9e0"
 OURS, OTHERS, BARE = "#0969da", "#8c959f", "#bf8700"
-_STYLE = {
+_STYLE: Any = {
     "figure.facecolor": "white",
     "axes.facecolor": "white",
     "savefig.facecolor": "white",

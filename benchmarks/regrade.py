@@ -33,6 +33,7 @@ from grader.gradebook import Gradebook
 from grader.grading.kept_marks import regrade, score_safely
 from grader.kinds import kinds
 from grader.kinds.attempts import CodeKey
+from grader.kinds.code import CodeKind
 from grader.model import Answer, Evidence, Grade, Outcome, Paper, Release, Student, Submission
 from grader.release.file import new_release
 from grader.release.papers import Papers
@@ -48,7 +49,7 @@ def evidence(mine: Paper, dice: random.Random) -> Evidence:
     answers = {}
     for name, key in mine.named_keys():
         kind = kinds.find(key.part.kind)
-        if isinstance(key, CodeKey):
+        if isinstance(key, CodeKey) and isinstance(kind, CodeKind):
             wrong = [
                 f"{key.part.id}_wrong_{one}"
                 for one in key.solution_functions.functions_of_kind("wrong")
@@ -69,7 +70,7 @@ def personal(found: Evidence, student: str) -> Evidence:
     comment, answers = f"\n# handed in by {student}\n", dict(found.answers)
     for name, answer in found.answers.items():
         if answer.raw and answer.raw.get("t") == "code":
-            raw = {**answer.raw, "source": answer.raw["source"] + comment}
+            raw = {**answer.raw, "source": f"{answer.raw['source']}{comment}"}
             answers[name] = replace(answer, raw=raw)
     return replace(found, answers=answers)
 

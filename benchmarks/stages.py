@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import machine
 import synthetic
@@ -143,7 +144,8 @@ def main() -> None:
     parser.add_argument("--no-gate", action="store_true", help="leave out verifying the bank")
     parser.add_argument("--out", type=Path, default=RESULTS)
     chosen = parser.parse_args()
-    bank, found = Bank.open(), {"machine": machine.describe()}
+    bank = Bank.open()
+    found: dict[str, Any] = {"machine": machine.describe()}
     chosen.out.mkdir(parents=True, exist_ok=True)
 
     def keep(name: str, value: object) -> None:

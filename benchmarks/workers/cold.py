@@ -14,5 +14,5 @@ def _cold(*arguments: Any, **options: Any) -> Any:
 
 
 if __name__ == "__main__":
-    batch.execute = _cold
+    vars(batch)["execute"] = _cold
     main()
