@@ -139,13 +139,15 @@ def _joint_level(one: FactorLevel, other: FactorLevel) -> FactorLevel:
     return FactorLevel(f"{one.label}, {other.label}")
 
 
-def _add_points(one: Comparison, id_: str, marks: list[Mark | None], labels: Iterable[str]) -> None:
+def _add_points(
+    comparison: Comparison, id_: str, marks: list[Mark | None], labels: Iterable[str]
+) -> None:
     """Adds a student with the points of several parts, unless one of them is open."""
     settled = [m for m in marks if m is not None and m.points is not None]
     maximum = sum(mark.max_points for mark in settled)
     if len(settled) == len(marks) and maximum:
-        one.scores[id_] = Score(sum(mark.points or 0.0 for mark in settled), maximum)
-        one.levels[id_] = tuple(FactorLevel(label) for label in labels)
+        comparison.scores[id_] = Score(sum(mark.points or 0.0 for mark in settled), maximum)
+        comparison.levels[id_] = tuple(FactorLevel(label) for label in labels)
 
 
 def _question_numbers(questions: list[Question]) -> str:

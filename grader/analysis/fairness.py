@@ -155,21 +155,23 @@ def compare(collected: ClassComparisons) -> Fairness:
 
 
 def _prepare(
-    one: Comparison, totals: Mapping[str, Mapping[str, Score]]
+    comparison: Comparison, totals: Mapping[str, Mapping[str, Score]]
 ) -> _ComparisonArrays | None:
     """Returns the comparison as arrays; None if it has too few students, or equal scores."""
-    students = tuple(one.scores)
-    levels = _in_thirds([one.levels[id_] for id_ in students])
+    students = tuple(comparison.scores)
+    levels = _in_thirds([comparison.levels[id_] for id_ in students])
     labels = _sort_levels(level for mine in levels for level in mine)
     members = np.array([[label in mine for label in labels] for mine in levels])
     sizes = members.sum(axis=0) if students else np.zeros(0)
     kept = (sizes >= FEWEST) & (sizes <= len(students) - FEWEST)
-    shares = np.array([one.scores[id_].points / one.scores[id_].maximum for id_ in students])
+    shares = np.array(
+        [comparison.scores[id_].points / comparison.scores[id_].maximum for id_ in students]
+    )
     if not kept.any():
         return None
-    rest = [_ability(totals.get(id_, {}), one.leave_out) for id_ in students]
+    rest = [_ability(totals.get(id_, {}), comparison.leave_out) for id_ in students]
     return _ComparisonArrays(
-        comparison=one,
+        comparison=comparison,
         students=students,
         shares=shares,
         adjusted_shares=_residuals(shares, rest),

@@ -326,15 +326,15 @@ class _Search:
         return f"abs(({text}) - {answer}) > 0.03 * abs({answer})"
 
     def _log_expected_count(
-        self, one: _Candidate, left: Truths, unexplained: Truths, *, among: int = 0
+        self, candidate: _Candidate, left: Truths, unexplained: Truths, *, among: int = 0
     ) -> float:
         """Returns the logarithm of the expected number of candidates that are as simple and explain
         as many answers by chance: exactly, of those that are *unexplained*, or closely, of those
         that are *left*; whichever is less likely. They may be *among* more answers."""
-        as_simple = sum(number for cost, number in self._tried.items() if cost <= one.cost)
+        as_simple = sum(number for cost, number in self._tried.items() if cost <= candidate.cost)
         bound = math.inf
-        of_exact = (one.exact, one.exact_chances, unexplained)
-        of_close = (one.close, one.close_chances, left)
+        of_exact = (candidate.exact, candidate.exact_chances, unexplained)
+        of_close = (candidate.close, candidate.close_chances, left)
         for hits, chances, which in (of_exact, of_close):
             here = hits & which
             count, total = int(here.sum()), max(among, int(which.sum()))

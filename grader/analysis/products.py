@@ -128,5 +128,7 @@ def _factors(others: Sequence[NamedQuantity]) -> Iterator[CandidateProduct]:
         yield CandidateProduct(f" / {quantity.text}**2", quantity.values**-2.0, 4)
 
 
-def _times(one: CandidateProduct, other: CandidateProduct) -> CandidateProduct:
-    return CandidateProduct(one.text + other.text, one.values * other.values, one.cost + other.cost)
+def _times(product: CandidateProduct, other: CandidateProduct) -> CandidateProduct:
+    return CandidateProduct(
+        product.text + other.text, product.values * other.values, product.cost + other.cost
+    )

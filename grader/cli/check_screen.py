@@ -38,11 +38,11 @@ def report(checked: CheckResult) -> str:
     return "\n".join([*_head_lines(checked), *lines, "", *_end_lines(checked)])
 
 
-def _stop_lines(one: StoppedCell) -> Iterator[str]:
+def _stop_lines(cell: StoppedCell) -> Iterator[str]:
     """Yields the cell and line that stopped, the reason, and the source of that line."""
-    yield from _wrap_lines(one.message, "  ")
-    if one.source:
-        yield from _wrap_lines(f"`{one.source}`", "    ")
+    yield from _wrap_lines(cell.message, "  ")
+    if cell.source:
+        yield from _wrap_lines(f"`{cell.source}`", "    ")
 
 
 def status_word(line: AnswerLine) -> str:

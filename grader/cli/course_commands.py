@@ -252,15 +252,15 @@ def late_command(results: Path, everyone: bool, as_json: bool) -> None:
         )
 
 
-def _late_row(one: LateLine) -> tuple[str, ...]:
+def _late_row(line: LateLine) -> tuple[str, ...]:
     return (
-        one.student,
-        one.received or "unknown",
-        one.source,
-        one.late_by,
-        points(one.raw),
-        points(one.deduction),
-        points(one.total),
+        line.student,
+        line.received or "unknown",
+        line.source,
+        line.late_by,
+        points(line.raw),
+        points(line.deduction),
+        points(line.total),
     )
 
 

@@ -51,21 +51,21 @@ def command(results: Path, everything: bool, as_json: bool) -> None:
     click.echo("\n".join(_summary(fairness)))
 
 
-def _row(one: ValueComparison) -> tuple[str, ...]:
+def _row(comparison: ValueComparison) -> tuple[str, ...]:
     from grader.kinds.lettered import one_line
 
-    low, high = _format_signed(one.low), _format_signed(one.high)
-    interval = f"{_format_signed(one.difference)} ({low} to {high})"
+    low, high = _format_signed(comparison.low), _format_signed(comparison.high)
+    interval = f"{_format_signed(comparison.difference)} ({low} to {high})"
     return (
-        one.question,
-        one_line(one.what, _LONGEST),
-        one_line(one.value, _LONGEST),
-        str(len(one.students)),
-        f"{one.mean:.0%}",
-        f"{one.mean_of_others:.0%}",
+        comparison.question,
+        one_line(comparison.what, _LONGEST),
+        one_line(comparison.value, _LONGEST),
+        str(len(comparison.students)),
+        f"{comparison.mean:.0%}",
+        f"{comparison.mean_of_others:.0%}",
         interval,
-        f"{one.p_any:.2g}",
-        one.finding.value,
+        f"{comparison.p_any:.2g}",
+        comparison.finding.value,
     )
 
 
@@ -110,6 +110,6 @@ def _data(found: Fairness) -> dict[str, object]:
     }
 
 
-def _comparison_data(one: ValueComparison) -> dict[str, object]:
-    data = asdict(one)
-    return {"asked": data.pop("question"), **data, "finding": one.finding.value}
+def _comparison_data(comparison: ValueComparison) -> dict[str, object]:
+    data = asdict(comparison)
+    return {"asked": data.pop("question"), **data, "finding": comparison.finding.value}

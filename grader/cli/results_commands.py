@@ -174,14 +174,18 @@ def _print_answers(results: Path, student: str, answer: str | None, as_json: boo
         click.echo(f"\ngrader mark {results} {name} --points P --why TEXT\n")
 
 
-def _answer_lines(one: AnswerToRead) -> list[str]:
+def _answer_lines(answer: AnswerToRead) -> list[str]:
     from grader.errors import one_line
 
-    lines = [f"{one.student}, {one.answer}: {worth(one.max_points)} points"]
-    if one.override:
-        given = one.override
+    lines = [f"{answer.student}, {answer.answer}: {worth(answer.max_points)} points"]
+    if answer.override:
+        given = answer.override
         lines[0] += one_line(f"; {given.by} gave {worth(given.points)}: {given.reason}")
-    for head, text in (("Question", one.ask), ("Rubric or key", one.rubric), ("Answer", one.text)):
+    for head, text in (
+        ("Question", answer.ask),
+        ("Rubric or key", answer.rubric),
+        ("Answer", answer.text),
+    ):
         if text:
             # A student's text may contain terminal escape sequences.
             lines += ["", head, *(f"  {one_line(row)}" for row in text.splitlines())]

@@ -52,15 +52,15 @@ def _title(pair: SharedPair) -> str:
     )
 
 
-def _row(one: MatchedAnswer) -> tuple[str, ...]:
-    place = f"{one.part} ({one.cell})" if one.cell else str(one.part)
+def _row(match: MatchedAnswer) -> tuple[str, ...]:
+    place = f"{match.part} ({match.cell})" if match.cell else str(match.part)
     return (
         place,
-        one.student,
-        one.format_number(one.answer),
-        one.format_number(one.right),
-        f"{one.meaning.value} for {one.other}",
-        f"{one.chance:.1%} of variants",
+        match.student,
+        match.format_number(match.answer),
+        match.format_number(match.right),
+        f"{match.meaning.value} for {match.other}",
+        f"{match.chance:.1%} of variants",
     )
 
 

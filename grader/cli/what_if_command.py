@@ -230,9 +230,9 @@ def _total(total: float | None, most: float) -> str:
     return "-" if total is None else f"{points(total)}/{points(most)}"
 
 
-def _parts(one: StudentChange) -> str:
-    rest = f" and {len(one.parts) - 3} more" if len(one.parts) > 3 else ""
-    return ", ".join(one.parts[:3]) + rest
+def _parts(change: StudentChange) -> str:
+    rest = f" and {len(change.parts) - 3} more" if len(change.parts) > 3 else ""
+    return ", ".join(change.parts[:3]) + rest
 
 
 def _distributions(before: Distribution, after: Distribution) -> str:

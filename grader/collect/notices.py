@@ -22,9 +22,9 @@ class Notices:
     def __init__(self) -> None:
         self._notices: list[Notice] = []
 
-    def add(self, owner: str | None, one: Notice) -> None:
+    def add(self, owner: str | None, notice: Notice) -> None:
         """Adds a notice about a file of the student *owner*, or of an unknown one if None."""
-        self._notices.append(replace(one, student=owner or ""))
+        self._notices.append(replace(notice, student=owner or ""))
 
     def all(self) -> tuple[Notice, ...]:
         """Returns the notices in order. If there are too many, warnings come first, and the last

@@ -146,19 +146,21 @@ class Decisions:
         request_rows.undo_answers(connection, batch)
         return len(decisions)
 
-    def _restore(self, connection: Connection, batch: int, one: Decision, by: str) -> None:
+    def _restore(self, connection: Connection, batch: int, decision: Decision, by: str) -> None:
         """Lets the decision before *one* count; stores it anew if its items have changed since."""
-        of_answer = (_DECISIONS.c.student == one.student) & (_DECISIONS.c.name == one.name)
+        of_answer = (_DECISIONS.c.student == decision.student) & (
+            _DECISIONS.c.name == decision.name
+        )
         before = next(iter(list(current_decisions(connection, of_answer))), None)
         if before is None:
-            overrides.delete_override(connection, one.student, one.name)
+            overrides.delete_override(connection, decision.student, decision.name)
             return
         items = {item.number: item for item in read_items(connection, None)}
-        mark = parts.find_mark(connection, one.student, one.name)
+        mark = parts.find_mark(connection, decision.student, decision.name)
         if mark and sum_points(before.choice, items, mark.max_points) != before.points:
             answer = AnswerToDecide(
-                student=one.student,
-                name=one.name,
+                student=decision.student,
+                name=decision.name,
                 max_points=mark.max_points,
                 engine_points=before.engine_points,
                 last_decision=before.number,

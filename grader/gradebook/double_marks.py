@@ -53,8 +53,8 @@ class DoubleMarks:
         """Returns each person's mark of each answer of *students*, oldest first."""
         with self._engine.begin() as connection:
             chunks = [_MARKS.c.student.in_(chunk) for chunk in in_chunks(students)]
-            found = [mark_rows.current_marks(connection, mine) for mine in chunks]
-        return tuple(mark for chunk in found for mark in chunk)
+            marks_by_chunk = [mark_rows.current_marks(connection, mine) for mine in chunks]
+        return tuple(mark for chunk in marks_by_chunk for mark in chunk)
 
     def decide(
         self,
@@ -129,17 +129,19 @@ class DoubleMarks:
                 detail = {"student": one.student, "name": one.name, "points": one.points}
                 self._log(connection, "independent mark undone", by, "", detail)
 
-            def may_undo(one: Decision) -> bool:
-                return (one.student, one.name) in answers or may(one.by, one.student)
+            def may_undo(decision: Decision) -> bool:
+                return (decision.student, decision.name) in answers or may(
+                    decision.by, decision.student
+                )
 
             if not marks or any(d.batch == batch for d in decided):
                 return self._decisions.undo_within(connection, batch, by=by, may=may_undo)
         return len(marks)
 
-    def _require_newest(self, connection: Connection, one: IndependentMark) -> None:
-        mine = (_MARKS.c.student == one.student) & (_MARKS.c.name == one.name)
+    def _require_newest(self, connection: Connection, mark: IndependentMark) -> None:
+        mine = (_MARKS.c.student == mark.student) & (_MARKS.c.name == mark.name)
         marks = list(mark_rows.every_mark(connection, mine, _MARKS.c.undone.is_(False)))
-        if marks[-1].number != one.number:
+        if marks[-1].number != mark.number:
             raise SetupError(_SINCE, fix="reload the page")
 
     def _store(

@@ -105,34 +105,34 @@ class _Intake:
     secret: str
     rows: Mapping[str, Row]
 
-    def errors(self, one: RequestFile, source: Located) -> Iterator[SpecError]:
+    def errors(self, file: RequestFile, source: Located) -> Iterator[SpecError]:
         """Yields why the requests of a file can't be stored."""
-        if one.set != self.exam:
-            fix = f"name the results of '{one.set}'"
-            what = f"this file is for the set '{one.set}', not '{self.exam}'"
+        if file.set != self.exam:
+            fix = f"name the results of '{file.set}'"
+            what = f"this file is for the set '{file.set}', not '{self.exam}'"
             yield source.error(("set",), what, fix)
             return
-        row = self.rows.get(one.student)
-        right = _token(self.secret, one.student) if self.secret else ""
+        row = self.rows.get(file.student)
+        right = _token(self.secret, file.student) if self.secret else ""
         known = row is not None and right
-        if row is None or not known or not hmac.compare_digest(right.encode(), _bytes(one.token)):
-            what = f"this file does not come from the feedback page of '{one.student}'"
+        if row is None or not known or not hmac.compare_digest(right.encode(), _bytes(file.token)):
+            what = f"this file does not come from the feedback page of '{file.student}'"
             fix = "ask the student to use the form on their own feedback page"
             yield source.error(("student",), what, fix)
             return
         names = {mark.name for mark in row.marks}
-        for index, asked in enumerate(one.requests):
+        for index, asked in enumerate(file.requests):
             if asked.part not in names:
-                what = f"'{one.student}' has no mark for '{asked.part}'"
+                what = f"'{file.student}' has no mark for '{asked.part}'"
                 fix = "the parts are: " + ", ".join(sorted(names)) if names else "see the results"
                 yield source.error(("requests", index, "part"), what, fix)
 
-    def requests(self, one: RequestFile) -> Iterator[NewRequest]:
+    def requests(self, file: RequestFile) -> Iterator[NewRequest]:
         """Yields the requests of a file without errors."""
-        points = {mark.name: mark.points for mark in self.rows[one.student].marks}
-        for asked in one.requests:
+        points = {mark.name: mark.points for mark in self.rows[file.student].marks}
+        for asked in file.requests:
             yield NewRequest(
-                student=one.student,
+                student=file.student,
                 name=asked.part,
                 text=plain_text(asked.text),
                 points=points[asked.part],

@@ -232,11 +232,11 @@ class _GradeFiler:
             stored = ((s, self._find_stored(s)) for s in latest if s.refusal is None)
             return [
                 s
-                for s, found in stored
-                if found
+                for s, evidence in stored
+                if evidence
                 and can_fill_in(
-                    deferred_names(found, grades.get((s.student, s.sha256))),
-                    found,
+                    deferred_names(evidence, grades.get((s.student, s.sha256))),
+                    evidence,
                     self.trials(s.student),
                 )
             ]

@@ -297,9 +297,9 @@ def _judged_examples(key: PlanKey) -> Iterator[Example]:
     yield _example_of(min(feasible, key=lambda one: one.share))
 
 
-def _example_of(one: JudgedPlan) -> Example:
-    why = f"a plan with '{one.mistake}'" if one.mistake else "a feasible plan"
-    return Example(raw=_raw_plan(one.plan), share=one.share, why=why, mistake=one.mistake)
+def _example_of(plan: JudgedPlan) -> Example:
+    why = f"a plan with '{plan.mistake}'" if plan.mistake else "a feasible plan"
+    return Example(raw=_raw_plan(plan.plan), share=plan.share, why=why, mistake=plan.mistake)
 
 
 def share_and_mistake(outcome: PlanOutcome, key: PlanKey) -> tuple[float, str | None]:

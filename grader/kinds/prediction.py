@@ -99,23 +99,23 @@ class PredictionKind(NumericKind):
             note = packages.waiting_note(value.deferred)
             return Judgment(share=None, verdict=Verdict.UNSETTLED, note=note)
         try:
-            found = _measurement_of(part, value.measurement)
+            estimate = _measurement_of(part, value.measurement)
         except (ratios.NotMeasuredError, ratios.RanWrongError) as error:
             note = f"It could not be measured: {error}. {ratios.next_step(value.measurement)}"
             return Judgment(share=None, verdict=Verdict.UNSETTLED, note=note)
-        close = _is_close(part, value.value, found.middle)
+        close = _is_close(part, value.value, estimate.middle)
         side = "within" if close else "not within"
-        told = f"The prediction is {side} a factor of {part.factor:g} of the measured value."
+        message = f"The prediction is {side} a factor of {part.factor:g} of the measured value."
         earned = round(most * (by_model.share or 0.0) + (1 - most) * close, 6)
         if earned == 1:
-            return Judgment(share=1.0, verdict=CORRECT.verdict, note=told)
+            return Judgment(share=1.0, verdict=CORRECT.verdict, note=message)
         verdict = by_model.verdict
         if verdict is Verdict.CORRECT or (earned and by_model.mistake is None):
             verdict = Verdict.PARTIAL
         return Judgment(
             share=earned,
             verdict=verdict,
-            note=" ".join(filter(None, (by_model.note, told))),
+            note=" ".join(filter(None, (by_model.note, message))),
             mistake=by_model.mistake,
         )
 

@@ -56,14 +56,14 @@ def magnitude(value: Value, unit_text: str) -> int | float:
     return _in_unit(base, one)
 
 
-def _in_unit(base: float, one: Unit) -> int | float:
-    if one.numerator == one.denominator:
+def _in_unit(base: float, unit: Unit) -> int | float:
+    if unit.numerator == unit.denominator:
         return base
-    found = rescale(base, one.denominator, one.numerator)
+    found = rescale(base, unit.denominator, unit.numerator)
     if isinstance(found, float):
         # Gives 0.3 ms as 0.3, not 0.30000000000000004, if both units are the same.
         short = float(f"{found:.15g}")
-        if short != found and rescale(short, one.numerator, one.denominator) == base:
+        if short != found and rescale(short, unit.numerator, unit.denominator) == base:
             return short
     return found
 

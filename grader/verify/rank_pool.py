@@ -226,12 +226,12 @@ class _Pickler(pickle.Pickler):
         code = marshal.dumps(one.__code__)
         return _function, (code, file, text, one.__defaults__, one.__kwdefaults__, cells)
 
-    def _uses_driver(self, one: types.FunctionType) -> bool:
+    def _uses_driver(self, function: types.FunctionType) -> bool:
         """Returns whether a function uses the driver's names only, as in a visible example."""
-        space, mine = self._space, one.__globals__
+        space, mine = self._space, function.__globals__
         return mine is space or (
-            one.__code__.co_filename == "<string>"
-            and all(mine.get(name) is space.get(name) for name in one.__code__.co_names)
+            function.__code__.co_filename == "<string>"
+            and all(mine.get(name) is space.get(name) for name in function.__code__.co_names)
         )
 
 

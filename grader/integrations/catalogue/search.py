@@ -104,7 +104,7 @@ def related_problems(
     return tuple(other for score, other in scored[:RELATED] if score)
 
 
-def _similarity(one: CatalogueEntry, other: CatalogueEntry) -> int:
-    concepts = set(one.head.concepts) & set(other.head.concepts)
-    topics = set(one.head.topics) & set(other.head.topics)
+def _similarity(entry: CatalogueEntry, other: CatalogueEntry) -> int:
+    concepts = set(entry.head.concepts) & set(other.head.concepts)
+    topics = set(entry.head.topics) & set(other.head.topics)
     return _CONCEPT_WEIGHT * len(concepts) + len(topics)

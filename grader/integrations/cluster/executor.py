@@ -217,11 +217,11 @@ class DaskExecutor(RemoteExecutor):
         self._send(uuid.uuid4().hex, one, where)
         return one.future
 
-    def _send(self, key: str, one: _Pending, where: dict[str, Any]) -> None:
+    def _send(self, key: str, pending: _Pending, where: dict[str, Any]) -> None:
         """Sends a task to the workers *where*, in place of those that it was sent to before."""
-        before, one.where = one.task, where
-        one.task = sent = one.call(where)
-        self._pending[key] = one
+        before, pending.where = pending.task, where
+        pending.task = sent = pending.call(where)
+        self._pending[key] = pending
         if before is not None:
             before.cancel()
         # On Dask's event loop, where results that are ready at the same time come together. Dask's
@@ -242,22 +242,22 @@ class DaskExecutor(RemoteExecutor):
         if one is not None and one.task is task:  # not sent to other workers meanwhile
             self._settle(key, one, result, error)
 
-    def _settle(self, key: str, one: _Pending, result: Any, error: Exception | None) -> None:
+    def _settle(self, key: str, pending: _Pending, result: Any, error: Exception | None) -> None:
         """Ends a task with its result or error, or sends it to another worker."""
         del self._pending[key]
-        if isinstance(error, WorkerFaultError) and one.needs is not None:
+        if isinstance(error, WorkerFaultError) and pending.needs is not None:
             self._leave_out(str(error.where), error.what)
-            one.task = None  # it has ended
+            pending.task = None  # it has ended
             try:
-                self._send(key, one, choose_workers(self._known.values(), one.needs))
+                self._send(key, pending, choose_workers(self._known.values(), pending.needs))
                 return
             except SetupError:
                 error = _no_worker_left(error)
         with contextlib.suppress(InvalidStateError):  # it was cancelled meanwhile
             if error is None:
-                one.future.set_result(result)
+                pending.future.set_result(result)
             else:
-                one.future.set_exception(error)
+                pending.future.set_exception(error)
 
     def _leave_out(self, address: str, why: str) -> None:
         """Sends no more tasks to the worker at *address* if its machine has failed before."""

@@ -110,15 +110,19 @@ def annotation_lines(found: Iterable[Annotation]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _workflow_command(one: Annotation) -> str:
-    places = {"file": one.file, "line": one.line if one.file else None, "title": one.title}
+def _workflow_command(annotation: Annotation) -> str:
+    places = {
+        "file": annotation.file,
+        "line": annotation.line if annotation.file else None,
+        "title": annotation.title,
+    }
     properties = ",".join(
         f"{key}={neutralize_line(str(value)).translate(_PROPERTY)}"
         for key, value in places.items()
         if value
     )
-    message = neutralize(one.message).strip().translate(_DATA)
-    return f"::{one.level.value}{' ' if properties else ''}{properties}::{message}"
+    message = neutralize(annotation.message).strip().translate(_DATA)
+    return f"::{annotation.level.value}{' ' if properties else ''}{properties}::{message}"
 
 
 _DATA = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})

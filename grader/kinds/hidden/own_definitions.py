@@ -155,20 +155,20 @@ def _keeps_name(node: ast.AST) -> bool:
 def _names_used_as_values(nodes: list[ast.AST]) -> Iterator[str]:
     """Yields the names that are used other than in calls, attributes, patterns, or annotations."""
     fine: set[int] = set()
-    for one in nodes:
-        if isinstance(one, ast.Call):
-            fine.add(id(one.func))
-            if _called_name(one) == "isinstance":
-                fine |= {id(part) for argument in one.args[1:] for part in ast.walk(argument)}
-        elif isinstance(one, ast.MatchClass):
-            fine.add(id(one.cls))
-        elif isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Load):
-            fine.add(id(one.value))
-        for annotation in (getattr(one, "annotation", None), getattr(one, "returns", None)):
+    for node in nodes:
+        if isinstance(node, ast.Call):
+            fine.add(id(node.func))
+            if _called_name(node) == "isinstance":
+                fine |= {id(part) for argument in node.args[1:] for part in ast.walk(argument)}
+        elif isinstance(node, ast.MatchClass):
+            fine.add(id(node.cls))
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+            fine.add(id(node.value))
+        for annotation in (getattr(node, "annotation", None), getattr(node, "returns", None)):
             fine |= {id(part) for part in ast.walk(annotation)} if annotation else set()
-    for one in nodes:
-        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load) and id(one) not in fine:
-            yield one.id
+    for node in nodes:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and id(node) not in fine:
+            yield node.id
 
 
 def _methods(node: ast.ClassDef) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
@@ -242,7 +242,7 @@ def literal_text(node: ast.AST) -> str | None:
 
 
 def _literal(node: ast.AST) -> str | None:
-    """Returns the text of *node* itself, or the beginning of it."""
+    """Returns the first 100 characters of a literal text; None for any other node."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value[:100]
     return None

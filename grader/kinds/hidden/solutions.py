@@ -220,10 +220,10 @@ def _watch_source() -> str:
     return inspect.getsource(watch)
 
 
-def perform_first_call(one: CallPlan, space: Mapping[str, Any]) -> Mapping[str, Any]:
+def perform_first_call(plan: CallPlan, space: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns the result of the first call of *one* by `grader.wire.calls`, run in this process;
     for trusted code only."""
-    asked = call_request(one, one.calls[0])
+    asked = call_request(plan, plan.calls[0])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # wrong implementations are expected to overflow
         return calls.perform_safely(asked, space)
@@ -306,7 +306,7 @@ def _binding_code(name: str, function: str) -> str:
     return f"\n\n{name} = {function}\n"
 
 
-def run_here(one: CallPlan, source: str, function: str = "") -> Mapping[str, object]:
+def run_here(plan: CallPlan, source: str, function: str = "") -> Mapping[str, object]:
     """Returns the data that running *source* and every call of *one* leaves; for trusted code only.
 
     *source* is code that `SolutionFunctions.source` made from *function*. Functions of the file
@@ -314,15 +314,15 @@ def run_here(one: CallPlan, source: str, function: str = "") -> Mapping[str, obj
     """
     space: dict[str, Any] = {"__name__": "solution"}
     if function:
-        run_solution_code(source.removesuffix(_binding_code(one.name, function)), space)
+        run_solution_code(source.removesuffix(_binding_code(plan.name, function)), space)
         # A copy for the student's names; functions keep the namespace in which they were defined.
         # Otherwise, a wrong function that calls the reference would call itself forever.
-        space = {**space, one.name: space[function]}
+        space = {**space, plan.name: space[function]}
     else:
         run_solution_code(source, space)
     calls = []
-    for digest, call in zip(one.digests, one.calls, strict=True):
-        single = replace(one, calls=(call,))
+    for digest, call in zip(plan.digests, plan.calls, strict=True):
+        single = replace(plan, calls=(call,))
         calls.append({"call": digest, **perform_first_call(single, space)})
-    value = encode_result(space[one.name])
-    return {"t": "code", "source": source, "name": one.name, "value": value, "calls": calls}
+    value = encode_result(space[plan.name])
+    return {"t": "code", "source": source, "name": plan.name, "value": value, "calls": calls}

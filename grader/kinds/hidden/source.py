@@ -187,21 +187,21 @@ def _group_by_name(pairs: Iterable[tuple[str, ast.stmt]]) -> dict[str, list[ast.
     return groups
 
 
-def _unparse(one: ast.stmt) -> str:
+def _unparse(statement: ast.stmt) -> str:
     """Returns the text of a statement that shares a line; empty if it can't be unparsed."""
     try:
-        return ast.unparse(one)
+        return ast.unparse(statement)
     except NO_CODE:  # such as a number of too many digits
         return ""
 
 
-def _is_definition(one: ast.stmt) -> bool:
-    if isinstance(one, (ast.If, ast.Try, ast.With)):
-        inside = ast.iter_child_nodes(one)
+def _is_definition(statement: ast.stmt) -> bool:
+    if isinstance(statement, (ast.If, ast.Try, ast.With)):
+        inside = ast.iter_child_nodes(statement)
         return all(_is_definition(inner) for inner in inside if isinstance(inner, ast.stmt))
-    if isinstance(one, ast.Assign):
-        return isinstance(one.value, ast.Lambda)
-    return isinstance(one, (*_DEFINES, *_IMPORTS, ast.Pass))
+    if isinstance(statement, ast.Assign):
+        return isinstance(statement.value, ast.Lambda)
+    return isinstance(statement, (*_DEFINES, *_IMPORTS, ast.Pass))
 
 
 @dataclass(frozen=True, slots=True)

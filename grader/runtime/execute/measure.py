@@ -97,10 +97,10 @@ def measure_answer(
 
 def reason_to_repeat(trial: CallPlan, answer: Answer) -> str | None:
     """Returns why to measure again with nothing else running; None if that would not help."""
-    race, found = trial.benchmark, (answer.raw or {}).get("race")
-    if race is None or not isinstance(found, dict) or "disturbed" in found:
+    race, measured = trial.benchmark, (answer.raw or {}).get("race")
+    if race is None or not isinstance(measured, dict) or "disturbed" in measured:
         return None
-    if _is_clear(race, found):
+    if _is_clear(race, measured):
         return None
     return f"{ATTEMPTS} measurements of {trial.name} did not give a clear result"
 

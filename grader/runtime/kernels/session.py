@@ -270,9 +270,9 @@ class KernelSession:
             clock.waited,
             _describe_disturbance(kernel, clock, late=late, failed=not alive),
         )
-        said = task.result() if alive else None
+        reply = task.result() if alive else None
         result = CallResult(
-            reply=said,
+            reply=reply,
             seconds=took,
             late=late,
             alive=alive,

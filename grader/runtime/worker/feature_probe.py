@@ -25,8 +25,10 @@ def main() -> None:
     """Tests every feature, and prints the results."""
     asked = json.load(sys.stdin)
     with tempfile.TemporaryDirectory(prefix="grader-") as folder:
-        found = {name: _find_reason(attempt, asked, folder) for name, attempt in _ATTEMPTS.items()}
-    json.dump(found, sys.stdout)
+        reasons = {
+            name: _find_reason(attempt, asked, folder) for name, attempt in _ATTEMPTS.items()
+        }
+    json.dump(reasons, sys.stdout)
 
 
 def _find_reason(

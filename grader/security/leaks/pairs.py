@@ -189,9 +189,9 @@ def _possible_raws(value: str) -> tuple[Raw, ...]:
             meant.append(re.findall(r"\b[A-Z]\b", bare))
         number = re.match(r"[-+]?[\d_,]*\.?\d+(?:[eE][-+]?\d+)?", bare)
         meant += _parse_number(number[0]) if number and number[0] != bare else []
-    for one in list(meant):
-        if isinstance(one, str) and one[:1].isdigit():
-            meant += _parse_number(one)
+    for value_meant in list(meant):
+        if isinstance(value_meant, str) and value_meant[:1].isdigit():
+            meant += _parse_number(value_meant)
     return tuple(encoding.encode_answer(one) for one in meant)
 
 

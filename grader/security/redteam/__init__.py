@@ -89,17 +89,17 @@ def run_attacks(terms: AttackSettings, attacks: Path | None = None) -> Report:
     return Report(rows=tuple(rows), layers=layers, missing=missing, seconds=seconds)
 
 
-def _untried_row(one: Attack, layers: Sequence[str]) -> AttackResult:
-    absent = tuple(layer for layer in one.unsafe_without if layer not in layers)
+def _untried_row(attack: Attack, layers: Sequence[str]) -> AttackResult:
+    absent = tuple(layer for layer in attack.unsafe_without if layer not in layers)
     if absent:
         seen = f"not tried, because it would do harm without the layer {', '.join(absent)}"
         held: bool | None = False
     else:
-        seen, held = f"not tried: {', '.join(one.needs)} is not installed", None
+        seen, held = f"not tried: {', '.join(attack.needs)} is not installed", None
     return AttackResult(
-        name=one.name,
-        group=one.group,
-        tries=one.tries,
+        name=attack.name,
+        group=attack.group,
+        tries=attack.tries,
         has_held=held,
         observation=seen,
         missing=absent,

@@ -39,13 +39,15 @@ class OpenCounts:
     away: int = 0
     """Not for this person to grade: they wait for the second mark, or for somebody to decide."""
 
-    def add(self, one: OpenAnswer, person: Person) -> None:
+    def add(self, answer: OpenAnswer, person: Person) -> None:
         """Counts an answer by what *person* has to do with it."""
-        if len(one.people) > 1 and (person.id not in one.people or person.may(Capability.SETTLE)):
+        if len(answer.people) > 1 and (
+            person.id not in answer.people or person.may(Capability.SETTLE)
+        ):
             self.differ += 1
-        elif person.id in one.people:
+        elif person.id in answer.people:
             self.away += 1
-        elif person.id in one.graders:
+        elif person.id in answer.graders:
             self.mine += 1
         else:
             self.others += 1
