@@ -205,7 +205,7 @@ def test_what_students_get_holds_nothing_of_the_key() -> None:
     key = repr(item.ranges[0].value).encode()
     assert key in source
     assert b"BEGIN HIDDEN TESTS" in source
-    for secret in (key, b"HIDDEN TESTS", b"SOLUTION", b"_earned"):
+    for secret in (key, b"HIDDEN TESTS", b"SOLUTION", b"_share()"):
         assert secret not in students
     assert TEXT_STUB.encode() in students
     assert b"raise NotImplementedError()" in students
