@@ -221,7 +221,7 @@ def names_that_matter(problem: Problem, part: Part) -> tuple[str, ...]:
 
     If it names none, returns those that the prompt shows.
     """
-    columns = {name: _columns(name, one) for name, one in problem.parameters.items()}
+    columns = {name: _columns(name, parameter) for name, parameter in problem.parameters.items()}
     prompt = " ".join(_PLACEHOLDER.findall(problem.prompt))
     for start in (part, prompt):
         reached = _names_reached(problem, part, start)

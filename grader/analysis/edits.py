@@ -195,9 +195,9 @@ class _Edits:
         and the divisor exchanged, and a sum with the factor of its first term applied to all."""
         if isinstance(node.op, ast.Mult):
             factors = _factors(node)
-            names = [i for i, one in enumerate(factors) if self._is_plain(one)]
+            names = [i for i, expression in enumerate(factors) if self._is_plain(expression)]
             for pair in combinations(names, 2):
-                rest = [one for i, one in enumerate(factors) if i not in pair]
+                rest = [expression for i, expression in enumerate(factors) if i not in pair]
                 for other, dimension in self._dimensions.items():
                     if dimension == ONE:
                         yield _product([*rest, ast.Name(other)])

@@ -65,8 +65,8 @@ def iter_products(
     for base in bases[: 1 + len(others)]:
         if base.cost == 1:
             simple = [factor for factor in factors if factor.cost <= 3]
-            for one, other in itertools.combinations(simple, 2):
-                yield _times(_times(base, one), other)
+            for product, other in itertools.combinations(simple, 2):
+                yield _times(_times(base, product), other)
 
 
 def _bases(answer: NamedQuantity, others: Sequence[NamedQuantity]) -> Iterator[CandidateProduct]:
@@ -82,10 +82,10 @@ def _bases(answer: NamedQuantity, others: Sequence[NamedQuantity]) -> Iterator[C
         for plain in others:
             if plain.dimension == ONE:
                 yield CandidateProduct(f"{plain.text} * ({unit})", plain.values, 2)
-    for one, other in itertools.combinations(same, 2):
-        yield CandidateProduct(f"({one.text} + {other.text})", one.values + other.values, 3)
-        yield CandidateProduct(f"({one.text} - {other.text})", one.values - other.values, 3)
-        yield CandidateProduct(f"({other.text} - {one.text})", other.values - one.values, 3)
+    for product, other in itertools.combinations(same, 2):
+        yield CandidateProduct(f"({product.text} + {other.text})", product.values + other.values, 3)
+        yield CandidateProduct(f"({product.text} - {other.text})", product.values - other.values, 3)
+        yield CandidateProduct(f"({other.text} - {product.text})", other.values - product.values, 3)
     if answer.dimension != ONE:
         yield from _of_other_dimensions(answer, others)
     else:

@@ -291,9 +291,9 @@ def _shares_of_right(found: _Class) -> list[float]:
     right, asked = [0] * len(found.ids), [1] * len(found.ids)
     for sheets in found.sheets.values():
         for entries in sheets.entries.values():
-            for student, one in zip(sheets.students, entries, strict=True):
-                if one is not None:
-                    right[student] += one.right
+            for student, entry in zip(sheets.students, entries, strict=True):
+                if entry is not None:
+                    right[student] += entry.right
                     asked[student] += 1
     return [count / of for count, of in zip(right, asked, strict=True)]
 

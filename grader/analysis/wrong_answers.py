@@ -101,16 +101,16 @@ def mine_gradebook(
             if evidence is not None:
                 _collect(numbers, grade, papers, evidence)
     mined: list[MinedPart] = []
-    for (part, column), one in numbers.items():
+    for (part, column), wrong in numbers.items():
         if report is not None:
             report(len(mined), len(numbers))
         mined.append(
             MinedPart(
                 part=part,
                 column=column,
-                student_count=len(one.keys),
-                wrong=len(one.students),
-                ideas=mine(one, fewest=fewest),
+                student_count=len(wrong.keys),
+                wrong=len(wrong.students),
+                ideas=mine(wrong, fewest=fewest),
             )
         )
     return tuple(mined)

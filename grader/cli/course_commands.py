@@ -57,8 +57,8 @@ def check_command(course_file: Path | None, banks: tuple[str, ...], as_json: boo
         )
         return status
     rows = [
-        (id_, *(one[name] or "-" for name in ("opens", "due", "closes", "feedback")))
-        for id_, one in dates.items()
+        (id_, *(instants[name] or "-" for name in ("opens", "due", "closes", "feedback")))
+        for id_, instants in dates.items()
     ]
     click.echo(f"{course.title or course.id}: times in {course.time_zone}\n")
     click.echo(table(("set", "opens", "due", "closes", "feedback"), rows))

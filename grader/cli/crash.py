@@ -100,12 +100,12 @@ def _is_secret(option: str) -> bool:
 
 def _secret_values(arguments: Sequence[str]) -> Iterator[str]:
     """Yields the values of options that hold secrets."""
-    for before, one in zip(["", *arguments], arguments, strict=False):
-        name, equals, value = one.partition("=")
+    for before, argument in zip(["", *arguments], arguments, strict=False):
+        name, equals, value = argument.partition("=")
         if equals and _is_secret(name):
             yield value
         elif _is_secret(before) and "=" not in before:
-            yield one
+            yield argument
 
 
 def _mask_secrets(arguments: Sequence[str]) -> Iterator[str]:

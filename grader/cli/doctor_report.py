@@ -89,11 +89,11 @@ def _install_source() -> DoctorFinding:
 
 
 def _optional_packages() -> Iterator[DoctorFinding]:
-    for name, one in packages.PACKAGES.items():
-        here = one.is_installed
+    for name, package in packages.PACKAGES.items():
+        here = package.is_installed
         waits = (
-            f"not installed: parts that need {one.title} are left open when graded here; no points "
-            "are deducted"
+            f"not installed: parts that need {package.title} are left open when graded here; "
+            "no points are deducted"
         )
         yield DoctorFinding(
             what=name,

@@ -156,7 +156,7 @@ def _of_course(options: Mapping[str, Any]) -> Iterator[list[_Folder]]:
                     raise
                 click.echo(str(error), err=True)  # somebody is editing it
             else:
-                folders = {where: folders.get(where, one) for where, one in named.items()}
+                folders = {where: folders.get(where, folder) for where, folder in named.items()}
             read_at = changed_at
         yield list(folders.values())
 

@@ -32,21 +32,21 @@ class Notices:
         # Sorted, warnings come first, and every student's first one before anyone's second.
         ranked: list[tuple[bool, int, int, Notice]] = []
         turns: Counter[tuple[str, bool]] = Counter()
-        for number, one in enumerate(self._notices):
-            minor = one.level != "warning"
-            ranked.append((minor, turns[one.student, minor], number, one))
-            turns[one.student, minor] += 1
+        for number, notice in enumerate(self._notices):
+            minor = notice.level != "warning"
+            ranked.append((minor, turns[notice.student, minor], number, notice))
+            turns[notice.student, minor] += 1
         kept = [
-            (minor, turn, number, one)
-            for minor, turn, number, one in ranked
-            if turn + minor * turns[one.student, False] < (EACH if one.student else MOST)
+            (minor, turn, number, notice)
+            for minor, turn, number, notice in ranked
+            if turn + minor * turns[notice.student, False] < (EACH if notice.student else MOST)
         ]
         if len(kept) == len(ranked) <= MOST:
             return tuple(self._notices)
         kept.sort()
         first = sum(rank[:2] == (False, 0) for rank in kept)
         kept = sorted(kept[: max(first, MOST - 1)], key=lambda rank: (rank[0], rank[2]))
-        shown = [one for *_, one in kept]
+        shown = [notice for *_, notice in kept]
         return (*shown, self._omitted_notice(shown))
 
     def _omitted_notice(self, shown: list[Notice]) -> Notice:

@@ -75,23 +75,23 @@ def _check(course: Course, source: Located) -> Iterator[SpecError]:
 
 
 def _check_sets(course: Course, source: Located, zone: ZoneInfo) -> Iterator[SpecError]:
-    for id_, one in course.sets.items():
+    for id_, course_set in course.sets.items():
         at: Path_ = ("sets", id_)
-        dates = {name: getattr(one, name) for name in _DATES}
+        dates = {name: getattr(course_set, name) for name in _DATES}
         errors = list(_check_times(dates, source, at, zone))
         yield from errors
         if not errors:
             yield from _check_order(dates, source, at, zone)
-        if one.late is not None:
-            yield from _check_late(one.late, source, (*at, "late"))
-        if one.attempts is not None:
-            yield from _check_attempts(one.attempts, source, (*at, "attempts"))
-        if one.grading is not None:
-            yield from check_grading(one.grading, course, source, (*at, "grading"))
-        if one.minutes is not None and one.minutes <= 0:
-            what = f"a time limit can't be {one.minutes:g} minutes"
+        if course_set.late is not None:
+            yield from _check_late(course_set.late, source, (*at, "late"))
+        if course_set.attempts is not None:
+            yield from _check_attempts(course_set.attempts, source, (*at, "attempts"))
+        if course_set.grading is not None:
+            yield from check_grading(course_set.grading, course, source, (*at, "grading"))
+        if course_set.minutes is not None and course_set.minutes <= 0:
+            what = f"a time limit can't be {course_set.minutes:g} minutes"
             yield source.error((*at, "minutes"), what, "write a number above 0, or omit 'minutes:'")
-        if one.slip_days is not None and one.slip_days < 0:
+        if course_set.slip_days is not None and course_set.slip_days < 0:
             what = "the number of slip days can't be negative"
             yield source.error((*at, "slip_days"), what, "write 0 or more")
 

@@ -48,7 +48,7 @@ def check_grading(
 def _check_double(
     plan: GradingPlan, course: Course, source: Located, at: Path_
 ) -> Iterator[SpecError]:
-    able = [id_ for id_, one in course.staff.items() if one.role is not Role.OBSERVER]
+    able = [id_ for id_, member in course.staff.items() if member.role is not Role.OBSERVER]
     name = "double" if plan.double else "double_parts"
     if (plan.double or plan.double_parts) and len(able) < 2:
         fix = "add another grader to 'staff:'"

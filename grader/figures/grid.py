@@ -74,21 +74,21 @@ class GridType(FigureTypeOf[Grids, GridPicture]):
             what = f"it has {len(figure.matrices)} matrices"
             raise read.error(("matrices",), what, "use 1 to 3 matrices")
         grids = []
-        for n, one in enumerate(figure.matrices):
+        for n, matrix in enumerate(figure.matrices):
             at = ("matrices", n)
-            rows = read.count(one.rows, *at, "rows", most=_MAX_SIDE)
-            columns = read.count(one.columns, *at, "columns", most=_MAX_SIDE)
+            rows = read.count(matrix.rows, *at, "rows", most=_MAX_SIDE)
+            columns = read.count(matrix.columns, *at, "columns", most=_MAX_SIDE)
             most = len(figure.legend)
             shades = tuple(
                 tuple(
                     read.with_names(row=r, column=c).count(
-                        one.shade, *at, "shade", least=0, most=most
+                        matrix.shade, *at, "shade", least=0, most=most
                     )
                     for c in range(columns)
                 )
                 for r in range(rows)
             )
-            grids.append(GridCells(read.text(one.label, *at, "label"), shades))
+            grids.append(GridCells(read.text(matrix.label, *at, "label"), shades))
         legend = tuple(read.text(one, "legend", n) for n, one in enumerate(figure.legend))
         down, across = read.text(figure.down, "down"), read.text(figure.across, "across")
         return GridPicture(grids=tuple(grids), legend=legend, down=down, across=across)
@@ -105,17 +105,17 @@ class GridType(FigureTypeOf[Grids, GridPicture]):
         side = _side(picture)
         rooms = [max(side * len(x.shades[0]), 6.6 * len(x.label)) for x in picture.grids]
         left = (560 - sum(rooms) - _GAP * (len(rooms) - 1) + (20 if picture.down else 0)) / 2
-        for one, room in zip(picture.grids, rooms, strict=True):
-            wide, high = side * len(one.shades[0]), side * len(one.shades)
+        for grid, room in zip(picture.grids, rooms, strict=True):
+            wide, high = side * len(grid.shades[0]), side * len(grid.shades)
             x = left + (room - wide) / 2
-            axes.text(left + room / 2, 16, one.label, ha="center", va="center", weight="bold")
+            axes.text(left + room / 2, 16, grid.label, ha="center", va="center", weight="bold")
             if picture.down:
                 axes.text(x - 12, 32 + high / 2, f"← {picture.down}", rotation=90, ha="center",
                           va="center")  # fmt: skip
             if picture.across:
                 axes.text(x + wide / 2, 32 + high + 12, f"{picture.across} →", ha="center",
                           va="center")  # fmt: skip
-            _paint_cells(axes, one.shades, x, side)
+            _paint_cells(axes, grid.shades, x, side)
             left += room + _GAP
         if picture.legend:
             category_legend(canvas, picture.legend)

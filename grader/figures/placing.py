@@ -75,7 +75,7 @@ _PART = re.compile(r"^\*\*\(([a-z]+)\)", re.M)
 def _end_of_part(text: str, letter: str) -> int:
     """Returns the position after the paragraphs of a part."""
     matches = list(_PART.finditer(text))
-    for index, one in enumerate(matches):
-        if one[1] == letter:
+    for index, match in enumerate(matches):
+        if match[1] == letter:
             return matches[index + 1].start() if index + 1 < len(matches) else len(text)
     return len(text)

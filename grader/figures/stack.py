@@ -79,8 +79,8 @@ class StackType(FigureTypeOf[Stack, StackPicture]):
                 what = f"it has {len(bar.amounts)} amounts for {len(figure.categories)} categories"
                 raise read.error(("bars", n, "amounts"), what, "give one amount per category")
             row = [
-                read.number(one, "bars", n, "amounts", m, unit=figure.unit)
-                for m, one in enumerate(bar.amounts)
+                read.number(amount, "bars", n, "amounts", m, unit=figure.unit)
+                for m, amount in enumerate(bar.amounts)
             ]
             if min(row) < 0 or sum(row) <= 0:
                 what = "amounts must not be negative, and one must be positive"
@@ -91,7 +91,7 @@ class StackType(FigureTypeOf[Stack, StackPicture]):
             unit=figure.unit,
             quantity=read.text(figure.quantity, "quantity"),
             categories=tuple(
-                read.text(one, "categories", n) for n, one in enumerate(figure.categories)
+                read.text(category, "categories", n) for n, category in enumerate(figure.categories)
             ),
             labels=tuple(read.text(x.label, "bars", n, "label") for n, x in enumerate(figure.bars)),
             amounts=tuple(amounts),

@@ -66,7 +66,11 @@ class PersonalData:
         """Returns *students*, by id, without those who were removed."""
         with self._engine.begin() as connection:
             gone = frozenset(_forgotten_digests(connection))
-        return {id_: one for id_, one in students.items() if not gone or _digest(id_) not in gone}
+        return {
+            id_: student
+            for id_, student in students.items()
+            if not gone or _digest(id_) not in gone
+        }
 
     def remove(self, student: str, *, by: str, why: str) -> Removal:
         """Removes *student* and everything about them, and records that. In the audit log, a

@@ -165,7 +165,7 @@ def write_record(out: Path, stamps: ResultDigests, short: ClassFigures) -> None:
 def forget_files(out: Path, kept: WrittenRecord | None, students: Collection[str]) -> None:
     """Forgets the record of the class files and of these students' files."""
     if kept is not None:
-        rest = {id_: one for id_, one in kept.stamps.students.items() if id_ not in students}
+        rest = {id_: digest for id_, digest in kept.stamps.students.items() if id_ not in students}
         _write_record(
             out,
             WrittenRecord(stamps=ResultDigests(students=rest, whole=""), files={}, short=_NOTHING),

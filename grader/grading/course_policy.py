@@ -183,7 +183,7 @@ class CoursePolicy:
         if self.needs_all_attempts or not self.chooses:
             return ordered if self.needs_all_attempts else ordered[-1:]
         every = self.count(student, ordered, {}, 0.0)
-        counts = [place for place, one in enumerate(every) if one.deduction.counts]
+        counts = [place for place, attempt in enumerate(every) if attempt.deduction.counts]
         return ordered[counts[-1] if counts else -1 :]
 
     def digest_data(self, student: Student) -> object:

@@ -152,9 +152,9 @@ def _check(record: RequestFile, source: Located) -> Iterable[SpecError]:
     if not 1 <= len(record.requests) <= MAX_REQUESTS:
         what = f"there are {len(record.requests)} requests, not 1 to {MAX_REQUESTS}"
         yield source.error(("requests",), what, _FIX)
-    for index, one in enumerate(record.requests):
-        if not 1 <= len(one.text.strip()) <= MAX_TEXT:
-            what = f"the text has {len(one.text.strip()):,} characters, not 1 to {MAX_TEXT:,}"
+    for index, part in enumerate(record.requests):
+        if not 1 <= len(part.text.strip()) <= MAX_TEXT:
+            what = f"the text has {len(part.text.strip()):,} characters, not 1 to {MAX_TEXT:,}"
             yield source.error(("requests", index, "text"), what, "ask for another text")
 
 

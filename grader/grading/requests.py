@@ -84,10 +84,10 @@ def store_requests(book: Gradebook, read: Sequence[tuple[RequestFile, Located]])
         secret=secret if isinstance(secret, str) else "",
         rows={row.student.id: row for row in rows_of(book, graded)},
     )
-    errors = [error for one, source in read for error in intake.errors(one, source)]
+    errors = [error for file, source in read for error in intake.errors(file, source)]
     if errors:
         raise SpecErrors(tuple(errors))
-    requests = [request for one, _ in read for request in intake.requests(one)]
+    requests = [request for file, _ in read for request in intake.requests(file)]
     return TakenRequests(files=len(read), new=book.requests.add(requests))
 
 

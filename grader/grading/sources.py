@@ -193,7 +193,7 @@ def rows_of(
         submission for submission in book.submissions() if submission.student not in gone
     ]
     if only is not None:
-        students = {id_: one for id_, one in students.items() if id_ in only}
+        students = {id_: student for id_, student in students.items() if id_ in only}
         submissions = [submission for submission in submissions if submission.student in only]
     policy = policy or policy_of(book, graded.exam)
     grades: Iterable[Grade] = map(preview.grade, book.grades(only))

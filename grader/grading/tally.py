@@ -89,8 +89,8 @@ def _graded_row(
         score=grade.score,
         max_score=grade.max_score,
         complete=grade.complete and not waits,
-        overrides={name: one for name, one in overrides.items() if name in names},
-        stale=tuple(one for name, one in overrides.items() if name not in names),
+        overrides={name: override for name, override in overrides.items() if name in names},
+        stale=tuple(override for name, override in overrides.items() if name not in names),
         refusal=refusal,
     )
 

@@ -213,7 +213,7 @@ class Course:
 
     def graders_of(self, plan: GradingPlan) -> tuple[str, ...]:
         """Returns the ids of the people among whom *plan* divides answers."""
-        usual = (id_ for id_, one in self.staff.items() if one.role is Role.GRADER)
+        usual = (id_ for id_, member in self.staff.items() if member.role is Role.GRADER)
         return plan.graders or tuple(usual)
 
 

@@ -41,14 +41,14 @@ def missing_packages(needed: Iterable[str]) -> tuple[str, ...]:
 
 def packages_for_modules(modules: Iterable[str]) -> tuple[str, ...]:
     """Returns the packages to install for those of *modules* that this interpreter can't find."""
-    names = {one.module: name for name, one in PACKAGES.items()}
+    names = {package.module: name for name, package in PACKAGES.items()}
     return tuple(names.get(name, name) for name in modules if PathFinder.find_spec(name) is None)
 
 
 def packages_for_tools(tools: Iterable[str]) -> tuple[str, ...]:
     """Returns the packages that any of *tools* needs."""
     asked = set(tools)
-    return tuple(name for name, one in PACKAGES.items() if asked & set(one.tools))
+    return tuple(name for name, package in PACKAGES.items() if asked & set(package.tools))
 
 
 def imported_packages(*sources: str, at_load: bool = False) -> tuple[str, ...]:
@@ -65,8 +65,8 @@ def imported_packages(*sources: str, at_load: bool = False) -> tuple[str, ...]:
     before = rf"^{indent}(?:from +|import +(?:[\w.]+(?: +as +\w+)? *, *)*)"
     return tuple(
         name
-        for name, one in PACKAGES.items()
-        if any(re.search(rf"{before}{re.escape(one.module)}\b", text, re.M) for text in sources)
+        for name, package in PACKAGES.items()
+        if any(re.search(rf"{before}{re.escape(package.module)}\b", text, re.M) for text in sources)
     )
 
 
@@ -74,7 +74,12 @@ def missing_package_of(error: ImportError) -> str:
     """Returns the optional package whose absence caused *error*; empty if there is none."""
     first = (error.name or "").split(".")[0]
     return next(
-        (n for n, one in PACKAGES.items() if one.module == first and not one.is_installed), ""
+        (
+            n
+            for n, package in PACKAGES.items()
+            if package.module == first and not package.is_installed
+        ),
+        "",
     )
 
 

@@ -44,7 +44,9 @@ def new_release(
 
 def edit_specs(release: Release, sources: Mapping[str, Any]) -> Release:
     """Returns *release* with the specs in *sources* in place of those with the same ids."""
-    solutions = {name: one.solution for name, one in release.problems.items() if one.solution}
+    solutions = {
+        name: problem.solution for name, problem in release.problems.items() if problem.solution
+    }
     return _release(
         release.exam,
         {**release.sources, **sources},

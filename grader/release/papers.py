@@ -290,7 +290,7 @@ def papers_of(book: Gradebook, release: Release | None = None) -> Papers:
     if not isinstance(seats, dict):
         return Papers(release=release, correction=_load_correction(book, release), keep=keep)
     # The release has only versions; the gradebook has the students.
-    people = {name: one for name, one in book.students().items() if name in seats}
+    people = {name: student for name, student in book.students().items() if name in seats}
     release = replace(release, students=people)
     return Papers(
         release=release, correction=_load_correction(book, release), seats=seats, keep=keep

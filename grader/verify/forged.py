@@ -69,18 +69,18 @@ def _passing_forgeries(
     always: dict[tuple[str, str], _ForgeryOutcome] = {}
     once: dict[tuple[str, str], _ForgeryOutcome] = {}
     expected = dict(zip(key.cases, key.expected_results, strict=True))
-    for one, said in results:
+    for case, said in results:
         if said["is"] != "returned":
             raised = said.get("type")
             yield (
-                f"the reference raises {raised} where properties alone decide ({one.group} cases)",
+                f"the reference raises {raised} where properties alone decide ({case.group} cases)",
                 "declare that exception as the expected result of the case, or fix the reference",
             )
             return
         for forged in _forgeries(said["v"]):
             seen = (always if forged.always else once).setdefault(forged.name, _ForgeryOutcome())
-            if _passes(key, one, forged.raw, expected[one]):
-                seen.passing_groups.append(one.group)
+            if _passes(key, case, forged.raw, expected[case]):
+                seen.passing_groups.append(case.group)
             else:
                 seen.refusal_count += 1
     holds = f"{key.part.id}_holds"

@@ -121,9 +121,9 @@ class _Pool:
         """
         return any(
             not partners or self._ranks[partner].done[what] < often
-            for one, count in zip(self._ranks, known, strict=True)
-            for what, often, partners in one.needs[count:]
-            for partner in partners or [one.rank]
+            for rank, count in zip(self._ranks, known, strict=True)
+            for what, often, partners in rank.needs[count:]
+            for partner in partners or [rank.rank]
         )
 
     def _start(self, rank: int, world: int) -> None:

@@ -97,7 +97,9 @@ def describe_worker(sandbox: str, dask_worker: Any = None) -> dict[str, Any]:
         "threads": dask_worker.state.nthreads,
         "resources": dict(dask_worker.state.total_resources),
         "has_cuda": has_cuda(),
-        "packages": tuple(name for name, one in packages.PACKAGES.items() if one.is_installed),
+        "packages": tuple(
+            name for name, package in packages.PACKAGES.items() if package.is_installed
+        ),
     }
 
 

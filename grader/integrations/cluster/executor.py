@@ -71,8 +71,8 @@ class _Pending:
         chosen = self.where.get("workers")
         resources = self.where.get("resources", {})
         return self.where.get("allow_other_workers", False) or any(
-            (chosen is None or address in chosen) and resources.keys() <= one.resources.keys()
-            for address, one in alive.items()
+            (chosen is None or address in chosen) and resources.keys() <= worker.resources.keys()
+            for address, worker in alive.items()
         )
 
 
@@ -158,16 +158,16 @@ class DaskExecutor(RemoteExecutor):
         If there are none, the tasks wait for one.
         """
         self._waits_for = ""
-        for key, one in list(self._pending.items()):
-            if not one.where or one.needs is None or one.can_run(self._known):
+        for key, pending in list(self._pending.items()):
+            if not pending.where or pending.needs is None or pending.can_run(self._known):
                 continue
             try:
-                where = choose_workers(self._known.values(), one.needs)
+                where = choose_workers(self._known.values(), pending.needs)
             except SetupError as error:
                 self._waits_for = error.what
                 continue
             if self._known:
-                self._send(key, one, where)
+                self._send(key, pending, where)
 
     def submit_for(
         self, needs: WorkerNeeds, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs

@@ -17,7 +17,9 @@ _WHY = (
 
 def network_problems(release: Release) -> frozenset[str]:
     """Returns the ids of problems whose code communicates between processes."""
-    return frozenset(name for name, one in release.problems.items() if "loopback" in one.needs)
+    return frozenset(
+        name for name, problem in release.problems.items() if "loopback" in problem.needs
+    )
 
 
 def has_loopback(sandbox: str) -> bool:

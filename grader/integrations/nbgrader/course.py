@@ -87,7 +87,7 @@ def parse_python(text: str, file: str) -> Settings:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise _syntax_error("Python", file, error, "offset") from None
-    return {name: one for each in tree.body for name, one in _read_statement(each, file)}
+    return {name: setting for each in tree.body for name, setting in _read_statement(each, file)}
 
 
 def _read_statement(statement: ast.stmt, file: str) -> Iterator[tuple[str, Setting]]:

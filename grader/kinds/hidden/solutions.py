@@ -45,8 +45,8 @@ class Given(UserDict[str, object]):
 
     def __init__(self, parameters: Mapping[str, Value], facts: Facts):
         super().__init__({
-            name: units.magnitude(one, one.unit or "") if isinstance(one, Quantity) else one
-            for name, one in parameters.items()
+            name: units.magnitude(value, value.unit or "") if isinstance(value, Quantity) else value
+            for name, value in parameters.items()
         })  # fmt: skip
         self._facts = facts
 

@@ -182,8 +182,8 @@ def _statements_to_rerun(body: list[ast.stmt]) -> set[ast.stmt]:
 
 def _group_by_name(pairs: Iterable[tuple[str, ast.stmt]]) -> dict[str, list[ast.stmt]]:
     groups: dict[str, list[ast.stmt]] = {}
-    for name, one in pairs:
-        groups.setdefault(name, []).append(one)
+    for name, statement in pairs:
+        groups.setdefault(name, []).append(statement)
     return groups
 
 

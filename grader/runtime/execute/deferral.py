@@ -36,7 +36,7 @@ def defer_missing(answers: Mapping[str, Answer], cells: Iterable[CellRun]) -> di
     Any later cell may use what that cell would have set, so every missing answer waits.
     """
     stopped = [match[1] for cell in cells if (match := _LACKED.match(cell.error or ""))]
-    named = (name for name, one in packages.PACKAGES.items() if one.module in stopped)
+    named = (name for name, package in packages.PACKAGES.items() if package.module in stopped)
     lacking = next(iter(packages.missing_packages(named)), "")
     if not lacking:
         return dict(answers)

@@ -60,8 +60,8 @@ class AccountFile:
     def invitee_of(self, token: str, now: float) -> str | None:
         """Returns who has an open invitation with *token*; None if nobody has."""
         digest = _digest(token)
-        for id_, one in self._read().items():
-            if one.invitation == digest and now < one.until:
+        for id_, account in self._read().items():
+            if account.invitation == digest and now < account.until:
                 return id_
         return None
 
@@ -114,7 +114,7 @@ class AccountFile:
             fix = "create it, or choose another path"
             raise SetupError("there is no such folder", where=str(self._path.parent), fix=fix)
         with exclusive_lock(self._path.parent):
-            people = {id_: asdict(one) for id_, one in sorted(change(self._read()).items())}
+            people = {id_: asdict(account) for id_, account in sorted(change(self._read()).items())}
             text = json.dumps({"format": _FORMAT, "people": people}, indent=1) + "\n"
             write_atomic(self._path, text.encode(), durable=True, private=True)
 

@@ -152,7 +152,7 @@ def _attempt(
 def _sources(book: Gradebook, sha256: str) -> dict[str, str]:
     """Returns the code of the code parts in one file, by the answer's variable."""
     evidence = book.find_evidence(sha256)
-    raws = {name: one.raw for name, one in evidence.answers.items()} if evidence else {}
+    raws = {name: answer.raw for name, answer in evidence.answers.items()} if evidence else {}
     return {name: str(raw["source"]) for name, raw in raws.items() if raw and "source" in raw}
 
 

@@ -153,7 +153,7 @@ class Hub:
         }
         now = self._now()
         with self._lock:
-            for old in [key for key, one in self._visits.items() if one.until < now]:
+            for old in [key for key, visit in self._visits.items() if visit.until < now]:
                 del self._visits[old]
             while len(self._visits) >= _MOST_STATES:
                 del self._visits[next(iter(self._visits))]

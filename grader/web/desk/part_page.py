@@ -181,9 +181,9 @@ def _unsaved_group(
 ) -> tuple[int, AnswerGroup]:
     """Returns all answers of *unsaved* students that are equal to the first one."""
     found = [
-        (at, one.key, answer, one.decisions[place], one.marks[place])
-        for at, one in enumerate(groups)
-        for place, answer in enumerate(one.answers)
+        (at, group.key, answer, group.decisions[place], group.marks[place])
+        for at, group in enumerate(groups)
+        for place, answer in enumerate(group.answers)
         if answer.student in unsaved
     ]
     if not found:

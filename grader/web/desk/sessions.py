@@ -91,7 +91,7 @@ class Sessions:
         id_, now = secrets.token_urlsafe(32), self._now()
         token = secrets.token_urlsafe(32)
         with self._lock:
-            for old in [key for key, one in self._entries.items() if _has_ended(one, now)]:
+            for old in [key for key, entry in self._entries.items() if _has_ended(entry, now)]:
                 del self._entries[old]
             self._entries[id_] = _Entry(
                 person=person, proof=proof, form_token=token, start=now, last_use=now

@@ -66,7 +66,7 @@ class Shares:
         return tuple(p for p in everybody if self._may_see(p, section))
 
     def _others(self, section: str) -> tuple[str, ...]:
-        able = (id_ for id_, one in self.course.staff.items() if one.role is Role.GRADER)
+        able = (id_ for id_, member in self.course.staff.items() if member.role is Role.GRADER)
         return tuple(id_ for id_ in able if self._may_see(id_, section))
 
     def _may_see(self, person: str, section: str) -> bool:

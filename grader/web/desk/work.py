@@ -78,14 +78,14 @@ class OpenWork:
         now = book.answers.signatures().students
         changed = {
             id_
-            for id_, one in students.items()
+            for id_, student in students.items()
             if (self._signatures.get(id_), self._sections.get(id_))
-            != (now.get(id_, ()), one.section)
+            != (now.get(id_, ()), student.section)
         }
         if changed:
             read: dict[str, list[OpenAnswer]] = {}
-            for id_, one in _read(book, shares, students, changed):
-                read.setdefault(id_, []).append(one)
+            for id_, answer in _read(book, shares, students, changed):
+                read.setdefault(id_, []).append(answer)
             for id_ in changed:
                 self._answers[id_] = tuple(read.get(id_, ()))
                 self._signatures[id_] = now.get(id_, ())

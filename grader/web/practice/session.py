@@ -93,7 +93,7 @@ class Practice:
         every = criteria(self.question.keys[name], self.result.marks[name].max_points)
         if not every:
             raise SetupError("only explanations have a rubric to tick", fix="reload the page")
-        points = sum(one.points for n, one in enumerate(every) if str(n) in ticked)
+        points = sum(criterion.points for n, criterion in enumerate(every) if str(n) in ticked)
         self.result = self.result.with_points(name, points)
         self._record()
 
