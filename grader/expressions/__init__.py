@@ -4,16 +4,3 @@ from grader.expressions.evaluate import Closure, compile_expression, evaluate, h
 from grader.expressions.fault import ExpressionError, TextError
 from grader.expressions.functions import FUNCTIONS
 from grader.expressions.texts import fill, text_names
-
-__all__ = [
-    "FUNCTIONS",
-    "Closure",
-    "ExpressionError",
-    "TextError",
-    "compile_expression",
-    "evaluate",
-    "fill",
-    "holds",
-    "names_in",
-    "text_names",
-]

@@ -1,6 +1,6 @@
 """Figures with a variant's numbers; importing this package registers their types."""
 
-from grader.figures import (  # noqa: F401
+from grader.figures import (
     bits,
     curve,
     grid,
@@ -15,17 +15,3 @@ from grader.figures import (  # noqa: F401
 from grader.figures.base import FigureError, FigureType, figure_types, shown_values
 from grader.figures.output import draw_once, figure_png, figure_svg, painted_texts
 from grader.figures.placing import explanation_figures, prompt_figures, solution_blocks
-
-__all__ = [
-    "FigureError",
-    "FigureType",
-    "draw_once",
-    "explanation_figures",
-    "figure_png",
-    "figure_svg",
-    "figure_types",
-    "painted_texts",
-    "prompt_figures",
-    "shown_values",
-    "solution_blocks",
-]

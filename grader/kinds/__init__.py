@@ -1,6 +1,6 @@
 """The kinds of answers; importing this package registers them."""
 
-from grader.kinds import (  # noqa: F401
+from grader.kinds import (
     choice,
     code,
     explanation,
@@ -15,4 +15,4 @@ from grader.kinds import (  # noqa: F401
     table,
     true_false,
 )
-from grader.kinds.base import BeyondLimit, Example, Kind, KindOf, Unreadable, kinds  # noqa: F401
+from grader.kinds.base import BeyondLimit, Example, Kind, KindOf, Unreadable, kinds

@@ -211,5 +211,3 @@ _WAITS = {
 """The note for a deferred part, by what it waits for."""
 
 kinds.add("code")(CodeKind())
-
-__all__ = ["Code", "CodeAnswer", "CodeExample", "CodeKey", "CodeKind"]

@@ -9,7 +9,8 @@ from contextlib import suppress
 
 from grader.kinds import Example, Kind, Unreadable
 from grader.kinds.answers import AN_EXPLANATION
-from grader.kinds.code import CodeKey, CodeKind
+from grader.kinds.attempts import CodeKey
+from grader.kinds.code import CodeKind
 from grader.model import Judgment, Key, Raw, Verdict
 from grader.wire import encoding
 

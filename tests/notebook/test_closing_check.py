@@ -26,8 +26,9 @@ from grader.collect.check.run import AnswerStatus, answer_line
 from grader.draw import draw, sample_seed, standalone_paper
 from grader.kinds import Unreadable, kinds
 from grader.kinds.answers import answer_as_python
+from grader.kinds.attempts import CodeKey
 from grader.kinds.cells import missing_parts
-from grader.kinds.code import CodeKey, CodeKind
+from grader.kinds.code import CodeKind
 from grader.kinds.numeric import Integer, Numeric
 from grader.kinds.table import Column, Table
 from grader.kinds.tolerance import EXACT

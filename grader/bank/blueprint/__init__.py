@@ -3,5 +3,3 @@
 from grader.bank.blueprint.fill import fill_blueprint
 from grader.bank.blueprint.groups import PartGroup, group_in_slot
 from grader.bank.blueprint.totals import PaperTotals
-
-__all__ = ["PaperTotals", "PartGroup", "fill_blueprint", "group_in_slot"]

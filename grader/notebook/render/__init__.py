@@ -16,7 +16,7 @@ from grader.expressions import evaluate
 from grader.figures import prompt_figures
 from grader.kinds import kinds
 from grader.kinds.answers import answer_as_python
-from grader.kinds.code import Code
+from grader.kinds.attempts import Code
 from grader.kinds.numeric import NumberPart, Numeric
 from grader.kinds.table import Table
 from grader.kinds.texts import fill

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from grader.kinds import lettered, plan
 from grader.kinds.answers import label_as_python
-from grader.kinds.code import CodeKey
+from grader.kinds.attempts import CodeKey
 from grader.kinds.explanation import ExplanationKey
 from grader.kinds.hidden.compare import Closeness
 from grader.kinds.matching import MatchingKey

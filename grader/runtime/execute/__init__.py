@@ -33,8 +33,6 @@ from grader.runtime.kernels import (
 from grader.runtime.machine import from_json
 from grader.runtime.sandbox import THREADS, SandboxChoice, choose
 
-__all__ = ["execute"]
-
 PROCESSES_WITH_RANKS = 64
 """Limit on processes and threads for a notebook with a loopback: eight gloo ranks take 40."""
 

@@ -21,21 +21,6 @@ from grader.runtime.kernels.contention import MOST_TIMES
 if TYPE_CHECKING:
     from grader.runtime.sandbox import Sandbox
 
-__all__ = [
-    "MOST_TIMES",
-    "USUAL",
-    "AskReply",
-    "CallResult",
-    "CellResult",
-    "KernelOptions",
-    "LostError",
-    "NotStartedError",
-    "Session",
-    "StoppedError",
-    "kernels",
-    "start_early",
-]
-
 USUAL = "warm" if sys.platform == "linux" else "cold"
 """On other systems fork is unsafe or missing, and no sandbox can hold a forked kernel."""
 

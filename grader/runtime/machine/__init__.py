@@ -2,5 +2,3 @@
 
 from grader.runtime.machine.records import MachineProfile, from_json, read_profile
 from grader.runtime.machine.roofline import roofline_seconds
-
-__all__ = ["MachineProfile", "from_json", "read_profile", "roofline_seconds"]

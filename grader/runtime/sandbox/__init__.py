@@ -12,16 +12,3 @@ from grader.runtime.sandbox.base import (
 )
 from grader.runtime.sandbox.cgroups import ControlGroup
 from grader.runtime.sandbox.linux import LinuxSandbox
-
-__all__ = [
-    "THREADS",
-    "WANTED",
-    "ControlGroup",
-    "Layer",
-    "LinuxSandbox",
-    "Sandbox",
-    "SandboxChoice",
-    "ScratchFolder",
-    "choose",
-    "sandboxes",
-]
