@@ -10,7 +10,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import ClassVar
 
 import yaml
 
@@ -19,7 +18,7 @@ from grader.bank.shape import shape
 from grader.bank.yaml12 import read_yaml
 from grader.errors import SpecErrors
 from grader.files import write_atomic
-from grader.model.spec import STRICT
+from grader.model.spec import Strict
 
 FEWEST = 5
 """The fewest students of whom anything is written."""
@@ -30,10 +29,8 @@ _HEAD = """\
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartStatistics:
+class PartStatistics(Strict):
     """How students did on one part."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     students: int
     mean: float
@@ -49,10 +46,8 @@ class PartStatistics:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TermStatistics:
+class TermStatistics(Strict):
     """How the students of one term did on a problem."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     spec: str
     """The start of the digest of the spec that they answered."""
@@ -64,10 +59,8 @@ class TermStatistics:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StatisticsFile:
+class StatisticsFile(Strict):
     """The contents of the file of a problem."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     terms: tuple[TermStatistics, ...]
 

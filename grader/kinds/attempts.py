@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from grader.errors import PackageError
 from grader.kinds import student_tools as tools
@@ -14,17 +14,15 @@ from grader.kinds.hidden.compare import Closeness, form_difference
 from grader.kinds.hidden.kept_cases import HiddenCase, Keep
 from grader.kinds.hidden.review import SourceReview, digest_of_review
 from grader.kinds.hidden.solutions import SolutionFunctions, load_solution_functions
-from grader.model import Call, CallPlan, Draw, Key, Part, Text, packages
+from grader.model import Call, CallPlan, Draw, Key, Part, Share, Text, packages
 from grader.model.packages import Package
-from grader.model.spec import STRICT, Share
+from grader.model.spec import Strict
 from grader.wire.values import decode_result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CodeExample:
+class CodeExample(Strict):
     """A visible example that the student can run."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     call: Text
     """A Python expression that calls the function by the part's ID."""
@@ -35,8 +33,6 @@ class CodeExample:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Code(Part):
     """A function or class that the student writes, graded with hidden cases."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     kind: Literal["code"] = "code"
     starter: Text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal
+from typing import Literal
 
 from grader import units
 from grader.expressions import evaluate
@@ -14,15 +14,13 @@ from grader.kinds.base import kinds
 from grader.kinds.code import CodeKind
 from grader.kinds.texts import fill
 from grader.model import Benchmark, CallPlan, Draw, Expr, Judgment, Raw, Verdict
-from grader.model.spec import STRICT, Share
+from grader.model.spec import Share, Strict
 from grader.units.quantity import Quantity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(Strict):
     """The points for a speed-up."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     ratio: float
     """The minimum speed-up over the baseline."""
@@ -31,10 +29,8 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class Work(Strict):
     """The minimum work of one run for any implementation, for the machine's roofline."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     flops: Expr = 0
     """Number of operations; a multiplication and an addition count as two."""
@@ -46,8 +42,6 @@ class Work:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement(Code):
     """Code that must be right and fast, measured against a baseline."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     kind: Literal["measurement"] = "measurement"  # type: ignore[assignment]
     setup: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from grader import units
 from grader.kinds import ratios
@@ -14,16 +14,13 @@ from grader.kinds.base import CORRECT, Example, kinds
 from grader.kinds.numeric import NumberPart, NumericKey, NumericKind, format_number, judge
 from grader.kinds.scalars import refusal
 from grader.kinds.texts import fill
-from grader.model import Benchmark, CallPlan, Draw, Judgment, Raw, Verdict, packages
-from grader.model.spec import STRICT, Share
+from grader.model import Benchmark, CallPlan, Draw, Judgment, Raw, Share, Verdict, packages
 from grader.units.quantity import Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction(NumberPart):
     """A number that students predict with a model, and that is then measured on the runner."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     kind: Literal["prediction"] = "prediction"
     setup: str = ""

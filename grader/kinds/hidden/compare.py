@@ -13,21 +13,19 @@ import re
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
-from grader.model.spec import STRICT
+from grader.model.spec import Strict
 from grader.wire.values import ArrayValue, Opaque
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Closeness:
+class Closeness(Strict):
     """How close numbers must be: within absolute + relative * |expected|.
 
     Integers must match within `absolute` alone: an index or a count that is off by one is wrong,
     however large it is.
     """
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     relative: float = 1e-5
     absolute: float = 1e-7
@@ -35,18 +33,16 @@ class Closeness:
     """Whether an array must have the expected dtype."""
 
 
-def difference(got: object, want: object, near: Closeness, what: str = "the result") -> str | None:
+def difference(got: object, want: object, near: Closeness) -> str | None:
     """Returns how *got* differs from *want*, as returned by `values.decode_result`; None if it does
     not.
 
     Lists and tuples are equal, and so are numbers and 0-dimensional arrays.
     """
-    return _Comparison(near, form_only=False).fault(got, want, what)
+    return _Comparison(near, form_only=False).fault(got, want, "the result")
 
 
-def form_difference(
-    got: object, want: object, near: Closeness, what: str = "the result"
-) -> str | None:
+def form_difference(got: object, want: object, near: Closeness) -> str | None:
     """Returns how the form of *got* differs from that of *want*.
 
     If only properties decide, the author's code computes with the student's result. A wrong shape
@@ -57,7 +53,7 @@ def form_difference(
     Values and texts are not compared. An array is accepted for a list, because code that reads
     items can't tell them apart.
     """
-    return _Comparison(near, form_only=True).fault(got, want, what)
+    return _Comparison(near, form_only=True).fault(got, want, "the result")
 
 
 @dataclass(frozen=True, slots=True)
