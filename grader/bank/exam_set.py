@@ -10,7 +10,7 @@ from grader.bank.shape import shape
 from grader.bank.yaml12 import Located, Path_, read_yaml
 from grader.errors import SpecError, SpecErrors
 from grader.model import Edition, ExamSet, Slot
-from grader.registry import nearest
+from grader.registry import suggest
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _MOST_PROCESSES = 4096
@@ -86,10 +86,9 @@ def _unknown_problem_errors(
 ) -> Iterator[SpecError]:
     for name in slot.problem_ids:
         if name not in known:
-            close = nearest(name, known)
             what = f"there is no problem '{name}'" + (f" in {searched}" if searched else "")
             fix = "see `grader list`, or name another bank with --bank DIR or GRADER_BANK"
-            yield source.error(at, what, f"did you mean '{close}'?" if close else fix)
+            yield source.error(at, what, suggest(name, known, fix))
 
 
 def _check_parts(slot: Slot, source: Located, at: Path_) -> Iterator[SpecError]:

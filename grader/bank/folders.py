@@ -19,7 +19,7 @@ from grader.bank.yaml12 import Located
 from grader.errors import Location, SpecError, SpecErrors
 from grader.kinds import kinds
 from grader.model import Blueprint, ExamSet, Problem, Slot
-from grader.registry import nearest
+from grader.registry import suggest
 
 
 @dataclass(frozen=True)
@@ -155,12 +155,8 @@ class Bank(BankIndex):
         parts = {p.id: p for p in self.heads([problem])[problem].parts}
         for name in chosen:
             if name not in parts:
-                close = nearest(name, parts)
-                raise SpecError(
-                    f"'{problem}' has no part '{name}'",
-                    where=where,
-                    fix=f"did you mean '{close}'?" if close else "it has: " + ", ".join(parts),
-                )
+                fix = suggest(name, parts, "it has: " + ", ".join(parts))
+                raise SpecError(f"'{problem}' has no part '{name}'", where=where, fix=fix)
             left_out = [u for u in parts[name].uses if u not in chosen]
             if left_out:
                 raise SpecError(

@@ -13,7 +13,7 @@ from grader.bank.families import NOT_FAMILIES, declared_families, family_fix
 from grader.bank.yaml12 import Located, read_yaml
 from grader.errors import Location, SetupError, SpecError, SpecErrors
 from grader.model import FAMILIES
-from grader.registry import nearest
+from grader.registry import suggest
 
 _OF_SETS = {"problems", "blueprint"}
 """Keys that sets have, and problems don't."""
@@ -183,13 +183,11 @@ class BankIndex:
         return self.set_paths[wanted]
 
     def _raise_not_found(self, noun: str, wanted: str, known: Mapping[str, object]) -> NoReturn:
-        close = nearest(wanted, known)
         listing = "grader list --sets" if noun == "set" else "grader list"
+        fix = f"see `{listing}`, or name another bank with --bank DIR or GRADER_BANK"
         error = SetupError(
             f"there is no {noun} '{wanted}' in {self.bank_names}",
-            fix=f"did you mean '{close}'?"
-            if close
-            else f"see `{listing}`, or name another bank with --bank DIR or GRADER_BANK",
+            fix=suggest(wanted, known, fix),
         )
         faults = self.faults()
         if faults:  # it may be in an unreadable folder

@@ -15,7 +15,7 @@ from grader.bank.yaml12 import Located, Path_
 from grader.errors import SpecError
 from grader.expressions import FUNCTIONS, ExpressionError, TextError, names_in, text_names
 from grader.model import Part, Problem
-from grader.registry import nearest
+from grader.registry import suggest
 
 # A common mistake: a number directly followed by a unit.
 _SIZE = re.compile(r"\s*[-+]?[\d.]+(?:[eE][-+]?\d+)?\s*[A-Za-z]+(?:/[A-Za-z]+)?\s*\Z")
@@ -202,14 +202,9 @@ def check_text(text: str, known: set[str], source: Located, at: Path_) -> Iterat
 def _unknown_name_error(
     name: str, known: set[str], inside: str, source: Located, at: Path_
 ) -> SpecError:
-    close = nearest(name, known)
-    return source.error(
-        at,
-        f"unknown name '{name}' in {inside}",
-        f"did you mean '{close}'?"
-        if close
-        else "define it under parameters or values; to use another part's answer, add 'uses'",
-    )
+    otherwise = "define it under parameters or values; to use another part's answer, add 'uses'"
+    fix = suggest(name, known, otherwise)
+    return source.error(at, f"unknown name '{name}' in {inside}", fix)
 
 
 def describe_path(path: Path_) -> str:

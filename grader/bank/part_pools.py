@@ -6,7 +6,7 @@ from pathlib import Path
 
 from grader.errors import Location, SpecError
 from grader.model import Part, Problem, Slot
-from grader.registry import nearest
+from grader.registry import suggest
 
 
 def check_draw(problem: Problem, slot: Slot, path: Path) -> None:
@@ -29,12 +29,11 @@ def _check_pool(problem: Problem, slot: Slot, pool: str, count: int, where: Loca
     parts = [part for part in problem.parts if part.pool == pool]
     if not parts:
         pools = dict.fromkeys(part.pool for part in problem.parts if part.pool)
-        close = nearest(pool, pools)
         known = "it has: " + ", ".join(pools) if pools else "give its parts a 'pool:'"
         raise SpecError(
             f"'{problem.id}' has no parts in a pool '{pool}'",
             where=where,
-            fix=f"did you mean '{close}'?" if close else known,
+            fix=suggest(pool, pools, known),
         )
     share = slot.pool_share([part.id for part in parts])
     if count > len(share):

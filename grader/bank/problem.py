@@ -19,7 +19,7 @@ from grader.bank.yaml12 import Located, read_yaml
 from grader.errors import SpecError, SpecErrors
 from grader.kinds import kinds
 from grader.model import FAMILIES, Part, Problem
-from grader.registry import nearest
+from grader.registry import suggest
 
 _PROBLEM_ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\Z")
 _PART_ID = re.compile(r"[a-z][a-z0-9_]*\Z")
@@ -181,10 +181,7 @@ def _check_concepts(problem: Problem, source: Located) -> Iterator[SpecError]:
             yield source.error(at, f"no part examines '{concept}'", fix)
         for index, name in enumerate(parts):
             if name not in ids:
-                close = nearest(name, ids)
-                fix = (
-                    f"did you mean '{close}'?" if close else f"the parts: {', '.join(sorted(ids))}"
-                )
+                fix = suggest(name, ids, f"the parts: {', '.join(sorted(ids))}")
                 yield source.error((*at, index), f"there is no part '{name}'", fix)
 
 
@@ -213,7 +210,6 @@ def _check_ids(problem: Problem, source: Located) -> Iterator[SpecError]:
             yield source.error((*at[:-1], "minutes"), what, "use more than 0, or omit 'minutes:'")
         for used in part.uses:
             if used not in seen:
-                close = nearest(used, seen)
-                fix = f"did you mean '{close}'?" if close else "use only parts above this one"
+                fix = suggest(used, seen, "use only parts above this one")
                 yield source.error((*at[:-1], "uses"), f"'{used}' is not an earlier part", fix)
         seen.add(part.id)

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from grader.bank.yaml12 import Located, Path_
 from grader.errors import SetupError, SpecError
-from grader.registry import Registry, nearest
+from grader.registry import Registry, suggest
 
 
 @cache
@@ -166,22 +166,16 @@ def _sentence(detail: Any, path: Path_, record: type, source: Located, at: Path_
     holder = _record_at(record, path[len(at) : -1])
     if kind in ("unexpected_keyword_argument", "extra_forbidden"):
         known = _names(holder) if holder else []
-        close = nearest(str(name), known)
-        if name == "id" and "problem" in known:  # an entry of a set
-            close = "problem"
-        fix = f"did you mean '{close}'?" if close else "known keys: " + ", ".join(known)
-        return source.error(path, f"unknown key '{name}'", fix, key=True)
+        # In an entry of a set, 'id' is written for 'problem'.
+        meant = "problem" if name == "id" and "problem" in known else str(name)
+        return _unknown_key(meant, known, path, source)
     if kind == "missing":
         return source.error(path[:-1], f"'{name}' is missing", f"add '{name}:' here")
-    if kind == "literal_error" and detail["loc"][-1] == "[key]":
-        wanted = detail["ctx"]["expected"].replace("'", "").replace(" or ", ", ").split(", ")
-        close = nearest(str(name), wanted)
-        fix = f"did you mean '{close}'?" if close else "known keys: " + ", ".join(wanted)
-        return source.error(path, f"unknown key '{name}'", fix, key=True)
     if kind in ("literal_error", "enum"):
         wanted = detail["ctx"]["expected"].replace("'", "").replace(" or ", ", ").split(", ")
-        close = nearest(str(detail["input"]), wanted)
-        fix = f"did you mean '{close}'?" if close else "one of: " + ", ".join(wanted)
+        if detail["loc"][-1] == "[key]":
+            return _unknown_key(str(name), wanted, path, source)
+        fix = suggest(str(detail["input"]), wanted, "one of: " + ", ".join(wanted))
         return source.error(path, f"'{name}' can't be {describe(detail['input'])}", fix)
     subject = f"item {name + 1} of '{path[-2]}'" if isinstance(name, int) else f"'{name}'"
     return source.error(
@@ -189,6 +183,11 @@ def _sentence(detail: Any, path: Path_, record: type, source: Located, at: Path_
         f"{subject} should be {_describe_expected(detail)}, saw {describe(detail['input'])}",
         _fix(detail, name),
     )
+
+
+def _unknown_key(meant: str, known: list[str], path: Path_, source: Located) -> SpecError:
+    fix = suggest(meant, known, "known keys: " + ", ".join(known))
+    return source.error(path, f"unknown key '{path[-1]}'", fix, key=True)
 
 
 _WANTED = {

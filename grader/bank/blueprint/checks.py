@@ -9,7 +9,7 @@ from grader.bank.heads import Head
 from grader.bank.yaml12 import Located
 from grader.errors import SpecError
 from grader.model import Blueprint
-from grader.registry import nearest
+from grader.registry import suggest
 
 _AT = "blueprint"
 _ROUNDING = 0.005
@@ -62,13 +62,10 @@ def check_names(
     for index, name in enumerate(blueprint.topics):
         if name not in topics:
             what = f"no problem has the topic '{name}'"
-            yield source.error((_AT, "topics", index), what, _near(name, topics, "--json"))
+            fix = suggest(name, topics, "see `grader list --json`")
+            yield source.error((_AT, "topics", index), what, fix)
     for index, name in enumerate(blueprint.exclude):
         if name not in known:
             what = f"there is no problem '{name}'"
-            yield source.error((_AT, "exclude", index), what, _near(name, known))
-
-
-def _near(name: str, known: Collection[str], option: str = "") -> str:
-    close = nearest(name, known)
-    return f"did you mean '{close}'?" if close else f"see `{f'grader list {option}'.strip()}`"
+            fix = suggest(name, known, "see `grader list`")
+            yield source.error((_AT, "exclude", index), what, fix)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from grader.registry import nearest
+from grader.registry import suggest
 
 _HERE = Path(__file__).parent
 
@@ -24,7 +24,6 @@ def tool_names() -> tuple[str, ...]:
 def source(name: str) -> str:
     """Returns the text of a tool. Raises ValueError with the closest name if there is none."""
     if name not in tool_names():
-        close = nearest(name, tool_names())
-        hint = f"did you mean '{close}'?" if close else f"choose from {', '.join(tool_names())}"
+        hint = suggest(name, tool_names(), f"choose from {', '.join(tool_names())}")
         raise ValueError(f"there is no tool '{name}' ({hint})")
     return (_HERE / f"{name}.py").read_text(encoding="utf-8")
