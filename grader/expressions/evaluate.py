@@ -19,15 +19,18 @@ from grader.expressions.arithmetic import (
     require_truth,
     unary_plus,
 )
-from grader.expressions.fault import ExpressionError, shorten
-from grader.expressions.functions import FUNCTIONS, Facts, call_function
-from grader.registry import nearest
+from grader.expressions.fault import ExpressionError
+from grader.expressions.functions import (
+    FUNCTIONS,
+    NO_FACTS,
+    Facts,
+    call_function,
+    describe_unknown_name,
+)
 from grader.units.quantity import Value
 
 Scope = Mapping[str, Value]
 Closure = Callable[[Scope, Facts], Value]
-
-NO_FACTS: Facts = MappingProxyType({})
 
 
 class CompiledExpression(NamedTuple):
@@ -35,13 +38,6 @@ class CompiledExpression(NamedTuple):
 
     run: Closure
     names: frozenset[str]
-
-
-class _CompiledNode(NamedTuple):
-    """A compiled part; constants are evaluated once, when they are compiled."""
-
-    run: Closure
-    constant: bool
 
 
 def names_in(source: str) -> frozenset[str]:
@@ -73,9 +69,7 @@ def compile_expression(source: str | float | bool) -> Closure:
 
     Raises ExpressionError if it is not an expression; the function raises like `evaluate`.
     """
-    return (
-        _compile(source).run if isinstance(source, str) else _constant_node(check_size(source)).run
-    )
+    return _compile(source).run if isinstance(source, str) else _always(check_size(source))
 
 
 def _compile(source: str) -> CompiledExpression:
@@ -89,74 +83,72 @@ def _compile_cached(source: str) -> CompiledExpression:
     tree = syntax.parse(source)
     functions = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
     names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in functions}
-    return CompiledExpression(
-        _compile_node(tree).run, frozenset(names - units.named_units().keys())
-    )
+    return CompiledExpression(_compile_node(tree), frozenset(names - units.named_units().keys()))
 
 
-def _compile_node(node: ast.expr) -> _CompiledNode:
-    piece = _COMPILERS[type(node)](node)
-    if not piece.constant or isinstance(node, (ast.Constant, ast.Tuple)):
-        return piece
+def _compile_node(node: ast.expr) -> Closure:
+    """Returns a part of an expression as a function; constants are evaluated once, here."""
+    run = _COMPILERS[type(node)](node)
+    if isinstance(node, (ast.Constant, ast.Tuple)) or not _is_constant(node):
+        return run
     try:
-        return _constant_node(piece.run({}, NO_FACTS))
+        return _always(run({}, NO_FACTS))
     except ExpressionError:
         # For example 1/0 in a branch that is never taken: it raises only if it is reached.
-        return piece
+        return run
 
 
-def _constant_node(value: Value) -> _CompiledNode:
-    return _CompiledNode(lambda _scope, _facts: value, constant=True)
+def _is_constant(node: ast.expr) -> bool:
+    """Returns whether a part names only units, and functions that depend on their arguments
+    alone."""
+    names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    others = names - units.named_units().keys()
+    return all(name in FUNCTIONS and not FUNCTIONS[name].takes_facts for name in others)
+
+
+def _always(value: Value) -> Closure:
+    return lambda _scope, _facts: value
 
 
 def _with_column(error: ExpressionError, column: int) -> ExpressionError:
     return ExpressionError(error.what, error.column or column, error.fix)
 
 
-def _compile_constant(node: ast.Constant) -> _CompiledNode:
-    return _constant_node(node.value)  # type: ignore[arg-type]
+def _compile_constant(node: ast.Constant) -> Closure:
+    return _always(node.value)  # type: ignore[arg-type]
 
 
-def _compile_name(node: ast.Name) -> _CompiledNode:
+def _compile_name(node: ast.Name) -> Closure:
     name, column = node.id, node.col_offset
     if name in units.named_units():
-        return _constant_node(units.named_units()[name])
+        return _always(units.named_units()[name])
 
     def run(scope: Scope, _facts: Facts) -> Value:
         try:
             return scope[name]
         except KeyError:
-            raise _unknown_name_error(name, scope, column) from None
+            what, fix = describe_unknown_name(name, scope)
+            raise ExpressionError(what, column, fix) from None
 
-    return _CompiledNode(run, constant=False)
-
-
-def _unknown_name_error(name: str, scope: Scope, column: int) -> ExpressionError:
-    close = nearest(name[:100], [*scope, *units.named_units()])
-    fix = f"did you mean '{close}'?" if close else "name a parameter, a value or a unit"
-    if name in FUNCTIONS:
-        fix = f"write {FUNCTIONS[name].usage}"
-    return ExpressionError(f"unknown name '{shorten(name)}'", column, fix)
+    return run
 
 
-def _compile_binary(node: ast.BinOp) -> _CompiledNode:
+def _compile_binary(node: ast.BinOp) -> Closure:
     left, right = _compile_node(node.left), _compile_node(node.right)
     apply, column = BINARY[syntax.BINARY[type(node.op)]], node.right.col_offset
-    a, b = left.run, right.run
 
     def run(scope: Scope, facts: Facts) -> Value:
-        x, y = a(scope, facts), b(scope, facts)
+        x, y = left(scope, facts), right(scope, facts)
         try:
             return apply(x, y)
         except ExpressionError as error:
             raise _with_column(error, column) from None
 
-    return _CompiledNode(run, left.constant and right.constant)
+    return run
 
 
-def _compile_unary(node: ast.UnaryOp) -> _CompiledNode:
+def _compile_unary(node: ast.UnaryOp) -> Closure:
     operand, column = _compile_node(node.operand), node.col_offset
-    inner = operand.run
     if isinstance(node.op, ast.Not):
         apply: Callable[[Value], Value] = lambda x: not require_truth(x, "the operand of 'not'")  # noqa: E731
     else:
@@ -164,20 +156,17 @@ def _compile_unary(node: ast.UnaryOp) -> _CompiledNode:
 
     def run(scope: Scope, facts: Facts) -> Value:
         try:
-            return apply(inner(scope, facts))
+            return apply(operand(scope, facts))
         except ExpressionError as error:
             raise _with_column(error, column) from None
 
-    return _CompiledNode(run, operand.constant)
+    return run
 
 
-def _compile_comparison(node: ast.Compare) -> _CompiledNode:
-    pieces = [_compile_node(operand) for operand in (node.left, *node.comparators)]
-    symbols = [syntax.COMPARISONS[type(op)] for op in node.ops]
-    steps = [
-        (COMPARISONS[symbol], piece.run) for symbol, piece in zip(symbols, pieces[1:], strict=True)
-    ]
-    first, column = pieces[0].run, node.col_offset
+def _compile_comparison(node: ast.Compare) -> Closure:
+    comparisons = [COMPARISONS[syntax.COMPARISONS[type(op)]] for op in node.ops]
+    steps = list(zip(comparisons, map(_compile_node, node.comparators), strict=True))
+    first, column = _compile_node(node.left), node.col_offset
 
     def run(scope: Scope, facts: Facts) -> Value:
         x = first(scope, facts)
@@ -192,12 +181,11 @@ def _compile_comparison(node: ast.Compare) -> _CompiledNode:
             x = y
         return True
 
-    return _CompiledNode(run, all(p.constant for p in pieces))
+    return run
 
 
-def _compile_boolean(node: ast.BoolOp) -> _CompiledNode:
-    pieces = [_compile_node(value) for value in node.values]
-    runs = [piece.run for piece in pieces]
+def _compile_boolean(node: ast.BoolOp) -> Closure:
+    runs = [_compile_node(value) for value in node.values]
     stops_at, column = isinstance(node.op, ast.Or), node.col_offset
     place = f"both sides of '{'or' if stops_at else 'and'}'"
 
@@ -210,32 +198,27 @@ def _compile_boolean(node: ast.BoolOp) -> _CompiledNode:
                 raise _with_column(error, column) from None
         return not stops_at
 
-    return _CompiledNode(run, all(p.constant for p in pieces))
+    return run
 
 
-def _compile_condition(node: ast.IfExp) -> _CompiledNode:
-    test, then, other = (
-        _compile_node(node.test),
-        _compile_node(node.body),
-        _compile_node(node.orelse),
-    )
+def _compile_condition(node: ast.IfExp) -> Closure:
+    test, then, other = map(_compile_node, (node.test, node.body, node.orelse))
     column = node.test.col_offset
 
     def run(scope: Scope, facts: Facts) -> Value:
         try:
-            holds_here = require_truth(test.run(scope, facts), "the condition after 'if'")
+            holds_here = require_truth(test(scope, facts), "the condition after 'if'")
         except ExpressionError as error:
             raise _with_column(error, column) from None
-        return (then if holds_here else other).run(scope, facts)
+        return (then if holds_here else other)(scope, facts)
 
-    return _CompiledNode(run, test.constant and then.constant and other.constant)
+    return run
 
 
-def _compile_call(node: ast.Call) -> _CompiledNode:
+def _compile_call(node: ast.Call) -> Closure:
     assert isinstance(node.func, ast.Name)  # noqa: S101 - checked by syntax
     function, column = FUNCTIONS[node.func.id], node.col_offset
-    pieces = [_compile_node(argument) for argument in node.args]
-    runs = [piece.run for piece in pieces]
+    runs = [_compile_node(argument) for argument in node.args]
 
     def run(scope: Scope, facts: Facts) -> Value:
         values = [each(scope, facts) for each in runs]
@@ -244,20 +227,16 @@ def _compile_call(node: ast.Call) -> _CompiledNode:
         except ExpressionError as error:
             raise _with_column(error, column) from None
 
-    return _CompiledNode(run, all(p.constant for p in pieces) and not function.takes_facts)
+    return run
 
 
-def _compile_tuple(node: ast.Tuple) -> _CompiledNode:
-    pieces = [_compile_node(element) for element in node.elts]
-    runs = [piece.run for piece in pieces]
+def _compile_tuple(node: ast.Tuple) -> Closure:
+    runs = [_compile_node(element) for element in node.elts]
     # Used only by 'in', so it never becomes the value of an expression.
-    return _CompiledNode(
-        lambda scope, facts: tuple(each(scope, facts) for each in runs),  # type: ignore[arg-type,return-value]
-        all(p.constant for p in pieces),
-    )
+    return lambda scope, facts: tuple(each(scope, facts) for each in runs)  # type: ignore[return-value]
 
 
-_COMPILERS: Mapping[type[ast.expr], Callable[..., _CompiledNode]] = MappingProxyType(
+_COMPILERS: Mapping[type[ast.expr], Callable[..., Closure]] = MappingProxyType(
     {
         ast.BinOp: _compile_binary,
         ast.BoolOp: _compile_boolean,

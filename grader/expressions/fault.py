@@ -31,9 +31,3 @@ class TextError(ValueError):
     def __str__(self) -> str:
         at = f" (line {self.line})" if self.line is not None else ""
         return f"{self.what}{at}; {self.fix}" if self.fix else f"{self.what}{at}"
-
-
-def shorten(text: str, length: int = 24) -> str:
-    """Returns *text* shortened for a one-line message."""
-    safe = "".join(c if c.isprintable() else "?" for c in text[:length])
-    return f"{safe}..." if len(text) > length else safe

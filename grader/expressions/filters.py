@@ -11,7 +11,7 @@ from grader import units
 from grader.expressions.arithmetic import BINARY, kind_of
 from grader.expressions.fault import ExpressionError
 from grader.expressions.functions import FUNCTIONS
-from grader.units.quantity import Quantity, Value
+from grader.units.quantity import RAISED, Quantity, Value
 
 _MAX_JOINED = 10_000
 
@@ -72,15 +72,12 @@ def _format_percent(value: Value, digits: object = 4) -> str:
     return units.format_with_unit(share, "%", _require_digits(digits))
 
 
-_RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
-
-
 def _format_scientific(value: Value, digits: object = 6) -> str:
     x = _require_plain(value, "scientific")
     mantissa, exponent = f"{x:.{_require_digits(digits) - 1}e}".split("e")
     short = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
     # Readable in plain text, Markdown, and between dollar signs.
-    return f"{short} × 10{str(int(exponent)).translate(_RAISED)}"
+    return f"{short} × 10{str(int(exponent)).translate(RAISED)}"
 
 
 def _round(value: Value, digits: Value = 0, method: object = "common") -> Value:

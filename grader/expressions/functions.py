@@ -18,11 +18,13 @@ from grader.expressions.arithmetic import (
     require_numeric,
     without_rounding_error,
 )
-from grader.expressions.fault import ExpressionError, shorten
-from grader.registry import nearest
+from grader.expressions.fault import ExpressionError
+from grader.registry import suggest
+from grader.units.parse import shorten
 from grader.units.quantity import Quantity, Value, dimension_of
 
 Facts = Mapping[str, Mapping[str, Value]]
+NO_FACTS: Facts = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,11 +215,10 @@ def find_fact(facts: Facts, item: Value, field: Value) -> Value:
         if not isinstance(name, str):
             raise ExpressionError("fact() needs names in quotes", fix=FUNCTIONS["fact"].usage)
         if name not in known:
-            close = nearest(name[:100], known)
             where = f" of '{shorten(str(item))}'" if noun == "field" else ""
             raise ExpressionError(
                 f"the facts have no {noun} '{shorten(name)}'{where}",
-                fix=f"did you mean '{close}'?" if close else "see the files in problems/facts",
+                fix=suggest(name[:100], known, "see the files in problems/facts"),
             )
     return facts[str(item)][str(field)]
 
@@ -250,13 +251,22 @@ FUNCTIONS: Mapping[str, Function] = MappingProxyType(
 )
 
 
+def describe_unknown_name(name: str, scope: Mapping[str, Value]) -> tuple[str, str]:
+    """Returns what is wrong with a *name* that is not in *scope*, and what to do."""
+    if name in FUNCTIONS:
+        fix = f"write {FUNCTIONS[name].usage}"
+    else:
+        known = [*scope, *units.named_units()]
+        fix = suggest(name[:100], known, "name a parameter, a value or a unit")
+    return f"unknown name '{shorten(name)}'", fix
+
+
 def check_call(name: str, count: int) -> Function:
     """Returns the function *name*. Raises ExpressionError if it does not exist or takes another
     number of arguments."""
     function = FUNCTIONS.get(name)
     if function is None:
-        close = nearest(name[:100], FUNCTIONS)
-        fix = f"did you mean '{close}'?" if close else "choose from " + ", ".join(FUNCTIONS)
+        fix = suggest(name[:100], FUNCTIONS, "choose from " + ", ".join(FUNCTIONS))
         raise ExpressionError(f"unknown function '{shorten(name)}'", fix=fix)
     if count < function.least or (function.most is not None and count > function.most):
         raise ExpressionError(

@@ -8,10 +8,11 @@ from jinja2 import nodes
 from jinja2.visitor import NodeTransformer
 
 from grader import units
-from grader.expressions.fault import ExpressionError, TextError, shorten
+from grader.expressions.fault import ExpressionError, TextError
 from grader.expressions.filters import FILTERS
 from grader.expressions.functions import check_call
-from grader.registry import nearest
+from grader.registry import suggest
+from grader.units.parse import shorten
 
 MAX_DEPTH = 40
 MAX_NODES = 1500
@@ -110,8 +111,7 @@ def _check_call(node: nodes.Call) -> None:
 def _check_filter(node: nodes.Filter) -> None:
     known = FILTERS.get(node.name)
     if known is None:
-        close = nearest(node.name[:100], FILTERS)
-        fix = f"did you mean '{close}'?" if close else "choose from " + ", ".join(FILTERS)
+        fix = suggest(node.name[:100], FILTERS, "choose from " + ", ".join(FILTERS))
         raise TextError(f"unknown filter '{shorten(node.name)}'", node.lineno, fix)
     count = len(node.args) + len(node.kwargs)
     named = all(k.key == "digits" for k in node.kwargs)

@@ -8,8 +8,9 @@ from typing import Any
 
 from grader import units
 from grader.expressions.arithmetic import LIMIT
-from grader.expressions.fault import ExpressionError, shorten
+from grader.expressions.fault import ExpressionError
 from grader.expressions.functions import check_call
+from grader.units.parse import shorten
 
 MAX_LENGTH = 2000
 MAX_DEPTH = 50

@@ -15,10 +15,10 @@ from jinja2.sandbox import SandboxedEnvironment
 from grader import units
 from grader.expressions import structure
 from grader.expressions.arithmetic import BINARY, COMPARISONS, negate, unary_plus
-from grader.expressions.fault import ExpressionError, TextError, shorten
+from grader.expressions.fault import ExpressionError, TextError
 from grader.expressions.filters import FILTERS, format_placeholder
-from grader.expressions.functions import FUNCTIONS, Facts, call_function
-from grader.registry import nearest
+from grader.expressions.functions import FUNCTIONS, Facts, call_function, describe_unknown_name
+from grader.units.parse import shorten
 from grader.units.quantity import DimensionError, Value
 
 MAX_OUTPUT = 200_000
@@ -131,7 +131,8 @@ class CompiledText(NamedTuple):
         variables = dict(self.constants)
         for name in self.names:
             if name not in scope:
-                raise self._unknown_name_error(name, scope)
+                what, fix = describe_unknown_name(name, scope)
+                raise TextError(what, self.lines.get(name), fix)
             variables[name] = scope[name]
         for name in self.functions:
             variables[structure.CALLED + name] = partial(_call_by_name, name, facts=facts)
@@ -148,13 +149,6 @@ class CompiledText(NamedTuple):
             # What remains is a value of the wrong type, such as "even" for a text.
             what = f"a placeholder can't be filled in: {error}"
             raise TextError(what, self._find_line(error), "check the types of its values") from None
-
-    def _unknown_name_error(self, name: str, scope: Mapping[str, Value]) -> TextError:
-        close = nearest(name[:100], [*scope, *units.named_units()])
-        fix = f"did you mean '{close}'?" if close else "name a parameter or a value"
-        if name in FUNCTIONS:
-            fix = f"write {FUNCTIONS[name].usage}"
-        return TextError(f"unknown name '{shorten(name)}'", self.lines.get(name), fix)
 
     def _find_line(self, error: Exception) -> int | None:
         """Returns the template's line that raised *error*."""

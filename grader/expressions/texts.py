@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from grader.expressions.fault import TextError
-from grader.expressions.functions import Facts
+from grader.expressions.functions import NO_FACTS, Facts
 from grader.units.quantity import Value
 
 if TYPE_CHECKING:
     from grader.expressions.template import CompiledText
 
 MAX_LENGTH = 20_000
-NO_FACTS: Facts = MappingProxyType({})
 
 
 def fill(text: str, scope: Mapping[str, Value], facts: Facts = NO_FACTS) -> str:
