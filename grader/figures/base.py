@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -86,6 +86,12 @@ class FieldReader:
             what = f"'{written}' is {shown}, not a whole number from {least} to {most}"
             raise self.error(path, what, f"draw a part of it, for example min({written}, {most})")
         return int(number)
+
+    def check_length(self, name: str, items: Sized, least: int, most: int) -> None:
+        """Raises FigureError unless the field *name* has from *least* to *most* items."""
+        if not least <= len(items) <= most:
+            fix = f"use {least} to {most} {name}"
+            raise self.error((name,), f"it has {len(items)} {name}", fix)
 
     def text(self, written: str, *path: str | int) -> str:
         """Returns a text with its placeholders filled in, on one line."""

@@ -54,9 +54,7 @@ class BitsType(FigureTypeOf[BitFields, BitsPicture]):
 
     def picture(self, figure: BitFields, read: FieldReader) -> BitsPicture:
         """Returns the numbers of bits."""
-        if not 1 <= len(figure.formats) <= 6:
-            what = f"it has {len(figure.formats)} formats"
-            raise read.error(("formats",), what, "use 1 to 6 formats")
+        read.check_length("formats", figure.formats, 1, 6)
         rows = []
         for n, one in enumerate(figure.formats):
             at = ("formats", n)

@@ -96,8 +96,7 @@ class CurveType(FigureTypeOf[Curve, CurvePicture]):
         if not (first < last and (first > 0 or figure.scale == "linear")):
             fix = "let 'first' be less than 'last', and positive for a log scale"
             raise read.error(("first",), f"the range is {first:g} to {last:g}", fix)
-        if not 1 <= len(figure.lines) <= 4:
-            raise read.error(("lines",), f"it has {len(figure.lines)} lines", "use 1 to 4 lines")
+        read.check_length("lines", figure.lines, 1, 4)
         count = read.count(figure.samples, "samples", least=2, most=400)
         samples = tuple(_sample(first, last, n / (count - 1), figure.scale) for n in range(count))
 

@@ -70,9 +70,7 @@ class GridType(FigureTypeOf[Grids, GridPicture]):
 
     def picture(self, figure: Grids, read: FieldReader) -> GridPicture:
         """Returns the shades of all cells."""
-        if not 1 <= len(figure.matrices) <= 3:
-            what = f"it has {len(figure.matrices)} matrices"
-            raise read.error(("matrices",), what, "use 1 to 3 matrices")
+        read.check_length("matrices", figure.matrices, 1, 3)
         grids = []
         for n, matrix in enumerate(figure.matrices):
             at = ("matrices", n)
@@ -140,15 +138,12 @@ def _paint_cells(axes: Axes, shades: tuple[tuple[int, ...], ...], x: float, side
     add_boxes(axes, across + down, edgecolor=QUIET, facecolor="none", lw=0.4)
 
 
-def _columns(picture: GridPicture) -> int:
-    return sum(len(grid.shades[0]) for grid in picture.grids)
-
-
 def _side(picture: GridPicture) -> float:
     """Returns the side of a cell in CSS pixels."""
     room = 560 - 32 - _GAP * (len(picture.grids) - 1) - (20 if picture.down else 0)
     rows = max(len(grid.shades) for grid in picture.grids)
-    return min(room / _columns(picture), 232 / rows, 40)
+    columns = sum(len(grid.shades[0]) for grid in picture.grids)
+    return min(room / columns, 232 / rows, 40)
 
 
 figure_types.add("grid")(GridType())

@@ -50,9 +50,7 @@ class HierarchyType(FigureTypeOf[Hierarchy, HierarchyPicture]):
 
     def picture(self, figure: Hierarchy, read: FieldReader) -> HierarchyPicture:
         """Returns the texts of the levels."""
-        if not 2 <= len(figure.levels) <= 6:
-            what = f"it has {len(figure.levels)} levels"
-            raise read.error(("levels",), what, "use 2 to 6 levels")
+        read.check_length("levels", figure.levels, 2, 6)
         levels = tuple(
             LevelTexts(
                 read.text(x.label, "levels", n, "label"), read.text(x.note, "levels", n, "note")

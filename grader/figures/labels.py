@@ -11,6 +11,7 @@ from grader.figures.style import HALO, INK
 if TYPE_CHECKING:
     import numpy as np
     from matplotlib.axes import Axes
+    from matplotlib.transforms import Bbox
 
 Polyline = Sequence[tuple[float, float]]
 """The corners of a line, in the data's coordinates."""
@@ -31,51 +32,27 @@ class LabeledPoint(NamedTuple):
     color: str = INK
 
 
-class _Box(NamedTuple):
-    """The place of a text, in points."""
-
-    left: float
-    low: float
-    right: float
-    high: float
-
-    def contains(self, places: np.ndarray) -> int:
-        """Returns how many of the *places* (rows of x and y) are inside."""
-        x, y = places[:, 0], places[:, 1]
-        inside = (self.left < x) & (x < self.right) & (self.low < y) & (y < self.high)
-        return int(inside.sum())
-
-    def is_inside(self, other: _Box) -> bool:
-        """Returns whether the whole box is in the other one."""
-        across = other.left <= self.left and self.right <= other.right
-        return across and other.low <= self.low and self.high <= other.high
-
-    def overlaps(self, other: _Box) -> bool:
-        """Returns whether the boxes have a common area."""
-        across = self.left < other.right and other.left < self.right
-        return across and self.low < other.high and other.low < self.high
-
-
 def label_points(axes: Axes, points: Sequence[LabeledPoint], lines: Sequence[Polyline]) -> None:
     """Labels each point where its label covers the least of *lines* and of other points and labels.
 
     The limits of *axes* must have been set.
     """
     import numpy as np
+    from matplotlib.transforms import Bbox
 
     scale = _scale(axes)
     drawn = np.concatenate([_dense(axes.transData.transform(line) / scale) for line in lines])
     dots = axes.transData.transform([(point.x, point.y) for point in points]) / scale
-    frame = _Box(*(axes.get_window_extent().get_points() / scale).ravel())
-    taken: list[_Box] = []
+    frame = Bbox(axes.get_window_extent().get_points() / scale)
+    taken: list[Bbox] = []
     for n, point in enumerate(points):
         others = np.delete(dots, n, axis=0)
         boxes = {offset: _box(dots[n], offset, len(point.label)) for offset in _OFFSETS}
         costs = {
             offset: abs(offset[1]) / 10
-            + box.contains(drawn)
-            + 100 * (box.contains(others) + sum(box.overlaps(one) for one in taken))
-            + 1000 * (not box.is_inside(frame))
+            + box.count_contains(drawn)
+            + 100 * (box.count_contains(others) + box.count_overlaps(taken))
+            + 1000 * (not (frame.contains(*box.min) and frame.contains(*box.max)))
             for offset, box in boxes.items()
         }
         best = min(_OFFSETS, key=costs.__getitem__)
@@ -108,11 +85,14 @@ def _scale(axes: Axes) -> float:
     return float(canvas.dpi) / 72
 
 
-def _box(at: np.ndarray, offset: tuple[int, int], length: int) -> _Box:
+def _box(at: np.ndarray, offset: tuple[int, int], length: int) -> Bbox:
+    """Returns the place of a text of *length* letters, in points."""
+    from matplotlib.transforms import Bbox
+
     wide = _WIDE * length
     left = at[0] + offset[0] + {-1: -wide, 0: -wide / 2, 1: 0}[(offset[0] > 0) - (offset[0] < 0)]
     low = at[1] + offset[1] - (_HIGH if offset[1] < 0 else 0)
-    return _Box(left, low, left + wide, low + _HIGH)
+    return Bbox.from_bounds(left, low, wide, _HIGH)
 
 
 def _dense(line: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ import hashlib
 import io
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from html import escape
@@ -39,14 +39,34 @@ _DRAWN = re.compile(r'<g id="(figure-[0-9a-f]{12})">.*?</g></svg>', re.S)
 _SPACE = re.compile(r"\n\s*")
 
 
+@lru_cache(maxsize=256)
 def figure_svg(figure: DrawnFigure) -> str:
     """Returns the figure as an SVG element for a page, with its text alternative.
 
     Its ids begin with a hash of its contents, so that several figures can be on one page.
     """
-    label = escape(figure.alt, quote=True)
-    head, body = _svg(figure.type, figure.picture)
-    return f'<svg {head} role="img" aria-label="{label}"><title>{label}</title>{body}</svg>'
+    kind = figure_types.find(figure.type)
+    width, height = kind.sides[0], kind.height(figure.picture)
+    with _canvas(figure) as canvas:
+        text = io.StringIO()
+        nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        canvas.savefig(text, format="svg", metadata=nothing)
+    written = text.getvalue()
+    root = _ROOT.search(written)
+    assert root is not None  # noqa: S101 - matplotlib writes one
+    body = written[root.end() :].rsplit("</svg>", 1)[0]
+    body = _GROUP_ID.sub("<g", _STYLE.sub("", _COMMENT.sub("", body)))
+    body = _SPACE.sub(" ", _LONG.sub(r"\1", body)).replace("> <", "><").strip()
+    mark = hashlib.sha256(f"{figure.type} {figure.picture!r}".encode()).hexdigest()
+    for before in _IDS:
+        body = body.replace(before, f"{before}f{mark[:6]}-")
+    label, box = escape(figure.alt, quote=True), f"{width * 0.75:g} {height * 0.75:g}"
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
+        f'class="figure" width="{width}" height="{height}" viewBox="0 0 {box}" '
+        f'stroke-linejoin="round" role="img" aria-label="{label}"><title>{label}</title>'
+        f'<g id="figure-{mark[:12]}">{body}</g></svg>'
+    )
 
 
 def draw_once(page: str) -> str:
@@ -71,71 +91,36 @@ def draw_once(page: str) -> str:
     return _BODY.sub(lambda found: found[0] + shared, page, count=1)
 
 
+@lru_cache(maxsize=64)
 def figure_png(figure: DrawnFigure) -> bytes:
     """Returns the figure as a PNG with twice as many pixels as its size on a page."""
-    return _png(figure.type, figure.picture)
-
-
-def painted_texts(figure: DrawnFigure) -> frozenset[str]:
-    """Returns the labels of the figure, apart from those of ticks."""
-    return _painted_texts(figure.type, figure.picture)
-
-
-@lru_cache(maxsize=256)
-def _painted_texts(name: str, picture: Hashable) -> frozenset[str]:
-    from matplotlib.text import Text
-
-    with _canvas(name, picture) as canvas:
-        texts = frozenset(one.get_text() for one in canvas.findobj(Text))
-    return texts - {""}
-
-
-@lru_cache(maxsize=256)
-def _svg(name: str, picture: Hashable) -> tuple[str, str]:
-    """Returns the attributes and the contents of the SVG element."""
-    kind = figure_types.find(name)
-    width, height = kind.sides[0], kind.height(picture)
-    with _canvas(name, picture) as canvas:
-        text = io.StringIO()
-        nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-        canvas.savefig(text, format="svg", metadata=nothing)
-    written = text.getvalue()
-    root = _ROOT.search(written)
-    assert root is not None  # noqa: S101 - matplotlib writes one
-    body = written[root.end() :].rsplit("</svg>", 1)[0]
-    body = _GROUP_ID.sub("<g", _STYLE.sub("", _COMMENT.sub("", body)))
-    body = _SPACE.sub(" ", _LONG.sub(r"\1", body)).replace("> <", "><").strip()
-    mark = hashlib.sha256(f"{name} {picture!r}".encode()).hexdigest()
-    for before in _IDS:
-        body = body.replace(before, f"{before}f{mark[:6]}-")
-    box = f"{width * 0.75:g} {height * 0.75:g}"
-    head = (
-        'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
-        f'class="figure" width="{width}" height="{height}" viewBox="0 0 {box}" '
-        'stroke-linejoin="round"'
-    )
-    return head, f'<g id="figure-{mark[:12]}">{body}</g>'
-
-
-@lru_cache(maxsize=64)
-def _png(name: str, picture: Hashable) -> bytes:
-    with _canvas(name, picture) as canvas:
+    with _canvas(figure) as canvas:
         data = io.BytesIO()
         canvas.savefig(data, format="png", dpi=_CSS_DPI * PNG_SCALE, metadata={"Software": None})
     return data.getvalue()
 
 
+@lru_cache(maxsize=256)
+def painted_texts(figure: DrawnFigure) -> frozenset[str]:
+    """Returns the labels of the figure, apart from those of ticks."""
+    from matplotlib.text import Text
+
+    with _canvas(figure) as canvas:
+        texts = frozenset(one.get_text() for one in canvas.findobj(Text))
+    return texts - {""}
+
+
 @contextmanager
-def _canvas(name: str, picture: Hashable) -> Iterator[Canvas]:
-    """Yields a canvas with the picture, while the style is in force."""
+def _canvas(figure: DrawnFigure) -> Iterator[Canvas]:
+    """Yields a canvas with the figure, while the style is in force."""
     import matplotlib as mpl
     from matplotlib.figure import Figure as Canvas
 
-    kind = figure_types.find(name)
-    inches = (kind.sides[0] / _CSS_DPI, kind.height(picture) / _CSS_DPI)
+    kind = figure_types.find(figure.type)
+    inches = (kind.sides[0] / _CSS_DPI, kind.height(figure.picture) / _CSS_DPI)
     with _LOCK, mpl.rc_context():
         mpl.rcdefaults()  # whatever the person's own settings are
         mpl.rcParams.update(RC)
         canvas = Canvas(figsize=inches)
-        kind.paint(picture, canvas)
+        kind.paint(figure.picture, canvas)
         yield canvas

@@ -68,11 +68,8 @@ class StackType(FigureTypeOf[Stack, StackPicture]):
 
     def picture(self, figure: Stack, read: FieldReader) -> StackPicture:
         """Returns the evaluated amounts of all bars, which must be positive in total."""
-        if not 1 <= len(figure.categories) <= 6:
-            what = f"it has {len(figure.categories)} categories"
-            raise read.error(("categories",), what, "use 1 to 6 categories")
-        if not 1 <= len(figure.bars) <= 8:
-            raise read.error(("bars",), f"it has {len(figure.bars)} bars", "use 1 to 8 bars")
+        read.check_length("categories", figure.categories, 1, 6)
+        read.check_length("bars", figure.bars, 1, 8)
         amounts = []
         for n, bar in enumerate(figure.bars):
             if len(bar.amounts) != len(figure.categories):
