@@ -57,7 +57,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "security": {
         "bank", "draw", "gradebook", "kinds", "notebook", "release", "runtime",
     },
-    "analysis": {"draw", "gradebook", "grading", "kinds", "release"},
+    "analysis": {"draw", "gradebook", "grading", "kinds", "release", "report"},
     "web": {
         "analysis", "bank", "collect", "course", "figures", "gradebook", "grading", "kinds",
         "notebook", "release", "report", "runtime", "text",

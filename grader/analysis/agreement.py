@@ -11,12 +11,10 @@ import numpy as np
 
 from grader.gradebook import Gradebook
 from grader.model.desk import IndependentMark, PartId
+from grader.report.statistics.intervals import ConfidenceInterval, mean_interval
 
 _RESAMPLES = 2000
-_NORMAL = 1.959963984540054
-"""The 97.5% quantile of the normal distribution."""
 _SAME = 1e-9
-Interval = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,13 +27,13 @@ class Agreement:
     """How many answers both graded; equal answers that were graded at once count once."""
     exact: float
     """The share of answers with equal points."""
-    exact_interval: Interval
+    exact_interval: ConfidenceInterval | None
     kappa: float | None
     """Cohen's kappa with linear weights; None if everybody always gave the same points."""
-    kappa_interval: Interval | None
+    kappa_interval: ConfidenceInterval | None
     difference: float
     """The mean of the first person's points minus the second person's."""
-    difference_interval: Interval | None
+    difference_interval: ConfidenceInterval | None
     """None for fewer than two answers."""
 
 
@@ -81,7 +79,7 @@ def agreement(
         people=people,
         count=len(pairs),
         exact=equal / len(pairs),
-        exact_interval=wilson_interval(equal, len(pairs)),
+        exact_interval=mean_interval(equal / len(pairs), len(pairs)),
         kappa=weighted_kappa(pairs),
         kappa_interval=_middle(kappas) if several else None,
         difference=sum(x - y for x, y in pairs) / len(pairs),
@@ -118,18 +116,6 @@ def _mean_distance(ones: Sequence[float], others: Sequence[float]) -> float:
     return area
 
 
-def wilson_interval(hits: int, count: int) -> Interval:
-    """Returns Wilson's 95% interval for a share.
-
-    >>> [round(end, 3) for end in wilson_interval(9, 10)]
-    [0.596, 0.982]
-    """
-    share, z2 = hits / count, _NORMAL**2 / count
-    middle = share + z2 / 2
-    half = _NORMAL * math.sqrt(share * (1 - share) / count + z2 / count / 4)
-    return max(0.0, (middle - half) / (1 + z2)), min(1.0, (middle + half) / (1 + z2))
-
-
 def _resample(pairs: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
     """Returns kappa and the mean difference of many samples of *pairs*, drawn with replacement."""
     cells = sorted(set(pairs))
@@ -145,9 +131,8 @@ def _resample(pairs: Sequence[tuple[float, float]]) -> tuple[list[float], list[f
     return kappas.tolist(), (draws @ (ones - others)).tolist()
 
 
-def _middle(values: Sequence[float]) -> Interval | None:
+def _middle(values: Sequence[float]) -> ConfidenceInterval | None:
     """Returns what 95% of *values* are between; None if there are too few."""
     if len(values) < _RESAMPLES / 2:
         return None
-    low, high = np.quantile(values, [0.025, 0.975]).tolist()
-    return low, high
+    return ConfidenceInterval(*np.quantile(values, [0.025, 0.975]).tolist())

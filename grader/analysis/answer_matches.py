@@ -7,6 +7,7 @@ different problems are independent.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
@@ -143,9 +144,12 @@ def is_round(number: float) -> bool:
 
 def rounding(number: float) -> float:
     """Returns how far a value may be from *number* and still round to it."""
-    size = np.floor(np.log10(abs(number)))
-    width = 0.5 * 10.0 ** (size - digits_of(number) + 1)
-    return float(max(width * (1 + 1e-6), _SAME * abs(number)))
+    return max(half_unit(number) * (1 + 1e-6), _SAME * abs(number))
+
+
+def half_unit(number: float) -> float:
+    """Returns half a unit of the last digit of *number*, without zeros at its end."""
+    return 0.5 * 10.0 ** (math.floor(math.log10(abs(number))) - digits_of(number) + 1)
 
 
 def find_matches(sheets: ProblemSheets) -> ProblemMatches:

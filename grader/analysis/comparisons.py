@@ -129,14 +129,10 @@ class ClassComparisons:
             if known is not comparison:
                 known.names += comparison.names
                 known.levels = {
-                    id_: (_joint_level(levels[0], comparison.levels[id_][0]),)
+                    id_: (FactorLevel(f"{levels[0].label}, {comparison.levels[id_][0].label}"),)
                     for id_, levels in known.levels.items()
                 }
         return list(merged.values())
-
-
-def _joint_level(one: FactorLevel, other: FactorLevel) -> FactorLevel:
-    return FactorLevel(f"{one.label}, {other.label}")
 
 
 def _add_points(

@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 
 from grader.gradebook import Gradebook
 from grader.grading.sources import ReleaseSource, require_release, rows_of
-from grader.model import Paper
+from grader.kinds import kinds
+from grader.kinds.base import Unreadable
+from grader.model import Key, Paper, Raw
 from grader.model.result import Row, Standing
 from grader.release.papers import Papers, papers_of
 
@@ -26,6 +28,21 @@ def read_papers(book: Gradebook) -> Papers:
     """Returns the papers of a release; raises SetupError if the results don't come from one."""
     require_release(book)
     return papers_of(book)
+
+
+def read_answer(raw: Raw | None, key: Key) -> object:
+    """Returns the answer as its kind reads it; None if there is none, or if it can't be read."""
+    try:
+        return None if raw is None else kinds.find(key.part.kind).read(raw, key)
+    except (Unreadable, OverflowError, TypeError):
+        return None
+
+
+def as_number(value: object) -> float | None:
+    """Returns a number of an answer as a float; None for anything else, or if it is too large."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return float(value) if abs(value) <= 1e300 else None
 
 
 def iter_graded(book: Gradebook, papers: Papers) -> Iterator[GradedPaper]:

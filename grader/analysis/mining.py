@@ -18,6 +18,7 @@ import numpy as np
 
 from grader import units
 from grader.analysis import double_edits
+from grader.analysis.answer_matches import half_unit
 from grader.analysis.edits import edited_expressions
 from grader.analysis.permutation import poisson_binomial_tail
 from grader.analysis.products import (
@@ -27,10 +28,10 @@ from grader.analysis.products import (
     NamedQuantity,
     iter_products,
 )
-from grader.analysis.wrong_numbers import WIDEST, WrongNumbers, half_unit
+from grader.analysis.wrong_numbers import WIDEST, WrongNumbers
 from grader.kinds import tolerance
 from grader.kinds.numeric import NumericKey, evaluate_answer
-from grader.units.quantity import ONE, Quantity, dimension_of
+from grader.units.quantity import ONE, dimension_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -218,8 +219,8 @@ class _Search:
         for name, value in key.draw.scope.items():
             if isinstance(value, (bool, str)):
                 continue
-            every = [_magnitude(one.draw.scope.get(name)) for one in self._keys]
-            if all(one is not None and one > 0 for one in every):
+            every = [double_edits.plain(one.draw.scope.get(name)) for one in self._keys]
+            if all(isinstance(one, float) and one > 0 for one in every):
                 others.append(
                     NamedQuantity(text=name, values=np.array(every), dimension=dimension_of(value))
                 )
@@ -358,10 +359,3 @@ def _value(text: str, key: NumericKey) -> float | None:
     except (ValueError, OverflowError, ZeroDivisionError, TypeError):
         return None
     return value if isinstance(value, (int, float)) else None
-
-
-def _magnitude(value: object) -> float | None:
-    number = value.magnitude if isinstance(value, Quantity) else value
-    if isinstance(number, (bool, str)) or not isinstance(number, (int, float)):
-        return None
-    return float(number) if abs(number) < 1e300 else None

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grader.report.statistics.distributions import f_quantile
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -129,27 +131,12 @@ def interval_of_difference(one: Numbers, other: Numbers) -> tuple[float, float]:
     parts = [float(values.var(ddof=1)) / len(values) for values in (one, other)]
     error = math.sqrt(sum(parts))
     spread = sum(v * v / (len(x) - 1) for v, x in zip(parts, (one, other), strict=True))
-    width = t_quantile(0.975, sum(parts) ** 2 / spread) * error if spread else 0.0
+    width = 0.0
+    if spread:
+        # The square of Student's t is distributed as F with 1 degree of freedom above.
+        width = math.sqrt(f_quantile(0.95, 1, sum(parts) ** 2 / spread)) * error
     middle = float(one.mean() - other.mean())
     return middle - width, middle + width
-
-
-def t_quantile(share: float, degrees: float) -> float:
-    """Returns a quantile of Student's t distribution, to three digits from 3 degrees on.
-
-    Abramowitz and Stegun, 26.7.5.
-
-    >>> round(t_quantile(0.975, 10), 2), round(t_quantile(0.975, 1000), 2)
-    (2.23, 1.96)
-    """
-    z, n = NormalDist().inv_cdf(share), degrees
-    terms = (
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
-    )
-    return z + sum(term / n**power for power, term in enumerate(terms, start=1))
 
 
 def noticeable_difference(values: Numbers, size: int, *, chance: float) -> float:

@@ -24,17 +24,21 @@ from grader.analysis.answer_matches import (
     pair_scores,
 )
 from grader.analysis.comparisons import names_that_matter, parameter_levels
-from grader.analysis.graded_class import GradedPaper, iter_graded, read_papers
+from grader.analysis.graded_class import (
+    GradedPaper,
+    as_number,
+    iter_graded,
+    read_answer,
+    read_papers,
+)
 from grader.draw import draw, seed_for
 from grader.errors import SetupError
 from grader.gradebook import Gradebook
 from grader.grading.course_policy import compares_answers
 from grader.grading.sources import evidence_of
-from grader.kinds import kinds
-from grader.kinds.base import Unreadable
 from grader.kinds.numeric import NumericKey, judge, mistake_value
 from grader.kinds.table import TableKey
-from grader.model import Evidence, Key, Mark, Question, Raw, Release, Verdict
+from grader.model import Evidence, Key, Mark, Question, Release, Verdict
 from grader.model.desk import PartId
 
 VARIANTS = 1000
@@ -188,11 +192,11 @@ def _numbers(
     for part_id, key in question.keys.items():
         name = question.name(part_id)
         found = evidence.answers.get(name)
-        answer = _read(found.raw if found and name in marks else None, key)
+        answer = read_answer(found.raw if found and name in marks else None, key)
         cells = [cell for row in answer for cell in row] if isinstance(answer, tuple) else []
         for index, (cell, of_cell) in enumerate(_number_keys(key)):
             one = answer if not cell else cells[index] if cells else None
-            yield part_id, cell, of_cell, _as_number(one)
+            yield part_id, cell, of_cell, as_number(one)
 
 
 def _number_keys(key: Key) -> Iterator[tuple[str, NumericKey]]:
@@ -203,22 +207,6 @@ def _number_keys(key: Key) -> Iterator[tuple[str, NumericKey]]:
         for i, row in enumerate(key.cells, start=1):
             for j, cell in enumerate(row, start=1):
                 yield f"row {i}, column {j}", cell
-
-
-def _read(raw: Raw | None, key: Key) -> object:
-    if raw is None:
-        return None
-    try:
-        value: object = kinds.find(key.part.kind).read(raw, key)
-    except (Unreadable, OverflowError, TypeError):
-        return None
-    return value
-
-
-def _as_number(value: object) -> float | None:
-    if not isinstance(value, (int, float)) or abs(value) > 1e300 or not math.isfinite(value):
-        return None
-    return float(value)
 
 
 def _entry(key: NumericKey, answer: float | None, mark: Mark | None) -> SheetEntry:

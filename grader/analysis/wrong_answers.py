@@ -7,17 +7,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.analysis.graded_class import as_number, read_answer, read_papers
 from grader.analysis.mining import Idea, mine
 from grader.analysis.wrong_numbers import WrongNumbers
 from grader.gradebook import Gradebook
-from grader.grading.sources import require_release
-from grader.kinds import kinds
-from grader.kinds.base import Unreadable
 from grader.kinds.numeric import NumericKey
 from grader.kinds.table import TableKey
 from grader.model import Evidence, Grade, Key, Raw, Verdict
 from grader.model.desk import PartId
-from grader.release.papers import Papers, papers_of
+from grader.release.papers import Papers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,8 +91,7 @@ def mine_gradebook(
     SetupError if the results don't come from a release.
     """
     numbers: dict[tuple[PartId, str], WrongNumbers] = {}
-    require_release(book)
-    papers = papers_of(book)
+    papers = read_papers(book)
     for grade in book.grades():
         if grade.submission_sha256 is not None:
             evidence = book.find_evidence(grade.submission_sha256)
@@ -142,23 +139,14 @@ def _numbers(key: Key, raw: Raw | None) -> Iterator[tuple[str, NumericKey, float
     """
     if not isinstance(key, (NumericKey, TableKey)):
         return
-    try:
-        read = kinds.find(key.part.kind).read(raw, key) if raw is not None else None
-    except (Unreadable, OverflowError, TypeError):
-        read = None
+    read = read_answer(raw, key)
     if isinstance(key, NumericKey):
-        yield "", key, _number(read)
+        yield "", key, as_number(read)
         return
     for index, column in enumerate(key.part.columns):
         cells = [row[index] for row in key.cells]
-        answers = [_number(row[index]) for row in read] if isinstance(read, tuple) else []
+        answers = [as_number(row[index]) for row in read] if isinstance(read, tuple) else []
         pairs = list(zip(cells, answers, strict=False))
         wrong = [(c, a) for c, a in pairs if a is not None and not c.low <= a <= c.high]
         cell, value = wrong[0] if wrong else (cells[0], None)
         yield column.id, cell, value
-
-
-def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or abs(value) > 1e300:
-        return None
-    return float(value)

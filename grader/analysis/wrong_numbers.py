@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from grader.analysis.answer_matches import digits_of
+from grader.analysis.answer_matches import half_unit
 from grader.kinds.numeric import NumericKey, judge
 from grader.model import Verdict
 
@@ -41,8 +41,3 @@ def _is_rounded(answer: float, key: NumericKey) -> bool:
     known = [float(key.value), *(float(centre) for _, centre, _, _ in key.mistake_ranges)]
     width = min(half_unit(answer), WIDEST * abs(answer))
     return any(abs(answer - value) <= width for value in known)
-
-
-def half_unit(answer: float) -> float:
-    """Returns half a unit of the last digit of *answer*, without zeros at its end."""
-    return 0.5 * 10.0 ** (math.floor(math.log10(abs(answer))) - digits_of(answer) + 1)
