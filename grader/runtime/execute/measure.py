@@ -43,20 +43,13 @@ _NOTEBOOK_SECONDS = 60.0
 """For all cells of a notebook, if the definitions alone are not enough."""
 
 
-class _InconclusiveError(Exception):
-    """The grader could not measure; the message says why."""
+class _EndedError(Exception):
+    """The measurement has ended without a result: it was `unmade` because of the grader or the
+    machine, the student's code `failed` or was `late`, or its count was `disturbed`."""
 
-
-class _ForgedError(Exception):
-    """The student's process replied with something that is not a count."""
-
-
-class _FailedError(Exception):
-    """The student's code failed; the message says how."""
-
-
-class _LateError(Exception):
-    """A run of the student's code took too long."""
+    def __init__(self, **found: object):
+        super().__init__(found)
+        self.found = found
 
 
 def measure_answer(
@@ -138,14 +131,8 @@ def _measure_once(
             return _Measurement(trial, race, clean).measure(cells, start, options)
     except NotStartedError as error:
         return {"unmade": f"no kernel could be started ({error})"}
-    except _InconclusiveError as error:
-        return {"unmade": str(error)}
-    except _FailedError as error:
-        return {"failed": str(error)}
-    except _ForgedError:
-        return {"disturbed": 1, "by": race.by}
-    except _LateError:
-        return {"late": trial.seconds}
+    except _EndedError as error:
+        return error.found
 
 
 class _Measurement:
@@ -165,7 +152,7 @@ class _Measurement:
         if self._race.by == "time":
             return self._measure_time(cells, start, options)
         if self._race.by != "launches":
-            raise _InconclusiveError(f"this version does not count {self._race.by}")
+            raise _EndedError(unmade=f"this version does not count {self._race.by}")
         with open_session(start, options) as mine:
             # Let the tool bind everything that it uses before the student's code runs.
             for session in (self._clean, mine):
@@ -206,10 +193,10 @@ class _Measurement:
             ran = mine.run(cell, seconds=max(seconds, 0.1), keep=0)
             fine = ran.outcome is Outcome.FINISHED and ran.error is None
             if ran.disturbance:
-                raise _InconclusiveError(f"the code {ran.disturbance}")
+                raise _EndedError(unmade=f"the code {ran.disturbance}")
             self._cut_short |= ran.outcome is Outcome.TIMEOUT
             if not ran.alive or not (fine or len(cells) > 1):
-                raise _FailedError("the code could not be run by itself")
+                raise _EndedError(failed="the code could not be run by itself")
 
     def _compare(self, mine: Session, key: str, before: Raw) -> dict[str, object]:
         """Returns, under *key*, what alternating runs of student and baseline took.
@@ -254,8 +241,8 @@ class _Measurement:
             if type(number) is int and number >= 0:
                 return digest, float(number)
         if session is self._clean:
-            raise _InconclusiveError("the baseline's count is not a number")
-        raise _ForgedError
+            raise _EndedError(unmade="the baseline's count is not a number")
+        raise _EndedError(disturbed=1, by=self._race.by)  # it replied with no count
 
     def _find_difference(self, mine: Session, promised: object, known: object) -> str | None:
         """Returns what differs between the two runs of a round: "inputs", "result", or None.
@@ -267,11 +254,11 @@ class _Measurement:
         theirs, _ = self._ask(mine, "show")
         ours, _ = self._ask(self._clean, "show")
         if ours == {"t": "none"}:
-            raise _InconclusiveError("the baseline returns nothing to compare")
+            raise _EndedError(unmade="the baseline returns nothing to compare")
         try:
             return None if agreement.results_match(promised, theirs, ours) else "result"
         except agreement.UnreadableError:
-            raise _InconclusiveError("the baseline's result could not be read") from None
+            raise _EndedError(unmade="the baseline's result could not be read") from None
 
     def _ask(
         self, session: Session, step: str, name: str = "", seed: int | None = None
@@ -289,19 +276,19 @@ class _Measurement:
         called = session.call(request, seconds=self._trial.seconds + _OVERTIME_SECONDS)
         found = read_reply(called.reply)
         if called.late and session is not self._clean:
-            raise _LateError
+            raise _EndedError(late=self._trial.seconds)
         if called.disturbance:
-            raise _InconclusiveError(f"a run {called.disturbance}")
+            raise _EndedError(unmade=f"a run {called.disturbance}")
         why = self._failure_of(called, found["is"])
         if why is None:
             return found["v"], round(called.seconds, 6)
         if session is self._clean:
-            raise _InconclusiveError(f"the baseline: {why}")
+            raise _EndedError(unmade=f"the baseline: {why}")
         if self._cut_short:  # what the function needs may be what took too long
-            raise _InconclusiveError("running the notebook again took too long")
+            raise _EndedError(unmade="running the notebook again took too long")
         if found["is"] == "unfit" and agreement.may_exceed_limit(self._ask(self._clean, "show")[0]):
-            raise _InconclusiveError("the result is too large")
-        raise _FailedError(why)
+            raise _EndedError(unmade="the result is too large")
+        raise _EndedError(failed=why)
 
     def _failure_of(self, called: CallResult, outcome: object) -> str | None:
         """Returns what went wrong in a run; None when it returned something."""
@@ -325,7 +312,7 @@ def _read_count(raw: object) -> float:
     except ValueError:
         value = None
     if not isinstance(value, float) or not math.isfinite(value):
-        raise _InconclusiveError("the count is not a number")
+        raise _EndedError(unmade="the count is not a number")
     return value
 
 
