@@ -9,7 +9,13 @@ from typing import Literal
 from grader.kinds import lettered, samples
 from grader.kinds.base import CORRECT, Example, kinds
 from grader.kinds.lettered import LetteredKey, LetteredKind, choice_by_letter
-from grader.kinds.options import AnswerOption, label_options, option_id, right_letters
+from grader.kinds.options import (
+    AnswerOption,
+    label_options,
+    option_by_letter,
+    option_id,
+    right_letters,
+)
 from grader.kinds.texts import fill, try_fill
 from grader.model import Draw, Judgment, Part, Raw, Verdict
 from grader.units.quantity import Value
@@ -48,12 +54,12 @@ class ChoiceKind(LetteredKind[ChoiceKey, str]):
         return ChoiceKey(part=part, draw=draw, choices=choices, right=right[0])
 
     def read(self, raw: Raw, key: ChoiceKey) -> str:
-        return lettered.read_letter(raw, key.choices, _one_letter(key))
+        return lettered.read_letter(raw, key.choices)
 
     def judge(self, value: str, key: ChoiceKey) -> Judgment:
         if value == key.right:
             return CORRECT
-        option = _option_by_letter(key, value)
+        option = option_by_letter(key.part.options, key.choices, value)
         if not (option.feedback or option.credit):
             return Judgment(share=0.0, verdict=Verdict.INCORRECT, note="Another option is right.")
         return Judgment(
@@ -78,7 +84,7 @@ class ChoiceKind(LetteredKind[ChoiceKey, str]):
         )
 
     def instructions(self, key: ChoiceKey) -> str:
-        return f"{_one_letter(key)}, in quotes"
+        return f"{lettered.one_letter(key.choices)}, in quotes"
 
     def answer(self, key: ChoiceKey) -> object:
         return key.right
@@ -93,20 +99,11 @@ class ChoiceKind(LetteredKind[ChoiceKey, str]):
         return choice_by_letter(key.choices, value).id
 
 
-def _one_letter(key: LetteredKey) -> str:
-    return f"one letter, {lettered.letters_in_words(key.choices)}"
-
-
-def _option_by_letter(key: ChoiceKey, letter: str) -> AnswerOption:
-    chosen = choice_by_letter(key.choices, letter).id
-    return next(o for o in key.part.options if option_id(o) == chosen)
-
-
 def _wrong_letters(key: ChoiceKey) -> Iterator[Example]:
     for choice in key.choices:
         if choice.letter == key.right:
             continue
-        option = _option_by_letter(key, choice.letter)
+        option = option_by_letter(key.part.options, key.choices, choice.letter)
         fill(option.feedback, key.draw)
         yield Example(
             raw=samples.text(choice.letter),

@@ -38,7 +38,7 @@ class CodeKind(KindOf[CodeKey, CodeAnswer]):
     needs_solution = True
 
     def key(self, part: Code, draw: Draw) -> CodeKey:
-        if not _starter_defines(part.starter, part.id):
+        if not re.search(rf"^(?:def|class) {re.escape(part.id)}\b", part.starter, re.M):
             raise ValueError(f"the starter defines no function or class '{part.id}'")
         for name in part.tools:
             student_tools.source(name)
@@ -196,10 +196,6 @@ class CodeKind(KindOf[CodeKey, CodeAnswer]):
 
     def explain(self, key: CodeKey) -> str:
         return f"A solution:\n\n```python\n{self.answer(key)}\n```"
-
-
-def _starter_defines(starter: str, name: str) -> bool:
-    return re.search(rf"^(?:def|class) {re.escape(name)}\b", starter, re.M) is not None
 
 
 _WANTED = "a function or class"

@@ -196,8 +196,23 @@ def fold_text(written: str) -> str:
     return " ".join(re.sub(r"[`*$]", "", written).casefold().split())
 
 
-def read_letter(raw: Raw, things: Sequence[LabeledChoice], wanted: str) -> str:
-    """Returns the letter that *raw* gives. Raises Unreadable."""
+def one_letter(things: Sequence[LabeledChoice]) -> str:
+    """Returns the words for a single letter, such as "one letter, A to D"."""
+    return f"one letter, {letters_in_words(things)}"
+
+
+def read_letter_cell(raw: Raw, things: Sequence[LabeledChoice]) -> str:
+    """Returns the letter that one of several entries gives, which None leaves blank. Raises
+    Unreadable."""
+    if raw.get("t") == "none":
+        raise Unreadable("The answer is empty.", blank=True)
+    return read_letter(raw, things)
+
+
+def read_letter(raw: Raw, things: Sequence[LabeledChoice], wanted: str = "") -> str:
+    """Returns the letter that *raw* gives. Raises Unreadable, which asks for *wanted*, by default
+    one letter."""
+    wanted = wanted or one_letter(things)
     written = read_text(raw, wanted)
     letter = find_letter(written, things)
     if letter is None:

@@ -72,7 +72,7 @@ class MatchingKind(LetteredKind[MatchingKey, Matched]):
     def read(self, raw: Raw, key: MatchingKey) -> Matched:
         found: list[str | UnreadableCell | None] = [None] * len(key.items)
         for index, item in _iter_entries(raw, key):
-            found[index] = read_cell(lambda item=item: _read_letter(item, key))  # type: ignore[misc]
+            found[index] = read_cell(lambda item=item: lettered.read_letter_cell(item, key.choices))  # type: ignore[misc]
         require_some(found)
         return tuple(found)
 
@@ -200,13 +200,6 @@ def _entries_from_text(written: str, key: MatchingKey) -> Iterator[tuple[int, Ra
             raise Unreadable(f"{quote(written)} can't be read; give {_expected_form(key)}.")
         yield _item_index(samples.text(pair[1]), key), samples.text(pair[2])
         end = pair.end()
-
-
-def _read_letter(raw: Raw, key: MatchingKey) -> str:
-    wanted = f"one letter, {lettered.letters_in_words(key.choices)}"
-    if raw.get("t") == "none":
-        raise Unreadable("The answer is empty.", blank=True)
-    return lettered.read_letter(raw, key.choices, wanted)
 
 
 def _verdict_of(value: str | UnreadableCell | None, right: str) -> Verdict:

@@ -57,6 +57,14 @@ def _slug(text: str) -> str:
     return slug
 
 
+def option_by_letter(
+    options: Sequence[AnswerOption], choices: Sequence[LabeledChoice], letter: str
+) -> AnswerOption:
+    """Returns the one of *options* that a student sees under *letter*."""
+    chosen = lettered.choice_by_letter(choices, letter).id
+    return next(option for option in options if option_id(option) == chosen)
+
+
 def label_options(
     options: Sequence[AnswerOption], draw: Draw, label: str | None
 ) -> tuple[LabeledChoice, ...]:

@@ -141,9 +141,10 @@ class PlanKind(KindOf[PlanKey, Chosen]):
 
     def instructions(self, key: PlanKey) -> str:
         part = key.part
+        beyond = "above" if part.gain is None else "below"
         return (
             "a dict with one value for each name; any feasible plan counts, with full points "
-            f"up to {_percent(part.full)} {_direction(part)} the best {_noun(part)}, and no points "
+            f"up to {_percent(part.full)} {beyond} the best {_noun(part)}, and no points "
             f"at {_percent(part.none)} or more"
         )
 
@@ -229,10 +230,6 @@ def _check_part(part: Plan) -> None:
 
 def _noun(part: Plan) -> str:
     return "cost" if part.gain is None else "gain"
-
-
-def _direction(part: Plan) -> str:
-    return "above" if part.gain is None else "below"
 
 
 def _percent(share: float) -> str:

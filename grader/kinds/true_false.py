@@ -12,7 +12,13 @@ from grader.kinds import lettered, samples
 from grader.kinds.base import CORRECT, UNDRAWN, Example, Unreadable, kinds
 from grader.kinds.cells import UnreadableCell, raw_items, read_cell, require_some
 from grader.kinds.lettered import LetteredKey, LetteredKind, choice_by_letter
-from grader.kinds.options import AnswerOption, label_options, option_id, right_letters
+from grader.kinds.options import (
+    AnswerOption,
+    label_options,
+    option_by_letter,
+    option_id,
+    right_letters,
+)
 from grader.kinds.scalars import quote, read_text
 from grader.kinds.texts import fill, try_fill
 from grader.model import Draw, Expr, Judgment, Part, Raw, Share, Text, Verdict
@@ -55,6 +61,7 @@ PAIR = r"\s*(true|false|yes|no|[tfyn])\b[\s,;:.]*(?:because\b)?\s*"
 """Pattern of how a text with a claim's truth and a reason begins; use with IGNORECASE."""
 _PAIR = re.compile(PAIR, re.IGNORECASE)
 _WANTED = "True or False"
+_NOTHING: Raw = {"t": "none"}
 
 
 class TrueFalseKind(LetteredKind[TrueFalseKey, "bool | Reasoned"]):
@@ -98,7 +105,10 @@ class TrueFalseKind(LetteredKind[TrueFalseKey, "bool | Reasoned"]):
         return tuple(_reasoned_examples(key) if key.choices else _plain_examples(key))
 
     def instructions(self, key: TrueFalseKey) -> str:
-        return _form(key) if not key.choices else f"{_form(key)}; {_rule(key)}"
+        if not key.choices:
+            return _form(key)
+        share = f"{100 * key.part.reason_share:g}%"
+        return f"{_form(key)}; {share} of the points need the right reason as well"
 
     def answer(self, key: TrueFalseKey) -> object:
         return [key.right, key.reason] if key.choices else key.right
@@ -136,10 +146,6 @@ def _form(key: TrueFalseKey) -> str:
     return f"a list of {_WANTED} and the letter of a reason in quotes, {letters}"
 
 
-def _rule(key: TrueFalseKey) -> str:
-    return f"{100 * key.part.reason_share:g}% of the points need the right reason as well"
-
-
 def _read_truth(raw: Raw) -> bool:
     # 1 and 0 are numbers and are not accepted.
     if raw.get("t") == "bool" and isinstance(raw.get("v"), bool):
@@ -153,34 +159,27 @@ def _read_truth(raw: Raw) -> bool:
 
 def _read_reasoned(raw: Raw, key: TrueFalseKey) -> Reasoned:
     truth, reason = _two_raws(raw, key)
-    expected = f"one letter, {lettered.letters_in_words(key.choices)}"
     cells = (
         read_cell(lambda: _read_truth(truth)),
-        read_cell(lambda: None if reason is None else _read_reason(reason, key, expected)),
+        read_cell(lambda: lettered.read_letter_cell(reason, key.choices)),
     )
     require_some(cells)
     return cells
 
 
-def _read_reason(raw: Raw, key: TrueFalseKey, wanted: str) -> str:
-    if raw.get("t") == "none":
-        raise Unreadable("The answer is empty.", blank=True)
-    return lettered.read_letter(raw, key.choices, wanted)
-
-
-def _two_raws(raw: Raw, key: TrueFalseKey) -> tuple[Raw, Raw | None]:
+def _two_raws(raw: Raw, key: TrueFalseKey) -> tuple[Raw, Raw]:
     """Returns the truth of the claim and the reason, if there is one. Raises Unreadable."""
     if raw.get("t") in ("list", "array"):
         items = raw_items(raw)
         if not 1 <= len(items) <= 2:
             raise Unreadable(f"The list has {len(items)} items; give {_form(key)}.")
-        return items[0], items[1] if len(items) == 2 else None
+        return items[0], items[1] if len(items) == 2 else _NOTHING
     if raw.get("t") != "str":
-        return raw, None
+        return raw, _NOTHING
     written = " ".join(read_text(raw, _form(key)).split())
     start = _PAIR.match(written)
     if start is None or start.end() == len(written):
-        return raw, None
+        return raw, _NOTHING
     return samples.text(start[1]), samples.text(written[start.end() :])
 
 
@@ -195,7 +194,7 @@ def _judge_reasoned(value: Reasoned, key: TrueFalseKey) -> Judgment:
     share = 1 - key.part.reason_share if truth is key.right else 0.0
     wrong = None
     if isinstance(letter, str) and letter != key.reason:
-        wrong = _option_by_letter(key, letter)
+        wrong = option_by_letter(key.part.reasons, key.choices, letter)
     mistake = option_id(wrong) if wrong is not None and wrong.feedback else None
     missed = Verdict.MISTAKE if mistake else Verdict.INCORRECT
     return Judgment(
@@ -225,12 +224,8 @@ def _note_on_reason(value: Reasoned, key: TrueFalseKey) -> str:
         return letter.sentence
     if letter == key.reason:
         return "The reason is right, but it does not count without the right answer."
-    return try_fill(_option_by_letter(key, letter).feedback, key.draw) or "Another reason is right."
-
-
-def _option_by_letter(key: TrueFalseKey, letter: str) -> AnswerOption:
-    chosen = choice_by_letter(key.choices, letter).id
-    return next(option for option in key.part.reasons if option_id(option) == chosen)
+    option = option_by_letter(key.part.reasons, key.choices, letter)
+    return try_fill(option.feedback, key.draw) or "Another reason is right."
 
 
 def _format_reason(letter: str | UnreadableCell | None, key: TrueFalseKey) -> str:
@@ -261,7 +256,7 @@ def _reasoned_examples(key: TrueFalseKey) -> Iterator[Example]:
     blank = samples.a_list([truth, samples.BLANK])
     yield Example(raw=blank, share=alone, why="the truth with a blank reason")
     for choice in key.choices:
-        option = _option_by_letter(key, choice.letter)
+        option = option_by_letter(key.part.reasons, key.choices, choice.letter)
         fill(option.feedback, key.draw)
         is_right = choice.letter == key.reason
         mistake = None if is_right or not option.feedback else choice.id
