@@ -9,17 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from grader import units
 from grader.figures.base import FieldReader, FigureTypeOf, Picture, figure_types
 from grader.figures.style import (
     HALO,
     IDLE,
     INK,
-    QUIET,
     add_boxes,
     category_legend,
     fill_of,
     plot_area,
+    time_axes,
 )
 from grader.model.spec import Expr, Figure
 
@@ -142,18 +141,14 @@ class ScheduleType(FigureTypeOf[PipelineSchedule, SchedulePicture]):
     def paint(self, picture: SchedulePicture, canvas: Canvas) -> None:
         """Draws the passes, and shades the idle time."""
         axes = plot_area(canvas, left=62, right=14, bottom=64, top=12)
-        axes.set(xlim=(0, picture.end), ylim=(picture.stages - 0.5, -0.5))
+        rows = [f"stage {n}" for n in range(picture.stages)]
+        time_axes(axes, rows, picture.end, "Time, in forward passes of a micro-batch on a stage")
         pixels = (560 - 76) / picture.end
         idle = [(0.0, stage - 0.4, picture.end, 0.8) for stage in range(picture.stages)]
         add_boxes(axes, idle, facecolor=IDLE, lw=0)
         for back in (False, True):
             slots = [slot for slot in picture.slots if slot.backward is back]
             _paint_slots(axes, slots, pixels)
-        axes.set_yticks(range(picture.stages), [f"stage {n}" for n in range(picture.stages)])
-        axes.tick_params(axis="y", length=0)
-        axes.spines[["left"]].set_visible(False)
-        axes.set_xlabel("Time, in forward passes of a micro-batch on a stage", color=QUIET)
-        axes.xaxis.set_major_formatter(lambda x, _: units.format_number(x, 4))
         names = {"gpipe": "GPipe", "1f1b": "1F1B"}
         category_legend(canvas, ["forward", "backward"], title=names[picture.order], idle=True)
 

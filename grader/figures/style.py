@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from grader import units
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
@@ -94,6 +96,16 @@ def plot_area(
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator(6, steps=(1, 2, 2.5, 5, 10)))
     return axes
+
+
+def time_axes(axes: Axes, rows: Sequence[str], end: float, label: str) -> None:
+    """Makes *axes* those of labeled *rows*, the first at the top, over the time up to *end*."""
+    axes.set(xlim=(0, end), ylim=(len(rows) - 0.5, -0.5))
+    axes.set_yticks(range(len(rows)), rows)
+    axes.tick_params(axis="y", length=0)
+    axes.spines[["left"]].set_visible(False)
+    axes.set_xlabel(label, color=QUIET)
+    axes.xaxis.set_major_formatter(lambda x, _: units.format_number(x, 4))
 
 
 def label_margin(top: float) -> float:

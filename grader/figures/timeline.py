@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from grader import units
 from grader.figures.base import MAX_ITEMS, FieldReader, FigureTypeOf, Picture, figure_types
-from grader.figures.style import INK, QUIET, add_boxes, category_legend, fill_of, plot_area
+from grader.figures.style import INK, add_boxes, category_legend, fill_of, plot_area, time_axes
 from grader.model.spec import Expr, Figure, Strict, Text
 
 if TYPE_CHECKING:
@@ -167,7 +167,9 @@ class TimelineType(FigureTypeOf[Timeline, TimelinePicture]):
         left = max(60, 18 + 6.4 * max(len(lane.label) for lane in picture.lanes))
         top = 30 if picture.marks else 10
         axes = plot_area(canvas, left=left, right=22, bottom=64, top=top)
-        axes.set(xlim=(0, picture.end), ylim=(len(picture.lanes) - 0.5, -0.5))
+        unit = units.printed_unit(picture.unit)
+        label = f"{picture.across} ({unit})" if unit else picture.across
+        time_axes(axes, [lane.label for lane in picture.lanes], picture.end, label)
         pixels = (560 - left - 22) / picture.end
         for kind in dict.fromkeys(bar.kind for bar in picture.bars):
             _paint_bars(axes, picture, kind, pixels)
@@ -178,12 +180,6 @@ class TimelineType(FigureTypeOf[Timeline, TimelinePicture]):
                 mark.label, (mark.at, 1), (0, 4), xycoords=("data", "axes fraction"),
                 textcoords="offset points", ha=side, va="bottom",
             )  # fmt: skip
-        axes.set_yticks(range(len(picture.lanes)), [lane.label for lane in picture.lanes])
-        axes.tick_params(axis="y", length=0)
-        axes.spines[["left"]].set_visible(False)
-        unit = units.printed_unit(picture.unit)
-        axes.set_xlabel(f"{picture.across} ({unit})" if unit else picture.across, color=QUIET)
-        axes.xaxis.set_major_formatter(lambda x, _: units.format_number(x, 4))
         if picture.kinds:
             category_legend(canvas, picture.kinds, across=True)
 
