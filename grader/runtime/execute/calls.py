@@ -126,9 +126,8 @@ class _Calls:
             return {"is": "unmade", "what": "the kernel died too many times"}
         if not self._has_source and not self._define_function():
             return {"is": "unmade", "what": UNDEFINED}
-        called = self._session.call(
-            _encode_request(self._trial, call), seconds=self._trial.seconds + _OVERHEAD_SECONDS
-        )
+        request = base64.b64encode(json.dumps(call_request(self._trial, call)).encode()).decode()
+        called = self._session.call(request, seconds=self._trial.seconds + _OVERHEAD_SECONDS)
         name = self._trial.name
         self._kernels.record_contention(called, f"a call of {name}", name)
         if not called.alive:
@@ -164,10 +163,6 @@ class _Calls:
             self._late += 1
             return {"is": "late", **seconds}
         return {**found, **seconds}
-
-
-def _encode_request(plan: CallPlan, call: Call) -> str:
-    return base64.b64encode(json.dumps(call_request(plan, call)).encode()).decode()
 
 
 def read_reply(said: str | None) -> dict[str, object]:

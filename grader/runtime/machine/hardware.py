@@ -20,8 +20,9 @@ _LONGEST = 200
 
 def read_hardware() -> Hardware:
     """Returns the machine as the system describes it, without measuring anything."""
+    name = _find_in("/proc/cpuinfo", r"^model name\s*:\s*(.+)$")
     return Hardware(
-        cpu=(_read_cpu_name() or platform.processor() or platform.machine())[:_LONGEST],
+        cpu=(name or platform.processor() or platform.machine())[:_LONGEST],
         architecture=platform.machine(),
         logical_cpus=os.cpu_count() or 1,
         usable_cpus=usable_cpus(),
@@ -85,18 +86,14 @@ def _own_cpus() -> set[int]:
     return set(range(os.cpu_count() or 1))
 
 
-def _read_cpu_name() -> str | None:
-    match = re.search(
-        r"^model name\s*:\s*(.+)$", _read_text(Path("/proc/cpuinfo")) or "", re.MULTILINE
-    )
-    return match[1].strip() if match else None
-
-
 def _read_memory(name: str) -> int | None:
-    match = re.search(
-        rf"^{name}:\s+(\d+) kB", _read_text(Path("/proc/meminfo")) or "", re.MULTILINE
-    )
-    return int(match[1]) * 1024 if match else None
+    found = _find_in("/proc/meminfo", rf"^{name}:\s+(\d+) kB")
+    return int(found) * 1024 if found else None
+
+
+def _find_in(path: str, pattern: str) -> str | None:
+    match = re.search(pattern, _read_text(Path(path)) or "", re.MULTILINE)
+    return match[1].strip() if match else None
 
 
 def _read_text(path: Path) -> str | None:

@@ -48,7 +48,7 @@ class GradedShell(ZMQInteractiveShell):
     def _transform_line(self, text: str) -> str:
         """Transforms a cell of one line: a magic without its sign, or quit without parentheses."""
         if len(text.splitlines()) != 1:
-            return _with_newline(text)
+            return text if text.endswith("\n") else text + "\n"
         manager: Any = self.prefilter_manager
         with self.builtin_trap:
             return str(manager.prefilter_lines(text.rstrip("\n"))) + "\n"
@@ -128,10 +128,6 @@ def _print_output(process: subprocess.Popen[bytes]) -> None:
         sys.stdout.write(decode(data))
         sys.stdout.flush()
     sys.stdout.write(decode(b"", True))
-
-
-def _with_newline(text: str) -> str:
-    return text if text.endswith("\n") else text + "\n"
 
 
 def _is_python(text: str) -> bool:

@@ -28,7 +28,8 @@ def enter_view(view: FileView, places: str) -> None:
     os.umask(0o022)  # a kernel that runs as another user must be able to read the view
     # Held open, because the new root may cover them.
     held = os.open(places, os.O_PATH | os.O_DIRECTORY)
-    sources = {path: os.open(path, os.O_PATH | os.O_NOFOLLOW) for path in _existing_paths(view)}
+    shown = filter(os.path.lexists, (*view["read"], *view["devices"]))
+    sources = {path: os.open(path, os.O_PATH | os.O_NOFOLLOW) for path in shown}
     syscalls.mount(
         "view", _NEW, "tmpfs", syscalls.MS_NOSUID | syscalls.MS_NODEV, "mode=755,size=4m"
     )
@@ -60,10 +61,6 @@ def _create_contents(view: FileView) -> None:
             Path(_NEW + name).symlink_to(ROOT + "/tmp")  # noqa: S108
     for link, goal in (("fd", "/proc/self/fd"), ("stdin", "fd/0"), ("stdout", "fd/1")):
         Path(f"{_NEW}/dev/{link}").symlink_to(goal)
-
-
-def _existing_paths(view: FileView) -> list[str]:
-    return [path for path in (*view["read"], *view["devices"]) if os.path.lexists(path)]
 
 
 def _show_path(path: str, descriptor: int, *, device: bool) -> None:
