@@ -83,6 +83,7 @@ def _stands_in(modules):
     class MissingPackageValue:
         def __init__(self, name):
             self.__name__ = name
+            self.__all__ = ()  # of a module, for `from ... import *`
 
         def __mro_entries__(self, bases):
             return ()  # a class derived from it inherits nothing from the package
@@ -102,30 +103,11 @@ def _stands_in(modules):
         def __getitem__(self, key):
             return self
 
-    class Module(types.ModuleType):
-        def __getattr__(self, name):
-            if name.startswith("__"):
-                raise AttributeError(name)
-            return MissingPackageValue(self.__name__ + "." + name)
-
-    made = {{}}
-
-    def module(name):
-        if name not in made:
-            made[name] = Module(name)
-            if "." in name:
-                above, _, last = name.rpartition(".")
-                setattr(module(above), last, made[name])
-        return made[name]
-
     def import_module(name, globals=None, locals=None, fromlist=(), level=0):
         first = name.split(".")[0]
         if level or first not in modules or (globals or {{}}).get("__name__") != "__main__":
             return usual(name, globals, locals, fromlist, level)
-        found = module(name)
-        if fromlist and "*" in fromlist:
-            found.__all__ = []
-        return found if fromlist else module(first)
+        return MissingPackageValue(name if fromlist else first)
 
     builtins.__import__ = import_module
 
