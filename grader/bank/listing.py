@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 from grader.bank.heads import Head, heads_of
@@ -10,7 +11,6 @@ from grader.errors import SpecError
 
 if TYPE_CHECKING:
     from grader.bank.folders import Bank
-    from grader.model import Problem
 
 
 def read_heads(
@@ -18,17 +18,15 @@ def read_heads(
 ) -> tuple[tuple[Head, ...], tuple[SpecError, ...]]:
     """Returns the heads of all problems in the named banks, or of those in *family*, and the errors
     in files whose head can't be read, as `heads_of` does."""
-    loader: list[Bank] = []
 
-    def load(name: str) -> Problem:
+    @cache
+    def loader() -> Bank:
         from grader.bank.folders import Bank
 
-        if not loader:
-            loader.append(Bank(bank.folders, bank.named_folders))
-        return loader[0].problem(name)
+        return Bank(bank.folders, bank.named_folders)
 
     names = [
         name for name in bank.listed_problems if family in (None, bank.paths[name].parent.name)
     ]
-    heads, errors = heads_of(bank, names, load)
+    heads, errors = heads_of(bank, names, lambda name: loader().problem(name))
     return heads, (*errors, *bank.faults())

@@ -30,13 +30,6 @@ class FigureError(SpecError):
     path: Path = ()
 
 
-def figure_error(figure: Figure, path: Path, what: str, fix: str | None) -> FigureError:
-    """Returns the error for the field of *figure* at *path*."""
-    error = FigureError(f"figure '{figure.id}': {what}", where=figure.id, fix=fix)
-    error.path = path
-    return error
-
-
 @dataclass(frozen=True, slots=True)
 class FieldReader:
     """Evaluates the fields of a figure for one variant. Its methods raise FigureError."""
@@ -102,7 +95,10 @@ class FieldReader:
 
     def error(self, path: Path, what: str, fix: str | None = None) -> FigureError:
         """Returns the error for the field at *path*."""
-        return figure_error(self.figure, path, what, fix)
+        name = self.figure.id
+        error = FigureError(f"figure '{name}': {what}", where=name, fix=fix)
+        error.path = path
+        return error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
