@@ -105,35 +105,11 @@ def heads_of(
 
 
 def _loaded_head(problem: Problem) -> Head:
-    return Head(
-        id=problem.id,
-        title=problem.title,
-        family=problem.family,
-        level=problem.level,
-        minutes=problem.minutes,
-        points=sum(part.points for part in problem.parts),
-        topics=problem.topics,
-        concepts=problem.concepts,
-        parts=_head_parts(
-            problem.minutes,
-            [
-                HeadPart(id=p.id, kind=p.kind, points=p.points, pool=p.pool, uses=p.uses)
-                for p in problem.parts
-            ],
-            [p.minutes for p in problem.parts],
-        ),
-    )
+    return _head_of({**_fields_of(problem), "parts": [_fields_of(p) for p in problem.parts]})
 
 
-def _head_parts(
-    whole: float, parts: Sequence[HeadPart], stated: Sequence[float | None]
-) -> tuple[HeadPart, ...]:
-    """Returns *parts* with minutes, given those that the problem states for each."""
-    known = [(part.points, minutes) for part, minutes in zip(parts, stated, strict=True)]
-    shares = split_minutes(whole, known)
-    return tuple(
-        dataclasses.replace(part, minutes=share) for part, share in zip(parts, shares, strict=True)
-    )
+def _fields_of(record: Any) -> dict[str, Any]:
+    return {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
 
 
 def _plain_head(path: Path, families: Collection[str]) -> Head | None:
@@ -144,23 +120,29 @@ def _plain_head(path: Path, families: Collection[str]) -> Head | None:
     parts = data.get("parts")
     if not (parts and isinstance(parts, tuple) and all(_is_plain_part(p) for p in parts)):
         return None
-    fields = {f.name: data[f.name] for f in dataclasses.fields(Head) if f.name in data}
-    fields["points"] = sum(float(p.get("points", 1)) for p in parts)
-    if not _is_plain(fields, path, families, {p["id"] for p in parts}):
-        return None
-    minutes = float(fields.get("minutes", 5))
-    listed = [
+    return _head_of(data) if _is_plain(data, path, families, {p["id"] for p in parts}) else None
+
+
+def _head_of(problem: Mapping[str, Any]) -> Head:
+    """Returns the head of a problem, given its fields and those of its parts, as far as they are
+    stated."""
+    listed = {f.name: problem[f.name] for f in dataclasses.fields(Head) if f.name in problem}
+    minutes = float(problem.get("minutes", 5))
+    stated = [(float(p.get("points", 1)), p.get("minutes")) for p in problem["parts"]]
+    shares = split_minutes(minutes, stated)
+    parts = tuple(
         HeadPart(
-            id=p["id"],
-            kind=p["kind"],
-            points=float(p.get("points", 1)),
-            pool=p.get("pool", ""),
-            uses=p.get("uses", ()),
+            id=part["id"],
+            kind=part["kind"],
+            points=points,
+            minutes=share,
+            pool=part.get("pool", ""),
+            uses=part.get("uses", ()),
         )
-        for p in parts
-    ]
-    found = _head_parts(minutes, listed, [p.get("minutes") for p in parts])
-    return Head(**{**fields, "minutes": minutes, "parts": found})
+        for part, (points, _), share in zip(problem["parts"], stated, shares, strict=True)
+    )
+    points = sum(points for points, _ in stated)
+    return Head(**{**listed, "minutes": minutes, "points": points, "parts": parts})
 
 
 def _is_plain(
