@@ -7,7 +7,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from grader.bank.yaml12 import Located, read_yaml
-from grader.errors import Location, SpecError
+from grader.errors import SpecError
 from grader.registry import nearest
 
 NOT_FAMILIES = ("sets", "facts")
@@ -42,15 +42,6 @@ def _wrong_families(source: Located, at: tuple[str, ...]) -> SpecError:
         "write lines such as 'serving: Serving models', with lowercase letters, digits and "
         "hyphens in the name, and text in the title",
         key=True,
-    )
-
-
-def unknown_family(name: object, known: Collection[str], where: Location) -> SpecError:
-    """Returns the error for a problem with an undeclared family."""
-    return SpecError(
-        f"'family' can't be '{name}': there is no such family",
-        where=where,
-        fix=family_fix(str(name), known),
     )
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
-from grader.bank.families import unknown_family
+from grader.bank.families import family_fix
 from grader.bank.figures import check_figures, shape_figures
 from grader.bank.names import check_names, check_parameters
 from grader.bank.parts import check_part
@@ -33,9 +33,10 @@ def load_problem(path: Path, families: Collection[str] = FAMILIES) -> tuple[Prob
     """
     source = read_yaml(path)
     problem = problem_from(source, families=families)
-    wrong = list(_home(problem, path, source))
-    if wrong:
-        raise SpecErrors(tuple(wrong))
+    if path.stem != problem.id:
+        what = f"the id '{problem.id}' is not the file name '{path.stem}'"
+        fix = "make them the same, since problems are found by file name"
+        raise SpecErrors((source.error(("id",), what, fix),))
     return problem, source
 
 
@@ -126,13 +127,6 @@ def _by_line(error: SpecError) -> tuple[int, int]:
     return line, getattr(where, "column", None) or 0
 
 
-def _home(problem: Problem, path: Path, source: Located) -> Iterator[SpecError]:
-    if path.stem != problem.id:
-        what = f"the id '{problem.id}' is not the file name '{path.stem}'"
-        fix = "make them the same, since problems are found by file name"
-        yield source.error(("id",), what, fix)
-
-
 def _parts(source: Located) -> Iterator[PartialRecord]:
     """Yields every part, validated by its kind."""
     listed = source.data.get("parts") if isinstance(source.data, dict) else None
@@ -150,7 +144,9 @@ def _check(problem: Problem, source: Located, families: Collection[str]) -> list
     """Errors in names, expressions, texts and references."""
     errors = list(_check_ids(problem, source))
     if problem.family not in families:
-        errors.append(unknown_family(problem.family, families, source.at(("family",))))
+        what = f"'family' can't be '{problem.family}': there is no such family"
+        fix = family_fix(problem.family, families)
+        errors.append(source.error(("family",), what, fix))
     errors += check_parameters(problem, source)
     errors += check_names(problem, source)
     for index, part in enumerate(problem.parts):

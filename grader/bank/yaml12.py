@@ -166,17 +166,11 @@ class _Builder:
         data = None
         for event in self._events:
             if isinstance(event, yaml.DocumentStartEvent):
+                if self._nodes:
+                    fix = "keep only one document per file"
+                    self._refuse("a second document starts here", event, fix)
                 data = self._node(next(self._events), ())
-            elif isinstance(event, yaml.DocumentEndEvent):
-                self._only_one()
         return Located(self._file, data, self._values, self._keys)
-
-    def _only_one(self) -> None:
-        for event in self._events:
-            if isinstance(event, yaml.DocumentStartEvent):
-                self._refuse(
-                    "a second document starts here", event, "keep only one document per file"
-                )
 
     def _refuse(self, what: str, event: yaml.Event, fix: str) -> NoReturn:
         raise SpecError(what, where=Location(self._file, *_place(event)), fix=fix)
