@@ -4,26 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from grader import units
 from grader.expressions.arithmetic import BINARY, kind_of
 from grader.expressions.fault import ExpressionError
-from grader.expressions.functions import FUNCTIONS
+from grader.expressions.functions import FUNCTIONS, Function
 from grader.units.quantity import RAISED, Quantity, Value
 
 _MAX_JOINED = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """A filter: its function, the number of arguments after the value, and its usage."""
-
-    call: Callable[..., Value]
-    most: int
-    usage: str
-    least: int = 0
 
 
 def format_placeholder(value: object) -> str:
@@ -108,21 +97,24 @@ def _text_method(name: str) -> Callable[[Value], str]:
     return apply
 
 
-FILTERS: Mapping[str, Filter] = MappingProxyType(
+# The numbers of arguments are those after the value.
+FILTERS: Mapping[str, Function] = MappingProxyType(
     {
-        "abs": Filter(FUNCTIONS["abs"].call, 0, "x | abs"),
-        "capitalize": Filter(_text_method("capitalize"), 0, "x | capitalize"),
-        "int": Filter(lambda x: int(_require_plain(x, "int")), 0, "x | int"),
-        "join": Filter(_join, 1, 'list | join(", ")'),
-        "lower": Filter(_text_method("lower"), 0, "x | lower"),
-        "number": Filter(_format_number, 1, "x | number or x | number(digits)"),
-        "percent": Filter(_format_percent, 1, "x | percent or x | percent(digits)"),
-        "round": Filter(_round, 2, "x | round or x | round(digits)"),
-        "scientific": Filter(_format_scientific, 1, "x | scientific or x | scientific(digits)"),
-        "thousands": Filter(_format_thousands, 1, "x | thousands or x | thousands(digits)"),
-        "title": Filter(_text_method("title"), 0, "x | title"),
-        "trim": Filter(_text_method("trim"), 0, "x | trim"),
-        "unit": Filter(_format_in_unit, 2, 'x | unit("GB") or x | unit("GB", digits)', least=1),
-        "upper": Filter(_text_method("upper"), 0, "x | upper"),
+        "abs": Function(FUNCTIONS["abs"].call, 0, 0, "x | abs"),
+        "capitalize": Function(_text_method("capitalize"), 0, 0, "x | capitalize"),
+        "int": Function(lambda x: int(_require_plain(x, "int")), 0, 0, "x | int"),
+        "join": Function(_join, 0, 1, 'list | join(", ")'),
+        "lower": Function(_text_method("lower"), 0, 0, "x | lower"),
+        "number": Function(_format_number, 0, 1, "x | number or x | number(digits)"),
+        "percent": Function(_format_percent, 0, 1, "x | percent or x | percent(digits)"),
+        "round": Function(_round, 0, 2, "x | round or x | round(digits)"),
+        "scientific": Function(
+            _format_scientific, 0, 1, "x | scientific or x | scientific(digits)"
+        ),
+        "thousands": Function(_format_thousands, 0, 1, "x | thousands or x | thousands(digits)"),
+        "title": Function(_text_method("title"), 0, 0, "x | title"),
+        "trim": Function(_text_method("trim"), 0, 0, "x | trim"),
+        "unit": Function(_format_in_unit, 1, 2, 'x | unit("GB") or x | unit("GB", digits)'),
+        "upper": Function(_text_method("upper"), 0, 0, "x | upper"),
     }
 )

@@ -37,6 +37,10 @@ class Function:
     usage: str
     takes_facts: bool = False
 
+    def takes(self, count: int) -> bool:
+        """Returns whether it can be called with *count* arguments."""
+        return self.least <= count and (self.most is None or count <= self.most)
+
 
 def _require_plain(value: Value, name: str) -> int | float:
     number = require_numeric(value, f"use {name}() on")
@@ -268,7 +272,7 @@ def check_call(name: str, count: int) -> Function:
     if function is None:
         fix = suggest(name[:100], FUNCTIONS, "choose from " + ", ".join(FUNCTIONS))
         raise ExpressionError(f"unknown function '{shorten(name)}'", fix=fix)
-    if count < function.least or (function.most is not None and count > function.most):
+    if not function.takes(count):
         raise ExpressionError(
             f"{name}() with {count} argument{'' if count == 1 else 's'}",
             fix=f"write {function.usage}",

@@ -116,7 +116,7 @@ def _check_filter(node: nodes.Filter) -> None:
     count = len(node.args) + len(node.kwargs)
     named = all(k.key == "digits" for k in node.kwargs)
     dynamic = node.dyn_args or node.dyn_kwargs
-    if node.node is None or dynamic or not named or not known.least <= count <= known.most:
+    if node.node is None or dynamic or not named or not known.takes(count):
         what = f"the filter '{node.name}' has the wrong arguments"
         raise TextError(what, node.lineno, f"write {known.usage}")
     if node.name == "unit" and node.args and isinstance(node.args[0], nodes.Const):

@@ -79,7 +79,7 @@ def parse(source: str) -> ast.expr:
         raise _syntax_error(line, (error.offset or 1) - 1, start) from None
     except (ValueError, MemoryError, RecursionError):
         raise ExpressionError("the expression can't be read", fix="make it simpler") from None
-    _TreeCheck(line, start).check(tree)
+    _check_tree(tree, line.encode(), start)
     return tree
 
 
@@ -149,30 +149,26 @@ def _depth_error(column: int) -> ExpressionError:
     return ExpressionError(what, column, "split it into several 'values'")
 
 
-class _TreeCheck:
-    """Walks a tree once and checks that it has only allowed nodes, and not too many."""
+def _check_tree(tree: ast.expr, line: bytes, start: int) -> None:
+    """Raises ExpressionError for the first node that is not allowed, or if there are too many.
 
-    def __init__(self, line: str, start: int):
-        self.line = line.encode()
-        self.start = start
-        self.nodes = 0
-
-    def check(self, tree: ast.expr) -> None:
-        """Raises ExpressionError for the first node that is not allowed, and numbers columns."""
-        stack: list[tuple[ast.expr, int, bool]] = [(tree, 1, False)]
-        while stack:
-            node, depth, listed = stack.pop()
-            # Python counts bytes from 0; people count characters from 1.
-            before = self.line[: node.col_offset].decode(errors="replace")
-            node.col_offset = self.start + len(before) + 1
-            self.nodes += 1
-            if depth > MAX_DEPTH:
-                raise _depth_error(node.col_offset)
-            if self.nodes > MAX_NODES:
-                what = f"the expression has more than {MAX_NODES} nodes"
-                raise ExpressionError(what, node.col_offset, "split it into several 'values'")
-            _check_node(node, listed)
-            stack += [(child, depth + 1, where) for child, where in _children(node)]
+    Also numbers the columns of *line*, which begins at *start*, as people count them.
+    """
+    stack: list[tuple[ast.expr, int, bool]] = [(tree, 1, False)]
+    count = 0
+    while stack:
+        node, depth, listed = stack.pop()
+        # Python counts bytes from 0; people count characters from 1.
+        before = line[: node.col_offset].decode(errors="replace")
+        node.col_offset = start + len(before) + 1
+        count += 1
+        if depth > MAX_DEPTH:
+            raise _depth_error(node.col_offset)
+        if count > MAX_NODES:
+            what = f"the expression has more than {MAX_NODES} nodes"
+            raise ExpressionError(what, node.col_offset, "split it into several 'values'")
+        _check_node(node, listed)
+        stack += [(child, depth + 1, where) for child, where in _children(node)]
 
 
 def _children(node: ast.expr) -> list[tuple[ast.expr, bool]]:

@@ -85,12 +85,6 @@ class PlanOutcome(NamedTuple):
     """The cost or gain in the part's unit; NaN for a plan that is not feasible."""
 
 
-def iter_plans(part: Plan) -> Iterator[Chosen]:
-    """Yields every plan on offer."""
-    for chosen in itertools.product(*part.choose.values()):
-        yield dict(zip(part.choose, chosen, strict=True))
-
-
 def iter_outcomes(part: Plan, draw: Draw) -> Iterator[tuple[Chosen, PlanOutcome]]:
     """Yields every plan and what it leads to.
 
@@ -98,7 +92,8 @@ def iter_outcomes(part: Plan, draw: Draw) -> Iterator[tuple[Chosen, PlanOutcome]
     plan's values only when a requirement or the cost needs them.
     """
     evaluations = _Evaluations(part, draw)
-    for plan in iter_plans(part):
+    for chosen in itertools.product(*part.choose.values()):
+        plan = dict(zip(part.choose, chosen, strict=True))
         yield plan, evaluations.outcome(plan)
 
 
