@@ -101,13 +101,9 @@ class FieldReader:
         return error
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Picture:
-    """What a figure shows for one variant: plain numbers and texts, in a form to draw."""
-
-
 F = TypeVar("F", bound=Figure)
-P = TypeVar("P", bound=Picture)
+P = TypeVar("P")
+"""What a figure shows for one variant: plain numbers and texts, in a frozen dataclass."""
 
 
 class FigureTypeOf(ABC, Generic[F, P]):

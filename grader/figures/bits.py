@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from grader.figures.base import FieldReader, FigureTypeOf, Picture, figure_types
+from grader.figures.base import FieldReader, FigureTypeOf, figure_types
 from grader.figures.style import INK, add_boxes, category_legend, drawing_area, fill_of
 from grader.model.spec import Expr, Figure, Strict, Text
 
@@ -41,7 +41,7 @@ class FormatBits(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BitsPicture(Picture):
+class BitsPicture:
     """The formats from the top."""
 
     formats: tuple[FormatBits, ...]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from grader import units
-from grader.figures.base import FieldReader, FigureTypeOf, Picture, figure_types
+from grader.figures.base import FieldReader, FigureTypeOf, figure_types
 from grader.figures.labels import LabeledPoint, label_points
 from grader.figures.style import INK, label_margin, line_of, plot_area
 from grader.model.spec import Expr, Figure, Strict, Text
@@ -74,7 +74,7 @@ class MarkedPoint(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CurvePicture(Picture):
+class CurvePicture:
     """The axes, and the samples of each line."""
 
     across: str

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from grader.figures.base import FieldReader, FigureTypeOf, Picture, figure_types
+from grader.figures.base import FieldReader, FigureTypeOf, figure_types
 from grader.figures.style import QUIET, add_boxes, category_legend, drawing_area, fill_of
 from grader.model.spec import Expr, Figure, Strict, Text
 
@@ -54,7 +54,7 @@ class GridCells:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GridPicture(Picture):
+class GridPicture:
     """The grids from the left."""
 
     grids: tuple[GridCells, ...]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from grader.figures.base import FieldReader, FigureTypeOf, Picture, figure_types
+from grader.figures.base import FieldReader, FigureTypeOf, figure_types
 from grader.figures.style import add_boxes, drawing_area, fill_of
 from grader.model.spec import Figure, Strict, Text
 
@@ -29,18 +29,11 @@ class Hierarchy(Figure):
     levels: tuple[HierarchyLevel, ...]
 
 
-class LevelTexts(NamedTuple):
-    """A level's label and the text beside it, as they are drawn."""
-
-    label: str
-    note: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HierarchyPicture(Picture):
-    """The levels of the hierarchy, from the top."""
+class HierarchyPicture:
+    """The levels of the hierarchy, from the top, with the variant's numbers in their texts."""
 
-    levels: tuple[LevelTexts, ...]
+    levels: tuple[HierarchyLevel, ...]
 
 
 class HierarchyType(FigureTypeOf[Hierarchy, HierarchyPicture]):
@@ -52,10 +45,11 @@ class HierarchyType(FigureTypeOf[Hierarchy, HierarchyPicture]):
         """Returns the texts of the levels."""
         read.check_length("levels", figure.levels, 2, 6)
         levels = tuple(
-            LevelTexts(
-                read.text(x.label, "levels", n, "label"), read.text(x.note, "levels", n, "note")
+            HierarchyLevel(
+                label=read.text(level.label, "levels", n, "label"),
+                note=read.text(level.note, "levels", n, "note"),
             )
-            for n, x in enumerate(figure.levels)
+            for n, level in enumerate(figure.levels)
         )
         return HierarchyPicture(levels=levels)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from grader import units
-from grader.figures.base import FieldReader, FigureTypeOf, Picture, figure_types
+from grader.figures.base import FieldReader, FigureTypeOf, figure_types
 from grader.figures.labels import LabeledPoint, Polyline, label_points, place_of_text
 from grader.figures.style import INK, INKS, QUIET, plot_area
 from grader.model.spec import Expr, Figure, Strict, Text
@@ -54,7 +54,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RooflinePicture(Picture):
+class RooflinePicture:
     """Rates in FLOP/s, bandwidth in B/s."""
 
     peak: float

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from grader.figures.base import FieldReader, FigureTypeOf, Picture, figure_types
+from grader.figures.base import FieldReader, FigureTypeOf, figure_types
 from grader.figures.style import (
     HALO,
     IDLE,
@@ -59,7 +59,7 @@ class StagePass(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SchedulePicture(Picture):
+class SchedulePicture:
     """The passes of a pipeline's step, with times in forward passes."""
 
     stages: int

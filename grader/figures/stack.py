@@ -7,7 +7,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING
 
 from grader import units
-from grader.figures.base import FieldReader, FigureTypeOf, Picture, figure_types
+from grader.figures.base import FieldReader, FigureTypeOf, figure_types
 from grader.figures.style import (
     HALO,
     INK,
@@ -49,7 +49,7 @@ class Stack(Figure):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StackPicture(Picture):
+class StackPicture:
     """The amounts of each bar, by category."""
 
     unit: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from grader.figures.base import FieldReader, FigureTypeOf, Picture, figure_types
+from grader.figures.base import FieldReader, FigureTypeOf, figure_types
 from grader.figures.style import FILLS, HALO, INK, INKS, QUIET, drawing_area
 from grader.model.spec import Expr, Figure
 
@@ -39,7 +39,7 @@ class StepMessage(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepsPicture(Picture):
+class StepsPicture:
     """The messages of all steps, in the order in which they are sent."""
 
     pattern: str

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from grader import units
-from grader.figures.base import MAX_ITEMS, FieldReader, FigureTypeOf, Picture, figure_types
+from grader.figures.base import MAX_ITEMS, FieldReader, FigureTypeOf, figure_types
 from grader.figures.style import INK, add_boxes, category_legend, fill_of, plot_area, time_axes
 from grader.model.spec import Expr, Figure, Strict, Text
 
@@ -89,7 +89,7 @@ class Moment(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TimelinePicture(Picture):
+class TimelinePicture:
     """All times are in `unit`."""
 
     unit: str

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
-from grader.figures.base import FieldReader, FigureTypeOf, Picture, figure_types
+from grader.figures.base import FieldReader, FigureTypeOf, figure_types
 from grader.figures.style import FILLS, INK, INKS, add_boxes, drawing_area
 from grader.model.spec import Expr, Figure
 
@@ -40,7 +40,7 @@ class WarpAccess(Figure):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WarpPicture(Picture):
+class WarpPicture:
     """The memory that each lane of the warp accesses."""
 
     memory: str
