@@ -129,9 +129,6 @@ class _Encoder:
     def encode_complex(self, value: Any) -> Raw:
         return {"t": "complex", "v": complex.__repr__(value)}
 
-    def encode_str(self, value: Any) -> Raw:
-        raise NotImplementedError
-
     def encode_bytes(self, value: Any) -> Raw:
         return _encode_opaque(value)
 

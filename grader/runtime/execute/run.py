@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from grader.model import Answer, CellRun, Job, Outcome, Raw
 from grader.notebook import Cell
@@ -41,15 +40,6 @@ _KEPT_CELLS = 16
 _SEVERITY = (Outcome.FINISHED, Outcome.TIMEOUT, Outcome.OUT_OF_MEMORY, Outcome.CRASHED)
 
 
-@dataclass
-class _ReadValues:
-    """Answers so far: values seen after each cell, and values in the last kernel at the end."""
-
-    cell_values: dict[str, Raw] = field(default_factory=dict)
-    final: Mapping[str, Raw] = field(default_factory=dict)
-    garbled_names: frozenset[str] = frozenset()
-
-
 class NotebookRun:
     """One run of one notebook, in as many kernels as it needs, up to a limit."""
 
@@ -58,18 +48,22 @@ class NotebookRun:
         job: Job,
         cells: Sequence[Cell],
         session: Session,
-        phrases: Mapping[str, str] | None = None,
-        before: Sequence[str] = (),
+        phrases: Mapping[str, str],
+        before: Sequence[str],
     ):
         self._job = job
         self._before = before
-        self._phrases = phrases or {}
+        self._phrases = phrases
         self._session = session
         code = ((i, c.source) for i, c in enumerate(cells) if c.type == "code" and c.source.strip())
         # Numbered as Jupyter numbers them after Run All: empty cells don't count.
         self._code = [CodeCell(n, i, source) for n, (i, source) in enumerate(code, start=1)]
         self._runs: dict[int, CellRun] = {}
-        self._found = _ReadValues()
+        self._cell_values: dict[str, Raw] = {}
+        """The answers so far, as they were after the cells that mention them."""
+        self._final_values: Mapping[str, Raw] = {}
+        """The answers in the last kernel at the end."""
+        self._garbled_names: frozenset[str] = frozenset()
         self._end = time.monotonic() + job.limits.notebook_seconds
         self._free = FREE_ASKING_SECONDS
         self._more = (MOST_TIMES - 1) * job.limits.notebook_seconds
@@ -138,7 +132,7 @@ class NotebookRun:
         answers: dict[str, Answer] = {}
         for name in self._job.names:
             raw, absent = raws.get(name), None
-            if raw is None and name in self._found.garbled_names:
+            if raw is None and name in self._garbled_names:
                 absent = f"the kernel's reply about {name} could not be read"
             elif raw is None:
                 absent = reasons.reason_for(name)
@@ -146,11 +140,9 @@ class NotebookRun:
         return answers
 
     def _merge_values(self) -> dict[str, Raw]:
-        seen, final = self._found.cell_values, self._found.final
+        seen, final = self._cell_values, self._final_values
         if not self.restarts and self._alive:
-            return {name: seen[name] for name in self._found.garbled_names & seen.keys()} | dict(
-                final
-            )
+            return {**{name: seen[name] for name in self._garbled_names & seen.keys()}, **final}
         if self._whole and self._alive:
             return {**seen, **final}
         # The last kernel has not run every cell, so values seen earlier take precedence.
@@ -333,16 +325,14 @@ class NotebookRun:
     def _read_after_cell(self, names: tuple[str, ...]) -> None:
         reply = self._read_names(names)
         for name in names:
-            self._found.cell_values.pop(name, None)
-        self._found.cell_values.update(reply.values)
-        self._found.garbled_names = (
-            self._found.garbled_names - frozenset(names)
-        ) | reply.garbled_names
+            self._cell_values.pop(name, None)
+        self._cell_values.update(reply.values)
+        self._garbled_names = self._garbled_names - frozenset(names) | reply.garbled_names
 
     def _read_at_end(self) -> None:
         names = self._job.names
-        if not self._alive and all(name in self._found.cell_values for name in names):
+        if not self._alive and all(name in self._cell_values for name in names):
             return
         if names and self._revive_for_cell(len(self._code) + 1):
             reply = self._read_names(names)
-            self._found.final, self._found.garbled_names = reply.values, reply.garbled_names
+            self._final_values, self._garbled_names = reply.values, reply.garbled_names
