@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 
 from grader import units
+from grader.bank.names import check_unit
 from grader.bank.shape import describe
 from grader.bank.yaml12 import Located, Path_, read_yaml
 from grader.errors import SpecError, SpecErrors
@@ -136,7 +137,4 @@ def _field_errors(field: object, source: Located, at: Path_) -> Iterator[SpecErr
     value = field.get("value")
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         yield source.error(at, f"'{at[-1]}' has no number", fix)
-    try:
-        units.parse_unit(str(field.get("unit", "")))
-    except units.UnitError as error:
-        yield source.error((*at, "unit"), str(error), "see the units reference")
+    yield from check_unit(str(field.get("unit", "")), source, (*at, "unit"))
