@@ -28,6 +28,8 @@ from hypothesis import strategies as st
 
 from grader.cli import grader
 from grader.errors import GraderError, SetupError
+from grader.model import Benchmark
+from grader.runtime.execute.measure import roofline_bound
 from grader.runtime.machine import (
     MachineProfile,
     figures,
@@ -403,6 +405,17 @@ def test_the_bound_is_the_larger_of_both_terms() -> None:
     assert roof(flops=200 * GB, bytes_moved=20 * GB, threads=1) == pytest.approx(2.0)
     assert roof() == 0.0
     assert roof(bytes_moved=held) == 0.0
+
+
+def test_a_measurement_is_bounded_by_the_device_that_it_ran_on() -> None:
+    both = a_profile(
+        a_figure("matmul.fp32", 90 * GB, threads=1, best=100 * GB),
+        a_figure("matmul.fp32", 40_000 * GB, device="cuda", best=50_000 * GB),
+    )
+    work = Benchmark(setup="", flops=100 * GB)
+    assert roofline_bound(work, "cpu", both) == pytest.approx(1.0)
+    assert roofline_bound(work, "cuda", both) == pytest.approx(0.002)
+    assert roofline_bound(work, "cuda", a_roof()) == 0.0, "the profile has no figures of a GPU"
 
 
 def test_more_threads_lower_the_bound_as_far_as_there_are_cpus() -> None:

@@ -80,7 +80,7 @@ def measure_answer(
         if "failed" not in found and not found.get("wrong"):
             break
     if profile is not None and "rounds" in found:
-        found = {**found, "floor": _roofline_bound(race, profile)}
+        found = {**found, "floor": roofline_bound(race, trial.device, profile)}
     if alone:
         found = {**found, ratios.UNDISTURBED: True}
     value = {"t": "measured", "value": answer.raw}
@@ -316,12 +316,16 @@ def _read_count(raw: object) -> float:
     return value
 
 
-def _roofline_bound(race: Benchmark, profile: MachineProfile) -> float:
-    """Returns the machine's roofline bound in seconds; 0 if its profile lacks the figures."""
-    flops, size = race.flops, race.bytes_moved
+def roofline_bound(race: Benchmark, device: str, profile: MachineProfile) -> float:
+    """Returns the roofline bound of *device* in seconds; 0 if the profile lacks the figures."""
     with suppress(SetupError, ValueError):
         return roofline_seconds(
-            profile, flops=flops, bytes_moved=size, dtype=race.dtype, threads=THREADS
+            profile,
+            flops=race.flops,
+            bytes_moved=race.bytes_moved,
+            dtype=race.dtype,
+            threads=THREADS,
+            device=device,
         )
     return 0.0
 
