@@ -13,7 +13,8 @@ import click
 from grader import __version__
 from grader.cli.crash import print_message, report_crash, watch_threads
 from grader.cli.lazy import LazyGroup
-from grader.cli.options import error_lines, examples
+from grader.cli.options import error_lines
+from grader.cli.parameters import example_lines
 from grader.errors import GraderError, SpecErrors
 
 # The help texts are here so that `grader --help` does not have to load the commands.
@@ -101,7 +102,7 @@ _GROUPS = {
     noun="command",
     groups=_GROUPS,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog=examples("grader demo", "grader show kv-cache-size"),
+    epilog=example_lines("grader demo", "grader show kv-cache-size"),
 )
 @click.version_option(__version__, prog_name="grader")
 def grader() -> None:

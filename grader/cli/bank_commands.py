@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.options import bank_option, examples, json_option, print_errors, print_json, table
+from grader.cli.options import BANKS, JSON, print_errors, print_json, table
+from grader.cli.parameters import FOLDER, argument, option, subcommand
 from grader.text.words import count_of, points
 
 if TYPE_CHECKING:
@@ -21,14 +22,15 @@ if TYPE_CHECKING:
     from grader.errors import SpecError
 
 
-@click.command(
-    "list", epilog=examples("grader list", "grader list --family numerics", "grader list --json")
-)
-@click.option("--family", metavar="FAMILY", help="List only the problems of this family.")
-@click.option("--sets", is_flag=True, help="List the sets instead.")
-@bank_option
-@json_option
-def list_command(family: str | None, sets: bool, banks: tuple[str, ...], as_json: bool) -> int:
+@subcommand("list", "grader list", "grader list --family numerics", "grader list --json")
+def list_command(
+    family: str | None = option(
+        None, metavar="FAMILY", help="List only the problems of this family."
+    ),
+    sets: bool = option(False, help="List the sets instead."),
+    banks: tuple[str, ...] = BANKS,
+    as_json: bool = JSON,
+) -> int:
     """List the problems of the bank, or its sets.
 
     Files that can't be read are reported after the list, and the command exits 1. Expressions,
@@ -108,28 +110,20 @@ def _print_errors(errors: Sequence[SpecError]) -> int:
     return 1
 
 
-@click.command(
+@subcommand(
     "show",
-    epilog=examples(
-        "grader show kv-cache-size",
-        "grader show kv-cache-size --seed 7 --key",
-        "grader show mybank/problems/numerics/ulp.yaml",
-        "grader show midterm",
-    ),
+    "grader show kv-cache-size",
+    "grader show kv-cache-size --seed 7 --key",
+    "grader show mybank/problems/numerics/ulp.yaml",
+    "grader show midterm",
 )
-@click.argument("wanted", metavar="ID")
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    metavar="N",
-    help="Number of the variant to show.",
-)
-@click.option("--key", is_flag=True, help="Also show the answers, tolerances, and mistakes.")
-@bank_option
-@json_option
-def show_command(wanted: str, seed: int, key: bool, banks: tuple[str, ...], as_json: bool) -> None:
+def show_command(
+    wanted: str = argument(metavar="ID"),
+    seed: int = option(0, least=0, metavar="N", help="Number of the variant to show."),
+    key: bool = option(False, help="Also show the answers, tolerances, and mistakes."),
+    banks: tuple[str, ...] = BANKS,
+    as_json: bool = JSON,
+) -> None:
     """Show one variant of a problem as a student sees it, or the table of a set.
 
     If `grader report --collect` gathered statistics of the problem, they are shown below it.
@@ -196,11 +190,12 @@ def _show_set(bank: Bank, wanted: str, *, as_json: bool) -> None:
     click.echo(set_text(found, topics))
 
 
-@click.command("coverage", epilog=examples("grader coverage", "grader coverage --missing --json"))
-@click.option("--missing", is_flag=True, help="Also list the concepts that no problem examines.")
-@bank_option
-@json_option
-def coverage_command(missing: bool, banks: tuple[str, ...], as_json: bool) -> int:
+@subcommand("coverage", "grader coverage", "grader coverage --missing --json")
+def coverage_command(
+    missing: bool = option(False, help="Also list the concepts that no problem examines."),
+    banks: tuple[str, ...] = BANKS,
+    as_json: bool = JSON,
+) -> int:
     """Show which concepts of the inventory are examined, and by which problems.
 
     If a problem cites an unknown concept or can't be read, it is listed at the end, and the
@@ -235,23 +230,21 @@ def _print_coverage(found: Coverage, *, missing: bool) -> None:
         click.echo(f"unknown concept '{name}' in {', '.join(problems)}", err=True)
 
 
-@click.command(
+@subcommand(
     "new",
-    epilog=examples(
-        "grader new memory-math/my-first-problem --into mybank",
-        "grader new numerics/my-first-problem --into ~/course",
+    "grader new memory-math/my-first-problem --into mybank",
+    "grader new numerics/my-first-problem --into ~/course",
+)
+def new_command(
+    new_problem: str = argument(metavar="FAMILY/ID"),
+    into: Path = option(
+        Path(),
+        type=FOLDER,
+        metavar="DIR",
+        help="Bank to write into; the files go to its problems/ and solutions/. Default: the "
+        "current folder.",
     ),
-)
-@click.argument("new_problem", metavar="FAMILY/ID")
-@click.option(
-    "--into",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path(),
-    metavar="DIR",
-    help="Bank to write into; the files go to its problems/ and solutions/. Default: the "
-    "current folder.",
-)
-def new_command(new_problem: str, into: Path) -> None:
+) -> None:
     """Write a commented skeleton of a problem and its solution, which already passes verification.
 
     FAMILY is a built-in family, or one that the bank declares in problems/families.yaml.
@@ -264,18 +257,17 @@ def new_command(new_problem: str, into: Path) -> None:
     click.echo(f"\nNext: grader verify {problem.stem} --bank {into}")
 
 
-@click.command(
+@subcommand(
     "schema",
-    epilog=examples(
-        "grader schema > problem.schema.json",
-        "grader schema --bank . > problem.schema.json   # with the bank's own families",
-        "grader schema --course > course.schema.json",
-    ),
+    "grader schema > problem.schema.json",
+    "grader schema --bank . > problem.schema.json   # with the bank's own families",
+    "grader schema --course > course.schema.json",
 )
-@click.option("--sets", is_flag=True, help="Print the schema of sets instead.")
-@click.option("--course", is_flag=True, help="Print the schema of course files instead.")
-@bank_option
-def schema_command(sets: bool, course: bool, banks: tuple[str, ...]) -> None:
+def schema_command(
+    sets: bool = option(False, help="Print the schema of sets instead."),
+    course: bool = option(False, help="Print the schema of course files instead."),
+    banks: tuple[str, ...] = BANKS,
+) -> None:
     """Print the JSON Schema of problems, of sets, or of course files.
 
     The schema allows the built-in families and those that the bank declares. In VS Code with the

@@ -7,44 +7,37 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.options import examples, json_option
+from grader.cli.options import JSON
+from grader.cli.parameters import FILE, option, subcommand
 from grader.cli.progress import progress
 
 if TYPE_CHECKING:
     from grader.runtime.machine import MachineProfile
 
 
-@click.command(
+@subcommand(
     "calibrate",
-    epilog=examples(
-        "grader calibrate",
-        "grader calibrate --quick",
-        "grader calibrate --device cuda --out lab-gpu.json",
-        "grader calibrate --json | jq '.figures[] | {name, threads, median, unit}'",
+    "grader calibrate",
+    "grader calibrate --quick",
+    "grader calibrate --device cuda --out lab-gpu.json",
+    "grader calibrate --json | jq '.figures[] | {name, threads, median, unit}'",
+)
+def command(
+    out: Path = option(
+        Path("machine.json"),
+        type=FILE,
+        metavar="FILE",
+        help="File for the profile; an existing one is replaced.",
+        show_default=True,
     ),
-)
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
-    default=Path("machine.json"),
-    show_default=True,
-    metavar="FILE",
-    help="File for the profile; an existing one is replaced.",
-)
-@click.option(
-    "--device",
-    type=click.Choice(["cpu", "cuda"]),
-    default="cpu",
-    show_default=True,
-    help="cuda: also measure the GPU.",
-)
-@click.option(
-    "--quick",
-    is_flag=True,
-    help="Take a few seconds instead of up to a minute; the figures are less certain.",
-)
-@json_option
-def command(out: Path, device: str, quick: bool, as_json: bool) -> None:
+    device: str = option(
+        "cpu", type=click.Choice(["cpu", "cuda"]), help="cuda: also measure the GPU."
+    ),
+    quick: bool = option(
+        False, help="Take a few seconds instead of up to a minute; the figures are less certain."
+    ),
+    as_json: bool = JSON,
+) -> None:
     """Measure this machine: peak rates, memory bandwidths, and overheads.
 
     Run nothing else at the same time: other programs distort the figures.

@@ -6,32 +6,29 @@ from pathlib import Path
 
 import click
 
-from grader.cli.options import bank_option, examples, print_errors
+from grader.cli.options import BANKS, print_errors
+from grader.cli.parameters import FOLDER, option, subcommand
 from grader.text.words import count_of
 
 
-@click.command(
+@subcommand(
     "catalogue",
-    epilog=examples(
-        "grader catalogue --out catalogue",
-        "grader catalogue --out public --no-keys     # without keys and worked solutions",
-        "grader catalogue --out catalogue --bank ~/course",
+    "grader catalogue --out catalogue",
+    "grader catalogue --out public --no-keys     # without keys and worked solutions",
+    "grader catalogue --out catalogue --bank ~/course",
+)
+def command(
+    out: Path = option(
+        type=FOLDER,
+        metavar="DIR",
+        help="Folder to write into. Pages of an earlier catalogue are replaced.",
     ),
-)
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    required=True,
-    metavar="DIR",
-    help="Folder to write into. Pages of an earlier catalogue are replaced.",
-)
-@click.option(
-    "--keys/--no-keys",
-    default=True,
-    help="Write the pages with keys and worked solutions, or leave them out. Default: --keys.",
-)
-@bank_option
-def command(out: Path, keys: bool, banks: tuple[str, ...]) -> int:
+    keys: bool = option(
+        True,
+        help="Write the pages with keys and worked solutions, or leave them out. Default: --keys.",
+    ),
+    banks: tuple[str, ...] = BANKS,
+) -> int:
     """Write the bank as a static site: an index to search, and pages for each problem.
 
     A problem's page shows three variants as students see them. The key and the worked solution

@@ -7,45 +7,36 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.options import cell_seconds_option, examples, json_option, print_json
+from grader.cli.options import CELL_SECONDS, JSON, print_json
+from grader.cli.parameters import argument, option, subcommand
 
 if TYPE_CHECKING:
     from grader.collect.check.run import CheckResult
 
 
-@click.command(
+@subcommand(
     "check",
-    epilog=examples(
-        "grader check midterm.ipynb",
-        "grader check midterm.ipynb --receipt receipt.json",
-        "grader check midterm.ipynb --verify-receipt receipt.json",
-    ),
+    "grader check midterm.ipynb",
+    "grader check midterm.ipynb --receipt receipt.json",
+    "grader check midterm.ipynb --verify-receipt receipt.json",
 )
-@click.argument("notebook", metavar="NB", type=click.Path(path_type=Path))
-@cell_seconds_option
-@click.option(
-    "--receipt",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Also write the result to FILE, with the notebook's hash and the time.",
-)
-@click.option(
-    "--verify-receipt",
-    type=click.Path(path_type=Path),
-    metavar="RECEIPT",
-    help="Only report whether NB is the notebook of this receipt, without running it.",
-)
-@click.option(
-    "--github", is_flag=True, help="In GitHub Actions: print annotations and write a step summary."
-)
-@json_option
 def command(
-    notebook: Path,
-    cell_seconds: float,
-    receipt: Path | None,
-    verify_receipt: Path | None,
-    github: bool,
-    as_json: bool,
+    notebook: Path = argument(metavar="NB"),
+    cell_seconds: float = CELL_SECONDS,
+    receipt: Path | None = option(
+        None,
+        metavar="FILE",
+        help="Also write the result to FILE, with the notebook's hash and the time.",
+    ),
+    verify_receipt: Path | None = option(
+        None,
+        metavar="RECEIPT",
+        help="Only report whether NB is the notebook of this receipt, without running it.",
+    ),
+    github: bool = option(
+        False, help="In GitHub Actions: print annotations and write a step summary."
+    ),
+    as_json: bool = JSON,
 ) -> int:
     """Check a notebook before you hand it in: is every answer there, and can it be read?
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from grader.cli.lazy import LazyGroup
-from grader.cli.options import examples
+from grader.cli.parameters import example_lines
 
 _COMMANDS: dict[str, str] = {
     "init": "Write the repositories of a class: the students' and the instructor's.",
@@ -27,7 +27,7 @@ _COMMANDS: dict[str, str] = {
     package="grader.cli.classrooms",
     modules={"gradescope-run": "gradescope"},
     noun="classroom command",
-    epilog=examples("grader classroom init course --release exam"),
+    epilog=example_lines("grader classroom init course --release exam"),
 )
 def command() -> None:
     """Set up and run a class on GitHub, Classroom 50, or Gradescope."""

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.cli.completion import complete_ids
-from grader.cli.options import bank_option, course_option, examples, json_option, print_json, table
+from grader.cli.options import BANKS, COURSE, JSON, print_json, table
+from grader.cli.parameters import FILE, argument, example_lines, option, subcommand
 from grader.errors import SetupError
 from grader.registry import suggest
 from grader.text.words import count_of, points
@@ -20,16 +21,15 @@ if TYPE_CHECKING:
     from grader.model.course import Course
 
 
-@click.group("course", epilog=examples("grader course check", "grader course late results"))
+@click.group("course", epilog=example_lines("grader course check", "grader course late results"))
 def command() -> None:
     """Check the course file, invite the staff, grant exceptions, and list late submissions."""
 
 
-@command.command("check", epilog=examples("grader course check --course course.yaml"))
-@course_option
-@bank_option
-@json_option
-def check_command(course_file: Path | None, banks: tuple[str, ...], as_json: bool) -> int:
+@subcommand("check", "grader course check --course course.yaml", group=command)
+def check_command(
+    course_file: Path | None = COURSE, banks: tuple[str, ...] = BANKS, as_json: bool = JSON
+) -> int:
     """Check the course file, and print its dates.
 
     If the file names the release or the results of a set, also checks the students of exceptions.
@@ -85,44 +85,25 @@ def _students_of(course: Course, set_id: str, home: Path) -> Collection[str] | N
     return None
 
 
-@command.command(
+@subcommand(
     "invite",
+    "grader course invite --accounts private/accounts.json --address https://grading.example.edu",
+    "grader course invite kim --accounts private/accounts.json "
+    "--address https://grading.example.edu",
+    group=command,
     short_help="Invite staff members to choose a password.",
-    epilog=examples(
-        "grader course invite --accounts private/accounts.json "
-        "--address https://grading.example.edu",
-        "grader course invite kim --accounts private/accounts.json "
-        "--address https://grading.example.edu",
-    ),
 )
-@click.argument("people", nargs=-1, metavar="[PERSON]...")
-@click.option(
-    "--accounts",
-    type=click.Path(path_type=Path, dir_okay=False),
-    required=True,
-    metavar="FILE",
-    help="File with the accounts. It is created if it does not exist.",
-)
-@click.option(
-    "--address", required=True, metavar="URL", help="Address of the desk in people's browsers."
-)
-@click.option(
-    "--days",
-    type=click.IntRange(1, 90),
-    default=7,
-    show_default=True,
-    metavar="N",
-    help="Days until an invitation expires.",
-)
-@course_option
-@bank_option
 def invite_command(
-    people: tuple[str, ...],
-    accounts: Path,
-    address: str,
-    days: int,
-    course_file: Path | None,
-    banks: tuple[str, ...],
+    people: tuple[str, ...] = argument(metavar="[PERSON]..."),
+    accounts: Path = option(
+        type=FILE,
+        metavar="FILE",
+        help="File with the accounts. It is created if it does not exist.",
+    ),
+    address: str = option(metavar="URL", help="Address of the desk in people's browsers."),
+    days: int = option(7, least=1, most=90, metavar="N", help="Days until an invitation expires."),
+    course_file: Path | None = COURSE,
+    banks: tuple[str, ...] = BANKS,
 ) -> None:
     """Print links with which staff members choose a password for the desk.
 
@@ -156,40 +137,35 @@ def invite_command(
     click.echo(text, err=True)
 
 
-@command.command(
+@subcommand(
     "grant",
+    "grader course grant ada --set midterm --until '2026-10-07 23:59' --why illness --by kim",
+    "grader course grant --section B --set midterm --time 1.5 --why 'fire alarm' --by kim",
+    "grader course grant ada --set midterm --exempt --why 'transfer credit' --by kim",
+    group=command,
     short_help="Grant a student or a section an exception.",
-    epilog=examples(
-        "grader course grant ada --set midterm --until '2026-10-07 23:59' --why illness --by kim",
-        "grader course grant --section B --set midterm --time 1.5 --why 'fire alarm' --by kim",
-        "grader course grant ada --set midterm --exempt --why 'transfer credit' --by kim",
-    ),
 )
-@click.argument("student", required=False)
-@click.option("--section", metavar="ID", help="Section to grant it to, instead of a student.")
-@click.option("--set", "set_id", metavar="ID", help="Set it applies to. Default: all sets.")
-@click.option("--until", metavar="TIME", help="A later due date, such as '2026-10-07 23:59'.")
-@click.option("--time", type=float, metavar="FACTOR", help="Multiply the minutes of a timed set.")
-@click.option("--attempts", type=click.IntRange(min=1), metavar="N", help="Attempts allowed.")
-@click.option("--exempt", is_flag=True, help="Exempt from the set.")
-@click.option("--received", metavar="TIME", help="When the student handed it in.")
-@click.option("--why", required=True, metavar="TEXT", help="Reason, not shown to students.")
-@click.option("--by", required=True, metavar="NAME", help="Who grants it.")
-@course_option
-@bank_option
 def grant_command(
     student: str | None,
-    section: str | None,
-    set_id: str | None,
-    until: str | None,
-    time: float | None,
-    attempts: int | None,
-    exempt: bool,
-    received: str | None,
-    why: str,
-    by: str,
-    course_file: Path | None,
-    banks: tuple[str, ...],
+    section: str | None = option(
+        None, metavar="ID", help="Section to grant it to, instead of a student."
+    ),
+    set_id: str | None = option(
+        None, "--set", metavar="ID", help="Set it applies to. Default: all sets."
+    ),
+    until: str | None = option(
+        None, metavar="TIME", help="A later due date, such as '2026-10-07 23:59'."
+    ),
+    time: float | None = option(
+        None, metavar="FACTOR", help="Multiply the minutes of a timed set."
+    ),
+    attempts: int | None = option(None, least=1, metavar="N", help="Attempts allowed."),
+    exempt: bool = option(False, help="Exempt from the set."),
+    received: str | None = option(None, metavar="TIME", help="When the student handed it in."),
+    why: str = option(metavar="TEXT", help="Reason, not shown to students."),
+    by: str = option(metavar="NAME", help="Who grants it."),
+    course_file: Path | None = COURSE,
+    banks: tuple[str, ...] = BANKS,
 ) -> None:
     """Grant a student or a section an exception, and write it to the course file.
 
@@ -221,15 +197,18 @@ def grant_command(
 complete_ids(grant_command)
 
 
-@command.command(
+@subcommand(
     "late",
+    "grader course late results",
+    "grader course late results --all",
+    group=command,
     short_help="List late submissions and their deductions.",
-    epilog=examples("grader course late results", "grader course late results --all"),
 )
-@click.argument("results", type=click.Path(path_type=Path))
-@click.option("--all", "everyone", is_flag=True, help="Also list on-time submissions.")
-@json_option
-def late_command(results: Path, everyone: bool, as_json: bool) -> None:
+def late_command(
+    results: Path,
+    everyone: bool = option(False, "--all", help="Also list on-time submissions."),
+    as_json: bool = JSON,
+) -> None:
     """List late submissions with their deductions, and submissions without a trusted time."""
     from grader.grading.lateness import list_lateness
 

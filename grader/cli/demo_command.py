@@ -6,23 +6,22 @@ from pathlib import Path
 
 import click
 
-from grader.cli.options import examples, jobs_option, table
+from grader.cli.options import JOBS, table
+from grader.cli.parameters import FOLDER, option, subcommand
 
 
-@click.command("demo", epilog=examples("grader demo", "grader demo --out /tmp/demo --jobs 4"))
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("demo"),
-    show_default=True,
-    metavar="DIR",
-    help="Folder for everything the demo writes.",
-)
-@click.option(
-    "--set", "exam", default="midterm", show_default=True, metavar="SET", help="Set to use."
-)
-@jobs_option
-def command(out: Path, exam: str, jobs: int | None) -> None:
+@subcommand("demo", "grader demo", "grader demo --out /tmp/demo --jobs 4")
+def command(
+    out: Path = option(
+        Path("demo"),
+        type=FOLDER,
+        metavar="DIR",
+        help="Folder for everything the demo writes.",
+        show_default=True,
+    ),
+    exam: str = option("midterm", "--set", metavar="SET", help="Set to use."),
+    jobs: int | None = JOBS,
+) -> None:
     """Render an exam for a sample class of 30, make up submissions, grade them, and report.
 
     Each command is printed before it runs.

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.options import bank_option, course_option, examples
+from grader.cli.options import BANKS, COURSE
+from grader.cli.parameters import FILE, option, subcommand
 from grader.errors import SetupError
 
 if TYPE_CHECKING:
@@ -23,69 +24,50 @@ if TYPE_CHECKING:
 _HOST = re.compile(r"[\w.-]+|\[?[0-9A-Fa-f:]+\]?")
 
 
-@click.command(
+@subcommand(
     "desk",
-    epilog=examples(
-        "grader desk results",
-        "grader desk results --anonymous",
-        "grader desk results --course course.yaml --accounts private/accounts.json --port 8000 "
-        "--proxy 127.0.0.1 --name grading.example.edu",
-    ),
+    "grader desk results",
+    "grader desk results --anonymous",
+    "grader desk results --course course.yaml --accounts private/accounts.json --port 8000 "
+    "--proxy 127.0.0.1 --name grading.example.edu",
 )
-@click.argument("results", type=click.Path(path_type=Path))
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=0,
-    metavar="PORT",
-    help="Port to listen on. Default: any free one.",
-)
-@click.option(
-    "--host",
-    default="127.0.0.1",
-    show_default=True,
-    metavar="ADDRESS",
-    help="Address to listen on.",
-)
-@click.option(
-    "--name",
-    "names",
-    multiple=True,
-    metavar="HOST",
-    help="Hostname that browsers use for this machine. Repeat for more names.",
-)
-@click.option("--as", "me", metavar="NAME", help="Your name. Default: your user name.")
-@click.option("--anonymous", is_flag=True, help="Show pseudonyms instead of names.")
-@click.option(
-    "--accounts",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Let the staff sign in with passwords, whose hashes are in this file.",
-)
-@click.option(
-    "--proxy",
-    "proxies",
-    multiple=True,
-    metavar="ADDRESS",
-    help="Address of a TLS proxy in front of the desk, whose headers are trusted. Repeat for more.",
-)
-@click.option(
-    "--hub", is_flag=True, help="Run as a service of a JupyterHub, which signs people in."
-)
-@course_option
-@bank_option
 def command(
     results: Path,
-    port: int,
-    host: str,
-    names: tuple[str, ...],
-    me: str | None,
-    anonymous: bool,
-    accounts: Path | None,
-    proxies: tuple[str, ...],
-    hub: bool,
-    course_file: Path | None,
-    banks: tuple[str, ...],
+    port: int = option(
+        0,
+        least=0,
+        most=65535,
+        metavar="PORT",
+        help="Port to listen on. Default: any free one.",
+        show_default=False,
+    ),
+    host: str = option("127.0.0.1", metavar="ADDRESS", help="Address to listen on."),
+    names: tuple[str, ...] = option(
+        (),
+        "--name",
+        metavar="HOST",
+        help="Hostname that browsers use for this machine. Repeat for more names.",
+    ),
+    me: str | None = option(
+        None, "--as", metavar="NAME", help="Your name. Default: your user name."
+    ),
+    anonymous: bool = option(False, help="Show pseudonyms instead of names."),
+    accounts: Path | None = option(
+        None,
+        type=FILE,
+        metavar="FILE",
+        help="Let the staff sign in with passwords, whose hashes are in this file.",
+    ),
+    proxies: tuple[str, ...] = option(
+        (),
+        "--proxy",
+        metavar="ADDRESS",
+        help="Address of a TLS proxy in front of the desk, whose headers are trusted. Repeat for "
+        "more.",
+    ),
+    hub: bool = option(False, help="Run as a service of a JupyterHub, which signs people in."),
+    course_file: Path | None = COURSE,
+    banks: tuple[str, ...] = BANKS,
 ) -> None:
     """Grade explanations, change marks, and view students' work in a browser.
 

@@ -6,65 +6,50 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.options import examples, json_option, print_json, table
+from grader.cli.options import JSON, print_json, table
+from grader.cli.parameters import option, subcommand
 
 if TYPE_CHECKING:
     from grader.security.redteam import Report
 
 
-@click.command(
+@subcommand(
     "doctor",
-    epilog=examples(
-        "grader doctor",
-        "grader doctor --json",
-        "grader doctor --attack",
-        "grader doctor --attack --class escape --class survive --sandbox off",
-        "grader doctor --executor dask:tcp://host:8786",
-    ),
+    "grader doctor",
+    "grader doctor --json",
+    "grader doctor --attack",
+    "grader doctor --attack --class escape --class survive --sandbox off",
+    "grader doctor --executor dask:tcp://host:8786",
 )
-@click.option(
-    "--kernel/--no-kernel",
-    default=True,
-    show_default=True,
-    help="Start a kernel and measure how long it takes.",
-)
-@click.option(
-    "--attack",
-    "attacked",
-    is_flag=True,
-    help="Grade about two hundred hostile submissions along with honest ones, and report which "
-    "attacks were stopped.",
-)
-@click.option(
-    "--class",
-    "classes",
-    multiple=True,
-    metavar="CLASS",
-    help="Run only attacks of this class. Repeat for more classes.",
-)
-@click.option(
-    "--sandbox",
-    type=click.Choice(["auto", "required", "off"]),
-    default="auto",
-    show_default=True,
-    help="Sandbox that the attacks run in, or that workers are asked for.",
-)
-@click.option(
-    "--executor",
-    metavar="EXECUTOR",
-    help="List the workers of a Dask cluster instead of this machine: dask:ADDRESS, as for "
-    "`grader grade`.",
-)
-@click.option("--quick", is_flag=True, help="Skip slow attacks.")
-@json_option
 def command(
-    kernel: bool,
-    attacked: bool,
-    classes: tuple[str, ...],
-    sandbox: str,
-    executor: str | None,
-    quick: bool,
-    as_json: bool,
+    kernel: bool = option(
+        True, help="Start a kernel and measure how long it takes.", show_default=True
+    ),
+    attacked: bool = option(
+        False,
+        "--attack",
+        help="Grade about two hundred hostile submissions along with honest ones, and report which "
+        "attacks were stopped.",
+    ),
+    classes: tuple[str, ...] = option(
+        (),
+        "--class",
+        metavar="CLASS",
+        help="Run only attacks of this class. Repeat for more classes.",
+    ),
+    sandbox: str = option(
+        "auto",
+        type=click.Choice(["auto", "required", "off"]),
+        help="Sandbox that the attacks run in, or that workers are asked for.",
+    ),
+    executor: str | None = option(
+        None,
+        metavar="EXECUTOR",
+        help="List the workers of a Dask cluster instead of this machine: dask:ADDRESS, as for "
+        "`grader grade`.",
+    ),
+    quick: bool = option(False, help="Skip slow attacks."),
+    as_json: bool = JSON,
 ) -> int:
     """Show what this machine can run: interpreter, packages, kernels, sandbox layers, devices.
 

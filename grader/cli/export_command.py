@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import inspect
-import types
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, Field, fields, replace
+from dataclasses import Field, fields, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import click
 
 from grader.cli.completion import complete_ids
 from grader.cli.lazy import LazyGroup
-from grader.cli.options import bank_option, examples, json_option, print_json
+from grader.cli.options import BANKS, JSON, print_json
+from grader.cli.parameters import (
+    EXISTING_FILE,
+    EXISTING_FOLDER,
+    FILE,
+    FOLDER,
+    REQUIRED,
+    example_lines,
+    make_option,
+    option,
+    without_none,
+)
 from grader.errors import GraderError, SetupError
 from grader.text.words import count_of
 
@@ -63,13 +73,26 @@ class _FormatGroup(LazyGroup):
         return command
 
 
+_STUDENT = make_option("student", str, option(metavar="ID", help="Whose result to export."))
+_STUDENTS = make_option(
+    "students",
+    tuple[str, ...],
+    option(
+        (),
+        "--student",
+        metavar="ID",
+        help="Export this student only. Repeat for more students.",
+    ),
+)
+
+
 @click.group(
     "export",
     cls=_FormatGroup,
     sentences=_HelpTexts(),
     package="",
     noun="export format",
-    epilog=examples("grader export csv results", "grader export canvas results --help"),
+    epilog=example_lines("grader export csv results", "grader export canvas results --help"),
 )
 def command() -> None:
     """Write results or an exam in the format of another system."""
@@ -94,25 +117,22 @@ def _make_command(name: str, exporter: type[Exporter[Any]]) -> click.Command:
 
     made = click.Command(name, callback=partial(_export, name, exporter))
     made.help = inspect.getdoc(exporter)
-    made.epilog = examples(*exporter.examples) if exporter.examples else None
-    if issubclass(exporter, QuizExporter):
+    made.epilog = example_lines(*exporter.examples) if exporter.examples else None
+    is_quiz = issubclass(exporter, QuizExporter)
+    if is_quiz:
         made.params.append(click.Argument(["exam"], metavar="SET"))
     else:
-        folder = click.Path(path_type=Path, exists=True, file_okay=False)
-        made.params += [click.Argument(["results"], type=folder)]
+        made.params.append(click.Argument(["results"], type=EXISTING_FOLDER))
         single = issubclass(exporter, StudentExporter) and exporter.one_student
-        text = "Export this student only. Repeat for more students."
-        made.params.append(
-            click.Option(["--student"], required=True, metavar="ID", help="Whose result to export.")
-            if single
-            else click.Option(["--student", "students"], multiple=True, metavar="ID", help=text)
-        )
+        made.params.append(_STUDENT if single else _STUDENTS)
     made.params += field_options(exporter)
     if exporter.out is not None:
         made.params.append(_out_option(name, exporter.out))
-    if issubclass(exporter, QuizExporter):
-        made = bank_option(made)
-    return json_option(made) if exporter.out is not None else made
+    if is_quiz:
+        made.params.append(make_option("banks", tuple[str, ...], BANKS))
+    if exporter.out is not None:
+        made.params.append(make_option("as_json", bool, JSON))
+    return made
 
 
 def field_options(record: type, *, keeps: bool = False) -> list[click.Option]:
@@ -127,67 +147,46 @@ def field_options(record: type, *, keeps: bool = False) -> list[click.Option]:
 
 
 def _field_option(field: Field[Any], hint: Any, *, keeps: bool) -> click.Option:
-    about, hint = field.metadata["option"], _without_none(hint)
-    required = field.default is MISSING
-    flags = [f"--{field.name.replace('_', '-')}", *([about.also] if about.also else []), field.name]
-    default = field.default.value if isinstance(field.default, StrEnum) else field.default
-    if hint is bool:
-        if default:
-            flags[0] += f"/--no-{flags[0][2:]}"
-        return click.Option(
-            flags, is_flag=True, default=None if keeps else default, help=about.help
-        )
-    shown = not required and default not in (None, "")
-    # To click, a required option with the default None is never missing.
-    preset: dict[str, Any] = {} if required else {"default": None if keeps else default}
-    return click.Option(
-        flags,
-        type=_parameter_type(hint, about),
-        required=required,
-        **preset,
-        show_default=shown and not keeps,
+    about, default = field.metadata["option"], field.default
+    default = default.value if isinstance(default, StrEnum) else default
+    flags = [f"--{field.name.replace('_', '-')}", *([about.also] if about.also else [])]
+    text = about.help
+    if default is True:
+        flags[0] += f"/--no-{flags[0][2:]}"
+    elif keeps and default:
+        text += f"  [default: {default}]"
+    path = {"type": EXISTING_FILE if about.exists else FILE} if without_none(hint) is Path else {}
+    said = option(
+        None if keeps else default,
+        *flags,
+        **path,
+        least=about.least,
+        most=about.most,
         metavar=about.metavar,
-        help=about.help + (f"  [default: {default}]" if keeps and default else ""),
+        help=text,
     )
-
-
-def _without_none(hint: Any) -> Any:
-    """Returns the type Path of the hint `Path | None`, and other hints as they are."""
-    if get_origin(hint) is types.UnionType:
-        return next(arg for arg in get_args(hint) if arg is not type(None))
-    return hint
+    return make_option(field.name, hint, said)
 
 
 def pop_fields(record: type, values: dict[str, Any]) -> dict[str, Any]:
     """Removes the options made from the fields of *record* from *values*; returns their values."""
     hints = get_type_hints(record)
     names = [field.name for field in fields(record) if "option" in field.metadata]
-    return {name: _to_enum(values.pop(name), _without_none(hints[name])) for name in names}
-
-
-def _parameter_type(hint: type, about: Any) -> click.ParamType[Any]:
-    if issubclass(hint, StrEnum):
-        return click.Choice([one.value for one in hint])
-    if hint is Path:
-        return click.Path(path_type=Path, dir_okay=False, exists=about.exists)
-    if hint is int:
-        return click.IntRange(min=about.least, max=about.most)
-    if hint is float:
-        return click.FloatRange(min=about.least, max=about.most)
-    return click.STRING
+    return {name: _to_enum(values.pop(name), without_none(hints[name])) for name in names}
 
 
 def _out_option(name: str, pattern: str) -> click.Option:
-    file = bool(Path(pattern).suffix)
-    return click.Option(
-        ["--out"],
-        type=click.Path(path_type=Path, file_okay=file, dir_okay=not file),
-        required=not pattern,
-        default=pattern if pattern and "{" not in pattern else None,
-        metavar="FILE" if file else "DIR",
-        help=("File to write." if file else "Folder to write to.")
-        + (f"  [default: {pattern.format(results='RESULTS', name=name)}]" if pattern else ""),
+    is_file = bool(Path(pattern).suffix)
+    fixed = pattern if pattern and "{" not in pattern else None
+    shown = f"  [default: {pattern.format(results='RESULTS', name=name)}]" if pattern else ""
+    said = option(
+        fixed if pattern else REQUIRED,
+        type=FILE if is_file else FOLDER,
+        metavar="FILE" if is_file else "DIR",
+        help=f"{'File to write.' if is_file else 'Folder to write to.'}{shown}",
+        show_default=False,
     )
+    return make_option("out", Path, said)
 
 
 def _export(

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.options import examples, json_option, print_json, table
+from grader.cli.options import JSON, print_json, table
+from grader.cli.parameters import option, subcommand
 from grader.text.words import count_of, points
 
 if TYPE_CHECKING:
@@ -19,13 +20,12 @@ _LONGEST = 40
 """Maximum characters of a value in the table."""
 
 
-@click.command(
-    "fairness", epilog=examples("grader fairness results", "grader fairness results --all")
-)
-@click.argument("results", type=click.Path(path_type=Path))
-@click.option("--all", "everything", is_flag=True, help="List every comparison.")
-@json_option
-def command(results: Path, everything: bool, as_json: bool) -> None:
+@subcommand("fairness", "grader fairness results", "grader fairness results --all")
+def command(
+    results: Path,
+    everything: bool = option(False, "--all", help="List every comparison."),
+    as_json: bool = JSON,
+) -> None:
     """Test whether some students' numbers or questions were harder than others'.
 
     For each part, compares the scores of students with different values of a parameter, with

@@ -14,175 +14,116 @@ import click
 
 from grader.cli.grade_outcome import RunCounts, print_outcome
 from grader.cli.options import (
-    bank_option,
-    course_option,
-    evidence_option,
-    examples,
-    gradebook_option,
-    jobs_option,
-    json_option,
-    notebook_seconds_option,
+    BANKS,
+    COURSE,
+    EVIDENCE,
+    GRADEBOOK,
+    JOBS,
+    JSON,
+    NOTEBOOK_SECONDS,
+    SANDBOX,
     release_or_pack,
-    sandbox_option,
 )
+from grader.cli.parameters import FILE, option, subcommand
 from grader.cli.progress import progress, where_time_went
 
 if TYPE_CHECKING:
     from grader.grading.settings import ShownProgress
 
 
-@click.command(
+@subcommand(
     "grade",
-    epilog=examples(
-        "grader grade submissions/ --release release/release.json --out results",
-        "grader grade submissions.zip --release release --out results --jobs 4",
-        "grader grade submissions/ --release release --out results --student ada",
-        "grader grade canvas.zip --names Grades.csv --release release --out results",
-        "GRADER_PACK_KEY=… grader grade submissions/ --pack exam.pack --out results",
-        "grader grade submitted/ --format nbgrader --source source/ps1 --out results",
-    ),
+    "grader grade submissions/ --release release/release.json --out results",
+    "grader grade submissions.zip --release release --out results --jobs 4",
+    "grader grade submissions/ --release release --out results --student ada",
+    "grader grade canvas.zip --names Grades.csv --release release --out results",
+    "GRADER_PACK_KEY=… grader grade submissions/ --pack exam.pack --out results",
+    "grader grade submitted/ --format nbgrader --source source/ps1 --out results",
 )
-@click.argument("submissions", type=click.Path(path_type=Path))
-@click.option(
-    "--release",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="The release.json that `grader render` wrote, or its folder.",
-)
-@click.option(
-    "--pack",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Sealed pack to use instead of --release; opened with the key in GRADER_PACK_KEY.",
-)
-@click.option(
-    "--pack-key-file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="File with the pack's key, if it is not in GRADER_PACK_KEY.",
-)
-@click.option(
-    "--format",
-    "format_",
-    type=click.Choice(["exam", "nbgrader"]),
-    default="exam",
-    show_default=True,
-    help="nbgrader: grade an existing nbgrader assignment with its own tests.",
-)
-@click.option(
-    "--source",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="With --format nbgrader: source/ASSIGNMENT of the course, or the source notebook.",
-)
-@click.option(
-    "--names",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="For downloads from Canvas or Moodle: the gradebook or worksheet that maps their numbers "
-    "to students.",
-)
-@click.option(
-    "--out",
-    required=True,
-    type=click.Path(path_type=Path),
-    metavar="RESULTS",
-    help="Folder for grades, feedback, and report. If it holds results already, they are updated.",
-)
-@click.option(
-    "--student",
-    "students",
-    multiple=True,
-    metavar="ID",
-    help="Grade this student only. Repeat for more students.",
-)
-@click.option(
-    "--only",
-    type=click.Choice(["deferred"]),
-    help="Grade only parts that other runs deferred: those that need a package installed here and, "
-    "with --device cuda, those that need a GPU.",
-)
-@click.option(
-    "--device",
-    type=click.Choice(["cpu", "cuda"]),
-    default="cpu",
-    show_default=True,
-    help="cuda: also run parts that need a GPU.",
-)
-@click.option(
-    "--machine",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Profile of this machine from `grader calibrate`, for parts that measure performance.",
-)
-@sandbox_option
-@click.option(
-    "--cell-seconds",
-    type=click.FloatRange(min=0.1),
-    metavar="SECONDS",
-    help="Time limit per cell, in seconds.  [default: 60; with --format "
-    "nbgrader, the course's own limit]",
-)
-@notebook_seconds_option
-@click.option(
-    "--memory-gb",
-    type=click.FloatRange(min=0.1),
-    default=4,
-    show_default=True,
-    metavar="GB",
-    help="Memory limit per notebook, in GB.",
-)
-@click.option(
-    "--again", is_flag=True, help="Execute notebooks again even if their results are stored."
-)
-@click.option(
-    "--executor",
-    default="threads",
-    show_default=True,
-    metavar="EXECUTOR",
-    help="How notebooks run in parallel: threads, processes, inline (one at a time), dask (local "
-    "workers), or dask:ADDRESS (a Dask cluster: the address of its scheduler, a scheduler file, or "
-    "a Python file that starts it). threads:4 means threads with --jobs 4.",
-)
-@jobs_option
-@gradebook_option
-@evidence_option
-@course_option
-@click.option(
-    "--times",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="With a course: submission times, as a CSV file with the columns student and received, "
-    "Moodle's grading worksheet, or Gradescope's submission_metadata.yml.",
-)
-@bank_option
-@json_option
 def command(
     submissions: Path,
-    release: Path | None,
-    pack: Path | None,
-    pack_key_file: Path | None,
-    format_: str,
-    source: Path | None,
-    names: Path | None,
-    out: Path,
-    students: tuple[str, ...],
-    only: str | None,
-    device: str,
-    machine: Path | None,
-    sandbox: str,
-    cell_seconds: float | None,
-    notebook_seconds: float,
-    memory_gb: float,
-    again: bool,
-    executor: str,
-    jobs: int | None,
-    gradebook: str,
-    evidence: str,
-    course_file: Path | None,
-    times: Path | None,
-    banks: tuple[str, ...],
-    as_json: bool,
+    release: Path | None = option(
+        None, metavar="FILE", help="The release.json that `grader render` wrote, or its folder."
+    ),
+    pack: Path | None = option(
+        None,
+        metavar="FILE",
+        help="Sealed pack to use instead of --release; opened with the key in GRADER_PACK_KEY.",
+    ),
+    pack_key_file: Path | None = option(
+        None, metavar="FILE", help="File with the pack's key, if it is not in GRADER_PACK_KEY."
+    ),
+    format_: str = option(
+        "exam",
+        "--format",
+        type=click.Choice(["exam", "nbgrader"]),
+        help="nbgrader: grade an existing nbgrader assignment with its own tests.",
+    ),
+    source: Path | None = option(
+        None,
+        metavar="DIR",
+        help="With --format nbgrader: source/ASSIGNMENT of the course, or the source notebook.",
+    ),
+    names: Path | None = option(
+        None,
+        type=FILE,
+        metavar="FILE",
+        help="For downloads from Canvas or Moodle: the gradebook or worksheet that maps their "
+        "numbers to students.",
+    ),
+    out: Path = option(
+        metavar="RESULTS",
+        help="Folder for grades, feedback, and report. If it holds results already, they are "
+        "updated.",
+    ),
+    students: tuple[str, ...] = option(
+        (), "--student", metavar="ID", help="Grade this student only. Repeat for more students."
+    ),
+    only: str | None = option(
+        None,
+        type=click.Choice(["deferred"]),
+        help="Grade only parts that other runs deferred: those that need a package installed here "
+        "and, with --device cuda, those that need a GPU.",
+    ),
+    device: str = option(
+        "cpu", type=click.Choice(["cpu", "cuda"]), help="cuda: also run parts that need a GPU."
+    ),
+    machine: Path | None = option(
+        None,
+        metavar="FILE",
+        help="Profile of this machine from `grader calibrate`, for parts that measure performance.",
+    ),
+    sandbox: str = SANDBOX,
+    cell_seconds: float | None = option(
+        None,
+        least=0.1,
+        metavar="SECONDS",
+        help="Time limit per cell, in seconds.  [default: 60; with --format "
+        "nbgrader, the course's own limit]",
+    ),
+    notebook_seconds: float = NOTEBOOK_SECONDS,
+    memory_gb: float = option(4, least=0.1, metavar="GB", help="Memory limit per notebook, in GB."),
+    again: bool = option(False, help="Execute notebooks again even if their results are stored."),
+    executor: str = option(
+        "threads",
+        metavar="EXECUTOR",
+        help="How notebooks run in parallel: threads, processes, inline (one at a time), dask "
+        "(local workers), or dask:ADDRESS (a Dask cluster: the address of its scheduler, a "
+        "scheduler file, or a Python file that starts it). threads:4 means threads with --jobs 4.",
+    ),
+    jobs: int | None = JOBS,
+    gradebook: str = GRADEBOOK,
+    evidence: str = EVIDENCE,
+    course_file: Path | None = COURSE,
+    times: Path | None = option(
+        None,
+        type=FILE,
+        metavar="FILE",
+        help="With a course: submission times, as a CSV file with the columns student and "
+        "received, Moodle's grading worksheet, or Gradescope's submission_metadata.yml.",
+    ),
+    banks: tuple[str, ...] = BANKS,
+    as_json: bool = JSON,
 ) -> int:
     """Execute and score submissions: a folder or zip of STUDENT.ipynb or STUDENT/*.ipynb.
 

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import click
 
-from grader.cli.options import examples, json_option, print_json
+from grader.cli.options import JSON, print_json
+from grader.cli.parameters import example_lines, option, subcommand
 from grader.text.words import count_of
 
 
 @click.group(
     "gradebook",
-    epilog=examples(
+    epilog=example_lines(
         "grader gradebook backup results backups/2026-11-24",
         "grader gradebook restore backups/2026-11-24 restored",
     ),
@@ -21,15 +22,13 @@ def command() -> None:
     """Back up or restore a gradebook, or move it to a database."""
 
 
-@command.command(
+@subcommand(
     "backup",
+    "grader gradebook backup results backups/2026-11-24",
+    group=command,
     short_help="Copy a gradebook and its evidence to a new folder.",
-    epilog=examples("grader gradebook backup results backups/2026-11-24"),
 )
-@click.argument("results", type=click.Path(path_type=Path))
-@click.argument("folder", type=click.Path(path_type=Path))
-@json_option
-def backup_command(results: Path, folder: Path, as_json: bool) -> None:
+def backup_command(results: Path, folder: Path, as_json: bool = JSON) -> None:
     """Copy the gradebook and the evidence of RESULTS to a new FOLDER, and compare both.
 
     The backup is the state at one moment; others may go on grading meanwhile. It keeps the
@@ -38,25 +37,24 @@ def backup_command(results: Path, folder: Path, as_json: bool) -> None:
     _copy(str(results), str(folder), as_json=as_json)
 
 
-@command.command(
+@subcommand(
     "restore",
+    "grader gradebook restore backups/2026-11-24 results",
+    "grader gradebook restore backups/2026-11-24 results"
+    " --gradebook 'postgresql://db.example.edu/grades?schema=midterm_restored'",
+    group=command,
     short_help="Copy a backup to a new results folder.",
-    epilog=examples(
-        "grader gradebook restore backups/2026-11-24 results",
-        "grader gradebook restore backups/2026-11-24 results"
-        " --gradebook 'postgresql://db.example.edu/grades?schema=midterm_restored'",
+)
+def restore_command(
+    backup: Path,
+    results: Path,
+    gradebook: str = option(
+        "",
+        metavar="ADDRESS",
+        help="PostgreSQL database for the gradebook of RESULTS. Default: a file in RESULTS.",
     ),
-)
-@click.argument("backup", type=click.Path(path_type=Path))
-@click.argument("results", type=click.Path(path_type=Path))
-@click.option(
-    "--gradebook",
-    default="",
-    metavar="ADDRESS",
-    help="PostgreSQL database for the gradebook of RESULTS. Default: a file in RESULTS.",
-)
-@json_option
-def restore_command(backup: Path, results: Path, gradebook: str, as_json: bool) -> None:
+    as_json: bool = JSON,
+) -> None:
     """Copy BACKUP to a new results folder RESULTS, and compare both.
 
     An existing gradebook is never replaced: rename its folder first. To write the pages, run
@@ -65,32 +63,29 @@ def restore_command(backup: Path, results: Path, gradebook: str, as_json: bool) 
     _copy(str(backup), str(results), gradebook=gradebook, as_json=as_json)
 
 
-@command.command(
+@subcommand(
     "copy",
+    "grader gradebook copy results backups/2026-11-24",
+    "grader gradebook copy results 'postgresql://db.example.edu/grades?schema=midterm' --switch",
+    "grader gradebook copy results results-s3 --evidence s3://my-bucket/midterm",
+    group=command,
     short_help="Copy a gradebook to another folder or to a database.",
-    epilog=examples(
-        "grader gradebook copy results backups/2026-11-24",
-        "grader gradebook copy results 'postgresql://db.example.edu/grades?schema=midterm'"
-        " --switch",
-        "grader gradebook copy results results-s3 --evidence s3://my-bucket/midterm",
+)
+def copy_command(
+    source: str,
+    target: str,
+    switch: bool = option(
+        False,
+        help="Let the results folder SOURCE use the copy from now on; its own file is renamed.",
     ),
-)
-@click.argument("source")
-@click.argument("target")
-@click.option(
-    "--switch",
-    is_flag=True,
-    help="Let the results folder SOURCE use the copy from now on; its own file is renamed.",
-)
-@click.option(
-    "--evidence",
-    default="",
-    metavar="ADDRESS",
-    help="Object store for the evidence of TARGET, such as s3://bucket/midterm. Default: a folder "
-    "in TARGET.",
-)
-@json_option
-def copy_command(source: str, target: str, switch: bool, evidence: str, as_json: bool) -> None:
+    evidence: str = option(
+        "",
+        metavar="ADDRESS",
+        help="Object store for the evidence of TARGET, such as s3://bucket/midterm. Default: a "
+        "folder in TARGET.",
+    ),
+    as_json: bool = JSON,
+) -> None:
     """Copy the gradebook of SOURCE to TARGET, and compare both.
 
     Each is a results folder or the address of a PostgreSQL database. The copy is the state at one

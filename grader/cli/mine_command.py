@@ -6,28 +6,22 @@ from pathlib import Path
 
 import click
 
-from grader.cli.options import examples, json_option, print_json, table
+from grader.cli.options import JSON, print_json, table
+from grader.cli.parameters import option, subcommand
 from grader.text.words import count_of
 
 
-@click.command("mine", epilog=examples("grader mine results", "grader mine results --yaml"))
-@click.argument("results", type=click.Path(path_type=Path))
-@click.option(
-    "--fewest",
-    type=click.IntRange(min=2),
-    default=3,
-    show_default=True,
-    metavar="N",
-    help="Minimum number of students that an idea must explain.",
-)
-@click.option(
-    "--yaml",
-    "as_yaml",
-    is_flag=True,
-    help="Print mistakes in YAML, to complete and add to problems.",
-)
-@json_option
-def command(results: Path, fewest: int, as_yaml: bool, as_json: bool) -> None:
+@subcommand("mine", "grader mine results", "grader mine results --yaml")
+def command(
+    results: Path,
+    fewest: int = option(
+        3, least=2, metavar="N", help="Minimum number of students that an idea must explain."
+    ),
+    as_yaml: bool = option(
+        False, "--yaml", help="Print mistakes in YAML, to complete and add to problems."
+    ),
+    as_json: bool = JSON,
+) -> None:
     """Find expressions that explain the wrong numbers of several students.
 
     A wrong idea is one expression, such as the right answer without the division by the number of

@@ -4,132 +4,63 @@ from __future__ import annotations
 
 import getpass
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 
+from grader.cli.parameters import argument, option
 from grader.errors import one_line
 
 _LONGEST = 20_000
 """Maximum characters of a table cell."""
 MOST_ERRORS = 12
 """Maximum number of errors printed at once."""
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def bank_option(command: F) -> F:
-    """Adds --bank DIR, which may be repeated."""
-    return click.option(
-        "--bank",
-        "banks",
-        multiple=True,
-        metavar="DIR",
-        help="Bank: a folder with problems/ and solutions/. Repeat for several banks. Default: "
-        "GRADER_BANK, or the bank that comes with the package.",
-    )(command)
-
-
-def json_option(command: F) -> F:
-    """Adds --json."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON to stdout.")(command)
-
-
-def jobs_option(command: F) -> F:
-    """Adds --jobs N."""
-    return click.option(
-        "--jobs",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="Number of parallel workers. Default: the number of CPUs.",
-    )(command)
-
-
-def by_option(command: F) -> F:
-    """Adds --by NAME."""
-    return click.option(
-        "--by",
-        default=getpass.getuser,
-        metavar="NAME",
-        help="Who does this, for the audit log. Default: your login.",
-    )(command)
-
-
-def course_option(command: F) -> F:
-    """Adds --course FILE."""
-    return click.option(
-        "--course",
-        "course_file",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="Course file with dates and policies, or the folder that contains it.",
-    )(command)
-
-
-def gradebook_option(command: F) -> F:
-    """Adds --gradebook ADDRESS."""
-    return click.option(
-        "--gradebook",
-        default="",
-        metavar="ADDRESS",
-        help="PostgreSQL database for the gradebook, such as postgresql://host/grades. Default: "
-        "the course's, or a file in the results folder. Later commands find it by themselves.",
-    )(command)
-
-
-def evidence_option(command: F) -> F:
-    """Adds --evidence ADDRESS."""
-    return click.option(
-        "--evidence",
-        default="",
-        metavar="ADDRESS",
-        help="Object store for the evidence, such as s3://bucket/midterm. Default: the course's, "
-        "or the results folder. Later commands find it by themselves.",
-    )(command)
-
-
-def cell_seconds_option(command: F) -> F:
-    """Adds --cell-seconds SECONDS."""
-    return click.option(
-        "--cell-seconds",
-        type=click.FloatRange(min=0.1),
-        default=60,
-        show_default=True,
-        metavar="SECONDS",
-        help="Time limit per cell, in seconds.",
-    )(command)
-
-
-def notebook_seconds_option(command: F) -> F:
-    """Adds --notebook-seconds SECONDS."""
-    return click.option(
-        "--notebook-seconds",
-        type=click.FloatRange(min=1),
-        default=600,
-        show_default=True,
-        metavar="SECONDS",
-        help="Time limit per notebook, in seconds.",
-    )(command)
-
-
-def sandbox_option(command: F) -> F:
-    """Adds --sandbox: auto, required, required:LAYER,LAYER or off."""
-    return click.option(
-        "--sandbox",
-        default="auto",
-        show_default=True,
-        metavar="auto|required[:LAYERS]|off",
-        help="auto: use every layer available on this machine; required: refuse to run without "
-        "the layers files, network, processes and system-calls, or without those listed; off: no "
-        "isolation.",
-    )(command)
-
-
-def examples(*lines: str) -> str:
-    """Returns the epilog of a command's help, with examples."""
-    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+BANKS = option(
+    (),
+    "--bank",
+    metavar="DIR",
+    help="Bank: a folder with problems/ and solutions/. Repeat for several banks. Default: "
+    "GRADER_BANK, or the bank that comes with the package.",
+)
+JSON = option(False, "--json", help="Print JSON to stdout.")
+JOBS = option(
+    None, least=1, metavar="N", help="Number of parallel workers. Default: the number of CPUs."
+)
+BY = option(
+    getpass.getuser, metavar="NAME", help="Who does this, for the audit log. Default: your login."
+)
+COURSE = option(
+    None,
+    "--course",
+    metavar="FILE",
+    help="Course file with dates and policies, or the folder that contains it.",
+)
+GRADEBOOK = option(
+    "",
+    metavar="ADDRESS",
+    help="PostgreSQL database for the gradebook, such as postgresql://host/grades. Default: the "
+    "course's, or a file in the results folder. Later commands find it by themselves.",
+)
+EVIDENCE = option(
+    "",
+    metavar="ADDRESS",
+    help="Object store for the evidence, such as s3://bucket/midterm. Default: the course's, or "
+    "the results folder. Later commands find it by themselves.",
+)
+CELL_SECONDS = option(60, least=0.1, metavar="SECONDS", help="Time limit per cell, in seconds.")
+NOTEBOOK_SECONDS = option(
+    600, least=1, metavar="SECONDS", help="Time limit per notebook, in seconds."
+)
+SANDBOX = option(
+    "auto",
+    metavar="auto|required[:LAYERS]|off",
+    help="auto: use every layer available on this machine; required: refuse to run without the "
+    "layers files, network, processes and system-calls, or without those listed; off: no "
+    "isolation.",
+)
+RELEASE = argument(metavar="DIR")
+"""The folder that `grader render` wrote."""
 
 
 def print_errors(heading: str, errors: Sequence[Exception]) -> None:
@@ -166,11 +97,6 @@ def table(
     ]
     lines.insert(1, "  ".join("-" * w for w in widths))
     return "\n".join(lines)
-
-
-def release_argument(command: F) -> F:
-    """Adds the argument DIR: the folder that `grader render` wrote."""
-    return click.argument("release", metavar="DIR", type=click.Path(path_type=Path))(command)
 
 
 def release_or_pack(release: Path | None, pack: Path | None, key_file: Path | None) -> Path:

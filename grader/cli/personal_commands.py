@@ -6,25 +6,19 @@ from pathlib import Path
 
 import click
 
-from grader.cli.options import bank_option, by_option, examples, json_option, print_json
+from grader.cli.options import BANKS, BY, JSON, print_json
+from grader.cli.parameters import FILE, option, subcommand
 from grader.text.words import count_of
 
 
-@click.command("archive", epilog=examples("grader archive results ada --out ada.zip"))
-@click.argument("results", type=click.Path(path_type=Path))
-@click.argument("student")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
-    required=True,
-    metavar="FILE",
-    help="Zip file to write.",
-)
-@click.option("--why", default="", metavar="TEXT", help="Reason, for the audit log.")
-@by_option
-@json_option
+@subcommand("archive", "grader archive results ada --out ada.zip")
 def archive_command(
-    results: Path, student: str, out: Path, why: str, by: str, as_json: bool
+    results: Path,
+    student: str,
+    out: Path = option(type=FILE, metavar="FILE", help="Zip file to write."),
+    why: str = option("", metavar="TEXT", help="Reason, for the audit log."),
+    by: str = BY,
+    as_json: bool = JSON,
 ) -> None:
     """Write everything that RESULTS contains about a student to a zip file.
 
@@ -41,15 +35,14 @@ def archive_command(
     click.echo(f"Wrote {count_of(count, 'file')} to {out}. The file contains personal data.")
 
 
-@click.command("forget", epilog=examples("grader forget results ada --by kim --why 'GDPR request'"))
-@click.argument("results", type=click.Path(path_type=Path))
-@click.argument("student")
-@click.option("--why", required=True, metavar="TEXT", help="Reason, for the audit log.")
-@by_option
-@bank_option
-@json_option
+@subcommand("forget", "grader forget results ada --by kim --why 'GDPR request'")
 def forget_command(
-    results: Path, student: str, why: str, by: str, banks: tuple[str, ...], as_json: bool
+    results: Path,
+    student: str,
+    why: str = option(metavar="TEXT", help="Reason, for the audit log."),
+    by: str = BY,
+    banks: tuple[str, ...] = BANKS,
+    as_json: bool = JSON,
 ) -> None:
     """Remove everything that RESULTS contains about a student. This can't be undone.
 

@@ -6,61 +6,51 @@ from pathlib import Path
 
 import click
 
-from grader.cli.options import bank_option, examples, sandbox_option
+from grader.cli.options import BANKS, SANDBOX
+from grader.cli.parameters import FILE, argument, option, subcommand
 
 _FILE = Path("practice-progress.json")
 
 
-@click.command(
+@subcommand(
     "practice",
-    epilog=examples(
-        "grader practice",
-        "grader practice kv-cache-size",
-        "grader practice midterm --minutes 30 --progress my-practice.json",
-    ),
+    "grader practice",
+    "grader practice kv-cache-size",
+    "grader practice midterm --minutes 30 --progress my-practice.json",
 )
-@click.argument("wanted", required=False, default="", metavar="[ID | SET]")
-@click.option("--family", default="", metavar="FAMILY", help="Only problems of this family.")
-@click.option(
-    "--level",
-    type=click.Choice(["recall", "apply", "analyze", "create"]),
-    help="Only problems of this level.",
-)
-@click.option(
-    "--concept", default="", metavar="CONCEPT", help="Only problems on this concept or topic."
-)
-@click.option(
-    "--minutes",
-    type=click.FloatRange(0, 10_000),
-    default=0,
-    metavar="MINUTES",
-    help="How long to practice, in minutes. Default: no limit.",
-)
-@click.option(
-    "--progress",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="File to continue from and to save the progress in. Default: nothing is saved.",
-)
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=0,
-    metavar="PORT",
-    help="Port to listen on. Default: any free one.",
-)
-@sandbox_option
-@bank_option
 def command(
-    wanted: str,
-    family: str,
-    level: str | None,
-    concept: str,
-    minutes: float,
-    progress: Path | None,
-    port: int,
-    sandbox: str,
-    banks: tuple[str, ...],
+    wanted: str = argument("", metavar="[ID | SET]"),
+    family: str = option("", metavar="FAMILY", help="Only problems of this family."),
+    level: str | None = option(
+        None,
+        type=click.Choice(["recall", "apply", "analyze", "create"]),
+        help="Only problems of this level.",
+    ),
+    concept: str = option("", metavar="CONCEPT", help="Only problems on this concept or topic."),
+    minutes: float = option(
+        0,
+        least=0,
+        most=10_000,
+        metavar="MINUTES",
+        help="How long to practice, in minutes. Default: no limit.",
+        show_default=False,
+    ),
+    progress: Path | None = option(
+        None,
+        type=FILE,
+        metavar="FILE",
+        help="File to continue from and to save the progress in. Default: nothing is saved.",
+    ),
+    port: int = option(
+        0,
+        least=0,
+        most=65535,
+        metavar="PORT",
+        help="Port to listen on. Default: any free one.",
+        show_default=False,
+    ),
+    sandbox: str = SANDBOX,
+    banks: tuple[str, ...] = BANKS,
 ) -> None:
     """Practice problems in a browser, with the verdict and the worked solution at once.
 

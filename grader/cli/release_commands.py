@@ -7,14 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.options import (
-    bank_option,
-    examples,
-    json_option,
-    print_json,
-    release_argument,
-    table,
-)
+from grader.cli.options import BANKS, JSON, RELEASE, print_json, table
+from grader.cli.parameters import argument, option, subcommand
 from grader.cli.progress import progress
 from grader.text.words import count_of, points
 
@@ -23,83 +17,59 @@ if TYPE_CHECKING:
     from grader.model import Release, Student
 
 
-@click.command(
+@subcommand(
     "render",
-    epilog=examples(
-        "grader render midterm --roster roster.csv --out release",
-        "grader render midterm --student ada --out release",
-        "grader render midterm --roster roster.csv --out release   # again: adds new students",
-        "grader render midterm --roster roster.csv --shared --out release   # one version for all",
-        "grader render midterm --format html --versions 6 --out paper",
-    ),
+    "grader render midterm --roster roster.csv --out release",
+    "grader render midterm --student ada --out release",
+    "grader render midterm --roster roster.csv --out release   # again: adds new students",
+    "grader render midterm --roster roster.csv --shared --out release   # one version for all",
+    "grader render midterm --format html --versions 6 --out paper",
 )
-@click.argument("exam", metavar="SET")
-@click.option(
-    "--roster",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="CSV file with a column 'id', one row per student. Students with the same 'version' "
-    "share their numbers.",
-)
-@click.option(
-    "--student",
-    "students",
-    multiple=True,
-    metavar="ID",
-    help="Render for this student. Repeat for more students.",
-)
-@click.option(
-    "--out",
-    required=True,
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Folder for the release. If it contains a release of this set already, students are added "
-    "to it.",
-)
-@click.option(
-    "--private-key",
-    metavar="SECRET",
-    help="Secret from which all numbers are drawn; random by default. Releases with the same key "
-    "have the same numbers. Anyone who guesses it has every answer and can test guesses against "
-    "any notebook, so make it long and random.",
-)
-@click.option(
-    "--format",
-    "format_",
-    type=click.Choice(["notebook", "html"]),
-    default="notebook",
-    show_default=True,
-    help="html: versions to print, with their keys and a sheet to type answers into.",
-)
-@click.option(
-    "--versions",
-    type=click.IntRange(min=1, max=26),
-    metavar="N",
-    help="Distribute N versions (A, B, ...) evenly; versions in the roster are kept. With "
-    "--format html: number of versions to print, 6 by default.",
-)
-@click.option(
-    "--shared", is_flag=True, help="Give every student the same version; short for --versions 1."
-)
-@click.option(
-    "--leave-out",
-    is_flag=True,
-    help="With --format html: drop parts that need a computer, and their points.",
-)
-@bank_option
-@json_option
 def render_command(
-    exam: str,
-    roster: Path | None,
-    students: tuple[str, ...],
-    out: Path,
-    private_key: str | None,
-    format_: str,
-    versions: int | None,
-    shared: bool,
-    leave_out: bool,
-    banks: tuple[str, ...],
-    as_json: bool,
+    exam: str = argument(metavar="SET"),
+    roster: Path | None = option(
+        None,
+        metavar="FILE",
+        help="CSV file with a column 'id', one row per student. Students with the same 'version' "
+        "share their numbers.",
+    ),
+    students: tuple[str, ...] = option(
+        (), "--student", metavar="ID", help="Render for this student. Repeat for more students."
+    ),
+    out: Path = option(
+        metavar="DIR",
+        help="Folder for the release. If it contains a release of this set already, students are "
+        "added to it.",
+    ),
+    private_key: str | None = option(
+        None,
+        metavar="SECRET",
+        help="Secret from which all numbers are drawn; random by default. Releases with the same "
+        "key have the same numbers. Anyone who guesses it has every answer and can test guesses "
+        "against any notebook, so make it long and random.",
+    ),
+    format_: str = option(
+        "notebook",
+        "--format",
+        type=click.Choice(["notebook", "html"]),
+        help="html: versions to print, with their keys and a sheet to type answers into.",
+    ),
+    versions: int | None = option(
+        None,
+        least=1,
+        most=26,
+        metavar="N",
+        help="Distribute N versions (A, B, ...) evenly; versions in the roster are kept. With "
+        "--format html: number of versions to print, 6 by default.",
+    ),
+    shared: bool = option(
+        False, help="Give every student the same version; short for --versions 1."
+    ),
+    leave_out: bool = option(
+        False, help="With --format html: drop parts that need a computer, and their points."
+    ),
+    banks: tuple[str, ...] = BANKS,
+    as_json: bool = JSON,
 ) -> None:
     """Make a release: DIR/notebooks/STUDENT.ipynb for everyone, and the private DIR/release.json.
 
@@ -219,14 +189,12 @@ def _print_paper(done: PrintResult, out: Path, *, as_json: bool) -> None:
     click.echo(f"key-*.html and release.json in {out} contain the answers: keep them private.")
 
 
-@click.command(
-    "key",
-    epilog=examples("grader key release --student ada", "grader key release --student ada --json"),
-)
-@release_argument
-@click.option("--student", required=True, metavar="ID", help="Whose key to print.")
-@json_option
-def key_command(release: Path, student: str, as_json: bool) -> None:
+@subcommand("key", "grader key release --student ada", "grader key release --student ada --json")
+def key_command(
+    release: Path = RELEASE,
+    student: str = option(metavar="ID", help="Whose key to print."),
+    as_json: bool = JSON,
+) -> None:
     """Print one student's key: every answer with its unit, points, and kind. Keep it secret."""
     from grader.release.file import load_release
     from grader.release.rendering import key_data
@@ -248,18 +216,13 @@ def _key_text(key: dict[str, object]) -> str:
     )
 
 
-@click.command("solve", epilog=examples("grader solve release --student ada --out ada.ipynb"))
-@release_argument
-@click.option("--student", required=True, metavar="ID", help="Whose notebook to fill in.")
-@click.option(
-    "--out",
-    required=True,
-    type=click.Path(path_type=Path),
-    metavar="NB",
-    help="Notebook file to write.",
-)
-@bank_option
-def solve_command(release: Path, student: str, out: Path, banks: tuple[str, ...]) -> None:
+@subcommand("solve", "grader solve release --student ada --out ada.ipynb")
+def solve_command(
+    release: Path = RELEASE,
+    student: str = option(metavar="ID", help="Whose notebook to fill in."),
+    out: Path = option(metavar="NB", help="Notebook file to write."),
+    banks: tuple[str, ...] = BANKS,
+) -> None:
     """Write one student's notebook with every answer correct. Keep it secret."""
     from grader.bank.folders import Bank
     from grader.release.file import load_release

@@ -7,47 +7,38 @@ from pathlib import Path
 
 import click
 
-from grader.cli.options import bank_option, examples, json_option, print_json
+from grader.cli.options import BANKS, JSON, print_json
+from grader.cli.parameters import option, subcommand
 from grader.text.words import count_of
 
 
-@click.command(
+@subcommand(
     "report",
-    epilog=examples(
-        "grader report results",
-        "grader report results --publish     # feedback now shows keys and worked solutions",
-        "grader report results --unpublish",
-        "grader report results --collect --term 'fall 2026' --bank mybank",
-    ),
+    "grader report results",
+    "grader report results --publish     # feedback now shows keys and worked solutions",
+    "grader report results --unpublish",
+    "grader report results --collect --term 'fall 2026' --bank mybank",
 )
-@click.argument("results", type=click.Path(path_type=Path))
-@click.option(
-    "--publish/--unpublish",
-    default=None,
-    help="Show or hide accepted answers and worked solutions on the feedback pages. Default: "
-    "unchanged.",
-)
-@click.option(
-    "--collect",
-    is_flag=True,
-    help="Also add the statistics of each part to a file beside the spec of its problem, without "
-    "data of single students.",
-)
-@click.option(
-    "--term",
-    default="",
-    metavar="TEXT",
-    help="With --collect, the name of the term in these files. Default: the title of the set.",
-)
-@bank_option
-@json_option
 def command(
     results: Path,
-    publish: bool | None,
-    collect: bool,
-    term: str,
-    banks: tuple[str, ...],
-    as_json: bool,
+    publish: bool | None = option(
+        None,
+        "--publish/--unpublish",
+        help="Show or hide accepted answers and worked solutions on the feedback pages. Default: "
+        "unchanged.",
+    ),
+    collect: bool = option(
+        False,
+        help="Also add the statistics of each part to a file beside the spec of its problem, "
+        "without data of single students.",
+    ),
+    term: str = option(
+        "",
+        metavar="TEXT",
+        help="With --collect, the name of the term in these files. Default: the title of the set.",
+    ),
+    banks: tuple[str, ...] = BANKS,
+    as_json: bool = JSON,
 ) -> None:
     """Write the class report, every student's feedback page, grades.csv and grades/*.json.
 

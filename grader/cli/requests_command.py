@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.options import bank_option, by_option, examples, json_option, print_json, table
+from grader.cli.options import BANKS, BY, JSON, print_json, table
+from grader.cli.parameters import EXISTING, argument, option, subcommand
 from grader.text.words import count_of
 from grader.text.words import points as worth
 
@@ -19,35 +20,22 @@ _SHOWN = 60
 """Characters of a request in the list."""
 
 
-@click.command(
+@subcommand(
     "requests",
-    epilog=examples(
-        "grader requests results --open              # show the form on feedback pages",
-        "grader requests results regrade-requests/   # import what students handed in",
-        "grader requests results                     # list the requests",
-        "grader requests results --close",
-    ),
+    "grader requests results --open              # show the form on feedback pages",
+    "grader requests results regrade-requests/   # import what students handed in",
+    "grader requests results                     # list the requests",
+    "grader requests results --close",
 )
-@click.argument("results", type=click.Path(path_type=Path))
-@click.argument(
-    "files", nargs=-1, metavar="[FILE]...", type=click.Path(path_type=Path, exists=True)
-)
-@click.option(
-    "--open/--close",
-    "opens",
-    default=None,
-    help="Show the form for requests on feedback pages, or remove it.",
-)
-@by_option
-@bank_option
-@json_option
 def command(
     results: Path,
-    files: tuple[Path, ...],
-    opens: bool | None,
-    by: str,
-    banks: tuple[str, ...],
-    as_json: bool,
+    files: tuple[Path, ...] = argument(type=EXISTING, metavar="[FILE]..."),
+    opens: bool | None = option(
+        None, "--open/--close", help="Show the form for requests on feedback pages, or remove it."
+    ),
+    by: str = BY,
+    banks: tuple[str, ...] = BANKS,
+    as_json: bool = JSON,
 ) -> None:
     """Import and list students' regrade requests.
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.options import bank_option, examples, json_option, print_json, table
+from grader.cli.options import BANKS, JSON, print_json, table
+from grader.cli.parameters import FILE, argument, option, subcommand
 from grader.text.words import count_of
 from grader.text.words import points as worth
 
@@ -19,52 +20,44 @@ _SHOWN = 70
 """Characters of an answer in the list."""
 
 
-@click.command(
+@subcommand(
     "mark",
-    epilog=examples(
-        "grader mark results                       # answers to grade manually",
-        "grader mark results --student ada         # one student's, with question and rubric",
-        "grader mark results --student ada --answer q4_why --points 1.5 --why 'names the cause'",
-        "grader mark results --student ada --answer q4_why --withdraw --why 'wrong student'",
-        "grader mark results --table marks.csv     # the same list as a table to fill in",
-        "grader mark results --from marks.csv --by lin",
-    ),
+    "grader mark results                       # answers to grade manually",
+    "grader mark results --student ada         # one student's, with question and rubric",
+    "grader mark results --student ada --answer q4_why --points 1.5 --why 'names the cause'",
+    "grader mark results --student ada --answer q4_why --withdraw --why 'wrong student'",
+    "grader mark results --table marks.csv     # the same list as a table to fill in",
+    "grader mark results --from marks.csv --by lin",
 )
-@click.argument("results", type=click.Path(path_type=Path))
-@click.option("--student", metavar="ID", help="Show this student's answers, or mark one of them.")
-@click.option("--answer", metavar="NAME", help="The answer's variable, such as q4_why.")
-@click.option("--points", type=click.FloatRange(min=0), metavar="P", help="Points for the answer.")
-@click.option("--why", default="", metavar="TEXT", help="Reason, shown to the student.")
-@click.option("--by", default="staff", show_default=True, metavar="NAME", help="Your name.")
-@click.option("--withdraw", is_flag=True, help="Remove manually entered points.")
-@click.option(
-    "--table",
-    "table_file",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Write the answers that need manual grading to a CSV table, one row per student and part.",
-)
-@click.option(
-    "--from",
-    "from_file",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Enter the points from such a table. If any row is invalid, nothing is entered.",
-)
-@bank_option
-@json_option
 def mark_command(
     results: Path,
-    student: str | None,
-    answer: str | None,
-    points: float | None,
-    why: str,
-    by: str,
-    withdraw: bool,
-    table_file: Path | None,
-    from_file: Path | None,
-    banks: tuple[str, ...],
-    as_json: bool,
+    student: str | None = option(
+        None, metavar="ID", help="Show this student's answers, or mark one of them."
+    ),
+    answer: str | None = option(
+        None, metavar="NAME", help="The answer's variable, such as q4_why."
+    ),
+    points: float | None = option(None, least=0, metavar="P", help="Points for the answer."),
+    why: str = option("", metavar="TEXT", help="Reason, shown to the student."),
+    by: str = option("staff", metavar="NAME", help="Your name."),
+    withdraw: bool = option(False, help="Remove manually entered points."),
+    table_file: Path | None = option(
+        None,
+        "--table",
+        type=FILE,
+        metavar="FILE",
+        help="Write the answers that need manual grading to a CSV table, one row per student and "
+        "part.",
+    ),
+    from_file: Path | None = option(
+        None,
+        "--from",
+        type=FILE,
+        metavar="FILE",
+        help="Enter the points from such a table. If any row is invalid, nothing is entered.",
+    ),
+    banks: tuple[str, ...] = BANKS,
+    as_json: bool = JSON,
 ) -> None:
     """Grade manually: list answers that need it, show them with their rubrics, and enter points.
 
@@ -226,32 +219,17 @@ def _change_points(
     click.echo(f"{student}: {worth(line['score'])} of {worth(line['max_score'])} points{state}")
 
 
-@click.command(
+@subcommand(
     "enter",
-    epilog=examples(
-        "grader render midterm --format html --roster roster.csv --out paper",
-        "grader enter paper/answers.csv --release paper/release.json --out results",
-    ),
+    "grader render midterm --format html --roster roster.csv --out paper",
+    "grader enter paper/answers.csv --release paper/release.json --out results",
 )
-@click.argument("sheet", metavar="ANSWERS.csv", type=click.Path(path_type=Path, dir_okay=False))
-@click.option(
-    "--release",
-    required=True,
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="The release.json that `grader render` wrote.",
-)
-@click.option(
-    "--out",
-    required=True,
-    type=click.Path(path_type=Path),
-    metavar="RESULTS",
-    help="Folder for grades, feedback, and report.",
-)
-@bank_option
-@json_option
 def enter_command(
-    sheet: Path, release: Path, out: Path, banks: tuple[str, ...], as_json: bool
+    sheet: Path = argument(type=FILE, metavar="ANSWERS.csv"),
+    release: Path = option(metavar="FILE", help="The release.json that `grader render` wrote."),
+    out: Path = option(metavar="RESULTS", help="Folder for grades, feedback, and report."),
+    banks: tuple[str, ...] = BANKS,
+    as_json: bool = JSON,
 ) -> None:
     """Score answers from paper, typed into the answers.csv that `grader render` wrote.
 
@@ -288,18 +266,17 @@ def enter_command(
     click.echo(written.summary)
 
 
-@click.command(
+@subcommand(
     "audit",
-    epilog=examples(
-        "grader audit results",
-        "grader audit results --student ada",
-        "grader audit results --json",
-    ),
+    "grader audit results",
+    "grader audit results --student ada",
+    "grader audit results --json",
 )
-@click.argument("results", type=click.Path(path_type=Path))
-@click.option("--student", metavar="ID", help="Show only entries about this student.")
-@json_option
-def audit_command(results: Path, student: str | None, as_json: bool) -> None:
+def audit_command(
+    results: Path,
+    student: str | None = option(None, metavar="ID", help="Show only entries about this student."),
+    as_json: bool = JSON,
+) -> None:
     """Print the audit log: every change to the results, oldest first.
 
     Each entry has the time in UTC, the change, who made it, the reason, and the previous value.

@@ -9,15 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.options import (
-    bank_option,
-    by_option,
-    course_option,
-    examples,
-    json_option,
-    print_json,
-    table,
-)
+from grader.cli.options import BANKS, BY, COURSE, JSON, print_json, table
+from grader.cli.parameters import option, subcommand
 from grader.text.words import count_of, points
 
 if TYPE_CHECKING:
@@ -27,44 +20,29 @@ if TYPE_CHECKING:
     from grader.verify import Verified
 
 
-@click.command(
+@subcommand(
     "score",
-    epilog=examples(
-        "grader score results --specs current --dry-run   # preview the effect of a corrected key",
-        "grader score results --specs current --why 'tolerance of q3 was too narrow'",
-        "grader score results --course course.yaml --dry-run   # preview an extension",
-    ),
+    "grader score results --specs current --dry-run   # preview the effect of a corrected key",
+    "grader score results --specs current --why 'tolerance of q3 was too narrow'",
+    "grader score results --course course.yaml --dry-run   # preview an extension",
 )
-@click.argument("results", type=click.Path(path_type=Path))
-@click.option(
-    "--specs",
-    type=click.Choice(["in-force", "current", "released"]),
-    default="in-force",
-    show_default=True,
-    help="Which specs to score by: those that the results use now (in-force), those in the bank "
-    "(current), or those in the release (released).",
-)
-@click.option("--dry-run", is_flag=True, help="Show what would change without changing anything.")
-@click.option("--why", default="", metavar="TEXT", help="Reason, for the audit log.")
-@click.option(
-    "--unverified",
-    is_flag=True,
-    help="With --specs current and --why, apply specs even if they fail `grader verify`.",
-)
-@by_option
-@course_option
-@bank_option
-@json_option
 def command(
     results: Path,
-    specs: str,
-    dry_run: bool,
-    why: str,
-    unverified: bool,
-    by: str,
-    course_file: Path | None,
-    banks: tuple[str, ...],
-    as_json: bool,
+    specs: str = option(
+        "in-force",
+        type=click.Choice(["in-force", "current", "released"]),
+        help="Which specs to score by: those that the results use now (in-force), those in the "
+        "bank (current), or those in the release (released).",
+    ),
+    dry_run: bool = option(False, help="Show what would change without changing anything."),
+    why: str = option("", metavar="TEXT", help="Reason, for the audit log."),
+    unverified: bool = option(
+        False, help="With --specs current and --why, apply specs even if they fail `grader verify`."
+    ),
+    by: str = BY,
+    course_file: Path | None = COURSE,
+    banks: tuple[str, ...] = BANKS,
+    as_json: bool = JSON,
 ) -> int:
     """Score stored answers again without running any notebook, and show whose marks change.
 

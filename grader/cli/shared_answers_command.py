@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.options import examples, json_option, print_json, table
+from grader.cli.options import JSON, print_json, table
+from grader.cli.parameters import subcommand
 from grader.text.words import count_of
 
 if TYPE_CHECKING:
     from grader.analysis.shared_answers import MatchedAnswer, SharedAnswers, SharedPair
 
 
-@click.command("shared-answers", epilog=examples("grader shared-answers results"))
-@click.argument("results", type=click.Path(path_type=Path))
-@json_option
-def command(results: Path, as_json: bool) -> None:
+@subcommand("shared-answers", "grader shared-answers results")
+def command(results: Path, as_json: bool = JSON) -> None:
     """List students whose wrong numbers answer another student's variant.
 
     Lists only pairs that chance is unlikely to explain, with the answers to look at. A pair is a

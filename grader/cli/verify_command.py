@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.options import bank_option, examples, jobs_option, json_option, print_json
+from grader.cli.options import BANKS, JOBS, JSON, print_json
+from grader.cli.parameters import argument, option, subcommand
 from grader.cli.progress import progress
 from grader.model.packages import install_command
 from grader.text.words import count_of
@@ -16,52 +17,28 @@ if TYPE_CHECKING:
     from grader.verify import Finding, Verified
 
 
-@click.command(
+@subcommand(
     "verify",
-    epilog=examples(
-        "grader verify", "grader verify kv-cache-size --seeds 200", "grader verify --bank ~/course"
-    ),
+    "grader verify",
+    "grader verify kv-cache-size --seeds 200",
+    "grader verify --bank ~/course",
 )
-@click.argument("problems", nargs=-1, metavar="[ID]...")
-@click.option(
-    "--seeds",
-    type=click.IntRange(min=1),
-    default=50,
-    show_default=True,
-    metavar="N",
-    help="Number of variants to check of each problem.",
-)
-@click.option(
-    "--kernel/--no-kernel",
-    default=True,
-    show_default=True,
-    help="Also run the reference answers in a real kernel.",
-)
-@click.option(
-    "--cache/--no-cache",
-    default=True,
-    show_default=True,
-    help="Skip problems that passed before and have not changed since.",
-)
-@click.option(
-    "--strict", is_flag=True, help="Exit 1 if a problem was skipped for a missing package."
-)
-@click.option(
-    "--style", is_flag=True, help="Also report wording that the style guide advises against."
-)
-@jobs_option
-@bank_option
-@json_option
 def command(
-    problems: tuple[str, ...],
-    seeds: int,
-    kernel: bool,
-    cache: bool,
-    strict: bool,
-    style: bool,
-    jobs: int | None,
-    banks: tuple[str, ...],
-    as_json: bool,
+    problems: tuple[str, ...] = argument(metavar="[ID]..."),
+    seeds: int = option(
+        50, least=1, metavar="N", help="Number of variants to check of each problem."
+    ),
+    kernel: bool = option(
+        True, help="Also run the reference answers in a real kernel.", show_default=True
+    ),
+    cache: bool = option(
+        True, help="Skip problems that passed before and have not changed since.", show_default=True
+    ),
+    strict: bool = option(False, help="Exit 1 if a problem was skipped for a missing package."),
+    style: bool = option(False, help="Also report wording that the style guide advises against."),
+    jobs: int | None = JOBS,
+    banks: tuple[str, ...] = BANKS,
+    as_json: bool = JSON,
 ) -> int:
     """Check the named problems, or all problems of the bank. Do this before every exam.
 

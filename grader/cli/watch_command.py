@@ -13,7 +13,7 @@ import click
 
 from grader.cli.course_commands import require_course
 from grader.cli.grade_command import command as grade
-from grader.cli.options import examples
+from grader.cli.parameters import option, subcommand
 from grader.errors import GraderError, SetupError
 from grader.model.course import Course
 from grader.release.file import load_release
@@ -25,47 +25,21 @@ _Files = dict[str, tuple[int, int]]
 """Size and time of change of each file, by path."""
 
 
-def _without_requirements() -> Iterator[click.Parameter]:
-    """Yields the parameters of `grader grade`, none of which is required."""
-    for param in grade.params:
-        mine = copy.copy(param)
-        mine.required = False
-        yield mine
-
-
-@click.command(
+@subcommand(
     "watch",
-    params=[
-        click.Option(
-            ["--every"],
-            type=click.FloatRange(min=0.1),
-            default=10,
-            show_default=True,
-            metavar="SECONDS",
-            help="How often to look for changes.",
-        ),
-        click.Option(
-            ["--stop-after"],
-            type=click.FloatRange(min=0),
-            metavar="MINUTES",
-            help="Stop when nothing has changed for this long. Default: watch until Ctrl-C.",
-        ),
-        *_without_requirements(),
-    ],
-    epilog=examples(
-        "grader watch submissions --release release --out results",
-        "grader watch submissions --release release --out results --executor dask:tcp://host:8786",
-        "grader watch --course course.yaml --executor dask:tcp://host:8786",
-    ),
+    "grader watch submissions --release release --out results",
+    "grader watch submissions --release release --out results --executor dask:tcp://host:8786",
+    "grader watch --course course.yaml --executor dask:tcp://host:8786",
 )
-@click.pass_context
 def command(
-    context: click.Context,
-    /,
-    *,
     submissions: Path | None,
-    every: float,
-    stop_after: float | None,
+    every: float = option(10, least=0.1, metavar="SECONDS", help="How often to look for changes."),
+    stop_after: float | None = option(
+        None,
+        least=0,
+        metavar="MINUTES",
+        help="Stop when nothing has changed for this long. Default: watch until Ctrl-C.",
+    ),
     **options: Any,
 ) -> None:
     """Grade submissions as they arrive in a folder, and again whenever a file changes.
@@ -88,9 +62,15 @@ def command(
     quiet_since = time.monotonic()
     while stop_after is None or time.monotonic() - quiet_since <= 60 * stop_after:
         for folder in next(watched):
-            if folder.grade_changes(context, is_only=submissions is not None):
+            if folder.grade_changes(is_only=submissions is not None):
                 quiet_since = time.monotonic()
         time.sleep(every)
+
+
+for _param in grade.params[1:]:
+    _mine = copy.copy(_param)
+    _mine.required = False  # the course file may name the rest
+    command.params.append(_mine)
 
 
 @dataclass
@@ -104,7 +84,7 @@ class _Folder:
     retry_at: float = field(default=float("inf"))
     has_graded: bool = False
 
-    def grade_changes(self, context: click.Context, *, is_only: bool) -> bool:
+    def grade_changes(self, *, is_only: bool) -> bool:
         """Grades the files if any has changed, or if it is time to try again.
 
         Returns whether it graded.
@@ -117,6 +97,7 @@ class _Folder:
             return False
         try:
             click.echo(f"{time.strftime('%H:%M:%S')}  grading {self.submissions}", err=True)
+            context = click.get_current_context()
             # Status 1: a problem on this machine left marks open.
             complete = context.invoke(grade, submissions=self.submissions, **self.options) == 0
         except GraderError as error:

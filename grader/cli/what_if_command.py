@@ -9,15 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.options import (
-    bank_option,
-    by_option,
-    course_option,
-    examples,
-    json_option,
-    print_json,
-    table,
-)
+from grader.cli.options import BANKS, BY, COURSE, JSON, print_json, table
+from grader.cli.parameters import FOLDER, option, subcommand
 from grader.text.words import count_of, points
 
 if TYPE_CHECKING:
@@ -30,77 +23,53 @@ _WIDTH = 40
 _MOST = 40
 
 
-@click.command(
+@subcommand(
     "what-if",
-    epilog=examples(
-        "grader what-if results --tolerance kv-cache-size/per_token=2%",
-        "grader what-if results --drop kv-cache-size/batch --apply --why 'the unit was ambiguous'",
-        "grader what-if results --credit kv-cache-size/per_token=values-left-out:50% --curve 1+2",
-        "grader what-if results --withdraw --why 'the part counts after all'",
-    ),
+    "grader what-if results --tolerance kv-cache-size/per_token=2%",
+    "grader what-if results --drop kv-cache-size/batch --apply --why 'the unit was ambiguous'",
+    "grader what-if results --credit kv-cache-size/per_token=values-left-out:50% --curve 1+2",
+    "grader what-if results --withdraw --why 'the part counts after all'",
 )
-@click.argument("results", type=click.Path(path_type=Path))
-@click.option(
-    "--tolerance",
-    multiple=True,
-    metavar="PART=WIDTH",
-    help="Change the tolerance of PROBLEM/PART to 2% of the key, to a factor such as 2x, or to a "
-    "distance in the part's unit.",
-)
-@click.option(
-    "--key", multiple=True, metavar="PART=EXPRESSION", help="Change the key of PROBLEM/PART."
-)
-@click.option(
-    "--credit",
-    multiple=True,
-    metavar="PART=MISTAKE:SHARE",
-    help="Change the credit for a declared mistake or option of PROBLEM/PART.",
-)
-@click.option(
-    "--drop", multiple=True, metavar="PART", help="Leave PROBLEM/PART out of every total."
-)
-@click.option(
-    "--specs",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="Score by the specs of the edited bank DIR.",
-)
-@course_option
-@click.option(
-    "--curve",
-    metavar="FACTOR[+POINTS]",
-    help="Multiply every total, after deductions, by FACTOR and add POINTS, up to the maximum.",
-)
-@click.option("--apply", "is_applied", is_flag=True, help="Apply the changes; needs --why.")
-@click.option(
-    "--withdraw",
-    is_flag=True,
-    help="Withdraw the curve, and count all dropped parts again; needs --why.",
-)
-@click.option(
-    "--why",
-    default="",
-    metavar="TEXT",
-    help="Reason, for the audit log; for --drop and --curve, students see it too.",
-)
-@by_option
-@bank_option
-@json_option
 def command(
     results: Path,
-    tolerance: tuple[str, ...],
-    key: tuple[str, ...],
-    credit: tuple[str, ...],
-    drop: tuple[str, ...],
-    specs: Path | None,
-    course_file: Path | None,
-    curve: str | None,
-    is_applied: bool,
-    withdraw: bool,
-    why: str,
-    by: str,
-    banks: tuple[str, ...],
-    as_json: bool,
+    tolerance: tuple[str, ...] = option(
+        (),
+        metavar="PART=WIDTH",
+        help="Change the tolerance of PROBLEM/PART to 2% of the key, to a factor such as 2x, or "
+        "to a distance in the part's unit.",
+    ),
+    key: tuple[str, ...] = option(
+        (), metavar="PART=EXPRESSION", help="Change the key of PROBLEM/PART."
+    ),
+    credit: tuple[str, ...] = option(
+        (),
+        metavar="PART=MISTAKE:SHARE",
+        help="Change the credit for a declared mistake or option of PROBLEM/PART.",
+    ),
+    drop: tuple[str, ...] = option(
+        (), metavar="PART", help="Leave PROBLEM/PART out of every total."
+    ),
+    specs: Path | None = option(
+        None, type=FOLDER, metavar="DIR", help="Score by the specs of the edited bank DIR."
+    ),
+    course_file: Path | None = COURSE,
+    curve: str | None = option(
+        None,
+        metavar="FACTOR[+POINTS]",
+        help="Multiply every total, after deductions, by FACTOR and add POINTS, up to the maximum.",
+    ),
+    is_applied: bool = option(False, "--apply", help="Apply the changes; needs --why."),
+    withdraw: bool = option(
+        False, help="Withdraw the curve, and count all dropped parts again; needs --why."
+    ),
+    why: str = option(
+        "",
+        metavar="TEXT",
+        help="Reason, for the audit log; for --drop and --curve, students see it too.",
+    ),
+    by: str = BY,
+    banks: tuple[str, ...] = BANKS,
+    as_json: bool = JSON,
 ) -> None:
     """Show how other rules would change the totals of a class, from stored evidence.
 

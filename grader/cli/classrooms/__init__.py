@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from grader.cli.options import print_json, table
+from grader.cli.parameters import option
 from grader.cli.progress import progress
 from grader.errors import SetupError
 from grader.model import Student
@@ -19,9 +20,6 @@ from grader.text.escape import neutralize
 if TYPE_CHECKING:
     from grader.integrations.repositories.git import Credentials
     from grader.integrations.repositories.publishing import SendOptions
-
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 def choose_students(students: Iterable[Student], wanted: Sequence[str]) -> list[Student]:
@@ -95,28 +93,16 @@ def print_outcomes(
     click.echo(f"\n{summary}")
 
 
-def repository_options(command: F) -> F:
-    """Adds --url, --student, which may be repeated, and --jobs."""
-    jobs = click.option(
-        "--jobs",
-        type=click.IntRange(1, 64),
-        default=8,
-        show_default=True,
-        metavar="N",
-        help="Repositories to work on at once.",
-    )
-    url = click.option(
-        "--url", default="", metavar="PATTERN", help="URL of each repository, with {id} in it."
-    )
-    return url(students_option("This student's repository only.")(jobs(command)))
-
-
-def students_option(text: str) -> Callable[[F], F]:
-    """Returns a decorator that adds --student, which may be repeated."""
-    return click.option(
+def students_option(text: str) -> Any:
+    """Returns --student, which may be repeated."""
+    return option(
+        (),
         "--student",
-        "students",
-        multiple=True,
         metavar="ID",
         help=f"{text} Repeat for more students.  [default: all students]",
     )
+
+
+URL = option("", metavar="PATTERN", help="URL of each repository, with {id} in it.")
+STUDENTS = students_option("This student's repository only.")
+JOBS = option(8, least=1, most=64, metavar="N", help="Repositories to work on at once.")

@@ -8,12 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.options import (
-    cell_seconds_option,
-    examples,
-    notebook_seconds_option,
-    sandbox_option,
-)
+from grader.cli.options import CELL_SECONDS, NOTEBOOK_SECONDS, SANDBOX
+from grader.cli.parameters import EXISTING_FILE, option, subcommand
 from grader.errors import SetupError
 
 if TYPE_CHECKING:
@@ -27,38 +23,25 @@ _PUBLIC = (
 )
 
 
-@click.command(
+@subcommand(
     "autograde",
-    epilog=examples(
-        "grader classroom autograde midterm.ipynb                     # the public checks",
-        "GRADER_PACK_KEY=… grader classroom autograde midterm.ipynb --pack exam.pack",
-    ),
+    "grader classroom autograde midterm.ipynb                     # the public checks",
+    "GRADER_PACK_KEY=… grader classroom autograde midterm.ipynb --pack exam.pack",
 )
-@click.argument("notebook", type=click.Path(path_type=Path))
-@click.option(
-    "--pack",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    metavar="FILE",
-    help="Sealed pack to grade with; opened with the key in GRADER_PACK_KEY.",
-)
-@click.option(
-    "--scale",
-    type=click.IntRange(1, 10_000),
-    default=100,
-    show_default=True,
-    metavar="N",
-    help="Classroom 50 points per exam point.",
-)
-@cell_seconds_option
-@notebook_seconds_option
-@sandbox_option
 def command(
     notebook: Path,
-    pack: Path | None,
-    scale: int,
-    cell_seconds: float,
-    notebook_seconds: float,
-    sandbox: str,
+    pack: Path | None = option(
+        None,
+        type=EXISTING_FILE,
+        metavar="FILE",
+        help="Sealed pack to grade with; opened with the key in GRADER_PACK_KEY.",
+    ),
+    scale: int = option(
+        100, least=1, most=10_000, metavar="N", help="Classroom 50 points per exam point."
+    ),
+    cell_seconds: float = CELL_SECONDS,
+    notebook_seconds: float = NOTEBOOK_SECONDS,
+    sandbox: str = SANDBOX,
 ) -> None:
     """Write Classroom 50's result.json and release-body.md for the checkout in this folder.
 

@@ -4,103 +4,63 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
-
-from grader.cli.classrooms import choose_students, git_access, print_outcomes, repository_options
-from grader.cli.options import examples, json_option
+from grader.cli.classrooms import JOBS, STUDENTS, URL, choose_students, git_access, print_outcomes
+from grader.cli.options import JSON
+from grader.cli.parameters import EXISTING_FOLDER, FOLDER, option, subcommand
 from grader.cli.progress import progress
 from grader.text.words import count_of
 
 
-@click.command(
+@subcommand(
     "collect",
-    epilog=examples(
-        "grader classroom collect roster.csv --out submissions \\",
-        "    --url https://github.com/ORG/midterm-{id}.git --deadline 2026-12-01T23:59:00+01:00",
-        "grader classroom collect roster.csv --out submissions --url $PWD/clones/{id}",
-        "grader classroom collect roster.csv --out submissions --pushes pushes \\",
-        "    --url https://github.com/ORG/midterm-{id}.git",
-        "grader grade submissions --release release --out results",
-    ),
+    "grader classroom collect roster.csv --out submissions \\",
+    "    --url https://github.com/ORG/midterm-{id}.git --deadline 2026-12-01T23:59:00+01:00",
+    "grader classroom collect roster.csv --out submissions --url $PWD/clones/{id}",
+    "grader classroom collect roster.csv --out submissions --pushes pushes \\",
+    "    --url https://github.com/ORG/midterm-{id}.git",
+    "grader grade submissions --release release --out results",
 )
-@click.argument("roster", type=click.Path(path_type=Path))
-@click.option(
-    "--out",
-    required=True,
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="SUBMISSIONS",
-    help="Folder for the notebooks.",
-)
-@click.option(
-    "--branch",
-    default="",
-    metavar="NAME",
-    help="Branch to collect. Default: each repository's default branch.",
-)
-@click.option(
-    "--deadline",
-    metavar="INSTANT",
-    help="Collect the last commit before this time, such as 2026-12-01T23:59:00+01:00.",
-)
-@click.option(
-    "--notebook",
-    default="",
-    metavar="PATH",
-    help="Notebook's path in each repository; may contain {id}. Default: the only notebook at "
-    "the top.",
-)
-@click.option(
-    "--release",
-    type=click.Path(path_type=Path),
-    metavar="RELEASE",
-    help="If a repository has several notebooks at the top, collect the one that belongs to this "
-    "release.",
-)
-@click.option(
-    "--pushes",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    metavar="DIR",
-    help="Folder with GitHub's record of each repository, STUDENT.json, from `gh api "
-    "repos/ORG/REPO/activity`. Then the times of pushes count, which students can't set.",
-)
-@repository_options
-@click.option(
-    "--again",
-    is_flag=True,
-    help="Collect again even if a notebook was already collected after its deadline.",
-)
-@click.option(
-    "--seconds",
-    type=click.FloatRange(min=1),
-    default=120,
-    show_default=True,
-    metavar="SECONDS",
-    help="Time limit per repository, in seconds.",
-)
-@click.option(
-    "--most-mb",
-    type=click.FloatRange(min=1),
-    default=200,
-    show_default=True,
-    metavar="MB",
-    help="Size limit per repository, in MB.",
-)
-@json_option
 def command(
     roster: Path,
-    out: Path,
-    url: str,
-    branch: str,
-    deadline: str | None,
-    notebook: str,
-    release: Path | None,
-    pushes: Path | None,
-    students: tuple[str, ...],
-    again: bool,
-    seconds: float,
-    most_mb: float,
-    jobs: int,
-    as_json: bool,
+    out: Path = option(type=FOLDER, metavar="SUBMISSIONS", help="Folder for the notebooks."),
+    branch: str = option(
+        "", metavar="NAME", help="Branch to collect. Default: each repository's default branch."
+    ),
+    deadline: str | None = option(
+        None,
+        metavar="INSTANT",
+        help="Collect the last commit before this time, such as 2026-12-01T23:59:00+01:00.",
+    ),
+    notebook: str = option(
+        "",
+        metavar="PATH",
+        help="Notebook's path in each repository; may contain {id}. Default: the only notebook at "
+        "the top.",
+    ),
+    release: Path | None = option(
+        None,
+        metavar="RELEASE",
+        help="If a repository has several notebooks at the top, collect the one that belongs to "
+        "this release.",
+    ),
+    pushes: Path | None = option(
+        None,
+        type=EXISTING_FOLDER,
+        metavar="DIR",
+        help="Folder with GitHub's record of each repository, STUDENT.json, from `gh api "
+        "repos/ORG/REPO/activity`. Then the times of pushes count, which students can't set.",
+    ),
+    url: str = URL,
+    students: tuple[str, ...] = STUDENTS,
+    jobs: int = JOBS,
+    again: bool = option(
+        False, help="Collect again even if a notebook was already collected after its deadline."
+    ),
+    seconds: float = option(
+        120, least=1, metavar="SECONDS", help="Time limit per repository, in seconds."
+    ),
+    most_mb: float = option(200, least=1, metavar="MB", help="Size limit per repository, in MB."),
+    as_json: bool = JSON,
 ) -> int:
     """Collect every student's notebook with git, as it was at the deadline.
 

@@ -8,42 +8,31 @@ from typing import Any
 import click
 
 from grader.cli.export_command import field_options, pop_fields
-from grader.cli.options import bank_option, examples, json_option, print_json, release_argument
+from grader.cli.options import BANKS, JSON, RELEASE, print_json
+from grader.cli.parameters import EXISTING_FOLDER, FILE, argument, option, subcommand
 from grader.integrations.gradescope.autograder import RunSettings, write_autograder
 
 
-@click.command(
+@subcommand(
     "gradescope",
-    epilog=examples(
-        "grader classroom gradescope release --out autograder.zip",
-        "grader classroom gradescope release --out autograder.zip --rate 3/60",
-        "grader classroom gradescope release --out autograder.zip --marks after_due_date",
-    ),
+    "grader classroom gradescope release --out autograder.zip",
+    "grader classroom gradescope release --out autograder.zip --rate 3/60",
+    "grader classroom gradescope release --out autograder.zip --marks after_due_date",
 )
-@release_argument
-@click.option(
-    "--out",
-    required=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="ZIP",
-    help="File to write; upload it as the assignment's autograder.",
-)
-@click.option(
-    "--grader-source",
-    default="",
-    metavar="URL@COMMIT|WHEEL",
-    help="Where pip gets the grader: a repository's URL at a commit, a wheel's URL with #sha256=, "
-    "or the path of a wheel, which goes into the zip.  [default: GRADER_SOURCE, or where this "
-    "grader was installed from]",
-)
-@bank_option
-@json_option
 def gradescope_command(
-    release: Path,
-    out: Path,
-    grader_source: str,
-    banks: tuple[str, ...],
-    as_json: bool,
+    release: Path = RELEASE,
+    out: Path = option(
+        type=FILE, metavar="ZIP", help="File to write; upload it as the assignment's autograder."
+    ),
+    grader_source: str = option(
+        "",
+        metavar="URL@COMMIT|WHEEL",
+        help="Where pip gets the grader: a repository's URL at a commit, a wheel's URL with "
+        "#sha256=, or the path of a wheel, which goes into the zip.  [default: GRADER_SOURCE, or "
+        "where this grader was installed from]",
+    ),
+    banks: tuple[str, ...] = BANKS,
+    as_json: bool = JSON,
     **values: Any,
 ) -> None:
     """Build a Gradescope autograder zip from a release.
@@ -71,17 +60,10 @@ def gradescope_command(
 gradescope_command.params[2:2] = field_options(RunSettings)
 
 
-@click.command(
-    "gradescope-run",
-    epilog=examples("grader classroom gradescope-run /autograder"),
-)
-@click.argument(
-    "root",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    envvar="AUTOGRADER_ROOT",
-    default="/autograder",
-)
-def gradescope_run_command(root: Path) -> None:
+@subcommand("gradescope-run", "grader classroom gradescope-run /autograder")
+def gradescope_run_command(
+    root: Path = argument("/autograder", type=EXISTING_FOLDER, envvar="AUTOGRADER_ROOT"),
+) -> None:
     """Grade the submission that Gradescope put into ROOT, and write ROOT/results/results.json.
 
     Exits 0 whatever the score. After an internal error, the result has no score.

@@ -4,42 +4,31 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
-
-from grader.cli.classrooms import choose_students, git_access, repository_options, send_files
-from grader.cli.options import examples, json_option
+from grader.cli.classrooms import JOBS, STUDENTS, URL, choose_students, git_access, send_files
+from grader.cli.options import JSON
+from grader.cli.parameters import EXISTING_FOLDER, REQUIRED, option, subcommand
 from grader.errors import SetupError
 
 
-@click.command(
+@subcommand(
     "handout",
-    epilog=examples(
-        "grader classroom handout roster.csv --from course/students \\",
-        "    --url https://github.com/ORG/midterm-{id}.git",
-    ),
+    "grader classroom handout roster.csv --from course/students \\",
+    "    --url https://github.com/ORG/midterm-{id}.git",
 )
-@click.argument("roster", type=click.Path(path_type=Path))
-@click.option(
-    "--from",
-    "source",
-    required=True,
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
-    metavar="STUDENTS",
-    help="Folder students/ that `grader classroom init` wrote.",
-)
-@click.option(
-    "--branch", default="main", show_default=True, metavar="NAME", help="Branch to write to."
-)
-@repository_options
-@json_option
 def command(
     roster: Path,
-    source: Path,
-    url: str,
-    branch: str,
-    students: tuple[str, ...],
-    jobs: int,
-    as_json: bool,
+    source: Path = option(
+        REQUIRED,
+        "--from",
+        type=EXISTING_FOLDER,
+        metavar="STUDENTS",
+        help="Folder students/ that `grader classroom init` wrote.",
+    ),
+    branch: str = option("main", metavar="NAME", help="Branch to write to."),
+    url: str = URL,
+    students: tuple[str, ...] = STUDENTS,
+    jobs: int = JOBS,
+    as_json: bool = JSON,
 ) -> int:
     """Add missing files to every student's repository: the notebook, or everything if it is empty.
 

@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from grader.cli.export_command import field_options, pop_fields
-from grader.cli.options import bank_option, examples, json_option, print_json
+from grader.cli.options import BANKS, JSON, print_json
+from grader.cli.parameters import EXISTING_FILE, FOLDER, argument, option, subcommand
 from grader.cli.progress import progress
 from grader.integrations.github.options import (
     ClassroomOptions,
@@ -19,37 +20,21 @@ from grader.integrations.github.options import (
 from grader.text.words import count_of
 
 
-@click.command(
+@subcommand(
     "init",
-    epilog=examples(
-        "grader classroom init course --release release --owner my-org",
-        "grader classroom init course --release release --owner my-org \\",
-        "    --deadline 2026-12-01T23:59:00+01:00 --schedule '5 23 * * *'",
-        "grader classroom init course --release release --host classroom50",
-    ),
+    "grader classroom init course --release release --owner my-org",
+    "grader classroom init course --release release --owner my-org \\",
+    "    --deadline 2026-12-01T23:59:00+01:00 --schedule '5 23 * * *'",
+    "grader classroom init course --release release --host classroom50",
 )
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
-@click.option(
-    "--release",
-    required=True,
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Folder of the release that `grader render` wrote.",
-)
-@click.option(
-    "--pack",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    metavar="FILE",
-    help="Sealed pack for Classroom 50's bundle.",
-)
-@bank_option
-@json_option
 def command(
-    folder: Path,
-    release: Path,
-    pack: Path | None,
-    banks: tuple[str, ...],
-    as_json: bool,
+    folder: Path = argument(type=FOLDER, metavar="DIR"),
+    release: Path = option(metavar="DIR", help="Folder of the release that `grader render` wrote."),
+    pack: Path | None = option(
+        None, type=EXISTING_FILE, metavar="FILE", help="Sealed pack for Classroom 50's bundle."
+    ),
+    banks: tuple[str, ...] = BANKS,
+    as_json: bool = JSON,
     **values: Any,
 ) -> None:
     """Write the repositories of a class into DIR.

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.cli.classrooms import students_option
-from grader.cli.options import bank_option, examples, json_option, print_json
+from grader.cli.options import BANKS, JSON, print_json
+from grader.cli.parameters import argument, option, subcommand
 from grader.cli.progress import progress
 from grader.text.words import count_of
 
@@ -16,40 +17,26 @@ if TYPE_CHECKING:
     from grader.security.leaks import SearchResult
 
 
-@click.command(
+@subcommand(
     "leaks",
-    epilog=examples(
-        "grader classroom leaks student-template --release release",
-        "grader classroom leaks release/notebooks --release release --json",
-        "GRADER_PACK_KEY=… grader classroom leaks student-template --release exam.pack",
-    ),
+    "grader classroom leaks student-template --release release",
+    "grader classroom leaks release/notebooks --release release --json",
+    "GRADER_PACK_KEY=… grader classroom leaks student-template --release exam.pack",
 )
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-@click.option(
-    "--release",
-    required=True,
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="The release.json or sealed pack whose secrets to search for.",
-)
-@students_option("Search for this student's keys only.")
-@click.option(
-    "--seconds",
-    type=click.FloatRange(min=1),
-    default=1800,
-    show_default=True,
-    metavar="SECONDS",
-    help="Time limit, in seconds. Files not searched by then are listed.",
-)
-@bank_option
-@json_option
 def command(
-    folder: Path,
-    release: Path,
-    students: tuple[str, ...],
-    seconds: float,
-    banks: tuple[str, ...],
-    as_json: bool,
+    folder: Path = argument(metavar="DIR"),
+    release: Path = option(
+        metavar="FILE", help="The release.json or sealed pack whose secrets to search for."
+    ),
+    students: tuple[str, ...] = students_option("Search for this student's keys only."),
+    seconds: float = option(
+        1800,
+        least=1,
+        metavar="SECONDS",
+        help="Time limit, in seconds. Files not searched by then are listed.",
+    ),
+    banks: tuple[str, ...] = BANKS,
+    as_json: bool = JSON,
 ) -> int:
     """Search files for students for keys, hidden cases, solutions, and seeds.
 

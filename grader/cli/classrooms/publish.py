@@ -6,37 +6,29 @@ from pathlib import Path
 
 import click
 
-from grader.cli.classrooms import git_access, repository_options, send_files
-from grader.cli.options import examples, json_option
+from grader.cli.classrooms import JOBS, STUDENTS, URL, git_access, send_files
+from grader.cli.options import JSON
+from grader.cli.parameters import EXISTING, option, subcommand
 
 
-@click.command(
+@subcommand(
     "publish",
-    epilog=examples(
-        "grader classroom publish results --url https://github.com/ORG/midterm-{id}.git",
-        "grader classroom publish results --roster roster.csv --student ada",
-    ),
+    "grader classroom publish results --url https://github.com/ORG/midterm-{id}.git",
+    "grader classroom publish results --roster roster.csv --student ada",
 )
-@click.argument("results", type=click.Path(path_type=Path))
-@click.option(
-    "--roster",
-    type=click.Path(path_type=Path, exists=True),
-    metavar="CSV",
-    help="CSV file with a column `repository`, for students whose URL is different.",
-)
-@click.option(
-    "--branch", default="feedback", show_default=True, metavar="NAME", help="Branch to write to."
-)
-@repository_options
-@json_option
 def command(
     results: Path,
-    roster: Path | None,
-    url: str,
-    branch: str,
-    students: tuple[str, ...],
-    jobs: int,
-    as_json: bool,
+    roster: Path | None = option(
+        None,
+        type=EXISTING,
+        metavar="CSV",
+        help="CSV file with a column `repository`, for students whose URL is different.",
+    ),
+    branch: str = option("feedback", metavar="NAME", help="Branch to write to."),
+    url: str = URL,
+    students: tuple[str, ...] = STUDENTS,
+    jobs: int = JOBS,
+    as_json: bool = JSON,
 ) -> int:
     """Push each student's feedback to a branch of the student's repository.
 

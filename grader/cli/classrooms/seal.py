@@ -6,30 +6,27 @@ from pathlib import Path
 
 import click
 
-from grader.cli.options import examples, json_option, print_json, release_argument
+from grader.cli.options import JSON, RELEASE, print_json
+from grader.cli.parameters import option, subcommand
 
 
-@click.command(
+@subcommand(
     "seal",
-    epilog=examples(
-        "grader classroom seal release --out exam.pack",
-        "grader classroom seal release --out exam.pack --key-file ~/exam.key",
-        "GRADER_PACK_KEY=… grader grade submissions --pack exam.pack --out results",
+    "grader classroom seal release --out exam.pack",
+    "grader classroom seal release --out exam.pack --key-file ~/exam.key",
+    "GRADER_PACK_KEY=… grader grade submissions --pack exam.pack --out results",
+)
+def command(
+    release: Path = RELEASE,
+    out: Path = option(metavar="PACK", help="File to write."),
+    key_file: Path | None = option(
+        None,
+        metavar="FILE",
+        help="File for the key, readable only by you. If it exists, its key is used. Default: "
+        "print a new key once.",
     ),
-)
-@release_argument
-@click.option(
-    "--out", required=True, type=click.Path(path_type=Path), metavar="PACK", help="File to write."
-)
-@click.option(
-    "--key-file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="File for the key, readable only by you. If it exists, its key is used. Default: print a "
-    "new key once.",
-)
-@json_option
-def command(release: Path, out: Path, key_file: Path | None, as_json: bool) -> None:
+    as_json: bool = JSON,
+) -> None:
     """Encrypt a release, with its keys and hidden cases, for a runner that has the key.
 
     Students may read the pack, but not the key: store it as the runner's secret GRADER_PACK_KEY.

@@ -1,0 +1,135 @@
+"""Makes commands of functions whose parameters say what the command takes.
+
+A parameter without a default is an argument. One whose default is an `option` is an option with the
+name of the parameter, unless it has flags of its own.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, get_args, get_origin
+
+import click
+
+FILE = click.Path(path_type=Path, dir_okay=False)
+FOLDER = click.Path(path_type=Path, file_okay=False)
+EXISTING = click.Path(path_type=Path, exists=True)
+EXISTING_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
+EXISTING_FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
+REQUIRED = MISSING
+"""The default of an option that is required and has flags of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """The default of a parameter of a command's function."""
+
+    parameter: type[click.Parameter]
+    default: Any
+    flags: tuple[str, ...]
+    about: Mapping[str, Any]
+
+
+def option(default: Any = REQUIRED, *flags: str, **about: Any) -> Any:
+    """Returns the default of a parameter that is an option; without *default*, it is required.
+
+    The type of the parameter is that of the value, a tuple if the option may be repeated, and bool
+    for a flag. `least` and `most` in *about* limit a number; the others are those of
+    `click.Option`. The help shows a default that is a number or a text.
+    """
+    return Declared(click.Option, default, flags, about)
+
+
+def argument(default: Any = REQUIRED, **about: Any) -> Any:
+    """Returns the default of a parameter that is an argument; *about* is that of `click.Argument`.
+
+    It is not needed for an argument that has only a name and a type.
+    """
+    return Declared(click.Argument, default, (), about)
+
+
+def subcommand(
+    name: str, *examples: str, group: click.Group | None = None, **about: Any
+) -> Callable[[Callable[..., object]], click.Command]:
+    """Returns a decorator that makes the command *name* of a function, and adds it to *group*.
+
+    The help is the docstring, with the command lines *examples* below it. *about* are further
+    arguments of `click.Command`.
+    """
+
+    def make(function: Callable[..., object]) -> click.Command:
+        listed = inspect.signature(function, eval_str=True).parameters.values()
+        made = click.Command(
+            name,
+            callback=function,
+            params=[_make_parameter(one) for one in listed if one.kind is not one.VAR_KEYWORD],
+            help=inspect.getdoc(function),
+            epilog=example_lines(*examples),
+            **about,
+        )
+        if group is not None:
+            group.add_command(made)
+        return made
+
+    return make
+
+
+def example_lines(*lines: str) -> str:
+    """Returns the epilog of a command's help, with examples."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def _make_parameter(one: inspect.Parameter) -> click.Parameter:
+    said: Declared = argument() if one.default is one.empty else one.default
+    if said.parameter is click.Option:
+        return make_option(one.name, one.annotation, said)
+    about, hint = dict(said.about), without_none(one.annotation)
+    if get_origin(hint) is tuple:
+        hint, about["nargs"] = get_args(hint)[0], -1
+    elif said.default is not REQUIRED:
+        about["default"] = said.default
+    else:
+        about["required"] = hint is one.annotation
+    about.setdefault("type", _value_type(hint))
+    return click.Argument([one.name], **about)
+
+
+def make_option(name: str, hint: Any, said: Declared) -> click.Option:
+    """Returns the option of the parameter *name* with the type *hint* and the default *said*."""
+    about, hint, flag = dict(said.about), without_none(hint), f"--{name.replace('_', '-')}"
+    if hint is bool:
+        about["is_flag"] = True
+        flag += f"/--no-{flag[2:]}" if said.default is True else ""
+    elif get_origin(hint) is tuple:
+        hint, about["multiple"] = get_args(hint)[0], True
+    bounds = about.pop("least", None), about.pop("most", None)
+    about.setdefault("type", _value_type(hint, *bounds))
+    if said.default is REQUIRED:  # to click, one with the default None would never be missing
+        about["required"] = True
+    else:
+        is_value = isinstance(said.default, int | float | str) and said.default != ""
+        is_shown = is_value and hint is not bool
+        about = {"default": said.default, "show_default": is_shown, **about}
+    return click.Option([*(said.flags or (flag,)), name], **about)
+
+
+def without_none(hint: Any) -> Any:
+    """Returns the type Path of the hint `Path | None`, and other hints as they are."""
+    if get_origin(hint) is types.UnionType:
+        return next(one for one in get_args(hint) if one is not type(None))
+    return hint
+
+
+def _value_type(hint: type, least: Any = None, most: Any = None) -> click.ParamType[Any]:
+    if issubclass(hint, StrEnum):
+        return click.Choice([one.value for one in hint])
+    if hint is Path:
+        return click.Path(path_type=Path)
+    if least is not None or most is not None:
+        return (click.IntRange if hint is int else click.FloatRange)(min=least, max=most)
+    return click.types.convert_type(hint)
