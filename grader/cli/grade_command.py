@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import time
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from threading import Thread
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.grade_outcome import RunCounts, print_outcome
+from grader.cli.grade_outcome import print_outcome
 from grader.cli.options import (
     BANKS,
     COURSE,
@@ -28,7 +29,9 @@ from grader.cli.parameters import FILE, option, subcommand
 from grader.cli.progress import progress, where_time_went
 
 if TYPE_CHECKING:
+    from grader.grading.run import GradingRun
     from grader.grading.settings import ShownProgress
+    from grader.integrations.nbgrader.grading import AssignmentRun
 
 
 @subcommand(
@@ -175,6 +178,8 @@ def command(
         only_deferred=only == "deferred",
         machine=read_profile(machine).to_json() if machine else "",
     )
+    done: GradingRun | AssignmentRun
+    more: dict[str, object]
     with ExitStack() as stack:
 
         def start_progress(total: int) -> ShownProgress:
@@ -196,23 +201,18 @@ def command(
                 warn=_print_note,
             )
             run = grade_all(settings=first, course=course)
-            done = RunCounts(
-                run.executed_count,
-                run.kept_count,
-                run.unsettled_count,
-                run.notices,
-                run.notebook_seconds,
-            )
             for again_ in others:
-                run = grade_all(settings=again_)
-                done = done._replace(
-                    executed_count=done.executed_count + run.executed_count,
-                    unsettled_count=run.unsettled_count,
-                    notebook_seconds=done.notebook_seconds + run.notebook_seconds,
+                later = grade_all(settings=again_)
+                run = replace(
+                    run,
+                    executed_count=run.executed_count + later.executed_count,
+                    unsettled_count=later.unsettled_count,
+                    notebook_seconds=run.notebook_seconds + later.notebook_seconds,
                 )
-            more: dict[str, object] = {"missing": list(run.collection.missing)}
+            done = run
+            more = {"missing": list(run.collection.missing)}
         else:
-            theirs = grade_assignment(
+            done = grade_assignment(
                 submissions,
                 foreign,
                 out,
@@ -221,10 +221,7 @@ def command(
                 only=students,
                 started=start_progress,
             )
-            more = {"assignment": theirs.assignment.name}
-            done = RunCounts(
-                theirs.executed_count, theirs.kept_count, theirs.unsettled_count, theirs.notices
-            )
+            more = {"assignment": done.assignment.name}
     executing = time.perf_counter() - began
     written = write_results(out, Bank.open(banks))
     if done.executed_count and not spec.is_local:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,22 +10,17 @@ from grader.cli.options import print_json
 from grader.text.words import count_of
 
 if TYPE_CHECKING:
-    from grader.collect import Notice
     from grader.grading.results import WrittenResults
-
-
-class RunCounts(NamedTuple):
-    """Counts and notices of a run, for exams and nbgrader assignments alike."""
-
-    executed_count: int
-    kept_count: int
-    unsettled_count: int
-    notices: tuple[Notice, ...]
-    notebook_seconds: float = 0.0
+    from grader.grading.run import GradingRun
+    from grader.integrations.nbgrader.grading import AssignmentRun
 
 
 def print_outcome(
-    done: RunCounts, written: WrittenResults, head: dict[str, object], *, as_json: bool
+    done: GradingRun | AssignmentRun,
+    written: WrittenResults,
+    head: dict[str, object],
+    *,
+    as_json: bool,
 ) -> int:
     """Prints the outcome, and returns the exit status."""
     status = 1 if done.unsettled_count else 0

@@ -43,6 +43,8 @@ class AssignmentRun:
     """Number of notebooks whose evidence existed already."""
     unsettled_count: int
     """Number of notebooks that could not be run because of an internal error."""
+    notebook_seconds: float
+    """How long the executed notebooks ran, in all."""
     notices: tuple[Notice, ...]
 
 
@@ -90,6 +92,7 @@ def grade_assignment(
         executed_count=filer.executed,
         kept_count=filer.kept,
         unsettled_count=filer.unsettled,
+        notebook_seconds=filer.seconds,
         notices=(
             *(make_notice("warning", file, text) for text in assignment.config.notes),
             *(n for n in found.notices if not only or n.student in only),
@@ -156,6 +159,7 @@ class _AssignmentFiler:
 
     def __init__(self, book: Gradebook, assignment: Assignment, settings: Settings, why: str):
         self.executed = self.kept = self.unsettled = 0
+        self.seconds = 0.0
         self._book = book
         self._assignment = assignment
         self._settings = replace(
@@ -213,6 +217,7 @@ class _AssignmentFiler:
 
     def _store_evidence(self, work: StudentWork, notebook: str, evidence: Evidence) -> None:
         """Stores evidence, and counts it if an internal error disturbed it."""
+        self.seconds += evidence.seconds
         kept = store_evidence(self._book, evidence, self._fingerprints[notebook])
         self.unsettled += kept.outcome is Outcome.REFUSED or bool(kept.disturbances)
         work.evidence[notebook] = kept
