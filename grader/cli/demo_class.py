@@ -128,17 +128,8 @@ def _python_source(raw: Raw) -> str | None:
             return None
 
 
-def _answer_all(sheet: AnswerSheet) -> bytes:
-    return sheet.notebook(sheet.right)
-
-
-def _answer_nothing(sheet: AnswerSheet) -> bytes:
-    return sheet.notebook({})
-
-
 def _make_mistakes(share: float) -> Habit:
-    """Returns a function that writes the notebook of a student who makes known mistakes in about
-    *share* of the answers."""
+    """Returns the habit of a student who makes known mistakes in about *share* of the answers."""
 
     def habit(sheet: AnswerSheet) -> bytes:
         answers = dict(sheet.right)
@@ -155,35 +146,32 @@ def _answer_half(sheet: AnswerSheet) -> bytes:
     return sheet.notebook({n: sheet.right[n] for n in names[: len(names) // 2]})
 
 
-def _scale_numbers(factor: float) -> Habit:
-    """Returns a function that writes the notebook of a student with right numbers, wrong units."""
+def _rewrite_numbers(change: Callable[[str, str], str], *cells: Cell) -> Habit:
+    """Returns the habit of a student who writes right numbers in another way.
+
+    *change* gets the answer and its unit. *cells* come before all others.
+    """
 
     def habit(sheet: AnswerSheet) -> bytes:
         answers = dict(sheet.right)
         for name, key in sheet.paper.named_keys():
-            if key.part.kind == "numeric" and "B" in str(getattr(key.part, "unit", "")):
-                answers[name] = f"{answers[name]} * {factor}"
-        return sheet.notebook(answers)
+            if key.part.kind == "numeric":
+                answers[name] = change(answers[name], str(getattr(key.part, "unit", "")))
+        return write((*cells, *sheet.cells(answers)), metadata(sheet.paper))
 
     return habit
 
 
-def _add_units(sheet: AnswerSheet) -> bytes:
-    answers = dict(sheet.right)
-    for name, key in sheet.paper.named_keys():
-        unit = getattr(key.part, "unit", "")
-        if key.part.kind == "numeric" and unit:
-            answers[name] = repr(f"{float(answers[name]):.6g} {unit}")
-    return sheet.notebook(answers)
+def _scale_bytes(factor: float) -> Habit:
+    return _rewrite_numbers(lambda text, unit: f"{text} * {factor}" if "B" in unit else text)
 
 
-def _use_numpy_scalars(sheet: AnswerSheet) -> bytes:
-    answers = dict(sheet.right)
-    for name, key in sheet.paper.named_keys():
-        if key.part.kind == "numeric":
-            answers[name] = f"numpy.float32({answers[name]})"
-    first = Cell(type="code", id="imports", source="import numpy")
-    return write((first, *sheet.cells(answers)), metadata(sheet.paper))
+_add_units = _rewrite_numbers(
+    lambda text, unit: repr(f"{float(text):.6g} {unit}") if unit else text
+)
+_use_numpy_scalars = _rewrite_numbers(
+    lambda text, _: f"numpy.float32({text})", Cell(type="code", id="imports", source="import numpy")
+)
 
 
 def _write_unreadable(sheet: AnswerSheet) -> bytes:
@@ -194,13 +182,6 @@ def _write_unreadable(sheet: AnswerSheet) -> bytes:
     return sheet.notebook(answers)
 
 
-def _insert_cell(sheet: AnswerSheet, source: str) -> bytes:
-    """Returns a perfect notebook with the cell *source* inserted in the middle."""
-    cells = list(sheet.cells(sheet.right))
-    cells.insert(len(cells) // 2, Cell(type="code", id="trouble", source=source))
-    return write(cells, metadata(sheet.paper))
-
-
 def _raise_errors(sheet: AnswerSheet) -> bytes:
     answers = dict(sheet.right)
     for name in list(answers)[2::5]:
@@ -208,8 +189,15 @@ def _raise_errors(sheet: AnswerSheet) -> bytes:
     return sheet.notebook(answers)
 
 
-def _loop_forever(sheet: AnswerSheet) -> bytes:
-    return _insert_cell(sheet, "while True:\n    pass")
+def _insert_cell(source: str) -> Habit:
+    """Returns the habit of a student with a perfect notebook and the cell *source* amid it."""
+
+    def habit(sheet: AnswerSheet) -> bytes:
+        cells = list(sheet.cells(sheet.right))
+        cells.insert(len(cells) // 2, Cell(type="code", id="trouble", source=source))
+        return write(cells, metadata(sheet.paper))
+
+    return habit
 
 
 _STUBBORN = """\
@@ -220,14 +208,6 @@ while True:
     except BaseException:
         pass
 """
-
-
-def _ignore_interrupts(sheet: AnswerSheet) -> bytes:
-    return _insert_cell(sheet, _STUBBORN)
-
-
-def _abort_kernel(sheet: AnswerSheet) -> bytes:
-    return _insert_cell(sheet, "import os\nos.abort()")
 
 
 def _delete_cells(sheet: AnswerSheet) -> bytes:
@@ -242,43 +222,35 @@ def _shuffle_cells(sheet: AnswerSheet) -> bytes:
     return write((*cells, *again), {})
 
 
-def _hand_in_pdf(_: AnswerSheet) -> bytes:
-    return b"%PDF-1.7\n% my answers, scanned\n"
-
-
-def _print_much(sheet: AnswerSheet) -> bytes:
-    return _insert_cell(sheet, "for i in range(200_000):\n    print('step', i)")
-
-
 HABITS: tuple[tuple[str, Habit], ...] = (
-    ("perfect", _answer_all),
+    ("perfect", _make_mistakes(0)),
     ("a few mistakes", _make_mistakes(0.12)),
     ("some mistakes", _make_mistakes(0.3)),
     ("many mistakes", _make_mistakes(0.55)),
-    ("blank", _answer_nothing),
+    ("blank", lambda sheet: sheet.notebook({})),
     ("half finished", _answer_half),
-    ("GiB for GB", _scale_numbers(1e9 / 2**30)),
-    ("never-ending cell", _loop_forever),
+    ("GiB for GB", _scale_bytes(1e9 / 2**30)),
+    ("never-ending cell", _insert_cell("while True:\n    pass")),
     ("raising cells", _raise_errors),
     ("a few mistakes", _make_mistakes(0.15)),
     ("answers with units", _add_units),
     ("deleted cells", _delete_cells),
     ("shuffled and duplicated cells", _shuffle_cells),
-    ("not a notebook", _hand_in_pdf),
+    ("not a notebook", lambda _: b"%PDF-1.7\n% my answers, scanned\n"),
     ("some mistakes", _make_mistakes(0.25)),
     ("unreadable answers", _write_unreadable),
     ("numpy scalars", _use_numpy_scalars),
-    ("bits for bytes", _scale_numbers(8)),
-    ("a cell that ignores interrupts", _ignore_interrupts),
+    ("bits for bytes", _scale_bytes(8)),
+    ("a cell that ignores interrupts", _insert_cell(_STUBBORN)),
     ("many mistakes", _make_mistakes(0.45)),
-    ("a kernel that dies", _abort_kernel),
+    ("a kernel that dies", _insert_cell("import os\nos.abort()")),
     ("a few mistakes", _make_mistakes(0.1)),
     ("some mistakes", _make_mistakes(0.35)),
-    ("200,000 lines of output", _print_much),
+    ("200,000 lines of output", _insert_cell("for i in range(200_000):\n    print('step', i)")),
     ("some mistakes", _make_mistakes(0.2)),
     ("almost everything wrong", _make_mistakes(0.85)),
     ("a few mistakes", _make_mistakes(0.08)),
     ("some mistakes", _make_mistakes(0.3)),
     ("many mistakes", _make_mistakes(0.6)),
-    ("perfect", _answer_all),
+    ("perfect", _make_mistakes(0)),
 )
