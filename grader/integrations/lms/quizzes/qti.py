@@ -4,25 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from itertools import count
-from xml.etree.ElementTree import Element
 
 from grader.integrations.archive import make_zip
 from grader.integrations.lms.quizzes.cloze import NONE, is_asked_by_option
-from grader.integrations.lms.quizzes.qti_items import (
-    ItemHeading,
-    field_element,
-    identifier,
-    item_element,
-)
+from grader.integrations.lms.quizzes.qti_items import identifier, qti_form
 from grader.integrations.lms.quizzes.supported_parts import (
     fit_quiz,
     loss_notes,
     one_question_pools,
 )
 from grader.integrations.lms.quizzes.texts import number_hint, part_html, prompt_html
-from grader.integrations.lms.quizzes.xml import document_bytes, element, text_elements
+from grader.integrations.lms.quizzes.xml import render_xml
 from grader.integrations.lms.variants import VariantsExporter
 from grader.model.exported import Exported
 from grader.model.item import ChoiceItem, EssayItem, Item, NumberItem, OrderItem, TextItem
@@ -142,20 +135,24 @@ class _CanvasQuestion:
     def letter(self) -> str:
         return f" ({self.part.letter})" if self.part.letter else ""
 
-    def heading(self, number: int, ident: str, numbers: Iterator[int]) -> ItemHeading:
-        hints = []
+    def values(self, quiz: str, number: int, numbers: Iterator[int]) -> dict[str, object]:
+        """Returns the values for the template; answers take their numbers from *numbers*."""
+        asked, more = self.question, []
         if isinstance(self.item, NumberItem):
             if self.item.row:
-                hints.append(f"Here: {self.item.row}, {plain_text(self.item.column)}.")
-            hints.append(f"Give {number_hint(self.item)}.")
-        return ItemHeading(
-            ident=ident,
-            title=f"{number}{self.letter} {self.question.title}",
-            text=prompt_html(self.question) + part_html(self.part, " ".join(hints)),
-            feedback=typeset_text(self.question.solution) if self.question.solution else "",
-            points=self.points,
-            numbers=numbers,
-        )
+                more.append(f"Here: {self.item.row}, {plain_text(self.item.column)}.")
+            more.append(f"Give {number_hint(self.item)}.")
+        place = (number, asked.problem, asked.variant, self.part.id, self.index)
+        ident = identifier(quiz, "item", *place)
+        return {
+            "ident": ident,
+            "question_ident": identifier("question", ident),
+            "title": f"{number}{self.letter} {asked.title}",
+            "text": prompt_html(asked) + part_html(self.part, " ".join(more)),
+            "feedback": typeset_text(asked.solution) if asked.solution else "",
+            "points": f"{self.points:g}",
+            "form": qti_form(self.item, numbers),
+        }
 
 
 def _canvas_questions(asked: QuizQuestion) -> list[_CanvasQuestion]:
@@ -166,150 +163,34 @@ def _canvas_questions(asked: QuizQuestion) -> list[_CanvasQuestion]:
     ]
 
 
-_QTI = "http://www.imsglobal.org/xsd/ims_qtiasiv1p2"
-_XSI = "http://www.w3.org/2001/XMLSchema-instance"
-_CANVAS = "http://canvas.instructure.com/xsd/cccv1p0"
-_PACKAGE = "http://www.imsglobal.org/xsd/imsccv1p1/imscp_v1p1"
-_MATTER = "http://www.imsglobal.org/xsd/imsmd_v1p2"
-
-
 def _package_files(quiz: Quiz) -> dict[str, bytes]:
-    root, meta = identifier(quiz.id, "assessment"), identifier(quiz.id, "meta")
-    documents = {
-        "imsmanifest.xml": _manifest_document(quiz, root, meta),
-        f"{root}/{root}.xml": _assessment_document(quiz, root),
-        f"{root}/assessment_meta.xml": _meta_document(quiz, root),
+    names = ("assessment", "meta", "assignment", "manifest")
+    idents = {name: identifier(quiz.id, name) for name in names}
+    root = idents["assessment"]
+    templates = {
+        "imsmanifest.xml": "imsmanifest",
+        f"{root}/{root}.xml": "assessment",
+        f"{root}/assessment_meta.xml": "assessment_meta",
     }
-    return {name: document_bytes(document) for name, document in documents.items()}
+    values = {
+        "quiz": quiz,
+        "idents": idents,
+        "instructions": typeset_text(quiz.instructions) if quiz.instructions else "",
+        "points": f"{sum(pool.points for pool in quiz.pools):g}",
+        "groups": list(_groups(quiz)),
+    }
+    return {file: render_xml(f"qti/{name}.xml.j2", values) for file, name in templates.items()}
 
 
-def _document(tag: str, schemas: str, *content: Element, **attributes: str) -> Element:
-    names = {"xmlns:xsi": _XSI, "xsi:schemaLocation": schemas}
-    return element(tag, *content, **attributes, **names)
-
-
-def _assessment_document(quiz: Quiz, name: str) -> Element:
-    limit = [field_element("qmd_timelimit", f"{quiz.minutes:g}")] if quiz.minutes else []
-    assessment = element(
-        "assessment",
-        element("qtimetadata", *limit, field_element("cc_maxattempts", "1")),
-        element("section", *_sections(quiz), ident="root_section"),
-        ident=name,
-        title=quiz.title,
-    )
-    schemas = f"{_QTI} http://www.imsglobal.org/xsd/ims_qtiasiv1p2p1.xsd"
-    return _document("questestinterop", schemas, assessment, xmlns=_QTI)
-
-
-def _sections(quiz: Quiz) -> Iterator[Element]:
+def _groups(quiz: Quiz) -> Iterator[dict[str, object]]:
     """Yields a group of variants for each part of each pool's problem."""
     numbers = count(1001)
     for pool in quiz.pools:
         every = [_canvas_questions(asked) for asked in pool.questions]
         for at, first in enumerate(every[0]):
-            items = []
-            for question in (questions[at] for questions in every):
-                place = (
-                    pool.number,
-                    question.question.problem,
-                    question.question.variant,
-                    question.part.id,
-                    question.index,
-                )
-                ident = identifier(quiz.id, "item", *place)
-                items.append(
-                    item_element(question.item, question.heading(pool.number, ident, numbers))
-                )
-            if len(items) == 1:
-                yield from items
-                continue
-            worth = element("points_per_item", f"{first.points:g}")
-            selection = element(
-                "selection",
-                element("selection_number", "1"),
-                element("selection_extension", worth),
-            )
-            yield element(
-                "section",
-                element("selection_ordering", selection),
-                *items,
-                ident=identifier(quiz.id, "group", pool.number, at),
-                title=f"{pool.number} {pool.title}{first.letter}",
-            )
-
-
-def _meta_document(quiz: Quiz, name: str) -> Element:
-    points = f"{sum(pool.points for pool in quiz.pools):g}"
-    about = {
-        "title": quiz.title,
-        "description": typeset_text(quiz.instructions) if quiz.instructions else "",
-        # The variants are already shuffled, and some options have a fixed order.
-        "shuffle_answers": "false",
-        "scoring_policy": "keep_highest",
-        # Otherwise the first student to finish could pass on the worked solutions.
-        "hide_results": "always",
-        "quiz_type": "assignment",
-        "points_possible": points,
-        "show_correct_answers": "false",
-        "could_be_locked": "false",
-        **({"time_limit": f"{quiz.minutes:g}"} if quiz.minutes else {}),
-        "allowed_attempts": "1",
-        "one_question_at_a_time": "false",
-        "cant_go_back": "false",
-        "available": "false",
-    }
-    assignment = {
-        "title": quiz.title,
-        "workflow_state": "unpublished",
-        "quiz_identifierref": name,
-        "points_possible": points,
-        "grading_type": "points",
-        "submission_types": "online_quiz",
-    }
-    return _document(
-        "quiz",
-        f"{_CANVAS} https://canvas.instructure.com/xsd/cccv1p0.xsd",
-        *text_elements(about),
-        element(
-            "assignment",
-            *text_elements(assignment),
-            identifier=identifier(quiz.id, "assignment"),
-        ),
-        identifier=name,
-        xmlns=_CANVAS,
-    )
-
-
-def _manifest_document(quiz: Quiz, name: str, meta: str) -> Element:
-    file = partial(element, "file")
-    title = element("imsmd:title", element("imsmd:string", quiz.title))
-    about = element(
-        "metadata",
-        *text_elements({"schema": "IMS Content", "schemaversion": "1.1.3"}),
-        element("imsmd:lom", element("imsmd:general", title)),
-    )
-    quiz_file = element(
-        "resource",
-        file(href=f"{name}/{name}.xml"),
-        element("dependency", identifierref=meta),
-        identifier=name,
-        type="imsqti_xmlv1p2",
-    )
-    about_file = element(
-        "resource",
-        file(href=f"{name}/assessment_meta.xml"),
-        identifier=meta,
-        type="associatedcontent/imscc_xmlv1p1/learning-application-resource",
-        href=f"{name}/assessment_meta.xml",
-    )
-    return _document(
-        "manifest",
-        f"{_PACKAGE} http://www.imsglobal.org/xsd/imscp_v1p1.xsd "
-        f"{_MATTER} http://www.imsglobal.org/xsd/imsmd_v1p2p2.xsd",
-        about,
-        element("organizations"),
-        element("resources", quiz_file, about_file),
-        identifier=identifier(quiz.id, "manifest"),
-        xmlns=_PACKAGE,
-        **{"xmlns:imsmd": _MATTER},
-    )
+            yield {
+                "ident": identifier(quiz.id, "group", pool.number, at),
+                "title": f"{pool.number} {pool.title}{first.letter}",
+                "points": f"{first.points:g}",
+                "variants": [parts[at].values(quiz.id, pool.number, numbers) for parts in every],
+            }
