@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from xml.etree.ElementTree import Element
+from dataclasses import dataclass
 
 from grader.integrations.lms.quizzes import cloze
 from grader.integrations.lms.quizzes.moodle_types import (
     ORDERINGS,
-    QuestionHeading,
+    MoodleQuestion,
     has_question_type,
-    html_element,
-    question_element,
-    single_question,
 )
 from grader.integrations.lms.quizzes.supported_parts import (
     fit_quiz,
@@ -22,7 +18,7 @@ from grader.integrations.lms.quizzes.supported_parts import (
     one_question_pools,
 )
 from grader.integrations.lms.quizzes.texts import number_hint, part_html, prompt_html
-from grader.integrations.lms.quizzes.xml import document_bytes, element
+from grader.integrations.lms.quizzes.xml import render_xml
 from grader.integrations.lms.variants import VariantsExporter
 from grader.model.exported import Exported
 from grader.model.item import ChoiceItem, Item, NumberItem, OrderItem
@@ -75,8 +71,10 @@ class Moodle(VariantsExporter):
             *loss_notes(quiz, _iter_losses),
             *GENERAL,
         ]
-        root = element("quiz", *(one for pool in quiz.pools for one in _categories(quiz, pool)))
-        return Exported(files={"quiz.xml": document_bytes(root)}, notes=tuple(notes))
+        categories = [one for pool in quiz.pools for one in _categories(quiz, pool)]
+        values = {"categories": categories, "orderings": ORDERINGS}
+        data = render_xml("moodle/quiz.xml.j2", values)
+        return Exported(files={"quiz.xml": data}, notes=tuple(notes))
 
 
 def _unfit_reason(item: Item, points: float) -> str | None:  # noqa: ARG001 - any points will do
@@ -120,11 +118,11 @@ def _has_gaps(parts: _Parts) -> bool:
     return not (alone and has_question_type(parts[0].items[0]))
 
 
-def _mark(parts: _Parts) -> float:
-    return round(sum(part.points for part in parts), 4)
+def _mark(parts: _Parts) -> str:
+    return f"{round(sum(part.points for part in parts), 4):g}"
 
 
-def _categories(quiz: Quiz, pool: Pool) -> Iterator[Element]:
+def _categories(quiz: Quiz, pool: Pool) -> Iterator[dict[str, object]]:
     """Yields a category and its questions, for each question that a student gets here."""
     every = [(asked, _group_parts(asked)) for asked in pool.questions]
     gaps = (part for _, groups in every for parts in groups if _has_gaps(parts) for part in parts)
@@ -133,35 +131,33 @@ def _categories(quiz: Quiz, pool: Pool) -> Iterator[Element]:
     for index, first in enumerate(every[0][1]):
         letters = f" ({', '.join(part.letter for part in first if part.letter)})"
         title = f"{pool.number:02d} {pool.title}" + (letters if several else "")
-        # A slash separates names; a double slash is a literal one.
-        path = "/".join(name.replace("/", "//") for name in (quiz.title, title))
-        advice = "Add one random question from this category to the quiz. Its maximum mark is "
-        yield element(
-            "question",
-            element("category", element("text", f"$course$/top/{path}")),
-            html_element("info", f"<p>{advice}{_mark(first):g}.</p>"),
-            type="category",
-        )
-        for asked, groups in every:
-            ids = " " + "-".join(part.id for part in groups[index]) if several else ""
-            yield _question(
-                asked, groups[index], f"{asked.problem} {asked.variant:03d}{ids}", scale
-            )
+        said = "Add one random question from this category to the quiz. Its maximum mark is "
+        ids = " " + "-".join(part.id for part in first) if several else ""
+        yield {
+            # A slash separates names; a double slash is a literal one.
+            "path": "/".join(name.replace("/", "//") for name in (quiz.title, title)),
+            "info": f"<p>{said}{_mark(first)}.</p>",
+            "questions": [
+                _question(asked, groups[index], f"{asked.problem} {asked.variant:03d}{ids}", scale)
+                for asked, groups in every
+            ],
+        }
 
 
-def _question(asked: QuizQuestion, parts: _Parts, name: str, scale: int) -> Element:
-    heading = QuestionHeading(
+def _question(asked: QuizQuestion, parts: _Parts, name: str, scale: int) -> MoodleQuestion:
+    item, text = parts[0].items[0], prompt_html(asked)
+    if gaps := _has_gaps(parts):
+        questions = "".join(cloze.question_with_gaps(part, scale) for part in parts)
+        text = cloze.escape_gaps(text) + questions
+    else:
+        more = f"Give {number_hint(item)}." if isinstance(item, NumberItem) else ""
+        text += part_html(parts[0], more)
+    return MoodleQuestion(
         name=name,
-        text=prompt_html(asked),
+        text=text,
         feedback=typeset_text(asked.solution) if asked.solution else "",
         mark=_mark(parts),
         idnumber=name.replace(" ", "-")[-100:],
         tag=asked.problem,
+        item=None if gaps else item,
     )
-    if _has_gaps(parts):
-        gaps = "".join(cloze.question_with_gaps(part, scale) for part in parts)
-        heading = replace(heading, text=cloze.escape_gaps(heading.text) + gaps)
-        return question_element("cloze", heading)
-    item = parts[0].items[0]
-    more = f"Give {number_hint(item)}." if isinstance(item, NumberItem) else ""
-    return single_question(item, replace(heading, text=heading.text + part_html(parts[0], more)))

@@ -1,4 +1,4 @@
-"""XML elements with arbitrary text, and the bytes of a document."""
+"""XML documents from the package's templates, with arbitrary text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
-from xml.etree.ElementTree import Element, indent, tostring
 
 from grader.bank.index import own_bank
 from grader.text.templates import make_environment, render_template
@@ -24,32 +23,6 @@ _BETWEEN_TAGS = re.compile(r">\s+<")
 def replace_forbidden(text: str) -> str:
     """Returns *text* with LF line ends, and with U+FFFD in place of characters that XML forbids."""
     return _FORBIDDEN.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
-
-
-def element(tag: str, /, *content: str | Element, **attributes: str) -> Element:
-    """Returns an element with *content*: its text, and its children in order.
-
-    An attribute that is a Python keyword gets a trailing underscore, such as `continue_`.
-    """
-    made = Element(tag, {k.rstrip("_"): replace_forbidden(v) for k, v in attributes.items()})
-    for one in content:
-        if isinstance(one, str):
-            made.text = replace_forbidden(one)
-        else:
-            made.append(one)
-    return made
-
-
-def text_elements(texts: dict[str, str]) -> list[Element]:
-    """Returns an element with text for each tag."""
-    return [element(tag, text) for tag, text in texts.items()]
-
-
-def document_bytes(root: Element) -> bytes:
-    """Returns the document in UTF-8; the same bytes for the same elements."""
-    indent(root)
-    written: bytes = tostring(root, encoding="utf-8", xml_declaration=True)
-    return written + b"\n"
 
 
 def render_xml(template: str, values: Mapping[str, object]) -> bytes:
