@@ -14,10 +14,9 @@ from click.testing import CliRunner
 
 from grader.cli import grader
 from grader.errors import SetupError
-from grader.integrations.nbgrader.answer_cells import answer_of
+from grader.integrations.nbgrader.answer_cells import answer_of, reading_code
 from grader.integrations.nbgrader.cells import TEXT_STUB
 from grader.integrations.nbgrader.export import nbgrader_assignment, notebook_cells
-from grader.integrations.nbgrader.reading_code import CODE
 from grader.integrations.quiz_items import quiz_items
 from grader.model import Part
 from grader.model.item import (
@@ -71,7 +70,7 @@ def run(source: str, space: dict[str, Any]) -> object:
 def earned(cells: dict[str, str], name: str, value: object) -> float:
     """What an answer earns by the cell of tests, run as a kernel would."""
     space: dict[str, Any] = {}
-    exec(CODE, space)
+    exec(reading_code(), space)
     space[name] = value
     try:
         points = run(cells[f"{name}-tests"], space)

@@ -1,6 +1,7 @@
 """The forms of questions in nbgrader: an answer to fill in, and the Python code of its tests.
 
-The code is generated from the neutral item forms, so kinds of answers need no code for it.
+The code is generated from the neutral item forms, so kinds of answers need no code for it. Its
+templates are in `templates/nbgrader`.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ import hashlib
 import string
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from grader import units
+from grader.bank.index import own_bank
 from grader.model.item import (
     ChoiceItem,
     ChoiceOption,
@@ -22,6 +25,10 @@ from grader.model.item import (
     PairsItem,
     TextItem,
 )
+from grader.text.templates import make_environment, render_template
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 LETTERS = string.ascii_uppercase
 
@@ -100,15 +107,7 @@ def _number_answer(name: str, items: Sequence[NumberItem]) -> AnswerCells:
         how=_number_instructions(item),
         read=read,
         right=repr(item.ranges[0].value),
-        share=f"""\
-x = {read}
-for low, high, share, said in {_range_literals(item.ranges)}:
-    if low <= x <= high:
-        if said:
-            print(said)
-        return share
-return 0.0
-""",
+        share=_share("number", read=read, ranges=_range_literals(item.ranges)),
     )
 
 
@@ -119,10 +118,10 @@ def _table_answer(name: str, items: Sequence[NumberItem]) -> AnswerCells:
     blank = [f"    {row!r}: [{', '.join('...' for _ in columns)}],\n" for row in rows]
     factors = _unit_factors(items[0].unit)
     read = f"exam_entries({name}, {rows!r})"
-    judges = ",\n    ".join(
-        "[" + ", ".join(f"({one.weight!r}, {_range_literals(one.ranges)})" for one in row) + "]"
+    judges = [
+        ", ".join(f"({one.weight!r}, {_range_literals(one.ranges)})" for one in row)
         for row in grid.values()
-    )
+    ]
     return AnswerCells(
         how=f"for each row, a list of {', '.join(columns)}; {_number_instructions(items[0])}",
         read=read,
@@ -130,57 +129,19 @@ def _table_answer(name: str, items: Sequence[NumberItem]) -> AnswerCells:
         right=repr({row: [item.ranges[0].value for item in cells] for row, cells in grid.items()}),
         condition=f"any(exam_number(cell, {factors!r}) is not None for row in {read} "
         f"for cell in exam_entries(row, range({len(columns)})))",
-        share=f"""\
-judges = [
-    {judges},
-]
-total = 0.0
-for row, judged in zip({read}, judges):
-    for cell, (weight, ranges) in zip(exam_entries(row, range(len(judged))), judged):
-        x = exam_number(cell, {factors!r})
-        if x is not None:
-            shares = (share for low, high, share, _ in ranges if low <= x <= high)
-            total += weight * next(shares, 0.0)
-return min(total, 1.0)
-""",
+        share=_share("table", read=read, judges=judges, factors=repr(factors)),
     )
 
 
 # Choices, pairs and orders
 
 _RULES = {
-    "all-or-nothing": ("all or nothing", "return float(chosen == right)\n"),
-    "each-option": ("every option counts", "return 1 - len(chosen ^ right) / {count}\n"),
-    "net-correct": (
-        "each wrong letter cancels a right one",
-        (
-            "if not right:\n    return float(not chosen)\n"
-            "return max(0.0, (len(chosen & right) - len(chosen - right)) / len(right))\n"
-        ),
-    ),
-    "longest-run": (
-        "the longest run in the right order counts",
-        """\
-longest = start = 0
-for end in range(len(chosen)):
-    for i in range(end - 1, start - 1, -1):
-        if right.index(chosen[end]) < right.index(chosen[i]):
-            start = i + 1
-            break
-    longest = max(longest, end + 1 - start)
-return longest / len(chosen) if longest > 1 else 0.0
-""",
-    ),
-    "pairs": (
-        "every pair in the right order counts",
-        """\
-ranks = [right.index(x) for x in chosen]
-rightly = [a < b for i, a in enumerate(ranks) for b in ranks[i + 1:]]
-return sum(rightly) / len(rightly)
-""",
-    ),
+    "all-or-nothing": "all or nothing",
+    "each-option": "every option counts",
+    "net-correct": "each wrong letter cancels a right one",
+    "longest-run": "the longest run in the right order counts",
+    "pairs": "every pair in the right order counts",
 }
-"""How each rule is described, and its code."""
 
 
 def _choice_answer(name: str, items: Sequence[ChoiceItem]) -> AnswerCells:
@@ -202,27 +163,22 @@ def _choice_answer(name: str, items: Sequence[ChoiceItem]) -> AnswerCells:
             share=_option_shares(read, labeled),
             options=options,
         )
-    text, code = _RULES[item.rule]
-    read = f"exam_letters({name}, {letters!r})"
+    said, read = _RULES[item.rule], f"exam_letters({name}, {letters!r})"
     return AnswerCells(
-        how=f"a list of letters in quotes, {letters[0]} to {letters[-1]}, or [] for none; {text}",
+        how=f"a list of letters in quotes, {letters[0]} to {letters[-1]}, or [] for none; {said}",
         read=read,
         right=repr(right_letters),
-        share=f"chosen, right = set({read}), set({right_letters!r})\n"
-        + code.format(count=len(letters)),
+        share=_share(
+            item.rule, read=f"set({read})", right=f"set({right_letters!r})", count=len(letters)
+        ),
         options=options,
     )
 
 
 def _option_shares(read: str, choices: Sequence[tuple[object, ChoiceOption]]) -> str:
     """Returns code that gives the share of the chosen option."""
-    shares = {label: (c.share, c.feedback) for label, c in choices if c.share or c.feedback}
-    return f"""\
-share, said = {shares!r}.get({read}, (0.0, ""))
-if said:
-    print(said)
-return share
-"""
+    found = {label: (c.share, c.feedback) for label, c in choices if c.share or c.feedback}
+    return _share("option", read=read, shares=repr(found))
 
 
 def _pairs_answer(name: str, items: Sequence[PairsItem]) -> AnswerCells:
@@ -238,10 +194,13 @@ def _pairs_answer(name: str, items: Sequence[PairsItem]) -> AnswerCells:
         template="{" + ", ".join(f"{number}: ..." for number in right) + "}",
         right=repr(right),
         condition=f"any(exam_letter(one, {letters!r}) for one in {read})",
-        share=f"""\
-given = [exam_letter(one, {letters!r}) for one in {read}]
-return sum(map(str.__eq__, {list(right.values())!r}, map(str, given))) / {len(right)}
-""",
+        share=_share(
+            "matching",
+            read=read,
+            letters=repr(letters),
+            right=repr(list(right.values())),
+            count=len(right),
+        ),
         options="\n".join([*things, "", *targets]),
     )
 
@@ -253,14 +212,13 @@ def _order_answer(name: str, items: Sequence[OrderItem]) -> AnswerCells:
     shuffled = sorted(item.things, key=lambda text: hashlib.sha256(text.encode()).digest())
     by_text = dict(zip(shuffled, letters, strict=True))
     right = [by_text[text] for text in item.things]
-    text, code = _RULES[item.rule]
-    read = f"exam_letters({name}, {letters!r})"
+    said, read = _RULES[item.rule], f"exam_letters({name}, {letters!r})"
     return AnswerCells(
-        how=f"all letters {letters[0]} to {letters[-1]} as a list in the right order; {text}",
+        how=f"all letters {letters[0]} to {letters[-1]} as a list in the right order; {said}",
         read=read,
         right=repr(right),
         condition=f"sorted({read} or ()) == {list(letters)!r}",
-        share=f"chosen, right = {read}, {right!r}\n" + code,
+        share=_share(item.rule, read=read, right=repr(right)),
         options="\n".join(f"- **{x}.** {thing}" for thing, x in by_text.items()),
     )
 
@@ -279,15 +237,7 @@ def _text_answer(name: str, items: Sequence[TextItem]) -> AnswerCells:
         how="a word or a few, in quotes",
         read=read,
         right=repr(item.words[0].texts[0]),
-        share=f"""\
-written = {read}{fold}
-for texts, share, said in {accepted!r}:
-    if written in texts:
-        if said:
-            print(said)
-        return share
-return 0.0
-""",
+        share=_share("text", read=f"{read}{fold}", accepted=repr(accepted)),
     )
 
 
@@ -298,3 +248,19 @@ _FORMS: dict[type, Callable[[str, Sequence[Any]], AnswerCells]] = {
     OrderItem: _order_answer,
     TextItem: _text_answer,
 }
+
+
+def reading_code() -> str:
+    """Returns code that every exported notebook contains, visible to students: how answers are
+    read."""
+    return render_template(_environment(), "nbgrader/reading.py.j2").strip()
+
+
+def _share(form: str, **values: object) -> str:
+    """Returns the code that judges an answer of a form, or by a rule of letters."""
+    return render_template(_environment(), "nbgrader/share.py.j2", form=form, **values)
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    return make_environment((own_bank() / "templates",), autoescape=False)

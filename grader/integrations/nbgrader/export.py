@@ -12,7 +12,7 @@ from grader.bank.folders import Bank
 from grader.errors import SetupError
 from grader.integrations.base import QuizExporter, option
 from grader.integrations.lms.quizzes.supported_parts import fit_quiz, loss_notes
-from grader.integrations.nbgrader.answer_cells import answer_of
+from grader.integrations.nbgrader.answer_cells import answer_of, reading_code
 from grader.integrations.nbgrader.assignment import SourceCell
 from grader.integrations.nbgrader.cells import (
     TEXT_STUB,
@@ -21,7 +21,6 @@ from grader.integrations.nbgrader.cells import (
     released_cell,
 )
 from grader.integrations.nbgrader.course import require_usual_regions
-from grader.integrations.nbgrader.reading_code import CODE
 from grader.integrations.nbgrader.version import make_version
 from grader.model.exported import Exported
 from grader.model.item import ChoiceItem, EssayItem, Item
@@ -150,7 +149,7 @@ def _notebook_bytes(cells: list[SourceCell], *, released: bool) -> bytes:
 
 def notebook_cells(quiz: Quiz) -> list[SourceCell]:
     """Returns the cells of the source notebook in order. **Secret**: solutions, hidden tests."""
-    reading = SourceCell(grade_id="reading", type="code", source=CODE.strip(), locked=True)
+    reading = SourceCell(grade_id="reading", type="code", source=reading_code(), locked=True)
     cells = [_prose_cell("title", _title_text(quiz)), reading]
     for pool in quiz.pools:
         (asked,) = pool.questions
