@@ -19,7 +19,7 @@ FORMS = ("make", "place", "pack")
 """Names of the function with which an attack without cells creates its submission."""
 
 _KNOWN = {"earns", "stopped by", "unsafe without", "needs", "says", "slow"}
-_MARK = re.compile(r"^# %%[ \t]*(\w*)[ \t]*\n", re.MULTILINE)
+_MARK = re.compile(r"^# %%[ \t]*([\w-]*)[ \t]*\n", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +115,12 @@ def read_attack(path: Path) -> Attack:
         after=tuple(source.strip("\n") for where, source in cells if where != "before"),
         form="cells" if cells else _submission_form(path, tree),
     )
+
+
+def read_cells(path: Path) -> dict[str, str]:
+    """Returns the cells of the file at *path* by the names that follow their marks."""
+    _, *rest = _MARK.split(path.read_text(encoding="utf-8"))
+    return {name: source.strip() + "\n" for name, source in zip(rest[::2], rest[1::2], strict=True)}
 
 
 def _submission_form(path: Path, tree: ast.Module) -> str:
