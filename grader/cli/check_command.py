@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -101,17 +102,9 @@ def _verify_receipt(receipt: Path, notebook: Path, *, as_json: bool) -> int:
 
     comparison = compare_receipt(receipt, notebook)
     if as_json:
-        print_json(
-            {
-                "holds": comparison.holds,
-                "intact": comparison.intact,
-                "same_file": comparison.same_file,
-                "same_code": comparison.same_code,
-                "receipt": comparison.code,
-                "time": comparison.time,
-            }
-        )
-        return 0 if comparison.holds else 1
+        data = asdict(found)
+        print_json({"holds": found.holds, "receipt": data.pop("code"), **data})
+        return 0 if found.holds else 1
     from grader.errors import one_line
 
     named = one_line(f"Receipt {comparison.code} of {comparison.time}")

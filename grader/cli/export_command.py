@@ -14,7 +14,7 @@ import click
 
 from grader.cli.completion import complete_ids
 from grader.cli.lazy import LazyGroup
-from grader.cli.options import BANKS, JSON, print_json
+from grader.cli.options import BANKS, JSON, print_json, print_notes
 from grader.cli.parameters import (
     EXISTING_FILE,
     EXISTING_FOLDER,
@@ -253,7 +253,6 @@ def _print_exported(exported: Exported, written: list[Path], out: Path, *, as_js
     if as_json:
         print_json({"files": [str(path) for path in written], "notes": list(exported.notes)})
         return
-    for note in exported.notes:
-        click.echo(f"note: {note}", err=True)
+    print_notes(exported.notes)
     several = f"{count_of(len(written), 'file')} in {out}"
     click.echo(f"{written[0]}" if len(written) == 1 else several)

@@ -75,6 +75,12 @@ def error_lines(errors: Sequence[Exception]) -> str:
     return "\n".join([*map(str, errors[:MOST_ERRORS]), *more])
 
 
+def print_notes(notes: Iterable[str]) -> None:
+    """Writes *notes* to stderr."""
+    for note in notes:
+        click.echo(f"note: {note}", err=True)
+
+
 def print_json(data: object) -> None:
     """Writes *data* to stdout as JSON."""
     click.echo(json.dumps(data, indent=2, ensure_ascii=False))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.options import BANKS, JSON, RELEASE, print_json, table
+from grader.cli.options import BANKS, JSON, RELEASE, print_json, print_notes, table
 from grader.cli.parameters import argument, option, subcommand
 from grader.cli.progress import progress
 from grader.text.words import count_of, points
@@ -131,8 +131,7 @@ def render_command(
             }
         )
         return
-    for note in made.notes:
-        click.echo(f"note: {note}", err=True)
+    print_notes(made.notes)
     click.echo(f"{count_of(len(written), 'notebook')} in {out / 'notebooks'}: hand these out.")
     if shares := _students_by_version(made.release):
         sizes = ", ".join(f"{name} for {len(students)}" for name, students in shares.items())
@@ -182,8 +181,7 @@ def _print_paper(done: PrintResult, out: Path, *, as_json: bool) -> None:
             }
         )
         return
-    for note in done.notes:
-        click.echo(f"note: {note}", err=True)
+    print_notes(done.notes)
     versions = count_of(len(done.files) // 2, "version")
     click.echo(f"{versions} in {out}: print the files exam-*.html.")
     click.echo(f"key-*.html and release.json in {out} contain the answers: keep them private.")

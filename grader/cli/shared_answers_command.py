@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -84,20 +85,10 @@ def _pair_data(pair: SharedPair) -> dict[str, object]:
         "students": list(pair.students),
         "score": round(pair.score, 3),
         "chance": pair.chance,
-        "answers": [
-            {
-                "problem": answer.part.problem,
-                "part": answer.part.part,
-                "cell": answer.cell,
-                "student": answer.student,
-                "other": answer.other,
-                "answer": answer.answer,
-                "right": answer.right,
-                "answer_of_other": answer.answer_of_other,
-                "unit": answer.unit,
-                "meaning": answer.meaning.value,
-                "chance": answer.chance,
-            }
-            for answer in pair.answers
-        ],
+        "answers": [_answer_data(one) for one in pair.answers],
     }
+
+
+def _answer_data(answer: MatchedAnswer) -> dict[str, object]:
+    data = asdict(answer)
+    return {**data.pop("part"), **data}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
@@ -159,15 +160,6 @@ def _skipped_line(results: Sequence[Verified]) -> str:
 
 def _finding_data(finding: Finding) -> dict[str, object]:
     """Returns a finding in the JSON output."""
-    return {
-        "check": finding.check,
-        "file": finding.where.file,
-        "line": finding.where.line,
-        "column": finding.where.column,
-        "seed": finding.seed,
-        "seeds": finding.seeds,
-        "of": finding.of,
-        "values": finding.values,
-        "what": finding.what,
-        "fix": finding.fix,
-    }
+    data = asdict(finding)
+    del data["problem"]  # which lists the finding
+    return {**data.pop("where"), **data}

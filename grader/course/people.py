@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from grader.bank.yaml12 import Located, Path_
 from grader.errors import SpecError
 from grader.model.course import Course, GradingPlan, Role
-from grader.registry import nearest
+from grader.registry import suggest
 
 _PART = re.compile(r"[^/\s]+(/[^/\s]+)?")
 _STAFF = "staff member"
@@ -86,8 +86,7 @@ def check_known(
 ) -> Iterator[SpecError]:
     """Yields an error if *name* is not among the *known* names."""
     if known and name not in known:
-        close = nearest(name, known)
-        fix = f"did you mean '{close}'?" if close else "known: " + ", ".join(known)
+        fix = suggest(name, known, "known: " + ", ".join(known))
         yield source.error(at, f"the course has no {noun} '{name}'", fix)
     elif not known and noun in ("section", "set"):
         fix = f"list it under '{noun}s:'"

@@ -16,7 +16,7 @@ from grader.course.platform_times import (
 from grader.course.times import TIME_FIX, TimeError, parse_time
 from grader.errors import Location, SetupError
 from grader.model.course import TimeLine, TimeSource
-from grader.registry import nearest
+from grader.registry import suggest
 from grader.text.csv_table import parse_rows
 
 COLUMNS = ("student", "received", "file", "source", "by", "started")
@@ -53,8 +53,7 @@ def _check_columns(names: Sequence[str], path: Path) -> None:
     where = Location(str(path), 1)
     for name in names:
         if name not in COLUMNS:
-            close = nearest(name, COLUMNS)
-            fix = f"did you mean '{close}'?" if close else "known columns: " + ", ".join(COLUMNS)
+            fix = suggest(name, COLUMNS, "known columns: " + ", ".join(COLUMNS))
             raise SetupError(f"unknown column '{name}'", where=where, fix=fix)
     if "student" not in names or not {"received", "started"} & set(names):
         fix = "add the columns 'student' and 'received'"

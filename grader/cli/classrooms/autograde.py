@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.options import CELL_SECONDS, NOTEBOOK_SECONDS, SANDBOX
+from grader.cli.options import CELL_SECONDS, NOTEBOOK_SECONDS, SANDBOX, print_notes
 from grader.cli.parameters import EXISTING_FILE, option, subcommand
 from grader.errors import SetupError
 
@@ -69,8 +69,7 @@ def command(
     write_exported(made, here)
     if os.environ.get("GITHUB_OUTPUT"):
         append_text(Path(os.environ["GITHUB_OUTPUT"]), step_outputs(values))
-    for note in (*moved, *made.notes):
-        click.echo(f"note: {note}", err=True)
+    print_notes([*moved, *made.notes])
     click.echo(values["summary"])
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from grader.cli.export_command import field_options, pop_fields
-from grader.cli.options import BANKS, JSON, RELEASE, print_json
+from grader.cli.options import BANKS, JSON, RELEASE, print_json, print_notes
 from grader.cli.parameters import EXISTING_FOLDER, FILE, argument, option, subcommand
 from grader.integrations.gradescope.autograder import RunSettings, write_autograder
 
@@ -49,8 +49,7 @@ def gradescope_command(
         data = {"zip": str(out), "release": made.release, "bytes": made.bytes}
         print_json({**data, "notes": list(made.notes)})
         return
-    for note in made.notes:
-        click.echo(f"note: {note}", err=True)
+    print_notes(made.notes)
     click.echo(
         f"Wrote {out} ({made.bytes / 1e6:.1f} MB) for release {made.release}. It contains every "
         "answer: keep it private."

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from grader.cli.export_command import field_options, pop_fields
-from grader.cli.options import BANKS, JSON, print_json
+from grader.cli.options import BANKS, JSON, print_json, print_notes
 from grader.cli.parameters import EXISTING_FILE, FOLDER, argument, option, subcommand
 from grader.cli.progress import progress
 from grader.integrations.github.options import (
@@ -60,8 +60,7 @@ def command(
     if as_json:
         print_json({"folder": str(folder), "students": count, "notes": notes})
         return
-    for note in notes:
-        click.echo(f"note: {note}", err=True)
+    print_notes(notes)
     click.echo(f"{folder / 'student-template'}: starting point of the assignment; nothing secret")
     who = count_of(count, "student")
     click.echo(f"{folder / 'students'}: the same with each student's notebook, for {who}")

@@ -9,7 +9,7 @@ from pathlib import Path
 from grader.errors import Location, SpecError, SpecErrors
 from grader.model import Student
 from grader.model.printed import POINTS, AnswerForm, AnswerPlace
-from grader.registry import nearest
+from grader.registry import suggest
 from grader.release.roster import id_problem
 from grader.text.csv_table import table_rows
 from grader.text.spreadsheet import unescape_cell
@@ -70,8 +70,7 @@ class _Sheet:
         known = {*_PEOPLE, *(name for places in self.places.values() for name in places)}
         for name in self.columns:
             if name and name not in known:
-                close = nearest(name, known)
-                fix = f"did you mean '{close}'?" if close else "restore the first line"
+                fix = suggest(name, known, "restore the first line")
                 yield self.error(1, f"no version asks for '{name}'", fix)
             elif name and self.columns.count(name) > 1:
                 yield self.error(1, f"the column '{name}' occurs twice", "keep one of them")

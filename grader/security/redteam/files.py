@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.errors import SetupError
-from grader.registry import nearest
+from grader.registry import suggest
 
 EARNS = ("nothing", "less", "honest", "refused")
 """No points; less than all; the points of its honest answers; or a stated refusal."""
@@ -84,9 +84,8 @@ def read_attacks(home: Path, wanted: Sequence[str] = ()) -> tuple[Attack, ...]:
     known = {a.group for a in attacks} | {a.name for a in attacks}
     for name in wanted:
         if name not in known:
-            close = nearest(name, known)
-            groups = ", ".join(sorted({a.group for a in attacks}))
-            fix = f"did you mean '{close}'?" if close else f"classes: {groups}"
+            groups = ", ".join(sorted({a.group for a in found}))
+            fix = suggest(name, known, f"classes: {groups}")
             raise SetupError(f"no class of attacks is called '{name}'", fix=fix)
     return tuple(a for a in attacks if not wanted or a.group in wanted or a.name in wanted)
 
