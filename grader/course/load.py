@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
 from zoneinfo import ZoneInfo, available_timezones
 
-from grader.bank.shape import shape
+from grader.bank.shape import adapter, shape
 from grader.bank.yaml12 import Located, Path_, read_yaml
 from grader.course.people import check_grading, check_known
 from grader.course.times import DURATION_FIX, TIME_FIX, TimeError, find_zone, parse_duration
@@ -38,6 +40,17 @@ def find_course(named: Path | None, banks: tuple[Path, ...]) -> Path | None:
 def load_course(path: Path) -> Course:
     """Returns the course in the YAML file at *path*; raises SpecErrors with all errors in it."""
     return course_from(read_yaml(path))
+
+
+def course_to_plain(course: Course) -> dict[str, object]:
+    """Returns *course* as JSON data."""
+    return asdict(course)
+
+
+def course_from_plain(data: object) -> Course:
+    """Returns the course that `course_to_plain` converted to *data*."""
+    found: Course = adapter(Course).validate_json(json.dumps(data), strict=True)
+    return found
 
 
 def course_from(source: Located) -> Course:

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 
-from grader.integrations.catalogue.records import CatalogueEntry
+from grader.integrations.catalogue.entries import CatalogueEntry
 from grader.text.markdown import plain_text
 
 RELATED = 5

@@ -13,8 +13,7 @@ from grader.bank.folders import Bank
 from grader.errors import SpecError
 from grader.figures import draw_once
 from grader.files import write_atomic
-from grader.integrations.catalogue.entries import collect_entries
-from grader.integrations.catalogue.records import CatalogueEntry
+from grader.integrations.catalogue.entries import CatalogueEntry, collect_entries
 from grader.integrations.catalogue.search import (
     related_problems,
     text_words,
