@@ -119,7 +119,7 @@ def _print_errors(errors: Sequence[SpecError]) -> int:
 )
 def show_command(
     wanted: str = argument(metavar="ID"),
-    seed: int = option(0, least=0, metavar="N", help="Number of the variant to show."),
+    seed: int = option(0, least=0, help="Number of the variant to show."),
     key: bool = option(False, help="Also show the answers, tolerances, and mistakes."),
     banks: tuple[str, ...] = BANKS,
     as_json: bool = JSON,
@@ -240,7 +240,6 @@ def new_command(
     into: Path = option(
         Path(),
         type=FOLDER,
-        metavar="DIR",
         help="Bank to write into; the files go to its problems/ and solutions/. Default: the "
         "current folder.",
     ),

@@ -26,7 +26,6 @@ def command(
     out: Path = option(
         Path("machine.json"),
         type=FILE,
-        metavar="FILE",
         help="File for the profile; an existing one is replaced.",
         show_default=True,
     ),

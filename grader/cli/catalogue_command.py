@@ -19,9 +19,7 @@ from grader.text.words import count_of
 )
 def command(
     out: Path = option(
-        type=FOLDER,
-        metavar="DIR",
-        help="Folder to write into. Pages of an earlier catalogue are replaced.",
+        type=FOLDER, help="Folder to write into. Pages of an earlier catalogue are replaced."
     ),
     keys: bool = option(
         True,

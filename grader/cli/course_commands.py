@@ -96,12 +96,10 @@ def _students_of(course: Course, set_id: str, home: Path) -> Collection[str] | N
 def invite_command(
     people: tuple[str, ...] = argument(metavar="[PERSON]..."),
     accounts: Path = option(
-        type=FILE,
-        metavar="FILE",
-        help="File with the accounts. It is created if it does not exist.",
+        type=FILE, help="File with the accounts. It is created if it does not exist."
     ),
     address: str = option(metavar="URL", help="Address of the desk in people's browsers."),
-    days: int = option(7, least=1, most=90, metavar="N", help="Days until an invitation expires."),
+    days: int = option(7, least=1, most=90, help="Days until an invitation expires."),
     course_file: Path | None = COURSE,
     banks: tuple[str, ...] = BANKS,
 ) -> None:
@@ -159,7 +157,7 @@ def grant_command(
     time: float | None = option(
         None, metavar="FACTOR", help="Multiply the minutes of a timed set."
     ),
-    attempts: int | None = option(None, least=1, metavar="N", help="Attempts allowed."),
+    attempts: int | None = option(None, least=1, help="Attempts allowed."),
     exempt: bool = option(False, help="Exempt from the set."),
     received: str | None = option(None, metavar="TIME", help="When the student handed it in."),
     why: str = option(metavar="TEXT", help="Reason, not shown to students."),

@@ -13,11 +13,7 @@ from grader.cli.parameters import FOLDER, option, subcommand
 @subcommand("demo", "grader demo", "grader demo --out /tmp/demo --jobs 4")
 def command(
     out: Path = option(
-        Path("demo"),
-        type=FOLDER,
-        metavar="DIR",
-        help="Folder for everything the demo writes.",
-        show_default=True,
+        Path("demo"), type=FOLDER, help="Folder for everything the demo writes.", show_default=True
     ),
     exam: str = option("midterm", "--set", metavar="SET", help="Set to use."),
     jobs: int | None = JOBS,

@@ -53,10 +53,7 @@ def command(
     ),
     anonymous: bool = option(False, help="Show pseudonyms instead of names."),
     accounts: Path | None = option(
-        None,
-        type=FILE,
-        metavar="FILE",
-        help="Let the staff sign in with passwords, whose hashes are in this file.",
+        None, type=FILE, help="Let the staff sign in with passwords, whose hashes are in this file."
     ),
     proxies: tuple[str, ...] = option(
         (),

@@ -70,7 +70,6 @@ def command(
     names: Path | None = option(
         None,
         type=FILE,
-        metavar="FILE",
         help="For downloads from Canvas or Moodle: the gradebook or worksheet that maps their "
         "numbers to students.",
     ),
@@ -121,7 +120,6 @@ def command(
     times: Path | None = option(
         None,
         type=FILE,
-        metavar="FILE",
         help="With a course: submission times, as a CSV file with the columns student and "
         "received, Moodle's grading worksheet, or Gradescope's submission_metadata.yml.",
     ),

@@ -14,9 +14,7 @@ from grader.text.words import count_of
 @subcommand("mine", "grader mine results", "grader mine results --yaml")
 def command(
     results: Path,
-    fewest: int = option(
-        3, least=2, metavar="N", help="Minimum number of students that an idea must explain."
-    ),
+    fewest: int = option(3, least=2, help="Minimum number of students that an idea must explain."),
     as_yaml: bool = option(
         False, "--yaml", help="Print mistakes in YAML, to complete and add to problems."
     ),

@@ -21,6 +21,10 @@ FOLDER = click.Path(path_type=Path, file_okay=False)
 EXISTING = click.Path(path_type=Path, exists=True)
 EXISTING_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 EXISTING_FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
+_METAVARS = {
+    FILE: "FILE", EXISTING_FILE: "FILE", FOLDER: "DIR", EXISTING_FOLDER: "DIR", int: "N",
+}  # fmt: skip
+"""What stands for a value in the help, by its type."""
 REQUIRED = MISSING
 """The default of an option that is required and has flags of its own."""
 
@@ -109,6 +113,8 @@ def make_option(name: str, hint: Any, said: Declared) -> click.Option:
         hint, about["multiple"] = get_args(hint)[0], True
     bounds = about.pop("least", None), about.pop("most", None)
     about.setdefault("type", _value_type(hint, *bounds))
+    if (word := _METAVARS.get(hint if hint is int else about["type"])) is not None:
+        about.setdefault("metavar", word)
     if said.default is REQUIRED:  # to click, one with the default None would never be missing
         about["required"] = True
     else:

@@ -15,7 +15,7 @@ from grader.text.words import count_of
 def archive_command(
     results: Path,
     student: str,
-    out: Path = option(type=FILE, metavar="FILE", help="Zip file to write."),
+    out: Path = option(type=FILE, help="Zip file to write."),
     why: str = option("", metavar="TEXT", help="Reason, for the audit log."),
     by: str = BY,
     as_json: bool = JSON,

@@ -38,7 +38,6 @@ def command(
     progress: Path | None = option(
         None,
         type=FILE,
-        metavar="FILE",
         help="File to continue from and to save the progress in. Default: nothing is saved.",
     ),
     port: int = option(

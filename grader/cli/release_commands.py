@@ -58,7 +58,6 @@ def render_command(
         None,
         least=1,
         most=26,
-        metavar="N",
         help="Distribute N versions (A, B, ...) evenly; versions in the roster are kept. With "
         "--format html: number of versions to print, 6 by default.",
     ),

@@ -45,7 +45,6 @@ def mark_command(
         None,
         "--table",
         type=FILE,
-        metavar="FILE",
         help="Write the answers that need manual grading to a CSV table, one row per student and "
         "part.",
     ),
@@ -53,7 +52,6 @@ def mark_command(
         None,
         "--from",
         type=FILE,
-        metavar="FILE",
         help="Enter the points from such a table. If any row is invalid, nothing is entered.",
     ),
     banks: tuple[str, ...] = BANKS,

@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 )
 def command(
     problems: tuple[str, ...] = argument(metavar="[ID]..."),
-    seeds: int = option(
-        50, least=1, metavar="N", help="Number of variants to check of each problem."
-    ),
+    seeds: int = option(50, least=1, help="Number of variants to check of each problem."),
     kernel: bool = option(
         True, help="Also run the reference answers in a real kernel.", show_default=True
     ),

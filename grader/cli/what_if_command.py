@@ -50,7 +50,7 @@ def command(
         (), metavar="PART", help="Leave PROBLEM/PART out of every total."
     ),
     specs: Path | None = option(
-        None, type=FOLDER, metavar="DIR", help="Score by the specs of the edited bank DIR."
+        None, type=FOLDER, help="Score by the specs of the edited bank DIR."
     ),
     course_file: Path | None = COURSE,
     curve: str | None = option(

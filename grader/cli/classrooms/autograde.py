@@ -33,12 +33,9 @@ def command(
     pack: Path | None = option(
         None,
         type=EXISTING_FILE,
-        metavar="FILE",
         help="Sealed pack to grade with; opened with the key in GRADER_PACK_KEY.",
     ),
-    scale: int = option(
-        100, least=1, most=10_000, metavar="N", help="Classroom 50 points per exam point."
-    ),
+    scale: int = option(100, least=1, most=10_000, help="Classroom 50 points per exam point."),
     cell_seconds: float = CELL_SECONDS,
     notebook_seconds: float = NOTEBOOK_SECONDS,
     sandbox: str = SANDBOX,

@@ -46,7 +46,6 @@ def command(
     pushes: Path | None = option(
         None,
         type=EXISTING_FOLDER,
-        metavar="DIR",
         help="Folder with GitHub's record of each repository, STUDENT.json, from `gh api "
         "repos/ORG/REPO/activity`. Then the times of pushes count, which students can't set.",
     ),

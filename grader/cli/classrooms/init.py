@@ -31,7 +31,7 @@ def command(
     folder: Path = argument(type=FOLDER, metavar="DIR"),
     release: Path = option(metavar="DIR", help="Folder of the release that `grader render` wrote."),
     pack: Path | None = option(
-        None, type=EXISTING_FILE, metavar="FILE", help="Sealed pack for Classroom 50's bundle."
+        None, type=EXISTING_FILE, help="Sealed pack for Classroom 50's bundle."
     ),
     banks: tuple[str, ...] = BANKS,
     as_json: bool = JSON,
