@@ -143,16 +143,17 @@ def _listed_layers() -> Iterator[DoctorFinding]:
 def _tested_layers() -> Iterator[DoctorFinding]:
     """Yields one finding per layer, tested by a notebook that tries to break through it."""
     for tried in attack_layers(choose("auto")):
-        seen, ok = tried.detail, True if tried.present else None
-        if tried.present and tried.has_held is False:
+        layer, seen = tried.layer, tried.layer.detail
+        ok = True if layer.present else None
+        if layer.present and tried.has_held is False:
             ok, seen = False, f"does not work here: a notebook got {tried.got}"
-        elif tried.present and tried.has_held is None and tried.layer != "cgroup":
-            ok, seen = None, f"{tried.detail} (could not be tested: {tried.got})"
-        elif tried.present:
-            seen = f"{tried.detail} (tested)" if tried.has_held else tried.detail
+        elif layer.present and tried.has_held is None and layer.name != "cgroup":
+            ok, seen = None, f"{seen} (could not be tested: {tried.got})"
+        elif layer.present:
+            seen += " (tested)" if tried.has_held else ""
         elif tried.has_held is False:
-            seen = f"{tried.detail}; a notebook got {tried.got}"
-        yield DoctorFinding(what=f"sandbox: {tried.layer}", ok=ok, observation=seen, fix=tried.fix)
+            seen += f"; a notebook got {tried.got}"
+        yield DoctorFinding(what=f"sandbox: {layer.name}", ok=ok, observation=seen, fix=layer.fix)
 
 
 def _warm_kernels() -> DoctorFinding:

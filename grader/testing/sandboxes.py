@@ -42,7 +42,10 @@ def check_sandbox(name: str) -> None:
         del os.environ[_VARIABLE]
     _require(not inherited, "the kernel's environment has variables of the grader's")
     for tried in attack_layers(choose(name)):
-        _require(not tried.present or tried.has_held is not False, f"{tried.layer}: {tried.got}")
+        _require(
+            not tried.layer.present or tried.has_held is not False,
+            f"{tried.layer.name}: {tried.got}",
+        )
     _check_notebook(name)
 
 

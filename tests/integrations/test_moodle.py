@@ -18,7 +18,7 @@ from grader.draw import draw, sample_seed
 from grader.errors import SetupError
 from grader.integrations.lms.quizzes.moodle import Moodle
 from grader.integrations.lms.variants import make_quiz, quiz_question
-from grader.model import Mistake, Part, Slot, Tolerance
+from grader.model import Mistake, Part, Tolerance
 from grader.model.item import AcceptedTexts, EssayItem, TextItem
 from grader.model.quiz import Quiz
 from tests.helpers.banks import SPEC, a_bank
@@ -327,7 +327,8 @@ def test_every_problem_of_the_bank_is_graded_alike_there(name: str) -> None:
     bank = Bank.open(())
     problem = bank.problem(name)
     variants = [draw(problem, sample_seed(name, n), bank.facts) for n in range(2)]
-    asked = [quiz_question(v, Slot(problem=name), n) for n, v in enumerate(variants, 1)]
+    worth = {part.id: part.points for part in problem.parts}
+    asked = [quiz_question(v, worth, n) for n, v in enumerate(variants, 1)]
     able = {
         f.id
         for f in asked[0].fields

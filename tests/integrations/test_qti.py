@@ -22,7 +22,7 @@ from grader.integrations.lms.quizzes.qti import Qti
 from grader.integrations.lms.variants import quiz_question
 from grader.integrations.quiz_items import quiz_items
 from grader.kinds import kinds
-from grader.model import Key, Mistake, Part, Slot
+from grader.model import Key, Mistake, Part
 from grader.model.item import NumberItem, NumberRange
 from grader.model.quiz import Quiz
 from grader.text.markdown import plain_text
@@ -304,7 +304,7 @@ def test_no_text_of_a_spec_gets_out_of_its_place(prompt: str, option: str, told:
 def test_every_problem_of_the_bank_is_graded_alike_there(name: str) -> None:
     bank = Bank.open(())
     variant = draw(bank.problem(name), sample_seed(name, 3), bank.facts)
-    asked = quiz_question(variant, Slot(problem=name), 1)
+    asked = quiz_question(variant, {part.id: part.points for part in variant.problem.parts}, 1)
     for field in asked.fields:
         key = variant.keys[field.id]
         if not field.items or field.kind in ("ordering", "explanation"):

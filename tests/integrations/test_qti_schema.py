@@ -16,7 +16,7 @@ from grader.errors import SetupError
 from grader.integrations.lms.quizzes.qti import Qti
 from grader.integrations.lms.variants import make_quiz, quiz_question
 from grader.integrations.quiz_items import quiz_items
-from grader.model import Part, Slot
+from grader.model import Part
 from grader.model.quiz import Quiz
 from tests.helpers.kinds import (
     a_choice,
@@ -105,8 +105,9 @@ def test_the_midterm_is_valid(dtd) -> None:
 def test_every_problem_of_the_bank_is_valid(dtd) -> None:
     bank, found = Bank.open(()), 0
     for name in quiz_problems():
-        asked = quiz_question(draw(bank.problem(name), sample_seed(name, 3), bank.facts),
-                         Slot(problem=name), 1)  # fmt: skip
+        problem = bank.problem(name)
+        variant = draw(problem, sample_seed(name, 3), bank.facts)
+        asked = quiz_question(variant, {part.id: part.points for part in problem.parts}, 1)
         try:
             root = assessment(a_quiz([asked]))
         except SetupError:

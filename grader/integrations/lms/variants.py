@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from grader.bank.folders import Bank
@@ -108,7 +108,8 @@ class _VariantDraw:
                 variant = draw(problem, seed, self.bank.facts)
             except DrawError as error:
                 raise SpecError(error.what, where=source.at(error.path), fix=error.fix) from None
-            one = quiz_question(variant, slot, len(seen) + 1)
+            worth = points_of(problem, slot, variant.draw.seed)
+            one = quiz_question(variant, worth, len(seen) + 1)
             # What a student sees, apart from the order of options.
             fields = tuple(replace(field, items=()) for field in one.fields)
             shown = replace(one, variant=0, solution="", fields=fields)
@@ -124,10 +125,9 @@ def _worked_solution(variant: Variant, asked: Iterable[str]) -> str:
     return "\n\n".join(filter(None, (fill(text, variant.draw).strip() for text in texts)))
 
 
-def quiz_question(variant: Variant, slot: Slot, number: int) -> QuizQuestion:
-    """Returns the variant as a question of a quiz, with the parts and points of *slot*."""
+def quiz_question(variant: Variant, points: Mapping[str, float], number: int) -> QuizQuestion:
+    """Returns the variant as a question of a quiz, with the parts in *points*."""
     dice, problem = variant.draw, variant.problem
-    points = points_of(problem, slot, dice.seed)
     return QuizQuestion(
         problem=problem.id,
         title=problem.title,

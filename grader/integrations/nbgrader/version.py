@@ -9,8 +9,8 @@ from grader.bank.folders import Bank
 from grader.draw import paper
 from grader.errors import SetupError
 from grader.integrations.lms.variants import quiz_question
-from grader.model import Paper, Question, Slot, Student
-from grader.model.quiz import Pool, Quiz, QuizQuestion
+from grader.model import Paper, Student
+from grader.model.quiz import Pool, Quiz
 from grader.release.file import new_release
 from grader.release.rendering import private_key_of, sample
 
@@ -57,16 +57,8 @@ def version_quiz(paper: Paper, version: str, notes: tuple[str, ...] = ()) -> Qui
         instructions=exam.instructions.strip(),
         minutes=exam.minutes,
         pools=tuple(
-            Pool(number=question.number, questions=(_quiz_question(question),))
-            for question in paper.questions
+            Pool(number=one.number, questions=(quiz_question(one.variant, one.points, 1),))
+            for one in paper.questions
         ),
         notes=notes,
-    )
-
-
-def _quiz_question(question: Question) -> QuizQuestion:
-    points, variant = question.points, question.variant
-    whole = round(sum(points.values()), 6)
-    return quiz_question(
-        variant, Slot(problem=variant.problem.id, parts=tuple(points), points=whole), 1
     )

@@ -18,19 +18,8 @@ from grader.model import Release, Student
 from grader.notebook import Cell
 from grader.notebook.render import metadata, render, solution
 from grader.release.rendering import make_release
-from grader.security.redteam.files import Attack, read_attack
+from grader.security.redteam.files import Attack, attacks_folder, read_attack
 
-EXAM = """\
-id: hostile
-title: An exam that is attacked
-minutes: 10
-problems:
-  - fsdp-state-per-gpu
-  - problem: threads-versus-processes
-    parts: [loader_workers, start_methods]
-  - problem: kv-cache-size
-    parts: [per_token]
-"""
 _PRIVATE_KEY = "hostile"  # fixed, so that runs can be repeated with the same numbers
 _CLOSE = {"others"}
 """Classes whose attacks run while an honest student's kernel is alive to be spied on."""
@@ -104,12 +93,9 @@ def make_course(
     folder = root / "course"
     for part in (folder / "submissions", root / "home" / ".ssh", root / "tmp"):
         part.mkdir(parents=True)
-    exam = root / "hostile.yaml"
-    exam.write_text(EXAM, encoding="utf-8")
     students = tuple(_student_of(s, canaries) for s in takers)
-    made = make_release(
-        bank, str(root / "hostile.yaml"), students, folder / "release", _PRIVATE_KEY
-    )
+    exam = str(attacks_folder() / "hostile.yaml")
+    made = make_release(bank, exam, students, folder / "release", _PRIVATE_KEY)
     (folder / "notes.txt").write_text(canaries["file"] + "\n", encoding="utf-8")
     (root / "home" / ".ssh" / "id_ed25519").write_text(canaries["home"] + "\n", encoding="utf-8")
     course = RedTeamCourse(

@@ -14,6 +14,7 @@ from grader.model import Evidence, Job, Limits, Outcome, Submission
 from grader.notebook import Cell, write
 from grader.runtime.execute import execute
 from grader.runtime.sandbox import SandboxChoice
+from grader.runtime.sandbox.base import Layer
 from grader.security.redteam.files import attacks_folder, read_cells
 
 _LIMITS = Limits(cell_seconds=20, notebook_seconds=60, scratch_bytes=20_000_000)
@@ -24,15 +25,11 @@ _SECRET = "GRADER_DOCTOR_SECRET"  # noqa: S105  # a name
 class LayerTest:
     """The result of an attempt to break through one layer."""
 
-    layer: str
-    present: bool
-    """Whether the sandbox claims the layer."""
+    layer: Layer
     has_held: bool | None
     """None if it could not be tested."""
     got: str
     """What the notebook achieved, or why it could not try."""
-    detail: str
-    fix: str
 
 
 def attack_layers(chosen: SandboxChoice) -> tuple[LayerTest, ...]:
@@ -41,20 +38,11 @@ def attack_layers(chosen: SandboxChoice) -> tuple[LayerTest, ...]:
     attempts = read_cells(attacks_folder() / "layers.py")
     with _open_targets() as targets:
         evidence = _run_attempts(chosen, targets, attempts)
-    tried = []
-    for layer in layers:
-        held, got = _layer_outcome(layer.name, evidence, list(attempts))
-        tried.append(
-            LayerTest(
-                layer=layer.name,
-                present=layer.present,
-                has_held=held,
-                got=got,
-                detail=layer.detail,
-                fix=layer.fix,
-            )
-        )
-    return tuple(tried)
+    outcomes = (_layer_outcome(layer.name, evidence, list(attempts)) for layer in layers)
+    return tuple(
+        LayerTest(layer=layer, has_held=held, got=got)
+        for layer, (held, got) in zip(layers, outcomes, strict=True)
+    )
 
 
 def _layer_outcome(layer: str, evidence: Evidence, attempted: list[str]) -> tuple[bool | None, str]:
