@@ -11,12 +11,7 @@ from grader.cli.export_command import field_options, pop_fields
 from grader.cli.options import BANKS, JSON, print_json, print_notes
 from grader.cli.parameters import EXISTING_FILE, FOLDER, argument, option, subcommand
 from grader.cli.progress import progress
-from grader.integrations.github.options import (
-    ClassroomOptions,
-    Host,
-    load_previous,
-    merge_options,
-)
+from grader.integrations.github.options import ClassroomOptions, Host, load_previous, merge_options
 from grader.text.words import count_of
 
 

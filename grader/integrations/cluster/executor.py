@@ -25,12 +25,7 @@ from grader.integrations.cluster.environments import (
     choose_workers,
     require_same,
 )
-from grader.runtime.executors import (
-    RemoteExecutor,
-    WorkerFaultError,
-    WorkerNeeds,
-    WorkersDiedError,
-)
+from grader.runtime.executors import RemoteExecutor, WorkerFaultError, WorkerNeeds, WorkersDiedError
 from grader.text.words import count_of
 
 P = ParamSpec("P")

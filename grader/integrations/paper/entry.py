@@ -17,15 +17,7 @@ from grader.grading.kept_marks import score_safely
 from grader.grading.run import WRITTEN_INTO
 from grader.integrations.paper.printing import printed_exam
 from grader.integrations.paper.typed import TypedRow, load_answers
-from grader.model import (
-    Answer,
-    Evidence,
-    Outcome,
-    Override,
-    Raw,
-    Submission,
-    Verdict,
-)
+from grader.model import Answer, Evidence, Outcome, Override, Raw, Submission, Verdict
 from grader.model.evidence import VERSION
 from grader.model.printed import AnswerForm, AnswerPlace, cell_name
 from grader.release.file import load_release

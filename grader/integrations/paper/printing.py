@@ -42,11 +42,7 @@ from grader.model.printed import (
 )
 from grader.notebook.render import given_values
 from grader.notebook.render.answer_cells import choices_text
-from grader.notebook.render.closeness import (
-    common_tolerance,
-    tolerance_note,
-    tolerance_sentence,
-)
+from grader.notebook.render.closeness import common_tolerance, tolerance_note, tolerance_sentence
 from grader.release.file import load_release
 from grader.release.rendering import make_release
 from grader.release.versions import LETTERS

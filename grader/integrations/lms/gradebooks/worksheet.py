@@ -5,11 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from grader.errors import Location, SpecError
-from grader.integrations.lms.gradebooks.base import (
-    GradebookExporter,
-    GradebookLayout,
-    key_columns,
-)
+from grader.integrations.lms.gradebooks.base import GradebookExporter, GradebookLayout, key_columns
 from grader.integrations.lms.gradebooks.cells import CsvSheet
 
 _GRADE, _MOST, _COMMENT = "grade", "maximum grade", "feedback comments"

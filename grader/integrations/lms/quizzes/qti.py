@@ -9,11 +9,7 @@ from itertools import count
 from grader.integrations.archive import make_zip
 from grader.integrations.lms.quizzes.cloze import NONE, is_asked_by_option
 from grader.integrations.lms.quizzes.qti_items import identifier, qti_form
-from grader.integrations.lms.quizzes.supported_parts import (
-    fit_quiz,
-    loss_notes,
-    one_question_pools,
-)
+from grader.integrations.lms.quizzes.supported_parts import fit_quiz, loss_notes, one_question_pools
 from grader.integrations.lms.quizzes.texts import number_hint, part_html, prompt_html
 from grader.integrations.lms.quizzes.xml import render_xml
 from grader.integrations.lms.variants import VariantsExporter
