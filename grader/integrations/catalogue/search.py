@@ -2,54 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
+from grader.bank.index import own_bank
 from grader.integrations.catalogue.entries import CatalogueEntry
 from grader.text.markdown import plain_text
 
 RELATED = 5
 """The most related problems on a page."""
 _CONCEPT_WEIGHT = 3
-OTHER_WORDS: Mapping[str, str] = {
-    "activationsmoothing": "SmoothQuant AWQ outliers",
-    "adjacent": "BPE byte-pair encoding tokenizer",
-    "allreduce": "NCCL",
-    "attention": "transformer",
-    "batching": "vLLM",
-    "checkpointing": "recomputation rematerialization",
-    "clustering": "k-means quantization",
-    "compensated": "Kahan",
-    "cores": "multicore",
-    "dispatch": "all-to-all MoE",
-    "decoder": "transformer",
-    "distillation": "teacher student",
-    "experts": "MoE mixture",
-    "factorization": "SVD decomposition",
-    "flight": "Little's law latency",
-    "gemm": "matrix multiplication",
-    "gil": "interpreter lock",
-    "kv": "GQA MQA grouped-query attention",
-    "matmul": "GEMM matrix multiplication",
-    "microbatches": "micro-batch",
-    "moe": "mixture of experts",
-    "paged": "PagedAttention vLLM",
-    "product": "matmul GEMM multiplication",
-    "products": "matmul GEMM multiplication",
-    "quantized": "quantization",
-    "race": "race condition",
-    "ridge": "GEMM matmul",
-    "rotary": "RoPE",
-    "scan": "prefix sum",
-    "softmax": "numerically stable",
-    "sparsity": "pruning",
-    "threads": "multithreading",
-    "transpose": "cache blocking",
-    "traversal": "cache locality",
-    "tree": "binomial",
-}
-"""What else a person may search for, by a word of a problem's title or topics."""
 _WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
@@ -91,7 +56,7 @@ def text_words(entry: CatalogueEntry) -> str:
     words = fold_words([*plain, *concepts, entry.family])
     known = fold_words([entry.head.title, entry.head.id, *entry.head.topics])
     for word in sorted(known):
-        words |= fold_words([OTHER_WORDS.get(word, "")])
+        words |= fold_words([_other_words().get(word, "")])
     return " ".join(sorted(word for word in words - known if len(word) > 1))
 
 
@@ -108,3 +73,11 @@ def _similarity(entry: CatalogueEntry, other: CatalogueEntry) -> int:
     concepts = set(entry.head.concepts) & set(other.head.concepts)
     topics = set(entry.head.topics) & set(other.head.topics)
     return _CONCEPT_WEIGHT * len(concepts) + len(topics)
+
+
+@lru_cache(maxsize=1)
+def _other_words() -> Mapping[str, str]:
+    """Returns what else a person may search for, by a word of a problem's title or topics."""
+    file = own_bank() / "templates" / "catalogue" / "other-words.json"
+    found: Mapping[str, str] = json.loads(file.read_text(encoding="utf-8"))
+    return found
