@@ -102,9 +102,9 @@ def _verify_receipt(receipt: Path, notebook: Path, *, as_json: bool) -> int:
 
     comparison = compare_receipt(receipt, notebook)
     if as_json:
-        data = asdict(found)
-        print_json({"holds": found.holds, "receipt": data.pop("code"), **data})
-        return 0 if found.holds else 1
+        data = asdict(comparison)
+        print_json({"holds": comparison.holds, "receipt": data.pop("code"), **data})
+        return 0 if comparison.holds else 1
     from grader.errors import one_line
 
     named = one_line(f"Receipt {comparison.code} of {comparison.time}")

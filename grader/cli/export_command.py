@@ -156,7 +156,7 @@ def _field_option(field: Field[Any], hint: Any, *, keeps: bool) -> click.Option:
     elif keeps and default:
         text += f"  [default: {default}]"
     path = {"type": EXISTING_FILE if about.exists else FILE} if without_none(hint) is Path else {}
-    said = option(
+    declared = option(
         None if keeps else default,
         *flags,
         **path,
@@ -165,7 +165,7 @@ def _field_option(field: Field[Any], hint: Any, *, keeps: bool) -> click.Option:
         metavar=about.metavar,
         help=text,
     )
-    return make_option(field.name, hint, said)
+    return make_option(field.name, hint, declared)
 
 
 def pop_fields(record: type, values: dict[str, Any]) -> dict[str, Any]:
@@ -179,14 +179,14 @@ def _out_option(name: str, pattern: str) -> click.Option:
     is_file = bool(Path(pattern).suffix)
     fixed = pattern if pattern and "{" not in pattern else None
     shown = f"  [default: {pattern.format(results='RESULTS', name=name)}]" if pattern else ""
-    said = option(
+    declared = option(
         fixed if pattern else REQUIRED,
         type=FILE if is_file else FOLDER,
         metavar="FILE" if is_file else "DIR",
         help=f"{'File to write.' if is_file else 'Folder to write to.'}{shown}",
         show_default=False,
     )
-    return make_option("out", Path, said)
+    return make_option("out", Path, declared)
 
 
 def _export(

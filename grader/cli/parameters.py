@@ -67,18 +67,19 @@ def subcommand(
     """
 
     def make(function: Callable[..., object]) -> click.Command:
-        listed = inspect.signature(function, eval_str=True).parameters.values()
-        made = click.Command(
+        signature = inspect.signature(function, eval_str=True)
+        params = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        command = click.Command(
             name,
             callback=function,
-            params=[_make_parameter(one) for one in listed if one.kind is not one.VAR_KEYWORD],
+            params=[_make_parameter(param) for param in params],
             help=inspect.getdoc(function),
             epilog=example_lines(*examples),
             **about,
         )
         if group is not None:
-            group.add_command(made)
-        return made
+            group.add_command(command)
+        return command
 
     return make
 
@@ -88,52 +89,52 @@ def example_lines(*lines: str) -> str:
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
-def _make_parameter(one: inspect.Parameter) -> click.Parameter:
-    said: Declared = argument() if one.default is one.empty else one.default
-    if said.parameter is click.Option:
-        return make_option(one.name, one.annotation, said)
-    about, hint = dict(said.about), without_none(one.annotation)
+def _make_parameter(param: inspect.Parameter) -> click.Parameter:
+    declared: Declared = argument() if param.default is param.empty else param.default
+    if declared.parameter is click.Option:
+        return make_option(param.name, param.annotation, declared)
+    about, hint = dict(declared.about), without_none(param.annotation)
     if get_origin(hint) is tuple:
         hint, about["nargs"] = get_args(hint)[0], -1
-    elif said.default is not REQUIRED:
-        about["default"] = said.default
+    elif declared.default is not REQUIRED:
+        about["default"] = declared.default
     else:
-        about["required"] = hint is one.annotation
+        about["required"] = hint is param.annotation
     about.setdefault("type", _value_type(hint))
-    return click.Argument([one.name], **about)
+    return click.Argument([param.name], **about)
 
 
-def make_option(name: str, hint: Any, said: Declared) -> click.Option:
-    """Returns the option of the parameter *name* with the type *hint* and the default *said*."""
-    about, hint, flag = dict(said.about), without_none(hint), f"--{name.replace('_', '-')}"
+def make_option(name: str, hint: Any, declared: Declared) -> click.Option:
+    """Returns the option of the parameter *name* with the type *hint*, as *declared*."""
+    about, hint, flag = dict(declared.about), without_none(hint), f"--{name.replace('_', '-')}"
     if hint is bool:
         about["is_flag"] = True
-        flag += f"/--no-{flag[2:]}" if said.default is True else ""
+        flag += f"/--no-{flag[2:]}" if declared.default is True else ""
     elif get_origin(hint) is tuple:
         hint, about["multiple"] = get_args(hint)[0], True
     bounds = about.pop("least", None), about.pop("most", None)
     about.setdefault("type", _value_type(hint, *bounds))
     if (word := _METAVARS.get(hint if hint is int else about["type"])) is not None:
         about.setdefault("metavar", word)
-    if said.default is REQUIRED:  # to click, one with the default None would never be missing
+    if declared.default is REQUIRED:  # to click, one with the default None would never be missing
         about["required"] = True
     else:
-        is_value = isinstance(said.default, int | float | str) and said.default != ""
+        is_value = isinstance(declared.default, int | float | str) and declared.default != ""
         is_shown = is_value and hint is not bool
-        about = {"default": said.default, "show_default": is_shown, **about}
-    return click.Option([*(said.flags or (flag,)), name], **about)
+        about = {"default": declared.default, "show_default": is_shown, **about}
+    return click.Option([*(declared.flags or (flag,)), name], **about)
 
 
 def without_none(hint: Any) -> Any:
     """Returns the type Path of the hint `Path | None`, and other hints as they are."""
     if get_origin(hint) is types.UnionType:
-        return next(one for one in get_args(hint) if one is not type(None))
+        return next(arg for arg in get_args(hint) if arg is not type(None))
     return hint
 
 
 def _value_type(hint: type, least: Any = None, most: Any = None) -> click.ParamType[Any]:
     if issubclass(hint, StrEnum):
-        return click.Choice([one.value for one in hint])
+        return click.Choice([member.value for member in hint])
     if hint is Path:
         return click.Path(path_type=Path)
     if least is not None or most is not None:

@@ -85,7 +85,7 @@ def _pair_data(pair: SharedPair) -> dict[str, object]:
         "students": list(pair.students),
         "score": round(pair.score, 3),
         "chance": pair.chance,
-        "answers": [_answer_data(one) for one in pair.answers],
+        "answers": [_answer_data(answer) for answer in pair.answers],
     }
 
 

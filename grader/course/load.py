@@ -49,8 +49,8 @@ def course_to_plain(course: Course) -> dict[str, object]:
 
 def course_from_plain(data: object) -> Course:
     """Returns the course that `course_to_plain` converted to *data*."""
-    found: Course = adapter(Course).validate_json(json.dumps(data), strict=True)
-    return found
+    course: Course = adapter(Course).validate_json(json.dumps(data), strict=True)
+    return course
 
 
 def course_from(source: Located) -> Course:

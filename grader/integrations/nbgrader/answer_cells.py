@@ -163,9 +163,9 @@ def _choice_answer(name: str, items: Sequence[ChoiceItem]) -> AnswerCells:
             share=_option_shares(read, labeled),
             options=options,
         )
-    said, read = _RULES[item.rule], f"exam_letters({name}, {letters!r})"
+    rule, read = _RULES[item.rule], f"exam_letters({name}, {letters!r})"
     return AnswerCells(
-        how=f"a list of letters in quotes, {letters[0]} to {letters[-1]}, or [] for none; {said}",
+        how=f"a list of letters in quotes, {letters[0]} to {letters[-1]}, or [] for none; {rule}",
         read=read,
         right=repr(right_letters),
         share=_share(
@@ -212,9 +212,9 @@ def _order_answer(name: str, items: Sequence[OrderItem]) -> AnswerCells:
     shuffled = sorted(item.things, key=lambda text: hashlib.sha256(text.encode()).digest())
     by_text = dict(zip(shuffled, letters, strict=True))
     right = [by_text[text] for text in item.things]
-    said, read = _RULES[item.rule], f"exam_letters({name}, {letters!r})"
+    rule, read = _RULES[item.rule], f"exam_letters({name}, {letters!r})"
     return AnswerCells(
-        how=f"all letters {letters[0]} to {letters[-1]} as a list in the right order; {said}",
+        how=f"all letters {letters[0]} to {letters[-1]} as a list in the right order; {rule}",
         read=read,
         right=repr(right),
         condition=f"sorted({read} or ()) == {list(letters)!r}",

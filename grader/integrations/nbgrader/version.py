@@ -57,8 +57,8 @@ def version_quiz(paper: Paper, version: str, notes: tuple[str, ...] = ()) -> Qui
         instructions=exam.instructions.strip(),
         minutes=exam.minutes,
         pools=tuple(
-            Pool(number=one.number, questions=(quiz_question(one.variant, one.points, 1),))
-            for one in paper.questions
+            Pool(number=asked.number, questions=(quiz_question(asked.variant, asked.points, 1),))
+            for asked in paper.questions
         ),
         notes=notes,
     )

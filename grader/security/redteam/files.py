@@ -84,7 +84,7 @@ def read_attacks(home: Path, wanted: Sequence[str] = ()) -> tuple[Attack, ...]:
     known = {a.group for a in attacks} | {a.name for a in attacks}
     for name in wanted:
         if name not in known:
-            groups = ", ".join(sorted({a.group for a in found}))
+            groups = ", ".join(sorted({a.group for a in attacks}))
             fix = suggest(name, known, f"classes: {groups}")
             raise SetupError(f"no class of attacks is called '{name}'", fix=fix)
     return tuple(a for a in attacks if not wanted or a.group in wanted or a.name in wanted)

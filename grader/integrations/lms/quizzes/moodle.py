@@ -127,12 +127,12 @@ def _categories(quiz: Quiz, pool: Pool) -> Iterator[dict[str, object]]:
     for index, first in enumerate(every[0][1]):
         letters = f" ({', '.join(part.letter for part in first if part.letter)})"
         title = f"{pool.number:02d} {pool.title}" + (letters if several else "")
-        said = "Add one random question from this category to the quiz. Its maximum mark is "
+        advice = "Add one random question from this category to the quiz. Its maximum mark is "
         ids = " " + "-".join(part.id for part in first) if several else ""
         yield {
             # A slash separates names; a double slash is a literal one.
             "path": "/".join(name.replace("/", "//") for name in (quiz.title, title)),
-            "info": f"<p>{said}{_mark(first)}.</p>",
+            "info": f"<p>{advice}{_mark(first)}.</p>",
             "questions": [
                 _question(asked, groups[index], f"{asked.problem} {asked.variant:03d}{ids}", scale)
                 for asked, groups in every
@@ -146,8 +146,8 @@ def _question(asked: QuizQuestion, parts: _Parts, name: str, scale: int) -> Mood
         questions = "".join(cloze.question_with_gaps(part, scale) for part in parts)
         text = cloze.escape_gaps(text) + questions
     else:
-        more = f"Give {number_hint(item)}." if isinstance(item, NumberItem) else ""
-        text += part_html(parts[0], more)
+        hint = f"Give {number_hint(item)}." if isinstance(item, NumberItem) else ""
+        text += part_html(parts[0], hint)
     return MoodleQuestion(
         name=name,
         text=text,

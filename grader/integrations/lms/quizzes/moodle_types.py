@@ -141,5 +141,5 @@ def _options(item: ChoiceItem) -> Iterator[MoodleAnswer]:
 
 
 def _answer(share: float, text: str, feedback: str, tolerance: str | None = None) -> MoodleAnswer:
-    said = inline_html(feedback) if feedback else ""
-    return MoodleAnswer(fraction=percent(share), text=text, feedback=said, tolerance=tolerance)
+    html = inline_html(feedback) if feedback else ""
+    return MoodleAnswer(fraction=percent(share), text=text, feedback=html, tolerance=tolerance)

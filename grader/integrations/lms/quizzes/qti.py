@@ -133,18 +133,18 @@ class _CanvasQuestion:
 
     def values(self, quiz: str, number: int, numbers: Iterator[int]) -> dict[str, object]:
         """Returns the values for the template; answers take their numbers from *numbers*."""
-        asked, more = self.question, []
+        asked, hints = self.question, []
         if isinstance(self.item, NumberItem):
             if self.item.row:
-                more.append(f"Here: {self.item.row}, {plain_text(self.item.column)}.")
-            more.append(f"Give {number_hint(self.item)}.")
+                hints.append(f"Here: {self.item.row}, {plain_text(self.item.column)}.")
+            hints.append(f"Give {number_hint(self.item)}.")
         place = (number, asked.problem, asked.variant, self.part.id, self.index)
         ident = identifier(quiz, "item", *place)
         return {
             "ident": ident,
             "question_ident": identifier("question", ident),
             "title": f"{number}{self.letter} {asked.title}",
-            "text": prompt_html(asked) + part_html(self.part, " ".join(more)),
+            "text": prompt_html(asked) + part_html(self.part, " ".join(hints)),
             "feedback": typeset_text(asked.solution) if asked.solution else "",
             "points": f"{self.points:g}",
             "form": qti_form(self.item, numbers),
