@@ -63,12 +63,12 @@ def test_the_branch_as_it_stood_at_the_deadline(tmp_path: Path) -> None:
     remote.push({"exam.ipynb": NEW}, FEBRUARY)
     out = tmp_path / "out"
     outcome = collected(remote, out, BETWEEN)
-    assert (outcome.came, outcome.commit) == (CollectStatus.COLLECTED, first)
+    assert (outcome.status, outcome.commit) == (CollectStatus.COLLECTED, first)
     assert "after the deadline and are left out" in outcome.text
     assert (out / "ada.ipynb").read_text() == OLD
     # The file's time is the commit's, by which grading knows when it came.
     assert (out / "ada.ipynb").stat().st_mtime == parse_instant(JANUARY).timestamp()
-    assert collected(remote, tmp_path / "all").came is CollectStatus.COLLECTED
+    assert collected(remote, tmp_path / "all").status is CollectStatus.COLLECTED
     assert (tmp_path / "all" / "ada.ipynb").read_text() == NEW
 
 
@@ -77,7 +77,7 @@ def test_the_very_second_of_the_deadline_counts(tmp_path: Path) -> None:
     commit = remote.push({"exam.ipynb": OLD}, JANUARY)
     assert collected(remote, tmp_path / "a", parse_instant(JANUARY)).commit == commit
     early = parse_instant("2025-12-31T23:59:59Z")
-    assert collected(remote, tmp_path / "b", early).came is CollectStatus.NOTHING
+    assert collected(remote, tmp_path / "b", early).status is CollectStatus.NOTHING
 
 
 def test_what_was_merged_later_was_not_handed_in_before(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_commit_dated_back_comes_too_late(tmp_path: Path) -> None:
     collected(remote, out, BETWEEN)
     forged = remote.push({"exam.ipynb": NEW}, "2026-01-14T00:00:00Z")
     outcome = collected(remote, out, BETWEEN)
-    assert (outcome.came, outcome.commit) == (CollectStatus.KEPT, first)
+    assert (outcome.status, outcome.commit) == (CollectStatus.KEPT, first)
     assert (out / "ada.ipynb").read_text() == OLD
     # Someone with more time is collected anew, and so is everybody when a person asks for it.
     assert collected(remote, out, parse_instant("2026-01-16T00:00:00Z")).commit == forged
@@ -154,26 +154,26 @@ def test_what_was_settled_before_a_stop_stays_settled(tmp_path: Path) -> None:
         collect_repositories(wanted, out, CollectOptions(jobs=1), stop)
     ada.push({"exam.ipynb": NEW}, "2026-01-14T00:00:00Z")  # dated back, once we had looked
     outcomes = collect_repositories(wanted, out, CollectOptions())
-    assert (outcomes[0].came, outcomes[0].commit) == (CollectStatus.KEPT, first)
-    assert outcomes[1].came is CollectStatus.COLLECTED
+    assert (outcomes[0].status, outcomes[0].commit) == (CollectStatus.KEPT, first)
+    assert outcomes[1].status is CollectStatus.COLLECTED
 
 
 def test_nothing_handed_in_stays_nothing(tmp_path: Path) -> None:
     remote = Remote(tmp_path, "ada")
     out = tmp_path / "out"
-    assert collected(remote, out, BETWEEN).came is CollectStatus.NOTHING
+    assert collected(remote, out, BETWEEN).status is CollectStatus.NOTHING
     forged = remote.push({"exam.ipynb": NEW}, JANUARY)
-    assert collected(remote, out, BETWEEN).came is CollectStatus.NOTHING
+    assert collected(remote, out, BETWEEN).status is CollectStatus.NOTHING
     assert not (out / "ada.ipynb").exists()
     again = collected(remote, out, BETWEEN, again=True)
-    assert (again.came, again.commit) == (CollectStatus.COLLECTED, forged)
+    assert (again.status, again.commit) == (CollectStatus.COLLECTED, forged)
 
 
 def test_before_the_deadline_each_look_takes_what_is_there(tmp_path: Path) -> None:
     remote = Remote(tmp_path, "ada")
     future = parse_instant("2999-01-01T00:00:00Z")
     remote.push({"exam.ipynb": OLD}, JANUARY)
-    assert collected(remote, tmp_path / "out", future).came is CollectStatus.COLLECTED
+    assert collected(remote, tmp_path / "out", future).status is CollectStatus.COLLECTED
     newer = remote.push({"exam.ipynb": NEW}, FEBRUARY)
     assert collected(remote, tmp_path / "out", future).commit == newer
 
@@ -184,7 +184,7 @@ def test_a_changed_file_is_not_kept(tmp_path: Path) -> None:
     out = tmp_path / "out"
     collected(remote, out, BETWEEN)
     (out / "ada.ipynb").write_text("changed")
-    assert collected(remote, out, BETWEEN).came is CollectStatus.COLLECTED
+    assert collected(remote, out, BETWEEN).status is CollectStatus.COLLECTED
     assert (out / "ada.ipynb").read_text() == OLD
 
 
@@ -192,7 +192,7 @@ def test_a_changed_file_is_not_kept(tmp_path: Path) -> None:
 def test_dates_that_no_calendar_has(tmp_path: Path, date: str) -> None:
     remote = Remote(tmp_path, "ada")
     remote.push({"exam.ipynb": OLD}, date)
-    assert collected(remote, tmp_path / "out").came is CollectStatus.COLLECTED
+    assert collected(remote, tmp_path / "out").status is CollectStatus.COLLECTED
 
 
 @pytest.mark.parametrize("committer", ["a <a@b>", "a a", "a <a@b> soon +0000"])
@@ -209,7 +209,7 @@ def test_a_commit_that_says_no_time_is_told(tmp_path: Path, committer: str) -> N
     git("update-ref", "refs/heads/main", made.stdout.decode().strip(), cwd=remote.bare)
     for deadline in (None, BETWEEN):
         outcome = collected(remote, tmp_path / "out", deadline)
-        assert outcome.came is CollectStatus.COLLECTED or "does not say when" in outcome.text
+        assert outcome.status is CollectStatus.COLLECTED or "does not say when" in outcome.text
 
 
 def test_what_could_not_be_read_at_first_is_doubted(tmp_path: Path) -> None:
@@ -218,12 +218,12 @@ def test_what_could_not_be_read_at_first_is_doubted(tmp_path: Path) -> None:
     (remote.work / "exam.ipynb").symlink_to("nothing")
     remote.push({}, JANUARY)
     out = tmp_path / "out"
-    assert collected(remote, out, BETWEEN).came is CollectStatus.FAILED
+    assert collected(remote, out, BETWEEN).status is CollectStatus.FAILED
     (remote.work / "exam.ipynb").unlink()
     remote.push({"exam.ipynb": OLD}, "2026-01-02T00:00:00Z")
     for came in (CollectStatus.COLLECTED, CollectStatus.KEPT):
         outcome = collected(remote, out, BETWEEN)
-        assert outcome.came is came
+        assert outcome.status is came
         assert "may be backdated" in outcome.text
     # With more time than that, there is nothing to doubt.
     later = parse_instant("2999-01-01T00:00:00Z")
@@ -248,7 +248,7 @@ def test_a_link_is_refused(tmp_path: Path) -> None:
     (remote.work / "exam.ipynb").symlink_to("/etc/passwd")
     remote.push()
     outcome = collected(remote, tmp_path / "out")
-    assert outcome.came is CollectStatus.FAILED
+    assert outcome.status is CollectStatus.FAILED
     assert "symbolic link" in outcome.text
     assert not (tmp_path / "out" / "ada.ipynb").exists()
 
@@ -276,11 +276,11 @@ def test_which_notebook(tmp_path: Path) -> None:
     remote = Remote(tmp_path, "ada")
     remote.push({"a.ipynb": OLD, "b.ipynb": NEW, "deep/ada.ipynb": NEW})
     outcome = collected(remote, tmp_path / "out")
-    assert outcome.came is CollectStatus.FAILED
+    assert outcome.status is CollectStatus.FAILED
     assert "a.ipynb, b.ipynb" in outcome.text
-    assert collected(remote, tmp_path / "b", notebook="b.ipynb").came is CollectStatus.COLLECTED
+    assert collected(remote, tmp_path / "b", notebook="b.ipynb").status is CollectStatus.COLLECTED
     assert (
-        collected(remote, tmp_path / "c", notebook="deep/{id}.ipynb").came
+        collected(remote, tmp_path / "c", notebook="deep/{id}.ipynb").status
         is CollectStatus.COLLECTED
     )
     assert "no file 'z.ipynb'" in collected(remote, tmp_path / "d", notebook="z.ipynb").text
@@ -302,7 +302,7 @@ def test_of_several_notebooks_the_release_s_is_collected(
     remote = Remote(tmp_path / "clones", "ada")
     remote.push({"exam.ipynb": own, "friend.ipynb": other, "notes.ipynb": OLD, "bad.ipynb": "{"})
     fit = fit_rule(tmp_path / "release")
-    assert collected(remote, tmp_path / "one", fit=fit).came is CollectStatus.COLLECTED
+    assert collected(remote, tmp_path / "one", fit=fit).status is CollectStatus.COLLECTED
     assert (tmp_path / "one" / "ada.ipynb").read_bytes() == own
     roster = tmp_path / "roster.csv"
     roster.write_text(f"id,repository\nada,{remote.url}\n")
@@ -358,13 +358,13 @@ def test_too_much_is_not_fetched(tmp_path: Path) -> None:
     remote = Remote(tmp_path, "ada", filters=False)
     remote.push({"exam.ipynb": OLD, "film.bin": os.urandom(3_000_000)})
     outcome = collected(remote, tmp_path / "out", bounds=CommandLimits(bytes=1_000_000))
-    assert outcome.came is CollectStatus.FAILED
+    assert outcome.status is CollectStatus.FAILED
     assert "larger than 1 MB" in outcome.text
     # Where the server can filter, only the notebook is fetched, and the rest does no harm.
     filtering = Remote(tmp_path, "bo")
     filtering.push({"exam.ipynb": OLD, "film.bin": os.urandom(3_000_000)})
     few = CommandLimits(bytes=1_000_000)
-    assert collected(filtering, tmp_path / "out2", bounds=few).came is CollectStatus.COLLECTED
+    assert collected(filtering, tmp_path / "out2", bounds=few).status is CollectStatus.COLLECTED
 
 
 @pytest.mark.thorough
@@ -379,7 +379,7 @@ def test_a_server_that_never_answers_is_given_up(tmp_path: Path) -> None:
         bounds = CommandLimits(seconds=1.0)
         slow = Repository(student="ada", url=url)
         (outcome,) = collect_repositories([slow], out, CollectOptions(bounds=bounds))
-    assert outcome.came is CollectStatus.FAILED
+    assert outcome.status is CollectStatus.FAILED
     assert "longer than 1 s" in outcome.text
 
 
@@ -403,7 +403,7 @@ def test_the_token_goes_to_its_server_alone(tmp_path: Path) -> None:
             how = CollectOptions(access=Credentials(token="s3cret-token", server=known))
             ada = Repository(student="ada", url=f"{here}/ada.git")
             (outcome,) = collect_repositories([ada], tmp_path / str(told), how)
-            assert outcome.came is CollectStatus.FAILED
+            assert outcome.status is CollectStatus.FAILED
             assert "the repository does not exist" in outcome.text
             assert "s3cret" not in outcome.text
             assert any(_Recording.seen) is told
@@ -454,8 +454,8 @@ def test_an_internal_error_in_one_repository_does_not_stop_the_others(
 
     monkeypatch.setattr(collecting, "fetch_notebook", take)
     ada, bo = collect_repositories(wanted, tmp_path / "out", CollectOptions())
-    assert (ada.came, ada.text) == (CollectStatus.FAILED, "an internal error (KeyError)")
-    assert bo.came is CollectStatus.COLLECTED
+    assert (ada.status, ada.text) == (CollectStatus.FAILED, "an internal error (KeyError)")
+    assert bo.status is CollectStatus.COLLECTED
 
 
 def test_a_folder_of_clones(tmp_path: Path) -> None:
@@ -501,17 +501,17 @@ def test_handing_out_adds_what_is_missing_and_changes_nothing(tmp_path: Path) ->
     remote.push({"README.md": "mine", "src/deep/x.py": "x", ".github/workflows/check.yml": "y"})
     files = {"README.md": b"ours", ".github/workflows/check.yml": b"ours", "exam.ipynb": b"{}"}
     sent = send(remote, files)
-    assert (sent.went, sent.text) == (SendStatus.SENT, "exam.ipynb to the branch main")
+    assert (sent.status, sent.text) == (SendStatus.SENT, "exam.ipynb to the branch main")
     names = git("ls-tree", "-r", "--name-only", "main", cwd=remote.bare).split()
     assert names == [".github/workflows/check.yml", "README.md", "exam.ipynb", "src/deep/x.py"]
     assert git("show", "main:README.md", cwd=remote.bare) == "mine"
     assert git("fsck", "--strict", cwd=remote.bare) == ""
-    assert send(remote, files).went is SendStatus.SAME
+    assert send(remote, files).status is SendStatus.SAME
 
 
 def test_an_empty_repository_gets_everything(tmp_path: Path) -> None:
     remote = Remote(tmp_path, "ada")
-    assert send(remote, {"a/b.txt": b"1", "exam.ipynb": b"{}"}).went is SendStatus.SENT
+    assert send(remote, {"a/b.txt": b"1", "exam.ipynb": b"{}"}).status is SendStatus.SENT
     assert git("rev-list", "--count", "main", cwd=remote.bare) == "1"
     assert git("show", "main:a/b.txt", cwd=remote.bare) == "1"
 
@@ -521,9 +521,13 @@ def test_feedback_is_a_branch_of_its_own_with_a_history(tmp_path: Path) -> None:
     remote = Remote(tmp_path, "ada")
     main_at = remote.push({"exam.ipynb": OLD})
     how = {"branch": "feedback", "whole": True}
-    assert send(remote, {"README.md": b"10 of 20", "old.html": b"x"}, **how).went is SendStatus.SENT
-    assert send(remote, {"README.md": b"10 of 20", "old.html": b"x"}, **how).went is SendStatus.SAME
-    assert send(remote, {"README.md": b"12 of 20"}, **how).went is SendStatus.SENT
+    assert (
+        send(remote, {"README.md": b"10 of 20", "old.html": b"x"}, **how).status is SendStatus.SENT
+    )
+    assert (
+        send(remote, {"README.md": b"10 of 20", "old.html": b"x"}, **how).status is SendStatus.SAME
+    )
+    assert send(remote, {"README.md": b"12 of 20"}, **how).status is SendStatus.SENT
     assert git("ls-tree", "--name-only", "feedback", cwd=remote.bare) == "README.md"
     assert git("rev-list", "--count", "feedback", cwd=remote.bare) == "2"
     assert git("show", "-s", "--format=%ce", "feedback", cwd=remote.bare) == EMAIL
@@ -537,10 +541,10 @@ def test_somebody_elses_branch_is_not_overwritten(tmp_path: Path) -> None:
     theirs = remote.push({"exam.ipynb": OLD})
     git("push", "--quiet", remote.url, "HEAD:feedback", cwd=remote.work)
     sent = send(remote, {"README.md": b"x"}, branch="feedback", whole=True)
-    assert sent.went is SendStatus.FAILED
+    assert sent.status is SendStatus.FAILED
     assert "did not create it" in sent.text
     assert git("rev-parse", "feedback", cwd=remote.bare) == theirs
-    assert send(remote, {"README.md": b"x"}, branch="grades", whole=True).went is SendStatus.SENT
+    assert send(remote, {"README.md": b"x"}, branch="grades", whole=True).status is SendStatus.SENT
 
 
 @pytest.mark.thorough
@@ -573,7 +577,7 @@ def test_a_result_takes_the_place_of_whatever_a_student_put_there(
     git("push", "--quiet", remote.url, "HEAD:feedback", cwd=remote.work)
     theirs = git("rev-parse", "HEAD", cwd=remote.work)
     sent = send(remote, {**files, "README.md": b"12 of 20"}, **how)
-    assert sent.went is SendStatus.SENT, sent.text
+    assert sent.status is SendStatus.SENT, sent.text
     assert "replacing another user's commit" in sent.text
     listed = git("ls-tree", "-r", "feedback", cwd=remote.bare).splitlines()
     assert [line.split()[0] for line in listed] == ["100644", "100644"]
@@ -594,14 +598,16 @@ def test_a_branch_made_from_a_handout_is_not_our_feedback(tmp_path: Path) -> Non
     remote.push({"exam.ipynb": NEW})
     git("push", "--quiet", remote.url, "HEAD:feedback", cwd=remote.work)
     how = {"branch": "feedback", "whole": True, "message": "Feedback on Midterm\n"}
-    assert send(remote, {"README.md": b"x"}, **how).went is SendStatus.FAILED
+    assert send(remote, {"README.md": b"x"}, **how).status is SendStatus.FAILED
 
 
 def test_a_branch_whose_name_ends_like_ours_is_another(tmp_path: Path) -> None:
     remote = Remote(tmp_path, "ada")
     remote.push({"exam.ipynb": OLD})
     git("push", "--quiet", remote.url, "HEAD:refs/heads/x/refs/heads/feedback", cwd=remote.work)
-    assert send(remote, {"README.md": b"x"}, branch="feedback", whole=True).went is SendStatus.SENT
+    assert (
+        send(remote, {"README.md": b"x"}, branch="feedback", whole=True).status is SendStatus.SENT
+    )
 
 
 def test_a_hook_of_the_server_may_refuse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -619,7 +625,7 @@ def test_a_hook_of_the_server_may_refuse(tmp_path: Path, monkeypatch: pytest.Mon
     there = Repository(student="ada", url=f"ssh://git@example.edu{remote.bare}")
     sending = SendOptions(branch="main", message="out", whole=False)
     (sent,) = send_all([there], lambda _: {"exam.ipynb": b"{}"}, sending)
-    assert sent.went is SendStatus.FAILED
+    assert sent.status is SendStatus.FAILED
     assert "protected branch" in sent.text
     # Its name has the number that servers send to those whom they don't let in.
     assert "access is denied" not in sent.text
@@ -718,15 +724,15 @@ def test_what_a_clone_on_this_disk_names_is_not_run(tmp_path: Path) -> None:
     trap.borrow()
     clone = Repository(student="ada", url=str(trap.work))
     (came,) = collect_repositories([clone], tmp_path / "out", CollectOptions())
-    assert came.came is CollectStatus.COLLECTED
+    assert came.status is CollectStatus.COLLECTED
     assert trap.ran == []
-    assert in_the_clone(trap, "feedback", whole=True).went is SendStatus.SENT
-    assert in_the_clone(trap, "feedback", whole=True).went is SendStatus.SAME
+    assert in_the_clone(trap, "feedback", whole=True).status is SendStatus.SENT
+    assert in_the_clone(trap, "feedback", whole=True).status is SendStatus.SAME
     assert trap.ran == []
     assert (trap.work / ".git/refs/heads/feedback").exists()
     # What is checked out there stays as it is: files would come through its filters.
     sent = in_the_clone(trap, "main")
-    assert sent.went is SendStatus.FAILED
+    assert sent.status is SendStatus.FAILED
     assert "checked out" in sent.text
     assert trap.ran == []
 
@@ -742,7 +748,7 @@ def test_what_a_clone_lacks_is_not_fetched_by_a_program_it_names(tmp_path: Path)
     (trap.work / ".git/objects" / blob[:2] / blob[2:]).unlink()
     clone = Repository(student="ada", url=str(trap.work))
     (came,) = collect_repositories([clone], tmp_path / "out", CollectOptions())
-    assert came.came is CollectStatus.FAILED
+    assert came.status is CollectStatus.FAILED
     (trap.work / ".git/objects" / commit[:2] / commit[2:]).unlink()
     assert commit_time(trap.work) != "2026-01-01T00:00:00+00:00"
     assert trap.ran == []

@@ -93,7 +93,7 @@ def test_a_push_that_a_later_one_removed_is_never_replaced_silently(tmp_path: Pa
     remote.push({"exam.ipynb": OLD}, EARLY)
     log = logged(tmp_path, [activity("ab" * 20, PUSHED)])
     outcome = collected(remote, tmp_path / "out", log)
-    assert outcome.came is CollectStatus.FAILED
+    assert outcome.status is CollectStatus.FAILED
     assert "abababab" in outcome.text
     assert "was removed by a later push" in outcome.text
 
@@ -102,7 +102,7 @@ def test_nothing_pushed_in_time_is_nothing_handed_in(tmp_path: Path) -> None:
     remote = Remote(tmp_path, "ada")
     commit = remote.push({"exam.ipynb": OLD}, EARLY)
     outcome = collected(remote, tmp_path / "out", logged(tmp_path, [activity(commit, LATE)]))
-    assert outcome.came is CollectStatus.NOTHING
+    assert outcome.status is CollectStatus.NOTHING
     assert outcome.text == "nothing was pushed before the deadline"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from grader.text.escape import neutralize
 if TYPE_CHECKING:
     from grader.integrations.repositories.git import Credentials
     from grader.integrations.repositories.publishing import SendOptions
+    from grader.integrations.repositories.snapshot import RepositoryOutcome
 
 
 def choose_students(students: Iterable[Student], wanted: Sequence[str]) -> list[Student]:
@@ -66,16 +68,15 @@ def send_files(
     to = student_repositories(students, load_repositories(roster) if roster else {}, url=url)
     with progress(what, len(to)) as done:
         sent = send_all(to, files_of, how, done)
-    failed = sum(result.went is SendStatus.FAILED for result in sent)
+    failed = sum(result.status is SendStatus.FAILED for result in sent)
     summary = f"{len(sent) - failed} of {len(sent)} repositories are up to date."
-    outcomes = [(s.student, s.went.value, s.text, s.commit) for s in sent]
-    print_outcomes("went", outcomes, summary, data)
+    print_outcomes("went", sent, summary, data)
     return 1 if failed else 0
 
 
 def print_outcomes(
     what: str,
-    outcomes: Sequence[tuple[str, str, str, str]],
+    outcomes: Sequence[RepositoryOutcome],
     summary: str,
     data: Mapping[str, object] | None,
 ) -> None:
@@ -84,11 +85,10 @@ def print_outcomes(
     If *data* is given, prints JSON with these entries, in which *what* names the outcome.
     """
     if data is not None:
-        names = ("student", what, "text", "commit")
-        rows = [dict(zip(names, outcome, strict=True)) for outcome in outcomes]
-        print_json({**data, "students": rows})
+        rows = [asdict(outcome) for outcome in outcomes]
+        print_json({**data, "students": [{what: row.pop("status"), **row} for row in rows]})
         return
-    shown = [(who, how, commit[:10], neutralize(text)) for who, how, text, commit in outcomes]
+    shown = [(o.student, o.status.value, o.commit[:10], neutralize(o.text)) for o in outcomes]
     click.echo(table(("student", "", "commit", ""), shown))
     click.echo(f"\n{summary}")
 

@@ -95,11 +95,13 @@ def command(
     )
     with progress("collecting", len(repositories)) as done:
         outcomes = collect_repositories(repositories, out, how, done)
-    collected_count = sum(o.came in (CollectStatus.COLLECTED, CollectStatus.KEPT) for o in outcomes)
+    collected_count = sum(
+        o.status in (CollectStatus.COLLECTED, CollectStatus.KEPT) for o in outcomes
+    )
     print_outcomes(
         "came",
-        [(o.student, o.came.value, o.text, o.commit) for o in outcomes],
+        outcomes,
         f"{collected_count} of {count_of(len(outcomes), 'notebook')} in {out}.",
         {"submissions": str(out)} if as_json else None,
     )
-    return 1 if any(o.came is CollectStatus.FAILED for o in outcomes) else 0
+    return 1 if any(o.status is CollectStatus.FAILED for o in outcomes) else 0

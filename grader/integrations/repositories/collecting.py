@@ -26,6 +26,7 @@ from grader.integrations.repositories.snapshot import (
     Fit,
     NothingThereError,
     Repository,
+    RepositoryOutcome,
     fetch_notebook,
 )
 from grader.model import Student
@@ -76,16 +77,6 @@ class CollectedEntry:
         """What to add to an outcome's text."""
         note = f"; it could not be read on {self.failed}, so its commit may be backdated"
         return note if self.failed else ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CollectOutcome:
-    """One student's line in the report."""
-
-    student: str
-    came: CollectStatus
-    text: str
-    commit: str = ""
 
 
 def student_repositories(
@@ -142,7 +133,7 @@ def collect_repositories(
     out: Path,
     how: CollectOptions,
     done: Callable[[str], None] = lambda _: None,
-) -> tuple[CollectOutcome, ...]:
+) -> tuple[RepositoryOutcome, ...]:
     """Writes STUDENT.ipynb into *out* for every student, and times.csv with when each was handed
     in; returns one outcome per student.
 
@@ -172,24 +163,24 @@ def collect_repositories(
 
 def _collect_one(
     repository: Repository, *, out: Path, how: CollectOptions, state: Mapping[str, CollectedEntry]
-) -> tuple[CollectOutcome, CollectedEntry | None]:
+) -> tuple[RepositoryOutcome, CollectedEntry | None]:
     """Returns the outcome, and the entry to store, if it changes."""
     student, before = repository.student, state.get(repository.student)
-    outcome = partial(CollectOutcome, student=student)
+    outcome = partial(RepositoryOutcome, student=student)
     target = out / f"{student}.ipynb"
     if before and not how.again and _is_final(before, repository, target):
         text = f"as it was on {before.seen}, after the deadline{before.note}"
         if not before.commit:
-            return outcome(came=CollectStatus.NOTHING, text=text), None
+            return outcome(status=CollectStatus.NOTHING, text=text), None
         _set_file_time(target, before.committed)  # the file may have been copied since
-        return outcome(came=CollectStatus.KEPT, text=text, commit=before.commit), None
+        return outcome(status=CollectStatus.KEPT, text=text, commit=before.commit), None
     deadline = _to_iso(repository.deadline) if repository.deadline else ""
     asked = _to_iso(datetime.now(UTC))
     entry = partial(CollectedEntry, seen=asked, deadline=deadline)
     try:
         found = fetch_notebook(repository, how)
     except NothingThereError as error:
-        return outcome(came=CollectStatus.NOTHING, text=error.what), entry()
+        return outcome(status=CollectStatus.NOTHING, text=error.what), entry()
     except Exception as error:  # noqa: BLE001  # one repository must not stop the others
         text = f"an internal error ({type(error).__name__})"
         if isinstance(error, GraderError):
@@ -199,7 +190,7 @@ def _collect_one(
         failed = before or CollectedEntry(seen="")
         failed = replace(failed, failed=failed.failed or asked)
         is_late = deadline and deadline <= asked
-        return outcome(came=CollectStatus.FAILED, text=text), failed if is_late else None
+        return outcome(status=CollectStatus.FAILED, text=text), failed if is_late else None
     committed = _to_iso(datetime.fromtimestamp(found.commit_time, UTC))
     if not target.exists() or target.read_bytes() != found.data:
         write_atomic(target, found.data)
@@ -215,7 +206,7 @@ def _collect_one(
     if before and before.commit != found.commit and deadline and before.failed >= deadline:
         made = replace(made, failed=before.failed)
     text = _describe(found, made)
-    return outcome(came=CollectStatus.COLLECTED, text=text, commit=found.commit), made
+    return outcome(status=CollectStatus.COLLECTED, text=text, commit=found.commit), made
 
 
 def _describe(found: FetchedNotebook, entry: CollectedEntry) -> str:

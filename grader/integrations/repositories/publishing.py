@@ -21,7 +21,7 @@ from grader.integrations.repositories.git import (
     origin_settings,
     scratch_git,
 )
-from grader.integrations.repositories.snapshot import Repository
+from grader.integrations.repositories.snapshot import Repository, RepositoryOutcome
 from grader.integrations.results import join_names
 
 NAME, EMAIL = "grader", "grader@users.noreply.github.com"
@@ -36,16 +36,6 @@ class SendStatus(StrEnum):
     SENT = "sent"
     SAME = "nothing new"
     FAILED = "failed"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendResult:
-    """One student's line in the report."""
-
-    student: str
-    went: SendStatus
-    text: str
-    commit: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +57,7 @@ def send_all(
     files_of: Callable[[str], Mapping[str, bytes]],
     how: SendOptions,
     done: Callable[[str], None] = lambda _: None,
-) -> tuple[SendResult, ...]:
+) -> tuple[RepositoryOutcome, ...]:
     """Pushes every student's files. A failure for one student does not stop the others."""
     with ThreadPoolExecutor(max_workers=how.jobs) as pool:
         sent = []
@@ -79,16 +69,16 @@ def send_all(
 
 def _send_one(
     to: Repository, *, files_of: Callable[[str], Mapping[str, bytes]], how: SendOptions
-) -> SendResult:
+) -> RepositoryOutcome:
     try:
         return _send(to, files_of(to.student), how)
     except GraderError as error:
         text = error.reason if isinstance(error, GitError) else error.what
-        return SendResult(student=to.student, went=SendStatus.FAILED, text=text)
+        return RepositoryOutcome(student=to.student, status=SendStatus.FAILED, text=text)
 
 
-def _send(to: Repository, files: Mapping[str, bytes], how: SendOptions) -> SendResult:
-    told = partial(SendResult, student=to.student)
+def _send(to: Repository, files: Mapping[str, bytes], how: SendOptions) -> RepositoryOutcome:
+    told = partial(RepositoryOutcome, student=to.student)
     with scratch_git(how.access, how.bounds) as outer:
         outer.run("init", "--quiet", "--bare", "--template=", "repository")
         git = Git(outer.folder / "repository", how.access, how.bounds)
@@ -102,14 +92,14 @@ def _send(to: Repository, files: Mapping[str, bytes], how: SendOptions) -> SendR
         ours = how.whole or not parent
         new = {n: data for n, data in files.items() if ours or not git.run(*exists, n)}
         if not new:
-            return told(went=SendStatus.SAME, text="all files exist", commit=parent)
+            return told(status=SendStatus.SAME, text="all files exist", commit=parent)
         for name, data in new.items():
             blob = git.line("hash-object", "-w", "--stdin", "--no-filters", given=data)
             git.run("update-index", "--add", "--cacheinfo", f"100644,{blob},{name}")
         # Existing files are named in the tree, and their content need not be on this disk.
         tree = git.line("write-tree", "--missing-ok")
         if parent and tree == git.line("rev-parse", f"{parent}^{{tree}}"):
-            return told(went=SendStatus.SAME, text="unchanged", commit=parent)
+            return told(status=SendStatus.SAME, text="unchanged", commit=parent)
         who = ["-c", f"user.name={NAME}", "-c", f"user.email={EMAIL}"]
         parents = ["-p", parent] if parent else []
         message = how.message.encode()
@@ -117,7 +107,7 @@ def _send(to: Repository, files: Mapping[str, bytes], how: SendOptions) -> SendR
         git.run("push", "--quiet", "--no-verify", "origin", f"{commit}:refs/heads/{how.branch}")
         text = f"{join_names(sorted(new), most=4)} to the branch {how.branch}"
         text += ", replacing another user's commit there" if taken_over else ""
-        return told(went=SendStatus.SENT, text=text, commit=commit)
+        return told(status=SendStatus.SENT, text=text, commit=commit)
 
 
 def _branch_tip(git: Git, how: SendOptions) -> tuple[str, bool]:

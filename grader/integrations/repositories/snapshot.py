@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from functools import partial
 from pathlib import PurePosixPath
 
@@ -50,6 +51,16 @@ class Repository:
     """The last instant that counts, with its offset from UTC."""
     pushes: PushLog = NO_PUSHES
     """What the forge recorded about this repository."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepositoryOutcome:
+    """What became of one student's repository: a line in the report."""
+
+    student: str
+    status: StrEnum
+    text: str
+    commit: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
