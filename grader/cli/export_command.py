@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
 from dataclasses import Field, fields, replace
 from enum import StrEnum
 from functools import partial
@@ -34,25 +33,10 @@ if TYPE_CHECKING:
     from grader.model.exported import Exported
 
 
-class _HelpTexts(Mapping[str, str]):
-    """The first line of each exporter's docstring, by name."""
+class _FormatGroup(LazyGroup):
+    """A command for each format."""
 
-    def __getitem__(self, name: str) -> str:
-        try:
-            return (inspect.getdoc(_find_exporter(name)) or "").partition("\n")[0]
-        except GraderError as error:
-            return str(error).partition("\n")[0]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._names()
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names())
-
-    def __len__(self) -> int:
-        return len(self._names())
-
-    def _names(self) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """Returns the formats of this package, then those of others in alphabetical order."""
         from grader.integrations.base import exporters
         from grader.registry import BUILT_IN
@@ -60,13 +44,16 @@ class _HelpTexts(Mapping[str, str]):
         own = BUILT_IN[exporters.group]
         return [*own, *sorted(set(exporters) - set(own))]
 
+    def sentence(self, name: str) -> str:
+        """Returns the first line of an exporter's docstring."""
+        try:
+            return (inspect.getdoc(_find_exporter(name)) or "").partition("\n")[0]
+        except GraderError as error:
+            return str(error).partition("\n")[0]
 
-class _FormatGroup(LazyGroup):
-    """A command for each format."""
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Returns the command of a format; None if it does not exist."""
-        if cmd_name not in self._sentences:
+        if cmd_name not in self.list_commands(ctx):
             return None
         command = _make_command(cmd_name, _find_exporter(cmd_name))
         complete_ids(command)
@@ -89,7 +76,7 @@ _STUDENTS = make_option(
 @click.group(
     "export",
     cls=_FormatGroup,
-    sentences=_HelpTexts(),
+    sentences={},
     package="",
     noun="export format",
     epilog=example_lines("grader export csv results", "grader export canvas results --help"),

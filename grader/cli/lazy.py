@@ -45,6 +45,10 @@ class LazyGroup(click.Group):
         """Returns the names of the commands, in the order of the help texts."""
         return list(self._sentences)
 
+    def sentence(self, name: str) -> str:
+        """Returns the help text of the command *name*."""
+        return self._sentences.get(name, "")
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Returns the command, imported from its module; None if it does not exist."""
         if cmd_name not in self._sentences:
@@ -62,7 +66,7 @@ class LazyGroup(click.Group):
         if incomplete.startswith("-"):
             return super().shell_complete(ctx, incomplete)
         return [
-            CompletionItem(name, help=self._sentences.get(name))
+            CompletionItem(name, help=self.sentence(name))
             for name in self.list_commands(ctx)
             if name.startswith(incomplete)
         ]
@@ -73,7 +77,7 @@ class LazyGroup(click.Group):
         """Raises GraderError, with the nearest name, if the command does not exist."""
         from grader.registry import nearest
 
-        known = self._sentences if args and args[0] in self._sentences else self.list_commands(ctx)
+        known = self.list_commands(ctx)
         if args and args[0] not in known and not args[0].startswith("-"):
             close = nearest(args[0], known)
             path = ctx.command_path
@@ -88,7 +92,7 @@ class LazyGroup(click.Group):
         others = [name for name in names if name not in grouped]
         width = max(map(len, names))
         for title, group in {**self._groups, "Commands": others}.items():
-            rows = [(n.ljust(width), self._sentences.get(n, "")) for n in group if n in names]
+            rows = [(n.ljust(width), self.sentence(n)) for n in group if n in names]
             if rows:
                 with formatter.section(title):
                     formatter.write_dl(rows)
