@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 
 from grader.errors import SetupError
@@ -135,33 +136,24 @@ def annotations_of(
 ) -> tuple[Annotation, ...]:
     """Returns annotations of a result, at lines of the notebook *file* that *places* has."""
     feedback = result.feedback
-    found = []
-    if feedback.refusal:
-        found.append(Annotation(level=AnnotationLevel.ERROR, message=feedback.refusal, file=file))
+    error = partial(Annotation, level=AnnotationLevel.ERROR, file=file)
+    found = [error(message=feedback.refusal)] if feedback.refusal else []
     found += [
-        Annotation(level=AnnotationLevel.WARNING, message=w, file=file) for w in feedback.warnings
+        Annotation(level=AnnotationLevel.WARNING, message=text, file=file)
+        for text in feedback.warnings
     ]
     for trouble in feedback.run.troubles if feedback.run else ():
         line = places.line_of_cell(trouble.number, trouble.line) if places else None
         title = f"code cell {trouble.number}"
-        found.append(
-            Annotation(
-                level=AnnotationLevel.ERROR,
-                title=title,
-                message=trouble.error,
-                file=file,
-                line=line,
-            )
-        )
+        found.append(error(title=title, message=trouble.error, line=line))
     parts = [part for problem in feedback.problems for part in problem.parts]
     for part in [] if feedback.refusal else parts:
         if level := _LEVELS.get(part.verdict):
             worth = f"{points(part.points)} of {points(part.max_points)} points"
             text = f"{VERDICT_TEXTS[part.verdict]}, {worth}. {to_one_line(reason_text(part))}"
             line = places.answers.get(part.name) if places else None
-            message = text.strip()
             found.append(
-                Annotation(level=level, title=part.name, message=message, file=file, line=line)
+                Annotation(level=level, title=part.name, message=text.strip(), file=file, line=line)
             )
     return tuple(found)
 
