@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.grade_outcome import print_outcome
 from grader.cli.options import (
     BANKS,
     COURSE,
@@ -23,12 +22,15 @@ from grader.cli.options import (
     JSON,
     NOTEBOOK_SECONDS,
     SANDBOX,
+    print_json,
     release_or_pack,
 )
 from grader.cli.parameters import FILE, option, subcommand
 from grader.cli.progress import progress, where_time_went
+from grader.text.words import count_of
 
 if TYPE_CHECKING:
+    from grader.grading.results import WrittenResults
     from grader.grading.run import GradingRun
     from grader.grading.settings import ShownProgress
     from grader.integrations.nbgrader.grading import AssignmentRun
@@ -233,7 +235,44 @@ def command(
             ),
             err=True,
         )
-    return print_outcome(done, written, {"results": str(out), **more}, as_json=as_json)
+    return _print_outcome(done, written, {"results": str(out), **more}, as_json=as_json)
+
+
+def _print_outcome(
+    done: GradingRun | AssignmentRun,
+    written: WrittenResults,
+    head: dict[str, object],
+    *,
+    as_json: bool,
+) -> int:
+    """Prints the outcome, and returns the exit status."""
+    status = 1 if done.unsettled_count else 0
+    if as_json:
+        print_json(
+            {
+                **head,
+                "executed": done.executed_count,
+                "kept": done.kept_count,
+                "unsettled": done.unsettled_count,
+                "notices": [
+                    {"level": str(n.level), "path": n.path, "text": n.text} for n in done.notices
+                ],
+                "class": written.figures,
+                "grades": written.totals,
+            }
+        )
+        return status
+    for notice in done.notices:
+        click.echo(f"{notice.level}: {notice.path}: {notice.text}", err=True)
+    click.echo(written.summary)
+    if done.unsettled_count:
+        notebooks = count_of(done.unsettled_count, "notebook")
+        click.echo(
+            f"{notebooks} could not be graded completely because of a problem on this machine. No "
+            "points are deducted. Run the same command again.",
+            err=True,
+        )
+    return status
 
 
 def _prepare_pages(banks: tuple[str, ...]) -> None:

@@ -14,8 +14,8 @@ from grader.bank.folders import Bank
 from grader.cli import grader
 from grader.grading.score import score
 from grader.integrations.nbgrader.export import nbgrader_assignment as exported
+from grader.integrations.nbgrader.export import version_paper, version_quiz
 from grader.integrations.nbgrader.marks import UndecidedError, earned_points
-from grader.integrations.nbgrader.version import version_paper, version_quiz
 from grader.integrations.quiz_items import quiz_items
 from grader.kinds import kinds
 from grader.kinds.answers import answer_as_python

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,9 +11,11 @@ from textwrap import indent
 from typing import cast
 
 from grader.bank.folders import Bank
+from grader.draw import paper
 from grader.errors import SetupError
 from grader.integrations.base import QuizExporter, option
 from grader.integrations.lms.quizzes.supported_parts import fit_quiz, loss_notes
+from grader.integrations.lms.variants import quiz_question
 from grader.integrations.nbgrader.answer_cells import answer_of, reading_code
 from grader.integrations.nbgrader.assignment import SourceCell
 from grader.integrations.nbgrader.cells import (
@@ -21,13 +25,15 @@ from grader.integrations.nbgrader.cells import (
     released_cell,
 )
 from grader.integrations.nbgrader.course import require_usual_regions
-from grader.integrations.nbgrader.version import make_version
+from grader.model import Paper, Student
 from grader.model.exported import Exported
 from grader.model.item import ChoiceItem, EssayItem, Item
 from grader.model.quiz import Pool, Quiz, QuizPart, QuizQuestion
 from grader.notebook import Cell, write
 from grader.notebook.cells import CellType
 from grader.notebook.render.figure_cells import figure_markdown
+from grader.release.file import new_release
+from grader.release.rendering import private_key_of, sample
 from grader.text.escape import escape_controls
 from grader.text.words import points
 
@@ -51,6 +57,11 @@ _NOTES = (
         "read and bypass them; this grader's own notebooks do not have this weakness"
     ),
 )
+_ALIKE = (
+    "nbgrader can't give students individual numbers: everyone who gets this assignment has the "
+    "numbers of version {version}; to use more versions, export them with --version"
+)
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,30}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,8 +84,14 @@ class Nbgrader(QuizExporter):
     )
 
     def quiz(self, bank: Bank, wanted: str) -> Quiz:
-        """Draws one version of the set; see `make_version`."""
-        return make_version(bank, wanted, self.version, self.private_key)
+        """Draws one version of the set, with numbers that depend on the version and the key."""
+        notes = [_ALIKE.format(version=self.version)]
+        if self.private_key is None:
+            notes.append(
+                "drawn with a random key; to get the same numbers again, use --private-key"
+            )
+        drawn = version_paper(bank, wanted, self.version, self.private_key)
+        return version_quiz(drawn, self.version, tuple(notes))
 
     def check_target(self, subject: Quiz, out: Path) -> None:
         """Raises SetupError if the course has unusual regions or the assignment exists already."""
@@ -95,6 +112,40 @@ class Nbgrader(QuizExporter):
         return nbgrader_assignment(
             subject, f"{subject.id}-{self.version}", leave_out=self.leave_out
         )
+
+
+def version_paper(bank: Bank, wanted: str, version: str, private_key: str | None = None) -> Paper:
+    """Returns the paper of a pseudo-student who stands for the version.
+
+    Raises SpecError if a problem can't be drawn, and SetupError for an invalid name.
+    """
+    if not _NAME.fullmatch(version):
+        raise SetupError(
+            f"'{version}' is not a valid name of a version",
+            fix="use letters, digits, - and _, such as --version A",
+        )
+    exam = bank.exam(wanted)
+    for name in exam.problem_ids:
+        sample(bank, name)  # reports problems that can't be drawn with their line in the YAML
+    student = Student(id=f"version-{version}")
+    key = private_key_of(private_key) or secrets.token_bytes(32)
+    return paper(new_release(bank, exam, (student,), key), student)
+
+
+def version_quiz(paper: Paper, version: str, notes: tuple[str, ...] = ()) -> Quiz:
+    """Returns the paper as a quiz with one question per number."""
+    exam = paper.exam
+    return Quiz(
+        id=exam.id,
+        title=f"{exam.title}, version {version}",
+        instructions=exam.instructions.strip(),
+        minutes=exam.minutes,
+        pools=tuple(
+            Pool(number=asked.number, questions=(quiz_question(asked.variant, asked.points, 1),))
+            for asked in paper.questions
+        ),
+        notes=notes,
+    )
 
 
 def nbgrader_assignment(quiz: Quiz, assignment: str, *, leave_out: bool = False) -> Exported:
