@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.options import BANKS, JSON, print_errors, print_json, table
+from grader.cli.options import BANKS, JSON, open_bank, print_errors, print_json, table
 from grader.cli.parameters import FOLDER, argument, option, subcommand
 from grader.text.words import count_of, points
 
@@ -81,10 +81,9 @@ def _problem_table(heads: Sequence[Head]) -> str:
 
 
 def _list_sets(banks: tuple[str, ...], *, as_json: bool) -> int:
-    from grader.bank.folders import Bank
     from grader.errors import SpecError, SpecErrors
 
-    bank = Bank.open(banks)
+    bank = open_bank(banks)
     exams, errors = [], list(bank.faults())
     for name in bank.listed_sets:
         try:
@@ -131,10 +130,9 @@ def show_command(
     ID is the id of a problem or a set, or a path to its YAML file. The table of a set has its
     problems, minutes, points, families, levels, and concepts, and compares 200 papers.
     """
-    from grader.bank.folders import Bank
     from grader.release.rendering import preview
 
-    bank = Bank.open(banks)
+    bank = open_bank(banks)
     if bank.is_set(wanted):
         if key:
             raise click.UsageError("--key needs a problem. For the key of a set, use `grader key`.")

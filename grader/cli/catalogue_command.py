@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from grader.cli.options import BANKS, print_errors
+from grader.cli.options import BANKS, open_bank, print_errors
 from grader.cli.parameters import FOLDER, option, subcommand
 from grader.text.words import count_of
 
@@ -33,10 +33,9 @@ def command(
     are on a page of their own, in DIR/solutions. Problems and sets that can't be read are left
     out and reported, and the command exits 1.
     """
-    from grader.bank.folders import Bank
     from grader.integrations.catalogue.site import write_catalogue
 
-    written = write_catalogue(Bank.open(banks), out, keys=keys)
+    written = write_catalogue(open_bank(banks), out, keys=keys)
     pages = count_of(written.pages, "page")
     click.echo(f"{count_of(written.problems, 'problem')}, {pages}. Open {written.index}")
     if written.errors:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.cli.completion import complete_ids
-from grader.cli.options import BANKS, COURSE, JSON, print_json, table
+from grader.cli.options import BANKS, COURSE, JSON, open_bank, print_json, table
 from grader.cli.parameters import FILE, argument, example_lines, option, subcommand
 from grader.errors import SetupError
 from grader.registry import suggest
@@ -265,10 +265,9 @@ def require_course(course_file: Path | None, banks: tuple[str, ...]) -> Path:
 
 def course_path(course_file: Path | None, banks: tuple[str, ...]) -> Path | None:
     """Returns *course_file*, or else the course file beside a bank; None if there is none."""
-    from grader.bank.folders import Bank
     from grader.course import find_course
 
-    return find_course(course_file, Bank.open(banks).folders)
+    return find_course(course_file, open_bank(banks).folders)
 
 
 def course_to_apply(
@@ -278,9 +277,9 @@ def course_to_apply(
     from grader.grading.attempts import CourseToApply
 
     if course_file is None and times is None:
-        from grader.bank.folders import Bank
-
-        if not any((folder / "course.yaml").is_file() for folder in Bank.open(banks).folders):
+        # Without loading what reads a course, for which most exams have no use.
+        homes = open_bank(banks).folders
+        if not any((folder / "course.yaml").is_file() for folder in homes):
             return CourseToApply()
     from grader.course import load_course, read_times
     from grader.course.times import find_zone

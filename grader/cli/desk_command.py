@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.options import BANKS, COURSE
+from grader.cli.options import BANKS, COURSE, open_bank
 from grader.cli.parameters import FILE, option, subcommand
 from grader.errors import SetupError
 
@@ -72,7 +72,6 @@ def command(
     of that person's role. With --accounts, people sign in with a password instead; to invite them,
     run `grader course invite`.
     """
-    from grader.bank.folders import Bank
     from grader.course import find_course, load_course
     from grader.course.staff import StaffFile
 
@@ -109,7 +108,7 @@ def command(
     app = DeskApp(
         desk,
         entrance,
-        Bank.open(banks),
+        open_bank(banks),
         (*LOOPBACK, *names),
         secure=bool(proxies),
     )

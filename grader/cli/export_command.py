@@ -13,7 +13,7 @@ import click
 
 from grader.cli.completion import complete_ids
 from grader.cli.lazy import LazyGroup
-from grader.cli.options import BANKS, JSON, print_json, print_notes
+from grader.cli.options import BANKS, JSON, open_bank, print_json, print_notes
 from grader.cli.parameters import (
     EXISTING_FILE,
     EXISTING_FOLDER,
@@ -221,9 +221,7 @@ def _run_exporter(
     from grader.integrations.exporting import class_results, export_students
 
     if isinstance(exporter, QuizExporter):
-        from grader.bank.folders import Bank
-
-        quiz = exporter.quiz(Bank.open(banks), exam)
+        quiz = exporter.quiz(open_bank(banks), exam)
         exporter.check_target(quiz, out or Path())
         return exporter.export(quiz)
     chosen = (student,) if student else students

@@ -22,6 +22,7 @@ from grader.cli.options import (
     JSON,
     NOTEBOOK_SECONDS,
     SANDBOX,
+    open_bank,
     print_json,
     release_or_pack,
 )
@@ -152,7 +153,6 @@ def command(
     gc.disable()  # imported modules stay, so collecting garbage meanwhile would be in vain
     click.get_current_context().call_on_close(gc.enable)
     # Only now, because these imports take as long as the kernel's process takes to start.
-    from grader.bank.folders import Bank
     from grader.cli.course_commands import course_to_apply
     from grader.grading.results import write_results
     from grader.grading.run import grade
@@ -223,7 +223,7 @@ def command(
             )
             more = {"assignment": done.assignment.name}
     executing = time.perf_counter() - began
-    written = write_results(out, Bank.open(banks))
+    written = write_results(out, open_bank(banks))
     if done.executed_count and not spec.is_local:
         click.echo(
             where_time_went(
@@ -277,11 +277,10 @@ def _print_outcome(
 
 def _prepare_pages(banks: tuple[str, ...]) -> None:
     """Compiles templates while the first kernel starts. Writing the pages reports any errors."""
-    from grader.bank.folders import Bank
     from grader.grading.results import prepare_pages
 
     with suppress(Exception):
-        prepare_pages(Bank.open(banks))
+        prepare_pages(open_bank(banks))
 
 
 def _print_note(note: str) -> None:

@@ -6,11 +6,15 @@ import getpass
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from grader.cli.parameters import argument, option
 from grader.errors import one_line
+
+if TYPE_CHECKING:
+    from grader.bank.folders import Bank
 
 _LONGEST = 20_000
 """Maximum characters of a table cell."""
@@ -61,6 +65,13 @@ SANDBOX = option(
 )
 RELEASE = argument(metavar="DIR")
 """The folder that `grader render` wrote."""
+
+
+def open_bank(banks: tuple[str, ...]) -> Bank:
+    """Returns the banks that --bank names, or the default."""
+    from grader.bank.folders import Bank
+
+    return Bank.open(banks)
 
 
 def print_errors(heading: str, errors: Sequence[Exception]) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from grader.cli.options import BANKS, BY, JSON, print_json
+from grader.cli.options import BANKS, BY, JSON, open_bank, print_json
 from grader.cli.parameters import FILE, option, subcommand
 from grader.text.words import count_of
 
@@ -49,10 +49,9 @@ def forget_command(
     The audit log keeps what was done, when, and by whom, with a pseudonym in place of the student.
     Files outside of RESULTS are not touched.
     """
-    from grader.bank.folders import Bank
     from grader.grading.personal import forget_student
 
-    done = forget_student(results, student, Bank.open(banks), by=by, why=why)
+    done = forget_student(results, student, open_bank(banks), by=by, why=why)
     if as_json:
         print_json({"pseudonym": done.pseudonym, "rows": done.rows, "files": done.files})
         return

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from grader.cli.options import BANKS, SANDBOX
+from grader.cli.options import BANKS, SANDBOX, open_bank
 from grader.cli.parameters import FILE, argument, option, subcommand
 
 _FILE = Path("practice-progress.json")
@@ -56,7 +56,6 @@ def command(
     Prints a link. Problems that you miss return soon, with other numbers; problems that you solve
     return later. To save your progress, use --progress or the button on the page.
     """
-    from grader.bank.folders import Bank
     from grader.bank.listing import read_heads
     from grader.errors import SetupError
 
@@ -74,7 +73,7 @@ def command(
     from grader.web.practice.session import Practice
     from grader.web.practice.spacing import Progress
 
-    bank = Bank.open(banks)
+    bank = open_bank(banks)
     heads, _ = read_heads(bank)
     file = (progress or _FILE).absolute()
     known = load_progress(file) if progress and file.exists() else Progress()

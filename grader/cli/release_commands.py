@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.options import BANKS, JSON, RELEASE, print_json, print_notes, table
+from grader.cli.options import BANKS, JSON, RELEASE, open_bank, print_json, print_notes, table
 from grader.cli.parameters import argument, option, subcommand
 from grader.cli.progress import progress
 from grader.text.words import count_of, points
@@ -78,7 +78,6 @@ def render_command(
     numbers stay the same. With --format html, versions to print are written instead
     (DIR/exam-A.html and so on); score the answers with `grader enter`.
     """
-    from grader.bank.folders import Bank
     from grader.errors import SetupError
     from grader.release.rendering import make_release, write_notebooks
     from grader.release.roster import load_roster
@@ -100,7 +99,7 @@ def render_command(
                 "--student can't be used with --format html", fix="use --roster instead"
             )
         on_paper = print_exam(
-            Bank.open(banks),
+            open_bank(banks),
             exam,
             PRINTED if versions is None else versions,
             out,
@@ -115,9 +114,9 @@ def render_command(
         raise SetupError(
             "there are no students to render for", fix="add --roster FILE.csv or --student ID"
         )
-    made = make_release(Bank.open(banks), exam, tuple(listed), out, private_key, versions=versions)
+    made = make_release(open_bank(banks), exam, tuple(listed), out, private_key, versions=versions)
     with progress("rendering", len(listed)) as done:
-        written = write_notebooks(made.release, tuple(listed), out, Bank.open(banks), done)
+        written = write_notebooks(made.release, tuple(listed), out, open_bank(banks), done)
     if as_json:
         print_json(
             {
@@ -221,9 +220,8 @@ def solve_command(
     banks: tuple[str, ...] = BANKS,
 ) -> None:
     """Write one student's notebook with every answer correct. Keep it secret."""
-    from grader.bank.folders import Bank
     from grader.release.file import load_release
     from grader.release.rendering import solve
 
-    solve(load_release(release), student, out, Bank.open(banks))
+    solve(load_release(release), student, out, open_bank(banks))
     click.echo(f"Wrote {out} with every answer filled in. Keep it private.")

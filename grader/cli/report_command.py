@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from grader.cli.options import BANKS, JSON, print_json
+from grader.cli.options import BANKS, JSON, open_bank, print_json
 from grader.cli.parameters import option, subcommand
 from grader.text.words import count_of
 
@@ -46,14 +46,13 @@ def command(
     these statistics, and blueprints balance papers by them. If the same results are collected
     again, they replace their earlier statistics.
     """
-    from grader.bank.folders import Bank
     from grader.grading.results import set_published, write_results
 
     if term and not collect:
         raise click.UsageError("--term needs --collect.")
     if publish is not None:
         set_published(results, publish)
-    bank = Bank.open(banks)
+    bank = open_bank(banks)
     written = write_results(results, bank)
     gathered = None
     if collect:

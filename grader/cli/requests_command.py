@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.options import BANKS, BY, JSON, print_json, table
+from grader.cli.options import BANKS, BY, JSON, open_bank, print_json, table
 from grader.cli.parameters import EXISTING, argument, option, subcommand
 from grader.text.words import count_of
 from grader.text.words import points as worth
@@ -57,14 +57,13 @@ def command(
 
 
 def _change_form(results: Path, opens: bool, by: str, banks: tuple[str, ...]) -> None:
-    from grader.bank.folders import Bank
     from grader.gradebook import Gradebook
     from grader.grading.requests import close_requests, open_requests
     from grader.grading.results import write_results
 
     with Gradebook.open(results) as book:
         (open_requests if opens else close_requests)(book, by=by)
-    write_results(results, Bank.open(banks))
+    write_results(results, open_bank(banks))
     what = "have the form" if opens else "no longer have the form"
     click.echo(f"The feedback pages {what} for regrade requests.", err=True)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.options import BANKS, JSON, print_json, table
+from grader.cli.options import BANKS, JSON, open_bank, print_json, table
 from grader.cli.parameters import FILE, argument, option, subcommand
 from grader.text.words import count_of
 from grader.text.words import points as worth
@@ -86,7 +86,6 @@ def _exchange_tables(
     as_json: bool,
     alone: bool,
 ) -> None:
-    from grader.bank.folders import Bank
     from grader.errors import SetupError
     from grader.grading.manual import enter_points, write_table
     from grader.grading.results import write_results
@@ -108,7 +107,7 @@ def _exchange_tables(
         return
     assert from_file is not None  # noqa: S101 - the caller has checked it
     count = enter_points(results, from_file, by=by)
-    write_results(results, Bank.open(banks))
+    write_results(results, open_bank(banks))
     if as_json:
         print_json({"table": str(from_file), "entered": count})
     else:
@@ -194,7 +193,6 @@ def _change_points(
     banks: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    from grader.bank.folders import Bank
     from grader.errors import SetupError
     from grader.grading.manual import give_points, withdraw_points
     from grader.grading.results import write_results
@@ -208,7 +206,7 @@ def _change_points(
         withdraw_points(results, student, answer, by=by, why=why)
     else:
         give_points(results, student, answer, points or 0.0, by=by, why=why)
-    written = write_results(results, Bank.open(banks))
+    written = write_results(results, open_bank(banks))
     line = next(t for t in written.totals if t["student"] == student)
     if as_json:
         print_json(line)
@@ -235,12 +233,11 @@ def enter_command(
     empty. After a correction, run the command again: only changed rows are scored again. It needs
     no kernel, and writes the same files as `grader grade`.
     """
-    from grader.bank.folders import Bank
     from grader.grading.results import write_results
     from grader.integrations.paper.entry import enter_answers
 
     done = enter_answers(sheet, release, out)
-    written = write_results(out, Bank.open(banks))
+    written = write_results(out, open_bank(banks))
     if as_json:
         print_json(
             {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.options import BANKS, BY, COURSE, JSON, print_json, table
+from grader.cli.options import BANKS, BY, COURSE, JSON, open_bank, print_json, table
 from grader.cli.parameters import option, subcommand
 from grader.text.words import count_of, points
 
@@ -51,14 +51,13 @@ def command(
     With --specs current, verifies changed specs first, with a few variants. If one fails, applies
     nothing, and exits 1. Also exits 1 if the stored evidence of a student is missing.
     """
-    from grader.bank.folders import Bank
     from grader.gradebook.audit_log import ENGINE
     from grader.grading.results import write_results
     from grader.verify.rescoring import rescore, verify_changed
 
     if unverified and not why.strip():
         raise click.UsageError("--unverified needs a reason: add --why TEXT.")
-    bank = Bank.open(banks)
+    bank = open_bank(banks)
     if course_file is not None:
         return _change_course(
             results, course_file, bank, dry_run=dry_run, by=by, why=why, as_json=as_json

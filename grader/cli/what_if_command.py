@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.options import BANKS, BY, COURSE, JSON, print_json, table
+from grader.cli.options import BANKS, BY, COURSE, JSON, open_bank, print_json, table
 from grader.cli.parameters import FOLDER, option, subcommand
 from grader.text.words import count_of, points
 
@@ -85,7 +85,7 @@ def command(
     why = why.strip()
     if (is_applied or withdraw) and not why:
         raise click.UsageError("A change needs a reason: add --why TEXT.")
-    bank = Bank.open(banks)
+    bank = open_bank(banks)
     course, used = _course(results, course_file)
     changes = Changes(
         edits=(

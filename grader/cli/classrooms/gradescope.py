@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from grader.cli.export_command import field_options, pop_fields
-from grader.cli.options import BANKS, JSON, RELEASE, print_json, print_notes
+from grader.cli.options import BANKS, JSON, RELEASE, open_bank, print_json, print_notes
 from grader.cli.parameters import EXISTING_FOLDER, FILE, argument, option, subcommand
 from grader.integrations.gradescope.autograder import RunSettings, write_autograder
 
@@ -41,10 +41,8 @@ def gradescope_command(
     private. Students are matched by their e-mail address on the roster, or by an id that is their
     e-mail address or Gradescope number.
     """
-    from grader.bank.folders import Bank
-
     how = RunSettings(**pop_fields(RunSettings, values))
-    made = write_autograder(release, out, how, Bank.open(banks), grader_source)
+    made = write_autograder(release, out, how, open_bank(banks), grader_source)
     if as_json:
         data = {"zip": str(out), "release": made.release, "bytes": made.bytes}
         print_json({**data, "notes": list(made.notes)})

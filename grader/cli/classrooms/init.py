@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from grader.cli.export_command import field_options, pop_fields
-from grader.cli.options import BANKS, JSON, print_json, print_notes
+from grader.cli.options import BANKS, JSON, open_bank, print_json, print_notes
 from grader.cli.parameters import EXISTING_FILE, FOLDER, argument, option, subcommand
 from grader.cli.progress import progress
 from grader.integrations.github.options import ClassroomOptions, Host, load_previous, merge_options
@@ -39,7 +39,6 @@ def command(
     instead. instructor/ collects and grades; only it contains the release. If you run the command
     again, omitted options keep their previous values, which are reported.
     """
-    from grader.bank.folders import Bank
     from grader.integrations.github.class_folders import INSTRUCTOR, init_classroom
     from grader.integrations.repositories.roster import parse_instant
     from grader.release.file import load_release
@@ -50,7 +49,7 @@ def command(
         parse_instant(options.deadline)
     count = len(load_release(release).students)
     with progress("writing", count) as done:
-        notes = init_classroom(release, folder, options, Bank.open(banks), pack=pack, done=done)
+        notes = init_classroom(release, folder, options, open_bank(banks), pack=pack, done=done)
     notes = [*kept, *notes]
     if as_json:
         print_json({"folder": str(folder), "students": count, "notes": notes})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.cli.classrooms import students_option
-from grader.cli.options import BANKS, JSON, print_json
+from grader.cli.options import BANKS, JSON, open_bank, print_json
 from grader.cli.parameters import argument, option, subcommand
 from grader.cli.progress import progress
 from grader.text.words import count_of
@@ -44,13 +44,12 @@ def command(
     git history for secrets, plain or in base64 or hex. Exits 1 if a secret is found or a file can't
     be searched. Secrets are masked in the output.
     """
-    from grader.bank.folders import Bank
     from grader.security.leaks import SearchLimits, find_leaks
 
     bounds = SearchLimits(seconds=seconds)
     total = sum(path.is_file() for path in folder.rglob("*")) if folder.is_dir() else 0
     with progress("searching", total) as done:
-        search = find_leaks(folder, release, Bank.open(banks), bounds, students, done)
+        search = find_leaks(folder, release, open_bank(banks), bounds, students, done)
     if as_json:
         print_json(_result_data(search))
     else:
