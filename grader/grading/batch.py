@@ -39,15 +39,15 @@ def execute_all(
     todo: Sequence[Submission],
     names: tuple[str, ...],
     settings: Settings,
-    trials: Callable[[str], tuple[CallPlan, ...]] = lambda _: (),
+    call_plans: Callable[[str], tuple[CallPlan, ...]] = lambda _: (),
     stopped: Callable[[], bool] = bool,
     show: Callable[[str], None] = lambda _text: None,
 ) -> Generator[tuple[Submission, Evidence]]:
     """Yields each submission with its evidence as it finishes; only a few are kept in memory.
 
-    *trials* are those of a student, by ID. Raises KeyboardInterrupt once *stopped* returns True and
-    no notebook runs any more. *show* gets a few words about the workers of a cluster, whenever they
-    change.
+    *call_plans* are those of a student, by ID. Raises KeyboardInterrupt once *stopped* returns True
+    and no notebook runs any more. *show* gets a few words about the workers of a cluster, whenever
+    they change.
 
     Never raises for a single submission; raises SetupError for errors that affect all of them. If
     a worker process dies, its submissions are tried once more, one at a time, so that a notebook
@@ -56,7 +56,7 @@ def execute_all(
     """
     if not todo:
         return
-    batch = _Batch(names, settings, trials, stopped, show)
+    batch = _Batch(names, settings, call_plans, stopped, show)
     lost: list[Submission] = []
     disturbed: dict[Submission, Evidence] = {}
     for submission, evidence in batch.execute_together(todo):
@@ -92,7 +92,7 @@ class _Batch:
         self,
         names: tuple[str, ...],
         settings: Settings,
-        trials: Callable[[str], tuple[CallPlan, ...]],
+        call_plans: Callable[[str], tuple[CallPlan, ...]],
         stopped: Callable[[], bool],
         show: Callable[[str], None],
     ):
@@ -101,7 +101,7 @@ class _Batch:
         self._executor = executors.parse(settings.executor, settings.jobs)
         self._names = names
         self._settings = settings
-        self._trials = trials
+        self._call_plans = call_plans
         self._stop = threading.Event()
         self._stopped = stopped
         self._show = show
@@ -180,7 +180,7 @@ class _Batch:
         job = Job(
             submission=submission,
             names=self._names,
-            trials=self._trials(submission.student),
+            call_plans=self._call_plans(submission.student),
             limits=self._settings.limits,
             sandbox=self._settings.sandbox,
             device=self._settings.device,
@@ -212,8 +212,8 @@ def _submit_with_data(pool: executors.RemoteExecutor, job: Job, more_follow: boo
     needs = executors.WorkerNeeds(
         sandbox=job.sandbox,
         gpu=job.device == "cuda",
-        quiet=any(trial.benchmark is not None for trial in job.trials),
-        packages=tuple(sorted({name for trial in job.trials for name in trial.needs})),
+        quiet=any(call_plan.benchmark is not None for call_plan in job.call_plans),
+        packages=tuple(sorted({name for call_plan in job.call_plans for name in call_plan.needs})),
     )
     try:
         return pool.submit_for(

@@ -23,18 +23,19 @@ def deferred_names(evidence: Evidence, grade: Grade | None) -> frozenset[str]:
     return frozenset(m.name for m in marks if m.points is None and m.name in waiting)
 
 
-def runnable_trials(trials: tuple[CallPlan, ...], device: str) -> tuple[CallPlan, ...]:
-    """Returns the trials that another runner may have deferred and that this one can run."""
+def runnable_call_plans(call_plans: tuple[CallPlan, ...], device: str) -> tuple[CallPlan, ...]:
+    """Returns the call plans that another runner may have deferred and that this one can run."""
     return tuple(
-        trial
-        for trial in trials
-        if (trial.device != "cpu" or trial.needs) and not missing_requirement(trial, device)
+        call_plan
+        for call_plan in call_plans
+        if (call_plan.device != "cpu" or call_plan.needs)
+        and not missing_requirement(call_plan, device)
     )
 
 
-def can_fill_in(waiting: Iterable[str], evidence: Evidence, trials: Sequence[CallPlan]) -> bool:
+def can_fill_in(waiting: Iterable[str], evidence: Evidence, call_plans: Sequence[CallPlan]) -> bool:
     """Returns whether this machine can fill in one of the answers *waiting*."""
-    made = {trial.name for trial in trials}
+    made = {call_plan.name for call_plan in call_plans}
     return any(name in made or _can_run_now(evidence.answers[name]) for name in waiting)
 
 
@@ -43,9 +44,9 @@ def _can_run_now(answer: Answer) -> bool:
     return answer.is_unexecuted and not packages.missing_packages([answer.missing_requirement])
 
 
-def has_run_more(evidence: Evidence, trials: Iterable[CallPlan], device: str) -> bool:
-    """Returns whether the machine of *evidence* ran a trial that this one would defer."""
-    answers = (evidence.answers.get(t.name) for t in trials if missing_requirement(t, device))
+def has_run_more(evidence: Evidence, call_plans: Iterable[CallPlan], device: str) -> bool:
+    """Returns whether the machine of *evidence* ran a call that this one would defer."""
+    answers = (evidence.answers.get(t.name) for t in call_plans if missing_requirement(t, device))
     return any(a is not None and a.raw is not None and not a.missing_requirement for a in answers)
 
 

@@ -30,7 +30,7 @@ from grader.grading.deferred import (
     has_run_more,
     missing_package_notes,
     needs_rerun,
-    runnable_trials,
+    runnable_call_plans,
 )
 from grader.grading.graded_attempts import file_counting_grades
 from grader.grading.kept_marks import keep_marks, unscored_evidence
@@ -163,7 +163,7 @@ def grade(
         with (
             signals.delay_interrupts() as stopped,
             closing(
-                execute_all(todo, filing.names, settings, filing.trials, stopped, done.show)
+                execute_all(todo, filing.names, settings, filing.call_plans, stopped, done.show)
             ) as results,
         ):
             for submission, evidence in results:
@@ -237,7 +237,7 @@ class _GradeFiler:
                 and can_fill_in(
                     deferred_names(evidence, grades.get((s.student, s.sha256))),
                     evidence,
-                    self.trials(s.student),
+                    self.call_plans(s.student),
                 )
             ]
         # A grade with all marks open is due to an internal error; there may be evidence by now.
@@ -273,7 +273,7 @@ class _GradeFiler:
         self._set_apart.update(submission, evidence)
         before = self._find_stored(submission) if self._deferred else None
         if before is not None and evidence.outcome is not Outcome.REFUSED:
-            made = frozenset(trial.name for trial in self.trials(submission.student))
+            made = frozenset(call_plan.name for call_plan in self.call_plans(submission.student))
             evidence = fill_in(before, evidence, made)
         evidence = store_evidence(self._book, evidence, self._fingerprint(submission))
         grade = self._store_settled(submission, evidence)
@@ -319,21 +319,25 @@ class _GradeFiler:
         if that machine could do more than this one.
         """
         evidence = self._book.find_evidence(submission.sha256, self._fingerprint(submission))
-        trials = self._papers.trials(submission.student)
-        if evidence is not None or not any(trial.needs for trial in trials):
+        call_plans = self._papers.call_plans(submission.student)
+        if evidence is not None or not any(call_plan.needs for call_plan in call_plans):
             return evidence
         other = self._book.find_evidence(submission.sha256)
-        if other is None or self._deferred or has_run_more(other, trials, self._settings.device):
+        if (
+            other is None
+            or self._deferred
+            or has_run_more(other, call_plans, self._settings.device)
+        ):
             return other
         return None
 
-    def trials(self, student: str) -> tuple[CallPlan, ...]:
-        """Returns the trials to run for a student in this run."""
-        found = self._papers.trials(student)
-        return runnable_trials(found, self._settings.device) if self._deferred else found
+    def call_plans(self, student: str) -> tuple[CallPlan, ...]:
+        """Returns the call plans to run for a student in this run."""
+        found = self._papers.call_plans(student)
+        return runnable_call_plans(found, self._settings.device) if self._deferred else found
 
     def _fingerprint(self, submission: Submission) -> str:
-        return self._settings.fingerprint(self.names, self._papers.trials(submission.student))
+        return self._settings.fingerprint(self.names, self._papers.call_plans(submission.student))
 
 
 def store_evidence(book: Gradebook, evidence: Evidence, fingerprint: str) -> Evidence:

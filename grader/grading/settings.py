@@ -88,7 +88,7 @@ class Settings:
             return (self,)
         return replace(self, device="cpu"), replace(self, only_deferred=True, again=False)
 
-    def fingerprint(self, names: tuple[str, ...], trials: tuple[CallPlan, ...] = ()) -> str:
+    def fingerprint(self, names: tuple[str, ...], call_plans: tuple[CallPlan, ...] = ()) -> str:
         """Returns a digest of how a notebook is executed and what it is asked; if it differs, it
         runs again."""
         # What is filled in belongs to the run that deferred it.
@@ -97,11 +97,11 @@ class Settings:
         if self.limits.processes == Limits().processes:
             limits["processes"] = _FIRST_PROCESSES
         how = [limits, device, sorted(names), self.loopback, self.variables]
-        if trials:
+        if call_plans:
             how.append(
                 [
                     [t.name, t.seconds, t.benchmark and asdict(t.benchmark), *t.digests]
-                    for t in trials
+                    for t in call_plans
                 ]
             )
         text = json.dumps(how, sort_keys=True)

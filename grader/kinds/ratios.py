@@ -19,7 +19,7 @@ _QUICK = 0.25
 
 
 UNDISTURBED = "undisturbed"
-"""Key of a race: whether no other notebook of the batch ran during the measurement."""
+"""Key of a measurement: whether no other notebook of the batch ran during the measurement."""
 
 
 class NotMeasuredError(Exception):
@@ -70,7 +70,7 @@ def estimate(values: Sequence[float], share: float = 0.5) -> Estimate:
     return Estimate(ordered[max(int(low), 0)], middle, ordered[min(math.ceil(high) - 1, last)])
 
 
-def time_ratio(race: Mapping[str, object]) -> Estimate:
+def time_ratio(measured: Mapping[str, object]) -> Estimate:
     """Returns baseline time over student time.
 
     Other load only makes runs longer, so the fast ones are compared. The baseline is measured in
@@ -78,11 +78,11 @@ def time_ratio(race: Mapping[str, object]) -> Estimate:
     either way, because something that the student started may slow down only the baseline. Raises
     NotMeasuredError, RanWrongError, and TooSlowError.
     """
-    _require_measured(race)
-    turns = _rounds_of(race, 2)
-    if race.get("wrong"):
-        raise RanWrongError(_describe_wrong_run("timed", race))
-    overhead, least = _overhead(race), resolution(race)
+    _require_measured(measured)
+    turns = _rounds_of(measured, 2)
+    if measured.get("wrong"):
+        raise RanWrongError(_describe_wrong_run("timed", measured))
+    overhead, least = _overhead(measured), resolution(measured)
 
     def net(seconds: float) -> float:
         # Times below the resolution can't be told from zero and count as the resolution.
@@ -91,133 +91,139 @@ def time_ratio(race: Mapping[str, object]) -> Estimate:
     mine, beside = (estimate([net(both[i]) for both in turns], _QUICK) for i in (0, 1))
     # But the true time may also be anything below it.
     quickest = max(min(both[0] for both in turns) - overhead, _SHORTEST)
-    apart = [net(min(_finite_numbers(race[when]))) for when in ("alone", "after") if when in race]
+    apart = [
+        net(min(_finite_numbers(measured[when]))) for when in ("alone", "after") if when in measured
+    ]
     low, high = min([beside.low, *apart]), max([beside.high, *apart])
     return Estimate(low / mine.high, beside.middle / mine.middle, high / quickest)
 
 
-def measured_ratio(race: Mapping[str, object]) -> Estimate:
+def measured_ratio(measured: Mapping[str, object]) -> Estimate:
     """Returns baseline over student, by time or by count.
 
     Raises the exceptions of `ratio`, ElsewhereError, and DisturbedError.
     """
-    is_counted = not race.keys().isdisjoint(("counts", "uncounted", "disturbed"))
-    return _count_ratio(race) if is_counted else time_ratio(race)
+    is_counted = not measured.keys().isdisjoint(("counts", "uncounted", "disturbed"))
+    return _count_ratio(measured) if is_counted else time_ratio(measured)
 
 
-def _count_ratio(race: Mapping[str, object]) -> Estimate:
+def _count_ratio(measured: Mapping[str, object]) -> Estimate:
     """Returns the median of the rounds' ratios, with an interval.
 
     Both run on the same inputs in a round, so that effects of the inputs cancel. A count below the
     spread of idle runs, or below 1, can't be told from zero.
     """
-    _require_measured(race)
-    if "uncounted" in race:
-        raise ElsewhereError(str(race["uncounted"]))
-    if race.get("disturbed"):
+    _require_measured(measured)
+    if "uncounted" in measured:
+        raise ElsewhereError(str(measured["uncounted"]))
+    if measured.get("disturbed"):
         raise DisturbedError("PyTorch was changed so that launches can't be counted")
-    rounds = _rounds_of(race, 2, "counts")
-    if race.get("wrong"):
-        raise RanWrongError(_describe_wrong_run("counted", race))
-    idle = _idle_counts(race)
+    rounds = _rounds_of(measured, 2, "counts")
+    if measured.get("wrong"):
+        raise RanWrongError(_describe_wrong_run("counted", measured))
+    idle = _idle_counts(measured)
     overhead, least = statistics.median(idle), max(max(idle) - min(idle), 1.0)
     net = [[max(count - overhead, least) for count in both] for both in rounds]
-    needed = race.get("least")
+    needed = measured.get("least")
     mine = max(statistics.median(both[0] - overhead for both in rounds), 0.0)
     if isinstance(needed, (int, float)) and mine < needed:
         raise DisturbedError(f"it was {mine:g}, but every solution needs at least {needed:g}")
     return estimate([ours / theirs for theirs, ours in net])
 
 
-def _idle_counts(race: Mapping[str, object]) -> list[float]:
-    return _finite_numbers(race["idle"]) if "idle" in race else [0.0]
+def _idle_counts(measured: Mapping[str, object]) -> list[float]:
+    return _finite_numbers(measured["idle"]) if "idle" in measured else [0.0]
 
 
-def _describe_wrong_run(run: str, race: Mapping[str, object]) -> str:
-    if race["wrong"] == "inputs":
+def _describe_wrong_run(run: str, measured: Mapping[str, object]) -> str:
+    if measured["wrong"] == "inputs":
         return f"a {run} run did not use the inputs it was given"
     return f"in a {run} run, the result differed from the baseline's"
 
 
-def median_counts(race: Mapping[str, object]) -> tuple[float, float]:
+def median_counts(measured: Mapping[str, object]) -> tuple[float, float]:
     """Returns the median counts of student and baseline, without the overhead of counting."""
-    overhead, rounds = statistics.median(_idle_counts(race)), _rounds_of(race, 2, "counts")
+    overhead, rounds = statistics.median(_idle_counts(measured)), _rounds_of(measured, 2, "counts")
     mine, ours = (statistics.median(both[i] for both in rounds) - overhead for i in (0, 1))
     return max(mine, 0.0), max(ours, 0.0)
 
 
-def is_busy(race: Mapping[str, object]) -> bool:
+def is_busy(measured: Mapping[str, object]) -> bool:
     """Returns whether the baseline was much slower during its turns than before or after."""
-    beside = min(both[1] for both in _rounds_of(race, 2))
-    others = (min(_finite_numbers(race[when])) for when in ("alone", "after") if when in race)
+    beside = min(both[1] for both in _rounds_of(measured, 2))
+    others = (
+        min(_finite_numbers(measured[when])) for when in ("alone", "after") if when in measured
+    )
     return any(max(beside, other) > SLOWED * min(beside, other) for other in others)
 
 
-def _overhead(race: Mapping[str, object]) -> float:
+def _overhead(measured: Mapping[str, object]) -> float:
     """Returns the duration of a run that calls nothing, in seconds."""
-    if "idle" in race:
-        return estimate(_finite_numbers(race["idle"]), _QUICK).middle
-    return _finite_number(race.get("overhead"))
+    if "idle" in measured:
+        return estimate(_finite_numbers(measured["idle"]), _QUICK).middle
+    return _finite_number(measured.get("overhead"))
 
 
-def resolution(race: Mapping[str, object]) -> float:
+def resolution(measured: Mapping[str, object]) -> float:
     """Returns the shortest time in seconds that can be told from zero."""
-    overhead = _overhead(race)
-    spread = overhead - min(_finite_numbers(race["idle"])) if "idle" in race else 0.0
+    overhead = _overhead(measured)
+    spread = overhead - min(_finite_numbers(measured["idle"])) if "idle" in measured else 0.0
     return max(spread, overhead / 8, _SHORTEST)
 
 
-def is_too_fast(race: Mapping[str, object]) -> bool:
+def is_too_fast(measured: Mapping[str, object]) -> bool:
     """Returns whether the student's code was faster than the machine's profile allows."""
-    floor = race.get("floor")
-    if not isinstance(floor, float) or floor <= resolution(race):
+    floor = measured.get("floor")
+    if not isinstance(floor, float) or floor <= resolution(measured):
         return False
-    overhead = _overhead(race)
-    took = statistics.median(max(both[0] - overhead, 0.0) for both in _rounds_of(race, 2))
+    overhead = _overhead(measured)
+    took = statistics.median(max(both[0] - overhead, 0.0) for both in _rounds_of(measured, 2))
     return took < _BELIEVED * floor
 
 
-def time_estimate(race: Mapping[str, object]) -> Estimate:
+def time_estimate(measured: Mapping[str, object]) -> Estimate:
     """Returns the time of a single measured function."""
-    _require_measured(race)
-    overhead = _overhead(race)
-    return estimate([max(one[0] - overhead, 1e-9) for one in _rounds_of(race, 1)])
+    _require_measured(measured)
+    overhead = _overhead(measured)
+    return estimate([max(one[0] - overhead, 1e-9) for one in _rounds_of(measured, 1)])
 
 
-def count_estimate(race: Mapping[str, object]) -> Estimate:
+def count_estimate(measured: Mapping[str, object]) -> Estimate:
     """Returns a count that is the same, or nearly so, in every run."""
-    _require_measured(race)
-    return estimate(_finite_numbers(race.get("counted")))
+    _require_measured(measured)
+    return estimate(_finite_numbers(measured.get("counted")))
 
 
 def is_final(raw: Mapping[str, object] | None) -> bool:
     """Returns whether the answer *raw* was measured while no other notebook of the batch ran."""
-    race = (raw or {}).get("race")
-    return isinstance(race, Mapping) and race.get(UNDISTURBED) is True
+    measured = (raw or {}).get("race")
+    return isinstance(measured, Mapping) and measured.get(UNDISTURBED) is True
 
 
-def next_step(race: Mapping[str, object]) -> str:
+def next_step(measured: Mapping[str, object]) -> str:
     """Returns the next step after an inconclusive measurement: another one, or manual review."""
-    if race.get(UNDISTURBED) is not True:
+    if measured.get(UNDISTURBED) is not True:
         return "It will be measured again."
     why = "No other notebook ran during the last measurement"
     with suppress(NotMeasuredError, KeyError):
-        if is_busy(race):
+        if is_busy(measured):
             why += ", and the baseline was slower while this code was running"
     return f"{why}; a person will review it."
 
 
-def _require_measured(race: Mapping[str, object]) -> None:
-    if "failed" in race:
-        raise RanWrongError(str(race["failed"]))
-    if "late" in race:
-        raise TooSlowError(f"a timed run took more than {_finite_number(race['late']):g} s")
-    if "unmade" in race or not race:
-        raise NotMeasuredError(str(race.get("unmade", "it was not measured")))
+def _require_measured(measured: Mapping[str, object]) -> None:
+    if "failed" in measured:
+        raise RanWrongError(str(measured["failed"]))
+    if "late" in measured:
+        raise TooSlowError(f"a timed run took more than {_finite_number(measured['late']):g} s")
+    if "unmade" in measured or not measured:
+        raise NotMeasuredError(str(measured.get("unmade", "it was not measured")))
 
 
-def _rounds_of(race: Mapping[str, object], width: int, name: str = "rounds") -> list[list[float]]:
-    rounds = race.get(name)
+def _rounds_of(
+    measured: Mapping[str, object], width: int, name: str = "rounds"
+) -> list[list[float]]:
+    rounds = measured.get(name)
     if not isinstance(rounds, list) or not rounds:
         raise NotMeasuredError("there was no time for a single round")
     found = [_finite_numbers(one) for one in rounds]

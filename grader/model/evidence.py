@@ -281,7 +281,7 @@ class Job:
     submission: Submission
     names: tuple[str, ...]
     """The variables to read."""
-    trials: tuple[CallPlan, ...] = ()
+    call_plans: tuple[CallPlan, ...] = ()
     """The calls and measurements of those that hold functions."""
     limits: Limits
     sandbox: str = "auto"

@@ -127,14 +127,14 @@ class Papers:
         # Recent papers, since a paper with code caches its hidden cases and is used repeatedly.
         return {}
 
-    def trials(self, student: str) -> tuple[CallPlan, ...]:
+    def call_plans(self, student: str) -> tuple[CallPlan, ...]:
         """Returns the call plans of the functions that *student* wrote; raises SetupError."""
-        if not self.has_trials:
+        if not self.has_call_plans:
             return ()
         return call_plans_of(self.of(student))
 
     @cached_property
-    def has_trials(self) -> bool:
+    def has_call_plans(self) -> bool:
         """Whether any problem has functions to call."""
         return any(p.solution for p in self.counts.problems.values())
 

@@ -137,7 +137,7 @@ class _Runs:
     case: Case
 
     @cached_property
-    def trial(self) -> CallPlan:
+    def call_plan(self) -> CallPlan:
         """The calls of the visible examples, followed by those of the hidden cases."""
         return self.key.call_plan(self.key.part.id)
 
@@ -155,13 +155,13 @@ class _Runs:
         """
         if self.kind.is_measured:
             return None
-        source = self.key.solution_functions.source(function, self.trial.name)
+        source = self.key.solution_functions.source(function, self.call_plan.name)
         hidden = range(len(self.key.cases))
         right = self.right[len(self.key.examples) :]
         first = self.case.revealing.get(function, 0)
         for index in dict.fromkeys((*hidden[first : first + 1], *hidden)):
             # Without monitoring: a function that only calls what is forbidden is run as a whole.
-            one = replace(self.trial, calls=(self.key.cases[index].call,), forbid=())
+            one = replace(self.call_plan, calls=(self.key.cases[index].call,), forbid=())
             raw = run_here(one, source, function)
             (call,) = calls_of(raw)
             if call == right[index] or (_too_deep(call) and not recursion):

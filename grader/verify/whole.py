@@ -35,7 +35,7 @@ def run_references(
     job = Job(
         submission=Submission(student="reference", path="reference.ipynb", sha256="0" * 64),
         names=tuple(name for name, _ in paper.named_keys()),
-        trials=tuple(
+        call_plans=tuple(
             found
             for name, key in paper.named_keys()
             if (found := kinds.find(key.part.kind).call_plan(name, key)) is not None

@@ -72,8 +72,8 @@ def a_race_key(solution: str, setup: str, ratio: float = 5.0, **changes: Any) ->
 
 def ran(*cells: str, keys: Mapping[str, CodeKey], **changes: Any) -> Evidence:
     """The evidence of these cells, in which the answers of these names are called."""
-    trials = tuple(kinds.find(k.part.kind).call_plan(name, k) for name, k in keys.items())
-    return run(*cells, asks=" ".join(keys), trials=trials, **changes)
+    call_plans = tuple(kinds.find(k.part.kind).call_plan(name, k) for name, k in keys.items())
+    return run(*cells, asks=" ".join(keys), call_plans=call_plans, **changes)
 
 
 def judged(evidence: Evidence, name: str, key: CodeKey) -> Judgment:

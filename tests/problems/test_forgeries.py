@@ -173,7 +173,7 @@ def test_what_only_looks_right_earns_less(where: tuple[str, str], code: str, mos
         kind.call_plan("q1", key), benchmark=None
     )  # what is wrong earns nothing by speed
     cells = (*tool_cells(key).values(), code)
-    judgment = judged(run(*cells, asks="q1", trials=(calls,), limits=LONG), "q1", key)
+    judgment = judged(run(*cells, asks="q1", call_plans=(calls,), limits=LONG), "q1", key)
     if judgment.share is None:
         assert "a person will review it" in judgment.note
     else:

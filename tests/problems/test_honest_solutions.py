@@ -24,7 +24,7 @@ def earned(key: CodeKey, code: str) -> Judgment:
     kind = kinds.find(key.part.kind)
     assert isinstance(kind, CodeKind)
     cells = (*tool_cells(key).values(), code)
-    evidence = run(*cells, asks="q1", trials=(kind.call_plan("q1", key),), limits=LONG)
+    evidence = run(*cells, asks="q1", call_plans=(kind.call_plan("q1", key),), limits=LONG)
     return judged(evidence, "q1", key)
 
 

@@ -171,7 +171,7 @@ def test_neighbors_that_spin_cost_an_honest_notebook_nothing(
     crowd: None,
 ) -> None:
     # A seed of their own gives these kernels a parent of their own, on the crowded processor.
-    evidence = run(COMPUTES, asks="q1_x q2_f", limits=BRIEF, trials=(CALLS,), seed=4711)
+    evidence = run(COMPUTES, asks="q1_x q2_f", limits=BRIEF, call_plans=(CALLS,), seed=4711)
     assert evidence.note is None
     assert evidence.answers["q1_x"].raw == {"t": "int", "v": "1"}
     raw = evidence.answers["q2_f"].raw

@@ -379,8 +379,8 @@ def calls(cell: str, count: int, **way: Any) -> tuple[Evidence, list[str]]:
     """What came of so many calls of the `f` that *cell* defines."""
     inputs = [json.dumps({"x": {"t": "int", "v": str(n)}}) for n in range(count)]
     made = tuple(Call(inputs=one, seed=n) for n, one in enumerate(inputs))
-    trials = (CallPlan(name="f", alias="f", calls=made),)
-    evidence = run(cell, asks="f", trials=trials, limits=QUICK, **way)
+    call_plans = (CallPlan(name="f", alias="f", calls=made),)
+    evidence = run(cell, asks="f", call_plans=call_plans, limits=QUICK, **way)
     raw = evidence.answers["f"].raw
     assert raw is not None
     return evidence, [call["is"] for call in raw["calls"]]  # type: ignore[attr-defined]

@@ -484,7 +484,7 @@ def test_in_a_kernel_a_deadlock_costs_its_own_call_alone(sandbox: str) -> None:
             '{"t": "int", "v": "4"}, {"t": "int", "v": "5"}',
         )
     )
-    trial = CallPlan(
+    call_plan = CallPlan(
         name="shift",
         alias="shift",
         driver=DRIVER,
@@ -492,7 +492,12 @@ def test_in_a_kernel_a_deadlock_costs_its_own_call_alone(sandbox: str) -> None:
         calls=calls,
     )
     evidence = run(
-        STUDENT, asks="shift", trials=(trial,), loopback=True, sandbox=sandbox, limits=Limits()
+        STUDENT,
+        asks="shift",
+        call_plans=(call_plan,),
+        loopback=True,
+        sandbox=sandbox,
+        limits=Limits(),
     )
     raw: Any = evidence.answers["shift"].raw
     first, second, third = raw["calls"]

@@ -162,9 +162,11 @@ def _execute_notebook(
     data: bytes, path: Path, sheets: Mapping[str, Sheet | None], limits: Limits
 ) -> Evidence:
     submission = Submission(student="you", path=str(path), sha256=hashlib.sha256(data).hexdigest())
-    trials = tuple(_example_trials(sheets))
+    call_plans = tuple(_example_call_plans(sheets))
     names = tuple(sheets)
-    job = Job(submission=submission, names=names, trials=trials, limits=limits, sandbox="off")
+    job = Job(
+        submission=submission, names=names, call_plans=call_plans, limits=limits, sandbox="off"
+    )
     return execute(job, data)
 
 
@@ -173,8 +175,8 @@ def _kind_of(sheet: Sheet | None) -> Kind | None:
     return kinds.find(name) if name in kinds else None
 
 
-def _example_trials(sheets: Mapping[str, Sheet | None]) -> Iterator[CallPlan]:
-    """Yields the trials of functions, which run the visible examples only."""
+def _example_call_plans(sheets: Mapping[str, Sheet | None]) -> Iterator[CallPlan]:
+    """Yields the call plans of functions, which run the visible examples only."""
     for name, sheet in sheets.items():
         kind = _kind_of(sheet)
         if kind is None or sheet is None:

@@ -198,7 +198,7 @@ def needs_cuda(release: Release) -> bool:
     student = next(iter(release.students.values()), None)
     if student is None or not any(p.solution for p in release.problems.values()):
         return False
-    return any(trial.device == "cuda" for trial in call_plans_of(paper(release, student)))
+    return any(plan.device == "cuda" for plan in call_plans_of(paper(release, student)))
 
 
 def _roster_csv(release: Release) -> bytes:

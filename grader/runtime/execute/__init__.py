@@ -74,7 +74,7 @@ def execute(
         loopback=job.loopback,
         seed=job.seed,
         variables=job.variables,
-        imports=_modules_to_preload(cells, job.trials, preload),
+        imports=_modules_to_preload(cells, job.call_plans, preload),
         more_follow=more_follow,
         stop=stop,
     )
@@ -134,7 +134,7 @@ def _run_notebook(
     with open_session(start, options) as session:
         rlimits = chosen.sandbox.rlimits(job.limits, job.device)
         known = limit_phrases(job.limits, rlimits, bounded=chosen.sandbox.has_disk_quota)
-        before = [*iter_file_writers(job.files), *stand_in_code(job.trials)]
+        before = [*iter_file_writers(job.files), *stand_in_code(job.call_plans)]
         run = NotebookRun(job, cells, session, known, before)
         run.run_all()
         return run, session.about
@@ -151,14 +151,16 @@ def _add_measurements(
     code = [cell.source for cell in cells if cell.type == "code"]
     profile = from_json(job.machine) if job.machine else None
     found = dict(answers)
-    for trial in job.trials:
-        if trial.benchmark is None or trial.name not in found:
+    for call_plan in job.call_plans:
+        if call_plan.benchmark is None or call_plan.name not in found:
             continue
-        answer = found[trial.name]
-        found[trial.name] = (
-            defer_measurement(trial, answer, job.device)
-            if missing_requirement(trial, job.device)
-            else measure_answer(trial, answer, code, start, options, profile, alone=bool(job.rerun))
+        answer = found[call_plan.name]
+        found[call_plan.name] = (
+            defer_measurement(call_plan, answer, job.device)
+            if missing_requirement(call_plan, job.device)
+            else measure_answer(
+                call_plan, answer, code, start, options, profile, alone=bool(job.rerun)
+            )
         )
     return found
 
@@ -172,11 +174,11 @@ def _find_disturbances(
     if whole is not None:
         found |= dict.fromkeys(answers, whole)
     if not job.rerun:
-        measured = (t for t in job.trials if t.benchmark is not None and t.name in answers)
-        for trial in measured:
-            why = reason_to_repeat(trial, answers[trial.name])
+        measured = (t for t in job.call_plans if t.benchmark is not None and t.name in answers)
+        for call_plan in measured:
+            why = reason_to_repeat(call_plan, answers[call_plan.name])
             if why is not None:
-                found.setdefault(trial.name, why)
+                found.setdefault(call_plan.name, why)
     return found
 
 
@@ -213,15 +215,19 @@ _PRELOADED: Mapping[str, tuple[frozenset[str], str]] = {
 
 
 def _modules_to_preload(
-    cells: Sequence[Cell], trials: Sequence[CallPlan], more: Sequence[str] = ()
+    cells: Sequence[Cell], call_plans: Sequence[CallPlan], more: Sequence[str] = ()
 ) -> tuple[str, ...]:
     """Returns the modules that the code imports, and *more* if it imports any."""
     texts = [cell.source for cell in cells if cell.type == "code"]
-    for trial in trials:
-        texts += [trial.driver, *trial.tools, trial.benchmark.setup if trial.benchmark else ""]
+    for call_plan in call_plans:
+        texts += [
+            call_plan.driver,
+            *call_plan.tools,
+            call_plan.benchmark.setup if call_plan.benchmark else "",
+        ]
     code = "\n".join(texts)
     imported = {word for names in _IMPORTED.findall(code) for word in re.findall(r"\w+", names)}
-    if trials:
+    if call_plans:
         imported.add("numpy")  # `grader.wire.calls` builds inputs with it
     found = {
         name

@@ -49,7 +49,7 @@ class NotebookKernels(Protocol):
 
 
 def add_call_results(
-    trial: CallPlan,
+    call_plan: CallPlan,
     answer: Answer,
     code: Sequence[str],
     session: Session,
@@ -57,34 +57,34 @@ def add_call_results(
     *,
     deferred: str = "",
 ) -> Answer:
-    """Returns *answer* with its raw value replaced by the results of all calls of *trial*.
+    """Returns *answer* with its raw value replaced by the results of all calls of *call_plan*.
 
     *code* holds the sources of the notebook's code cells. If *deferred* names a missing device or
     package, the function is not called and the answer waits for it.
     """
-    source, unseen = _find_source(trial, code)
-    if answer.raw is None and (source or unseen) and deferred in trial.needs:
+    source, unseen = _find_source(call_plan, code)
+    if answer.raw is None and (source or unseen) and deferred in call_plan.needs:
         # Its cell may have stopped for lack of the package, so the name may be undefined.
         answer = Answer(name=answer.name, raw={"t": "object"})
     if answer.raw is None:
         return answer
     raw: dict[str, object] = {"t": "code", "source": source, "value": answer.raw}
-    raw["name"] = trial.name
+    raw["name"] = call_plan.name
     if unseen:
         raw["unseen"] = unseen
     if deferred:
         raw |= {"deferred": deferred, "calls": []}
     elif answer.raw.get("t") == "object":
-        again = "" if unseen or not trial.as_read else functions_of(source)
-        raw["calls"] = _Calls(trial, session, kernels, again).make_all()
+        again = "" if unseen or not call_plan.as_read else functions_of(source)
+        raw["calls"] = _Calls(call_plan, session, kernels, again).make_all()
     return Answer(name=answer.name, raw=raw)
 
 
-def _find_source(trial: CallPlan, code: Sequence[str]) -> tuple[str, str]:
+def _find_source(call_plan: CallPlan, code: Sequence[str]) -> tuple[str, str]:
     """Returns the function's source and ""; or "" and why the source can't be found."""
     try:
-        source = definitions(code, trial.name)
-        if trial.as_read:
+        source = definitions(code, call_plan.name)
+        if call_plan.as_read:
             functions_of(source)  # so that it can be run again
     except NotAnalyzedError as error:
         return "", str(error)
@@ -94,8 +94,10 @@ def _find_source(trial: CallPlan, code: Sequence[str]) -> tuple[str, str]:
 class _Calls:
     """The calls of one function."""
 
-    def __init__(self, trial: CallPlan, session: Session, kernels: NotebookKernels, source: str):
-        self._trial = trial
+    def __init__(
+        self, call_plan: CallPlan, session: Session, kernels: NotebookKernels, source: str
+    ):
+        self._call_plan = call_plan
         self._source = source
         self._has_source = not source
         self._session = session
@@ -106,7 +108,7 @@ class _Calls:
 
     def make_all(self) -> list[Raw]:
         """Returns the result of each call, with the call's digest."""
-        calls = zip(self._trial.digests, self._trial.calls, strict=True)
+        calls = zip(self._call_plan.digests, self._call_plan.calls, strict=True)
         return [{"call": digest, **self._call_unless_failed(call)} for digest, call in calls]
 
     def _call_unless_failed(self, call: Call) -> Raw:
@@ -126,9 +128,11 @@ class _Calls:
             return {"is": "unmade", "what": "the kernel died too many times"}
         if not self._has_source and not self._define_function():
             return {"is": "unmade", "what": UNDEFINED}
-        request = base64.b64encode(json.dumps(call_request(self._trial, call)).encode()).decode()
-        called = self._session.call(request, seconds=self._trial.seconds + _OVERHEAD_SECONDS)
-        name = self._trial.name
+        request = base64.b64encode(
+            json.dumps(call_request(self._call_plan, call)).encode()
+        ).decode()
+        called = self._session.call(request, seconds=self._call_plan.seconds + _OVERHEAD_SECONDS)
+        name = self._call_plan.name
         self._kernels.record_contention(called, f"a call of {name}", name)
         if not called.alive:
             self._record_death()
@@ -136,7 +140,7 @@ class _Calls:
 
     def _define_function(self) -> bool:
         """Runs the source in a new kernel; returns whether it defined the function."""
-        seconds = self._trial.seconds + _OVERHEAD_SECONDS
+        seconds = self._call_plan.seconds + _OVERHEAD_SECONDS
         ran = self._session.run(self._source, seconds=seconds, keep=0)
         if not ran.alive:
             self._record_death()
@@ -159,7 +163,7 @@ class _Calls:
             return {"is": "unfit", "type": "", "what": TOO_MUCH, **seconds}
         found = read_reply(called.reply)
         took = called.seconds - called.wait_seconds
-        if found["is"] == "returned" and took > self._trial.seconds + _OVERHEAD_SECONDS:
+        if found["is"] == "returned" and took > self._call_plan.seconds + _OVERHEAD_SECONDS:
             self._late += 1
             return {"is": "late", **seconds}
         return {**found, **seconds}

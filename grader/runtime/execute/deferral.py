@@ -14,17 +14,17 @@ from grader.model import Answer, CallPlan, CellRun, packages
 from grader.model.evidence import WAITING_TAG
 
 
-def missing_requirement(trial: CallPlan, device: str) -> str:
-    """Returns the device or package that *trial* has to wait for; empty if it can run here."""
-    if trial.device not in ("cpu", device):
-        return trial.device
-    return next(iter(packages.missing_packages(trial.needs)), "")
+def missing_requirement(call_plan: CallPlan, device: str) -> str:
+    """Returns the device or package that *call_plan* has to wait for; empty if it can run here."""
+    if call_plan.device not in ("cpu", device):
+        return call_plan.device
+    return next(iter(packages.missing_packages(call_plan.needs)), "")
 
 
-def stand_in_code(trials: Iterable[CallPlan]) -> Sequence[str]:
+def stand_in_code(call_plans: Iterable[CallPlan]) -> Sequence[str]:
     """Returns sources that make imports of missing packages succeed; run them first."""
     names = dict.fromkeys(
-        name for trial in trials for name in packages.missing_packages(trial.needs)
+        name for call_plan in call_plans for name in packages.missing_packages(call_plan.needs)
     )
     modules = sorted(packages.PACKAGES[name].module for name in names)
     return [_STANDS_IN.format(modules=modules)] if modules else []
@@ -43,10 +43,15 @@ def defer_missing(answers: Mapping[str, Answer], cells: Iterable[CellRun]) -> di
     return {name: _defer_answer(answer, lacking) for name, answer in answers.items()}
 
 
-def defer_measurement(trial: CallPlan, answer: Answer, device: str) -> Answer:
+def defer_measurement(call_plan: CallPlan, answer: Answer, device: str) -> Answer:
     """Returns *answer*, marked as deferred if its measurement needs something missing here."""
-    package = missing_requirement(trial, device)
-    if not package or answer.raw is None or trial.benchmark is None or not trial.benchmark.alone:
+    package = missing_requirement(call_plan, device)
+    if (
+        not package
+        or answer.raw is None
+        or call_plan.benchmark is None
+        or not call_plan.benchmark.alone
+    ):
         return answer
     raw = {"t": "measured", "value": answer.raw, "race": {}, "deferred": package}
     return Answer(name=answer.name, raw=raw)

@@ -53,7 +53,7 @@ class _EndedError(Exception):
 
 
 def measure_answer(
-    trial: CallPlan,
+    call_plan: CallPlan,
     answer: Answer,
     code: Sequence[str],
     start: Start,
@@ -68,19 +68,23 @@ def measure_answer(
     no other notebook of the batch runs at the same time: a person decides if the result is still
     unclear.
     """
-    race = trial.benchmark
-    if race is None or answer.raw is None or not (race.alone or _has_returned(answer.raw)):
+    benchmark = call_plan.benchmark
+    if (
+        benchmark is None
+        or answer.raw is None
+        or not (benchmark.alone or _has_returned(answer.raw))
+    ):
         return answer
     found: Raw = {}
-    for cells in _iter_definitions(trial, race, code):
+    for cells in _iter_definitions(call_plan, benchmark, code):
         for _ in range(ATTEMPTS):
-            found = _measure_once(trial, race, cells, start, options)
-            if _is_clear(race, found):
+            found = _measure_once(call_plan, benchmark, cells, start, options)
+            if _is_clear(benchmark, found):
                 break
         if "failed" not in found and not found.get("wrong"):
             break
     if profile is not None and "rounds" in found:
-        found = {**found, "floor": roofline_bound(race, trial.device, profile)}
+        found = {**found, "floor": roofline_bound(benchmark, call_plan.device, profile)}
     if alone:
         found = {**found, ratios.UNDISTURBED: True}
     value = {"t": "measured", "value": answer.raw}
@@ -88,14 +92,14 @@ def measure_answer(
     return Answer(name=answer.name, raw={**(answer.raw if is_code else value), "race": found})
 
 
-def reason_to_repeat(trial: CallPlan, answer: Answer) -> str | None:
+def reason_to_repeat(call_plan: CallPlan, answer: Answer) -> str | None:
     """Returns why to measure again with nothing else running; None if that would not help."""
-    race, measured = trial.benchmark, (answer.raw or {}).get("race")
-    if race is None or not isinstance(measured, dict) or "disturbed" in measured:
+    benchmark, measured = call_plan.benchmark, (answer.raw or {}).get("race")
+    if benchmark is None or not isinstance(measured, dict) or "disturbed" in measured:
         return None
-    if _is_clear(race, measured):
+    if _is_clear(benchmark, measured):
         return None
-    return f"{ATTEMPTS} measurements of {trial.name} did not give a clear result"
+    return f"{ATTEMPTS} measurements of {call_plan.name} did not give a clear result"
 
 
 def _has_returned(raw: Raw) -> bool:
@@ -106,29 +110,33 @@ def _has_returned(raw: Raw) -> bool:
 
 
 def _iter_definitions(
-    trial: CallPlan, race: Benchmark, code: Sequence[str]
+    call_plan: CallPlan, benchmark: Benchmark, code: Sequence[str]
 ) -> Iterator[Sequence[str]]:
     """Yields sources that define the function in a new kernel, in the order in which to try them.
 
     First its definition with everything it uses; then the whole notebook, since another cell may
     change something that the definition depends on.
     """
-    if race.alone:
+    if benchmark.alone:
         yield ()
         return
     with suppress(NotAnalyzedError):
-        source = definitions(code, trial.name)
+        source = definitions(code, call_plan.name)
         if source:
             yield (source,)
     yield code
 
 
 def _measure_once(
-    trial: CallPlan, race: Benchmark, cells: Sequence[str], start: Start, options: KernelOptions
+    call_plan: CallPlan,
+    benchmark: Benchmark,
+    cells: Sequence[str],
+    start: Start,
+    options: KernelOptions,
 ) -> Raw:
     try:
         with open_session(start, options) as clean:
-            return _Measurement(trial, race, clean).measure(cells, start, options)
+            return _Measurement(call_plan, benchmark, clean).measure(cells, start, options)
     except NotStartedError as error:
         return {"unmade": f"no kernel could be started ({error})"}
     except _EndedError as error:
@@ -138,34 +146,34 @@ def _measure_once(
 class _Measurement:
     """Measures the student's function and the baseline in turn, in rounds."""
 
-    def __init__(self, trial: CallPlan, race: Benchmark, clean: Session):
-        self._trial = trial
-        self._race = race
+    def __init__(self, call_plan: CallPlan, benchmark: Benchmark, clean: Session):
+        self._call_plan = call_plan
+        self._benchmark = benchmark
         self._clean = clean
-        self._end = time.monotonic() + race.seconds
+        self._end = time.monotonic() + benchmark.seconds
         self._cut_short = False
 
     def measure(self, cells: Sequence[str], start: Start, options: KernelOptions) -> Raw:
         """Returns the measurement: times or counts of each round, and whether results agreed."""
-        if "def measure(" in self._race.setup:
+        if "def measure(" in self._benchmark.setup:
             return {"counted": [_read_count(self._ask(self._clean, "count")[0]) for _ in range(3)]}
-        if self._race.by == "time":
+        if self._benchmark.by == "time":
             return self._measure_time(cells, start, options)
-        if self._race.by != "launches":
-            raise _EndedError(unmade=f"this version does not count {self._race.by}")
+        if self._benchmark.by != "launches":
+            raise _EndedError(unmade=f"this version does not count {self._benchmark.by}")
         with open_session(start, options) as mine:
             # Let the tool bind everything that it uses before the student's code runs.
             for session in (self._clean, mine):
                 self._run(session, "", _new_seed())
             self._define(mine, cells)
-            found = {"idle": [0.0], "least": self._race.least, "by": self._race.by}
+            found = {"idle": [0.0], "least": self._benchmark.least, "by": self._benchmark.by}
             return {**found, **self._compare(mine, "counts", found)}
 
     def _measure_time(self, cells: Sequence[str], start: Start, options: KernelOptions) -> Raw:
         self._time_baseline(WARM_UP)
         idle = [self._ask(self._clean, "idle")[1] for _ in range(_IDLE_ROUNDS)]
         found: dict[str, object] = {"idle": idle, "alone": self._time_baseline(BEFORE)}
-        if self._race.alone:
+        if self._benchmark.alone:
             return {**found, "rounds": [[one] for one in self._time_until_known()]}
         with open_session(start, options) as mine:
             self._define(mine, cells)
@@ -177,7 +185,7 @@ class _Measurement:
 
     def _time_until_known(self) -> list[float]:
         seconds: list[float] = []
-        while len(seconds) < self._race.rounds and time.monotonic() < self._end:
+        while len(seconds) < self._benchmark.rounds and time.monotonic() < self._end:
             seconds += self._time_baseline(1)
             if len(seconds) >= FEWEST:
                 known = ratios.estimate(seconds)
@@ -189,7 +197,7 @@ class _Measurement:
         """Runs *cells* to define the function; if there are several, some of them may fail."""
         end = time.monotonic() + _NOTEBOOK_SECONDS
         for cell in cells:
-            seconds = min(self._trial.seconds + 2 * _OVERTIME_SECONDS, end - time.monotonic())
+            seconds = min(self._call_plan.seconds + 2 * _OVERTIME_SECONDS, end - time.monotonic())
             ran = mine.run(cell, seconds=max(seconds, 0.1), keep=0)
             fine = ran.outcome is Outcome.FINISHED and ran.error is None
             if ran.disturbance:
@@ -204,8 +212,8 @@ class _Measurement:
         "wrong" says how their results differed. *before* holds the rest of the measurement.
         """
         rounds: list[list[float]] = []
-        sides = [(mine, self._trial.name), (self._clean, "")]
-        for number in range(WARM_UP + self._race.rounds):
+        sides = [(mine, self._call_plan.name), (self._clean, "")]
+        for number in range(WARM_UP + self._benchmark.rounds):
             seed = _new_seed()  # inputs that nobody has seen before
             order = (1, 0) if number % 2 else (0, 1)
             runs = {side: self._run(*sides[side], seed) for side in order}
@@ -226,13 +234,13 @@ class _Measurement:
         Being slow needs more evidence than being fast, since a busy machine makes nothing faster.
         """
         if "counts" in found:
-            return _is_clear(self._race, found)
+            return _is_clear(self._benchmark, found)
         ratio = ratios.time_ratio(found)
-        return all(ratio.low >= mark or FAR * ratio.high < mark for mark in self._race.marks)
+        return all(ratio.low >= mark or FAR * ratio.high < mark for mark in self._benchmark.marks)
 
     def _run(self, session: Session, name: str, seed: int) -> tuple[object, float]:
         """Returns the digest of the result on new inputs, and the seconds or launches it took."""
-        if self._race.by == "time":
+        if self._benchmark.by == "time":
             return self._ask(session, "run", name, seed)
         said, _ = self._ask(session, "launches", name, seed)
         with suppress(ValueError, TypeError, KeyError):  # if the pair is forged
@@ -242,7 +250,7 @@ class _Measurement:
                 return digest, float(number)
         if session is self._clean:
             raise _EndedError(unmade="the baseline's count is not a number")
-        raise _EndedError(disturbed=1, by=self._race.by)  # it replied with no count
+        raise _EndedError(disturbed=1, by=self._benchmark.by)  # it replied with no count
 
     def _find_difference(self, mine: Session, promised: object, known: object) -> str | None:
         """Returns what differs between the two runs of a round: "inputs", "result", or None.
@@ -267,16 +275,16 @@ class _Measurement:
         asked = {
             "name": name,
             "round": step,
-            "driver": self._race.setup,
-            "tools": list(self._trial.tools),
+            "driver": self._benchmark.setup,
+            "tools": list(self._call_plan.tools),
             "seed": _new_seed() if seed is None else seed,
-            "backward": self._race.backward,
+            "backward": self._benchmark.backward,
         }
         request = base64.b64encode(json.dumps(asked).encode()).decode()
-        called = session.call(request, seconds=self._trial.seconds + _OVERTIME_SECONDS)
+        called = session.call(request, seconds=self._call_plan.seconds + _OVERTIME_SECONDS)
         found = read_reply(called.reply)
         if called.late and session is not self._clean:
-            raise _EndedError(late=self._trial.seconds)
+            raise _EndedError(late=self._call_plan.seconds)
         if called.disturbance:
             raise _EndedError(unmade=f"a run {called.disturbance}")
         why = self._failure_of(called, found["is"])
@@ -293,7 +301,7 @@ class _Measurement:
     def _failure_of(self, called: CallResult, outcome: object) -> str | None:
         """Returns what went wrong in a run; None when it returned something."""
         if called.late:
-            return f"one run took longer than {self._trial.seconds:g} s"
+            return f"one run took longer than {self._call_plan.seconds:g} s"
         if not called.alive:
             return f"a run {called.error or 'ended the kernel'}"
         if outcome == "unfit":
@@ -316,23 +324,23 @@ def _read_count(raw: object) -> float:
     return value
 
 
-def roofline_bound(race: Benchmark, device: str, profile: MachineProfile) -> float:
+def roofline_bound(benchmark: Benchmark, device: str, profile: MachineProfile) -> float:
     """Returns the roofline bound of *device* in seconds; 0 if the profile lacks the figures."""
     with suppress(SetupError, ValueError):
         return roofline_seconds(
             profile,
-            flops=race.flops,
-            bytes_moved=race.bytes_moved,
-            dtype=race.dtype,
+            flops=benchmark.flops,
+            bytes_moved=benchmark.bytes_moved,
+            dtype=benchmark.dtype,
             threads=THREADS,
             device=device,
         )
     return 0.0
 
 
-def _is_clear(race: Benchmark, found: Raw) -> bool:
+def _is_clear(benchmark: Benchmark, found: Raw) -> bool:
     """Returns whether *found* shows on which side of every mark the ratio lies."""
-    if race.alone:
+    if benchmark.alone:
         return True
     if "late" in found:
         return False  # the machine may have stalled for a moment
@@ -342,4 +350,4 @@ def _is_clear(race: Benchmark, found: Raw) -> bool:
         return True
     except ratios.NotMeasuredError:
         return False
-    return all(ratio.is_at_least(mark) is not None for mark in race.marks)
+    return all(ratio.is_at_least(mark) is not None for mark in benchmark.marks)

@@ -97,7 +97,7 @@ class NotebookRun:
                 self._run_cell(code)
         self._read_at_end()
         self._answers = self._collect_answers()
-        if self._job.trials:
+        if self._job.call_plans:
             self._call_functions()
 
     @property
@@ -225,7 +225,7 @@ class NotebookRun:
         """Notes the answers that *code* might have set, and those that are tried at the end."""
         self.given_up.add(code.index)
         words = set(re.findall(r"\w+", code.source))
-        tried = {trial.name for trial in self._job.trials}
+        tried = {call_plan.name for call_plan in self._job.call_plans}
         for name in self._job.names:
             if name in words or name in tried:
                 self.cut_short[name] = f"code cell {code.number} was not run {DIED_TOO_OFTEN}"
@@ -282,13 +282,15 @@ class NotebookRun:
         self._end = time.monotonic() + self._job.limits.notebook_seconds
         self._more = (MOST_TIMES - 1) * self._job.limits.notebook_seconds
         code = [each.source for each in self._code]
-        for trial in self._job.trials:
-            if trial.name in self._answers and not (trial.benchmark and trial.benchmark.alone):
+        for call_plan in self._job.call_plans:
+            if call_plan.name in self._answers and not (
+                call_plan.benchmark and call_plan.benchmark.alone
+            ):
                 self._deaths = 0  # deaths caused by one function must not affect another
-                answer = self._answers[trial.name]
-                late = missing_requirement(trial, self._job.device)
-                self._answers[trial.name] = add_call_results(
-                    trial, answer, code, self._session, self, deferred=late
+                answer = self._answers[call_plan.name]
+                late = missing_requirement(call_plan, self._job.device)
+                self._answers[call_plan.name] = add_call_results(
+                    call_plan, answer, code, self._session, self, deferred=late
                 )
 
     def revive_kernel(self) -> bool:

@@ -247,7 +247,7 @@ def _run(asked: PracticeQuestion, sources: Mapping[str, str], sandbox: str) -> E
     job = Job(
         submission=Submission(student="you", path="practice", sha256=""),
         names=tuple(sources),
-        trials=tuple(plan for plan in plans if plan is not None),
+        call_plans=tuple(plan for plan in plans if plan is not None),
         limits=Limits(cell_seconds=_SECONDS / 2, notebook_seconds=_SECONDS),
         sandbox=sandbox,
         loopback="loopback" in asked.preview.paper.questions[0].variant.problem.needs,
