@@ -162,19 +162,20 @@ def _real_path(loc: tuple[str | int, ...], source: Located, at: Path_, *, missin
 
 
 def _sentence(detail: Any, path: Path_, record: type, source: Located, at: Path_) -> SpecError:
-    kind, name = detail["type"], path[-1] if path else ""
+    # A release has no places, so that a path in it is empty.
+    kind, name = detail["type"], path[-1] if path else detail["loc"][-1]
     holder = _record_at(record, path[len(at) : -1])
     if kind in ("unexpected_keyword_argument", "extra_forbidden"):
         known = _names(holder) if holder else []
         # In an entry of a set, 'id' is written for 'problem'.
         meant = "problem" if name == "id" and "problem" in known else str(name)
-        return _unknown_key(meant, known, path, source)
+        return _unknown_key(name, meant, known, source, path)
     if kind == "missing":
         return source.error(path[:-1], f"'{name}' is missing", f"add '{name}:' here")
     if kind in ("literal_error", "enum"):
         wanted = detail["ctx"]["expected"].replace("'", "").replace(" or ", ", ").split(", ")
         if detail["loc"][-1] == "[key]":
-            return _unknown_key(str(name), wanted, path, source)
+            return _unknown_key(name, str(name), wanted, source, path)
         fix = suggest(str(detail["input"]), wanted, "one of: " + ", ".join(wanted))
         return source.error(path, f"'{name}' can't be {describe(detail['input'])}", fix)
     subject = f"item {name + 1} of '{path[-2]}'" if isinstance(name, int) else f"'{name}'"
@@ -185,9 +186,11 @@ def _sentence(detail: Any, path: Path_, record: type, source: Located, at: Path_
     )
 
 
-def _unknown_key(meant: str, known: list[str], path: Path_, source: Located) -> SpecError:
+def _unknown_key(
+    name: object, meant: str, known: list[str], source: Located, path: Path_
+) -> SpecError:
     fix = suggest(meant, known, "known keys: " + ", ".join(known))
-    return source.error(path, f"unknown key '{path[-1]}'", fix, key=True)
+    return source.error(path, f"unknown key '{name}'", fix, key=True)
 
 
 _WANTED = {

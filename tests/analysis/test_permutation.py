@@ -99,7 +99,7 @@ def test_intervals_cover_the_difference() -> None:
     assert 0.935 <= covered / 2000 <= 0.965
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_noticeable_difference_is_noticed_four_times_out_of_five() -> None:
     random, noticed = np.random.default_rng(5), 0
     group = np.arange(100) < 30

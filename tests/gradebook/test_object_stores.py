@@ -54,7 +54,7 @@ def some_evidence(text: str = "28 GB") -> Evidence:
     )
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_class_with_its_evidence_in_a_store_has_the_same_gradebook(s3, tmp_path):
     home = a_class(tmp_path, 3)
     out = tmp_path / "out"

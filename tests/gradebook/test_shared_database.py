@@ -139,6 +139,7 @@ def test_no_transaction_is_open_while_notebooks_run(tmp_path: Path, postgres: Se
     assert max(ages) < 3
 
 
+@pytest.mark.slow
 def test_a_backup_made_while_grading_is_restored_and_goes_on(
     tmp_path: Path, gradebook: tuple[str, ...], postgres: Server
 ) -> None:

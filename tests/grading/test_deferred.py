@@ -157,7 +157,7 @@ def test_a_gpu_that_is_not_there_is_said(course: tuple[Path, Path, Path]) -> Non
             grade(handed, release, results, Settings(device="cuda", only_deferred=True))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_measurement_that_stays_unclear_when_it_is_made_alone_is_for_a_person(
     tmp_path: Path,
 ) -> None:

@@ -334,7 +334,7 @@ def test_a_pack_of_an_earlier_run_is_still_said_to_be_there(own: Class) -> None:
     assert "encrypted" in before
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize(("exam", "key"), [("workshop", "k0"), ("practice", "k4")])
 def test_what_a_sample_shows_is_no_leak(tmp_path: Path, exam: str, key: str) -> None:
     """Its words may be on no student's paper, and its numbers may be somebody's answer."""

@@ -91,6 +91,7 @@ def graded(home: Class, out: Path, *more: str, code: int = 0) -> str:
     return found.stderr
 
 
+@pytest.mark.slow
 def test_a_poisoned_notebook_is_set_apart_and_stays_so_until_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,6 +122,7 @@ def test_a_poisoned_notebook_is_set_apart_and_stays_so_until_asked(
         assert any(mark.points for mark in book.grade("s02").marks)
 
 
+@pytest.mark.slow
 def test_a_worker_that_stops_answering_costs_time_only(tmp_path: Path) -> None:
     """As in a partition: the connection stays open, and nothing comes."""
     todo = handed_in(tmp_path, 6, "import time; time.sleep(0.5)")
@@ -366,6 +368,7 @@ def test_a_single_push_does_not_wait_for_another_courses_flood(tmp_path: Path) -
     assert len(filed) == 60
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not can_mount(), reason="needs user namespaces to mount a disk")
 def test_a_worker_whose_disk_is_full_is_left_out_and_costs_no_mark(tmp_path: Path) -> None:
     home, out = a_class(tmp_path, 5), tmp_path / "out"

@@ -46,7 +46,7 @@ def test_attention_over_two_orthogonal_keys() -> None:
     assert found["ratio"] == pytest.approx(0.01104854 / 0.08838835)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_first_loss_of_gpt_2() -> None:
     run = {"later": 3, "deviation": 2, "tokens": 1024, "micro_batches": 8}
     found = solve(

@@ -39,7 +39,7 @@ SMOKE = {"kernel-index-guard", "online-softmax", "grid-stride-loop", "gradient-b
 # Its independent computation compiles functions with torch.
 SLOW = {"adaptive-step-sizes", "graph-breaks-and-recompilation"}
 # `make test` runs the gate for a few variants of each problem, and `make thorough` for more.
-FEW, MORE = 3, 12
+FEW, MORE = 3, 6
 
 
 def gates() -> Iterator[object]:

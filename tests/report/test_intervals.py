@@ -134,7 +134,7 @@ COVERAGE = (0.935, 0.965)
 """Of 4000 intervals, whose share that covers the truth has a standard error of 0.0034."""
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_intervals_of_alpha_and_correlations_cover_the_truth() -> None:
     dice = np.random.default_rng(11)
     known = 5 * 0.5**2 / (5 * 0.5**2 + 1)

@@ -165,7 +165,7 @@ def test_code_is_measured_with_all_that_it_uses_of_the_notebook() -> None:
     assert judgment.share == 1, (judgment.note, race)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_notebook_too_slow_to_be_run_again_leaves_the_mark_open(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

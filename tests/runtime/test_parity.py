@@ -304,7 +304,7 @@ def test_kernels_that_die_are_the_same_cold() -> None:
     assert course(everything, "fork", SHORT) == course(everything, "cold", SHORT)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @on_linux
 def test_endless_cells_behind_the_wall_are_stopped_as_without_one() -> None:
     wall = course(ENDLESS, "wall", SHORT)

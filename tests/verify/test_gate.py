@@ -304,7 +304,7 @@ def test_a_problem_with_findings_is_not_remembered(tmp_path: Path) -> None:
         assert not result.is_cached
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_kept_ranks_give_the_results_of_fresh_ones() -> None:
     pytest.importorskip("torch")
     part, bank = "ring_all_reduce", Bank.open()
