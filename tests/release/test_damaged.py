@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from grader.errors import SetupError
-from grader.release import load_release
+from grader.release.file import load_release
 from tests.helpers.banks import a_bank, a_roster
 from tests.helpers.commands import ok
 
