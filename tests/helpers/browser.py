@@ -186,7 +186,7 @@ def a_browser(profile: Path) -> Iterator[Browser]:
         address = page["webSocketDebuggerUrl"]
         socket = loop.run_until_complete(_connect(address))
         yield Browser(socket, loop)
-        socket.close()
+        loop.run_until_complete(_close(socket))
     finally:
         process.terminate()
         process.wait(20)
@@ -195,3 +195,7 @@ def a_browser(profile: Path) -> Iterator[Browser]:
 
 async def _connect(address: str) -> WebSocketClientConnection:
     return await websocket_connect(address, max_message_size=1 << 26)
+
+
+async def _close(socket: WebSocketClientConnection) -> None:
+    socket.close()  # which needs a running loop

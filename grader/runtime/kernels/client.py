@@ -25,6 +25,8 @@ _TERMINAL_CODES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 _CELL_FILE = re.compile(
     r" \((?:[0-9]{1,20}\.py|<ipython-input-[^>\n]{0,200}>), line [0-9]{1,20}\)\Z"
 )
+_INCOMPLETE = "_IncompleteInputError"
+"""What Python 3.13 calls the syntax error of code that ends too early."""
 _LINE = re.compile(r"Cell In\[[0-9]{1,9}\], line ([0-9]{1,6})\b")
 
 _SOON_SECONDS = 0.02
@@ -211,6 +213,7 @@ class CellClient(NotebookClient):
         texts = (self.reply.get(key) for key in ("ename", "evalue"))
         name, value = (t[:_LONGEST_ERROR] if isinstance(t, str) else "" for t in texts)
         value = _CELL_FILE.sub("", value)
+        name = "SyntaxError" if name == _INCOMPLETE else name
         text = f"{name}: {value}" if value else name
         return one_line(text) or "an error"
 
