@@ -76,6 +76,18 @@ def test_a_count_earns_what_its_ratio_reaches(
     assert note in found.note
 
 
+@pytest.mark.parametrize(
+    ("alone", "why"), [(1.0, "too close to a threshold"), (0.1, "the machine was busy")]
+)
+def test_a_ratio_on_both_sides_of_a_threshold_stays_open(alone: float, why: str) -> None:
+    rounds = [[0.32, 1.0], [0.34, 1.0], [0.36, 1.0]] * 4
+    race = {"overhead": 0.0, "alone": [alone] * 3, "rounds": rounds}
+    found = judged(race, a_race_key(SCALED, SETUP, ratio=3.0))
+    assert (found.share, found.verdict) == (None, Verdict.UNSETTLED)
+    assert why in found.note
+    assert found.note.endswith("It will be measured again.")
+
+
 def test_a_time_that_the_machine_does_not_allow_is_for_a_person() -> None:
     race = {"overhead": 0.0, "alone": [1.0] * 3, "rounds": [[0.001, 1.0]] * 6, "floor": 0.5}
     found = judged(race)
