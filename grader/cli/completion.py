@@ -95,7 +95,7 @@ def _course_file(ctx: click.Context) -> tuple[Path, Mapping[str, Any]]:
 
 
 def _course_students(ctx: click.Context) -> Iterable[str]:
-    """Returns the students in the results folders that the course file names."""
+    """Yields the students in the results folders that the course file names."""
     path, course = _course_file(ctx)
     for one in course.get("sets", {}).values():
         if one and one.get("results"):

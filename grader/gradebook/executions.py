@@ -14,7 +14,7 @@ _TABLE = schema.evidence
 
 
 def read_summaries(connection: Connection) -> Iterator[EvidenceSummary]:
-    """Returns the latest execution of each file."""
+    """Yields the latest execution of each file."""
     t = _TABLE.c
     latest = select(func.max(t.number)).group_by(t.submission_sha256)
     for row in connection.execute(select(_TABLE).where(t.number.in_(latest))):

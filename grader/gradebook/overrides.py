@@ -56,7 +56,7 @@ def delete_override(connection: Connection, student: str, name: str) -> float | 
 def read_overrides(
     connection: Connection, students: Collection[str] | None = None
 ) -> Iterator[Override]:
-    """Returns all overrides, or those of *students*, sorted by student and mark."""
+    """Yields all overrides, or those of *students*, sorted by student and mark."""
     query = select(_TABLE).order_by(_TABLE.c.student, _TABLE.c.name)
     if students is not None:
         query = query.where(_TABLE.c.student.in_(list(students)))

@@ -155,7 +155,7 @@ def _put_environments(connection: Connection, grades: list[Grade]) -> None:
 
 
 def read_settled(connection: Connection, student: str, submission_sha256: str) -> Iterator[str]:
-    """Returns the names of the marks that the student's current grade for this file settles."""
+    """Yields the names of the marks that the student's current grade for this file settles."""
     g, m, a = schema.grades.c, schema.marks.c, schema.asked.c
     mine = (g.student == student) & g.current.is_(True)
     mine &= g.submission_sha256 == submission_sha256

@@ -37,7 +37,7 @@ def store_students(connection: Connection, students: Iterable[Student]) -> tuple
 
 
 def read_students(connection: Connection) -> Iterator[Student]:
-    """Returns all students, sorted by ID."""
+    """Yields all students, sorted by ID."""
     t = _TABLE.c
     for row in connection.execute(select(t.id, t.name, t.email, t.section).order_by(t.id)):
         yield Student(id=row.id, name=row.name, email=row.email, section=row.section)

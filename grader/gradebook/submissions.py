@@ -46,7 +46,7 @@ def store_submissions(connection: Connection, batch: Iterable[Submission], *, at
 
 
 def read_submissions(connection: Connection, student: str | None) -> Iterator[Submission]:
-    """Returns the attempts of one student or of all, the latest last."""
+    """Yields the attempts of one student or of all, the latest last."""
     t = _TABLE.c
     query = select(t.student, t.path, t.sha256, t.received, t.refusal).order_by(t.seen)
     if student is not None:

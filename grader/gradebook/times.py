@@ -35,7 +35,7 @@ def store_times(connection: Connection, batch: Iterable[HandedIn]) -> None:
 
 
 def read_times(connection: Connection) -> Iterator[HandedIn]:
-    """Returns all times, sorted by student and file."""
+    """Yields all times, sorted by student and file."""
     query = select(_TABLE).order_by(_TABLE.c.student, _TABLE.c.sha256)
     for row in connection.execute(query):
         yield HandedIn(

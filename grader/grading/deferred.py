@@ -60,7 +60,7 @@ def missing_packages(problems: Mapping[str, Problem]) -> dict[str, tuple[str, ..
 
 
 def missing_package_notes(problems: Mapping[str, Problem]) -> Iterator[str]:
-    """Returns a sentence per missing package: what waits for it, and what to do."""
+    """Yields a sentence per missing package: what waits for it, and what to do."""
     for package, names in missing_packages(problems).items():
         listed = ", ".join(names[:_NAMED])
         listed += f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""

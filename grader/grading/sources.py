@@ -180,7 +180,7 @@ def rows_of(
     only: Collection[str] | None = None,
     preview: GradePreview | None = None,
 ) -> Iterator[Row]:
-    """Returns a row for every student, with manual changes and the course's deductions.
+    """Yields a row for every student, with manual changes and the course's deductions.
 
     *policy* replaces the policies that *book* keeps, such as to preview a change. If *only* is
     given, returns the rows of these students. *preview* replaces grades and adjustments.

@@ -36,7 +36,7 @@ def count_of(number: int, one: str, several: str | None = None) -> str:
 
 @lru_cache(maxsize=4096)
 def points(number: float | None) -> str:
-    """Format points with at most two decimals, rounded half up; empty if None (still open).
+    """Formats points with at most two decimals, rounded half up; empty if None (still open).
 
     Equal numbers always look the same, so full marks look like the maximum. The exact numbers are
     in `grades/STUDENT.json`.

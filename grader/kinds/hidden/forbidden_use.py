@@ -188,8 +188,7 @@ class ModuleNames:
         return last in self._looked_up_texts(node)
 
     def iter_escapes(self, node: ast.AST) -> Iterator[str]:
-        """Returns how *node* accesses other parts of the notebook, which are not analyzed; None if
-        it does not."""
+        """Yields each way in which *node* accesses parts of the notebook that are not analyzed."""
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             full = list(_iter_full_names(node))
             yield from (w for w in _ELSEWHERE if any(is_name_or_member(n, w) for n in full))
