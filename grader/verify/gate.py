@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import re
 from collections import deque
@@ -130,6 +131,10 @@ def _results(
                 yield from _run_in_pool(pool, job, names, jobs, kernel=kernel)
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
+                # Ctrl-C may have reached a worker in an author's code, where it was taken for an
+                # error of that code.
+                for worker in multiprocessing.active_children():
+                    worker.terminate()
                 raise
     except BrokenExecutor:
         raise SetupError(
