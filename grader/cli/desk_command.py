@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.options import BANKS, COURSE, open_bank
+from grader.cli.options import BANKS, COURSE, PORT, open_bank
 from grader.cli.parameters import FILE, option, subcommand
 from grader.errors import SetupError
 
@@ -33,14 +33,7 @@ _HOST = re.compile(r"[\w.-]+|\[?[0-9A-Fa-f:]+\]?")
 )
 def command(
     results: Path,
-    port: int = option(
-        0,
-        least=0,
-        most=65535,
-        metavar="PORT",
-        help="Port to listen on. Default: any free one.",
-        show_default=False,
-    ),
+    port: int = PORT,
     host: str = option("127.0.0.1", metavar="ADDRESS", help="Address to listen on."),
     names: tuple[str, ...] = option(
         (),

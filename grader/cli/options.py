@@ -28,6 +28,14 @@ BANKS = option(
     "GRADER_BANK, or the bank that comes with the package.",
 )
 JSON = option(False, "--json", help="Print JSON to stdout.")
+PORT = option(
+    0,
+    least=0,
+    most=65535,
+    metavar="PORT",
+    help="Port to listen on. Default: any free one.",
+    show_default=False,
+)
 JOBS = option(
     None, least=1, metavar="N", help="Number of parallel workers. Default: the number of CPUs."
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from grader.cli.options import BANKS, SANDBOX, open_bank
+from grader.cli.options import BANKS, PORT, SANDBOX, open_bank
 from grader.cli.parameters import FILE, argument, option, subcommand
 
 _FILE = Path("practice-progress.json")
@@ -40,14 +40,7 @@ def command(
         type=FILE,
         help="File to continue from and to save the progress in. Default: nothing is saved.",
     ),
-    port: int = option(
-        0,
-        least=0,
-        most=65535,
-        metavar="PORT",
-        help="Port to listen on. Default: any free one.",
-        show_default=False,
-    ),
+    port: int = PORT,
     sandbox: str = SANDBOX,
     banks: tuple[str, ...] = BANKS,
 ) -> None:
