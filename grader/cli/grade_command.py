@@ -154,7 +154,6 @@ def command(
     click.get_current_context().call_on_close(gc.enable)
     # Only now, because these imports take as long as the kernel's process takes to start.
     from grader.cli.course_commands import course_to_apply
-    from grader.grading.results import write_results
     from grader.grading.run import grade
     from grader.grading.settings import Settings
     from grader.integrations.nbgrader.grading import grade_assignment
@@ -223,6 +222,8 @@ def command(
             )
             more = {"assignment": done.assignment.name}
     executing = time.perf_counter() - began
+    from grader.grading.results import write_results  # usually imported while notebooks ran
+
     written = write_results(out, open_bank(banks))
     if done.executed_count and not spec.is_local:
         click.echo(

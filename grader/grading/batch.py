@@ -7,7 +7,7 @@ import platform
 import threading
 from asyncio import CancelledError
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -42,12 +42,14 @@ def execute_all(
     call_plans: Callable[[str], tuple[CallPlan, ...]] = lambda _: (),
     stopped: Callable[[], bool] = bool,
     show: Callable[[str], None] = lambda _text: None,
+    prepare: Callable[[str], None] = lambda _student: None,
 ) -> Generator[tuple[Submission, Evidence]]:
     """Yields each submission with its evidence as it finishes; only a few are kept in memory.
 
     *call_plans* are those of a student, by ID. Raises KeyboardInterrupt once *stopped* returns True
     and no notebook runs any more. *show* gets a few words about the workers of a cluster, whenever
-    they change.
+    they change. While there is nothing else to do, *prepare* is called with
+    students whose notebooks are running.
 
     Never raises for a single submission; raises SetupError for errors that affect all of them. If
     a worker process dies, its submissions are tried once more, one at a time, so that a notebook
@@ -56,7 +58,7 @@ def execute_all(
     """
     if not todo:
         return
-    batch = _Batch(names, settings, call_plans, stopped, show)
+    batch = _Batch(names, settings, call_plans, stopped, show, prepare)
     lost: list[Submission] = []
     disturbed: dict[Submission, Evidence] = {}
     for submission, evidence in batch.execute_together(todo):
@@ -95,6 +97,7 @@ class _Batch:
         call_plans: Callable[[str], tuple[CallPlan, ...]],
         stopped: Callable[[], bool],
         show: Callable[[str], None],
+        prepare: Callable[[str], None],
     ):
         self.reruns: dict[Submission, str] = {}
         """For submissions that run a second time: how other work disturbed the first run."""
@@ -105,6 +108,8 @@ class _Batch:
         self._stop = threading.Event()
         self._stopped = stopped
         self._show = show
+        self._prepare = prepare
+        self._prepared: set[Submission] = set()
 
     def execute_together(self, todo: Sequence[Submission]) -> Iterator[_Result]:
         """Yields the results of *todo*, with a new pool whenever one breaks."""
@@ -160,9 +165,7 @@ class _Batch:
                             # Pending work breaks the pool, but work that never started does not.
                             if not pending:
                                 yield queue.popleft(), None
-                    finished, _ = wait(pending, _LOOK_SECONDS, return_when=FIRST_COMPLETED)
-                    if self._stopped():
-                        raise KeyboardInterrupt
+                    finished = self._wait(pending)
                     for future in [f for f in pending if f in finished]:  # in the queue's order
                         submission = pending.pop(future)
                         evidence = _evidence_of(future, submission)
@@ -175,6 +178,17 @@ class _Batch:
                 for future in pending:
                     future.cancel()
                 raise
+
+    def _wait(self, pending: Mapping[Future[Any], Submission]) -> set[Future[Any]]:
+        """Returns which futures have finished by now; prepares another submission if none has."""
+        finished, _ = wait(pending, _LOOK_SECONDS, return_when=FIRST_COMPLETED)
+        if self._stopped():
+            raise KeyboardInterrupt
+        fresh = (one for one in pending.values() if one not in self._prepared)
+        if not finished and (submission := next(fresh, None)) is not None:
+            self._prepared.add(submission)
+            self._prepare(submission.student)
+        return finished
 
     def _submit(self, pool: Executor, submission: Submission, *, more_follow: bool) -> Future[Any]:
         job = Job(

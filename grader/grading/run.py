@@ -163,7 +163,15 @@ def grade(
         with (
             signals.delay_interrupts() as stopped,
             closing(
-                execute_all(todo, filing.names, settings, filing.call_plans, stopped, done.show)
+                execute_all(
+                    todo,
+                    filing.names,
+                    settings,
+                    filing.call_plans,
+                    stopped,
+                    done.show,
+                    papers.prepare_judging,
+                )
             ) as results,
         ):
             for submission, evidence in results:

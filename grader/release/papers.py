@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -132,6 +133,18 @@ class Papers:
         if not self.has_call_plans:
             return ()
         return call_plans_of(self.of(student))
+
+    def prepare_judging(self, student: str) -> None:
+        """Makes the expected results for the code of *student*, unless they are kept already.
+
+        Problems with the author's code are left to judging.
+        """
+        if not self.has_call_plans:
+            return
+        for _, key in self.of(student).named_keys():
+            if isinstance(key, CodeKey):
+                with suppress(Exception):
+                    key.expected_results  # noqa: B018 - a cached property
 
     @cached_property
     def has_call_plans(self) -> bool:

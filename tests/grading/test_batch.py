@@ -266,6 +266,28 @@ def test_a_stop_ends_the_batch_and_what_runs_is_not_tried_again(
     assert tried == ["ada"]
 
 
+def test_scoring_is_prepared_while_a_notebook_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepared = threading.Event()
+
+    def execute(job: Job, data: bytes, **more: Any) -> Evidence:
+        assert prepared.wait(20)
+        return execute_job(job, data, **more)
+
+    monkeypatch.setattr(batch, "execute", execute)
+    students = []
+
+    def prepare(student: str) -> None:
+        students.append(student)
+        prepared.set()
+
+    todo = handed_in(tmp_path, "ada")
+    ((_, evidence),) = execute_all(todo, ("q1_x",), settings("threads"), prepare=prepare)
+    assert students == ["ada"]
+    assert evidence.outcome is Outcome.FINISHED
+
+
 # Kills the worker process above it: what no sandbox would let a notebook do.
 MURDER = """
 import os, signal

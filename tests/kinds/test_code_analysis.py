@@ -144,6 +144,17 @@ def test_code_that_takes_too_long_is_given_up_and_the_next_is_analyzed(
     assert analysis.definitions(["#" * 30_000, "f = 1"], "f") == "f = 1"
 
 
+def test_the_process_for_long_code_is_there_before_it_is_needed() -> None:
+    analysis._process_of_thread().end()
+    analysis.start_early(["f = 1"])
+    assert analysis._process_of_thread()._process is None
+    analysis.start_early(["#" * 30_000, "f = 1"])
+    process = analysis._process_of_thread()._process
+    assert process is not None
+    assert analysis.definitions(["#" * 30_000, "f = 1"], "f") == "f = 1"
+    assert analysis._process_of_thread()._process is process
+
+
 def test_a_process_that_dies_costs_one_text_alone() -> None:
     worker = analysis._process_of_thread()
     text = "#" * 30_000

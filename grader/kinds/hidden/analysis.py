@@ -62,6 +62,13 @@ def forbidden_lines(code: str, forbidden: Sequence[str]) -> list[tuple[int, str]
     return [(int(n), str(words)) for n, words in _analyze("forbidden_lines", code, list(forbidden))]
 
 
+def start_early(cells: Sequence[str]) -> None:
+    """Starts the process that this thread needs to analyze *cells*, if they are long."""
+    if sum(map(len, cells)) > MOST_HERE:
+        with contextlib.suppress(OSError):
+            _process_of_thread().start()
+
+
 @lru_cache(maxsize=256)  # the same answer is read more than once
 def _review_source(code: str, name: str, starter: str, forbidden: tuple[str, ...]) -> Any:
     return _analyze("review", code, name, starter, list(forbidden))
@@ -116,13 +123,18 @@ class _AnalysisProcess:
         self._given_up = (code, why)
         raise NotAnalyzedError(why)
 
-    def _reply_to(self, request: str) -> bytes:
-        """Returns the process's reply, incomplete if it is late or too long. Raises OSError."""
+    def start(self) -> subprocess.Popen[bytes]:
+        """Returns the process, started if there is none. Raises OSError."""
         if self._process is None or self._process.poll() is not None:
             self._process = _start_process()
-        stdin, stdout = self._process.stdin, self._process.stdout
+        return self._process
+
+    def _reply_to(self, request: str) -> bytes:
+        """Returns the process's reply, incomplete if it is late or too long. Raises OSError."""
+        process = self.start()
+        stdin, stdout = process.stdin, process.stdout
         assert stdin is not None and stdout is not None  # noqa: S101,PT018 - both are pipes
-        watchdog = threading.Timer(SECONDS, self._process.kill)
+        watchdog = threading.Timer(SECONDS, process.kill)
         watchdog.start()
         try:
             stdin.write(request.encode() + b"\n")  # the process reads it as a whole

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from grader import notebook
 from grader.errors import SubmissionError
+from grader.kinds.hidden import analysis
 from grader.model import Answer, CallPlan, Evidence, Job, Outcome
 from grader.model.evidence import CUT_SHORT, DISTURBED, RERUN
 from grader.notebook import Cell
@@ -79,6 +80,8 @@ def execute(
         stop=stop,
     )
     start = kernels.find(kernel)
+    if job.call_plans:
+        analysis.start_early([cell.source for cell in cells if cell.type == "code"])
     try:
         try:
             run, about = _run_notebook(job, cells, chosen, start, options)

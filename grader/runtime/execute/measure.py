@@ -10,9 +10,11 @@ import base64
 import json
 import math
 import secrets
+import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext, suppress
 
 from grader.errors import SetupError
 from grader.kinds import ratios
@@ -151,6 +153,7 @@ class _Measurement:
         self._benchmark = benchmark
         self._clean = clean
         self._end = time.monotonic() + benchmark.seconds
+        self._clean_turn = threading.Lock()
         self._cut_short = False
 
     def measure(self, cells: Sequence[str], start: Start, options: KernelOptions) -> Raw:
@@ -259,8 +262,10 @@ class _Measurement:
         """
         if not agreement.inputs_match(promised, known):
             return "inputs"
-        theirs, _ = self._ask(mine, "show")
-        ours, _ = self._ask(self._clean, "show")
+        with ThreadPoolExecutor(1) as beside:  # nothing is timed meanwhile
+            shown = beside.submit(self._ask, self._clean, "show")
+            theirs, _ = self._ask(mine, "show")
+            ours, _ = shown.result()
         if ours == {"t": "none"}:
             raise _EndedError(unmade="the baseline returns nothing to compare")
         try:
@@ -281,7 +286,9 @@ class _Measurement:
             "backward": self._benchmark.backward,
         }
         request = base64.b64encode(json.dumps(asked).encode()).decode()
-        called = session.call(request, seconds=self._call_plan.seconds + _OVERTIME_SECONDS)
+        # A failure of the student's side asks the baseline too.
+        with self._clean_turn if session is self._clean else nullcontext():
+            called = session.call(request, seconds=self._call_plan.seconds + _OVERTIME_SECONDS)
         found = read_reply(called.reply)
         if called.late and session is not self._clean:
             raise _EndedError(late=self._call_plan.seconds)
