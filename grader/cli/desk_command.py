@@ -189,8 +189,9 @@ def _print_way_in(entrance: Entrance, home: str) -> None:
             click.echo(f"{person.id}: {address}" if several else address)
         click.echo("Press Ctrl-C to stop. Until then, the links are valid.", err=True)
         return
-    click.echo(home)
-    if isinstance(entrance, Accounts) and (waiting := entrance.without_password()):
+    waiting = entrance.without_password() if isinstance(entrance, Accounts) else ()
+    click.echo(home)  # only now, since the file of accounts may have errors
+    if waiting:
         people = ", ".join(waiting)
         click.echo(
             f"No password yet: {people}. To invite them, run `grader course invite`.", err=True

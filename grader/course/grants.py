@@ -9,7 +9,7 @@ from pathlib import Path
 
 from grader.bank.yaml12 import Located, parse_yaml, read_yaml, scalar
 from grader.course.load import course_from
-from grader.errors import SetupError
+from grader.errors import SetupError, SpecError, SpecErrors
 from grader.files import exclusive_lock, write_atomic
 from grader.model.course import Course, Grant
 from grader.registry import nearest
@@ -29,9 +29,22 @@ def add_grant(path: Path, grant: Grant) -> Course:
         course_from(source)  # the errors that are there already
         text = path.read_text(encoding="utf-8-sig")
         changed = _insert_grant(text, source, grant)
-        course = course_from(parse_yaml(changed.encode(), str(path)))
+        try:
+            course = course_from(parse_yaml(changed.encode(), str(path)))
+        except SpecErrors as wrong:
+            raise _errors_of_grant(wrong, path) from None
         write_atomic(path, changed.encode())
     return course
+
+
+def _errors_of_grant(wrong: SpecErrors, path: Path) -> SpecErrors:
+    """Returns the errors without their lines, which the file does not have."""
+    return SpecErrors(
+        tuple(
+            SpecError(f"the exception was not added: {e.what}", where=str(path), fix=e.fix)
+            for e in wrong.errors
+        )
+    )
 
 
 def unknown_students(course: Course, set_id: str, students: Collection[str]) -> list[str]:
