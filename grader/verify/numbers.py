@@ -44,7 +44,10 @@ def trivial_guesses(case: Case) -> Iterator[Finding]:
                     f"part '{part_id}': the guess {units.format_number(guess)} is accepted "
                     f"({units.format_number(key.low)} to {units.format_number(key.high)})"
                 )
-                fix = "exclude such variants with 'where:', or ask in another unit"
+                fix = (
+                    "narrow the tolerance, exclude such variants with 'where:', or ask in another "
+                    "unit"
+                )
                 yield case.finding("trivial-guess", case.part_path(part_id), what, fix)
 
 
