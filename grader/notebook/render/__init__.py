@@ -270,6 +270,7 @@ def _question(
             yield Cell(type="code", id=cell, source=shown, metadata=_GOES_ON)
 
 
+@lru_cache(maxsize=1024)
 def _comment(text: str) -> str:
     """Returns *text* as comment lines that fit into a cell."""
     return "\n".join(f"# {line}" for line in wrap(text, _COMMENT_WIDTH, break_on_hyphens=False))
