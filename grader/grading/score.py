@@ -136,8 +136,11 @@ def _question_marks(question: Question, evidence: Evidence) -> Iterator[Mark]:
         if unknown.intersection(key.part.uses) and _can_earn_more(mark):
             # The carried value is unknown, and this part may be worth more with it.
             mark = _as_open(mark, f"{BUILDS}. The mark is open, and no points are deducted.")
-        can_carry = carried_answer(kinds.find(key.part.kind), key) is not None
-        if mark.points is None and part_id not in own and can_carry:
+        if (
+            mark.points is None
+            and part_id not in own
+            and carried_answer(kinds.find(key.part.kind), key) is not None
+        ):
             unknown.add(part_id)
         yield mark
 
