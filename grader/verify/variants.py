@@ -19,8 +19,8 @@ MOST_AT_A_PLACE = 3
 """Different findings kept per check and place in the YAML."""
 LUCKY_SHARE = 0.02
 """The share of variants below which an accepted guess is luck."""
-RUN_CODE = frozenset({"implementations", "properties"})
-"""Checks that run code, and therefore use fewer seeds."""
+FEW_SEEDS = frozenset({"zero-marks", "implementations", "properties"})
+"""Checks for which a few seeds are enough, or which run code."""
 _NUMBER = re.compile(r"[-+]?\d[\d.,]*(?:e[-+]?\d+)?")
 
 
@@ -62,7 +62,7 @@ def _general(case: Case, check: str, at: tuple[str, ...], what: str, fix: str) -
 def group_findings(findings: Sequence[Finding], seeds: int, code_seeds: int) -> tuple[Finding, ...]:
     """Merges *findings* that differ only in their numbers; keeps the first, with its seed count.
 
-    *seeds* variants were checked, *code_seeds* of them by the checks that run code. Drops guesses
+    *seeds* variants were checked, *code_seeds* of them by the checks that use few. Drops guesses
     that are accepted so rarely that nobody could count on them.
     """
     groups: dict[tuple[str, Location, str], list[Finding]] = {}
@@ -72,7 +72,7 @@ def group_findings(findings: Sequence[Finding], seeds: int, code_seeds: int) -> 
     kept: list[Finding] = []
     places: dict[tuple[str, Location], int] = {}
     for (check, where, _), group in groups.items():
-        of = min(seeds, code_seeds) if check in RUN_CODE else seeds
+        of = min(seeds, code_seeds) if check in FEW_SEEDS else seeds
         hit = len({finding.seed for finding in group})
         if check == "trivial-guess" and hit < LUCKY_SHARE * of:
             continue
