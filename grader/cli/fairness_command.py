@@ -79,20 +79,16 @@ def _summary(found: Fairness) -> list[str]:
     from grader.analysis.fairness import ERROR_RATE, ComparisonFinding
 
     counts = Counter(comparison.finding for comparison in found.comparisons)
-    compared = (
-        f"{count_of(len(found.comparisons), 'comparison')} of {count_of(found.students, 'student')}"
+    too_few = counts[ComparisonFinding.TOO_FEW] + len(found.too_few)
+    comparisons = count_of(len(found.comparisons) + len(found.too_few), "comparison")
+    told = (
+        f"{counts[ComparisonFinding.DIFFERS]} clear, {counts[ComparisonFinding.PERHAPS]} perhaps, "
+        f"{counts[ComparisonFinding.NO_SIGN]} without a sign of a difference, "
+        f"{too_few} with too few students to tell"
     )
-    same = f"{counts[ComparisonFinding.NO_SIGN]} without a sign of a difference"
-    clear = (
-        f"{counts[ComparisonFinding.DIFFERS]} clear, {counts[ComparisonFinding.PERHAPS]} perhaps"
-    )
-    lines = [f"{compared}: {clear}, {same}."]
-    untold = counts[ComparisonFinding.TOO_FEW] + len(found.too_few)
-    if untold:
-        few = count_of(untold, "comparison has", "comparisons have")
-        lines.append(
-            f"{few} too few students to tell: a difference of half the points could go unnoticed."
-        )
+    lines = [f"{comparisons} of {count_of(found.students, 'student')}: {told}."]
+    if too_few:
+        lines.append("With too few students, a difference of half the points could go unnoticed.")
     if counts[ComparisonFinding.DIFFERS]:
         lines.append(
             f"Chance alone leads to any clear finding in at most {ERROR_RATE:.0%} of exams. Read "
