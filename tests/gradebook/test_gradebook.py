@@ -528,7 +528,7 @@ class TestEvidenceAsJson:
             (lambda d: d | {"format": 2}, "format 2 is not known"),
             (lambda d: d | {"cells": {}}, "'cells' is not a list"),
             (lambda d: d | {"cells": [1]}, "a cell is not an object"),
-            (lambda d: d | {"answers": []}, "answers is not an object"),
+            (lambda d: d | {"answers": []}, "'answers' is not an object"),
             (
                 lambda d: d | {"answers": {"q9": {"name": "q1", "raw": None, "absent": None}}},
                 "filed under another name",
