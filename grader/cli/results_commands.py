@@ -10,6 +10,7 @@ import click
 
 from grader.cli.options import BANKS, JSON, open_bank, print_json, table
 from grader.cli.parameters import FILE, argument, option, subcommand
+from grader.errors import SetupError, one_line
 from grader.text.words import count_of, join_names
 from grader.text.words import points as worth
 
@@ -86,7 +87,6 @@ def _exchange_tables(
     as_json: bool,
     alone: bool,
 ) -> None:
-    from grader.errors import SetupError
     from grader.grading.manual import enter_points, write_table
     from grader.grading.results import write_results
 
@@ -162,7 +162,6 @@ def _print_answers(results: Path, student: str, answer: str | None, as_json: boo
 
 
 def _answer_lines(answer: AnswerToRead) -> list[str]:
-    from grader.errors import one_line
 
     lines = [f"{answer.student}, {answer.answer}: {worth(answer.max_points)} points"]
     if answer.override:
@@ -190,7 +189,6 @@ def _change_points(
     banks: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    from grader.errors import SetupError
     from grader.grading.manual import give_points, withdraw_points
     from grader.grading.results import write_results
 
