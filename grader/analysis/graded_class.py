@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from grader.gradebook import Gradebook
-from grader.grading.sources import ReleaseSource, require_release, rows_of
+from grader.grading.sources import release_source, require_release, rows_of
 from grader.kinds import kinds
 from grader.kinds.base import Unreadable
 from grader.model import Key, Paper, Raw
@@ -48,7 +48,7 @@ def as_number(value: object) -> float | None:
 def iter_graded(book: Gradebook, papers: Papers) -> Iterator[GradedPaper]:
     """Yields every student with a graded submission, by the attempt that counts."""
     as_released = replace(papers, correction=None)
-    for row in rows_of(book, ReleaseSource(book=book, papers=papers)):
+    for row in rows_of(book, release_source(book, papers)):
         grade, id_ = row.grade, row.student.id
         if grade is None or grade.submission_sha256 is None or row.standing is Standing.EXEMPT:
             continue

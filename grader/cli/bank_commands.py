@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import click
 
 from grader.cli.options import BANKS, JSON, open_bank, print_errors, print_json, table
 from grader.cli.parameters import FOLDER, argument, option, subcommand
+from grader.errors import SpecError, SpecErrors
 from grader.text.words import count_of, points
 
 if TYPE_CHECKING:
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from grader.bank.folders import Bank
     from grader.bank.heads import Head
     from grader.bank.statistics import PartStatistics
-    from grader.errors import SpecError
 
 
 @subcommand("list", "grader list", "grader list --family numerics", "grader list --json")
@@ -81,7 +82,6 @@ def _problem_table(heads: Sequence[Head]) -> str:
 
 
 def _list_sets(banks: tuple[str, ...], *, as_json: bool) -> int:
-    from grader.errors import SpecError, SpecErrors
 
     bank = open_bank(banks)
     exams, errors = [], list(bank.faults())
@@ -155,7 +155,6 @@ def show_command(
 
 
 def _statistics_data(known: Mapping[str, PartStatistics]) -> dict[str, object]:
-    from dataclasses import asdict
 
     return {name: asdict(part) for name, part in known.items()}
 

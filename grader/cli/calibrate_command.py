@@ -10,6 +10,7 @@ import click
 from grader.cli.options import JSON
 from grader.cli.parameters import FILE, option, subcommand
 from grader.cli.progress import progress
+from grader.errors import SetupError
 
 if TYPE_CHECKING:
     from grader.runtime.machine import MachineProfile
@@ -60,7 +61,6 @@ def command(
 
 def _check_overwrite(out: Path) -> None:
     """Raises SetupError if *out* exists and is not a profile, before anything is measured."""
-    from grader.errors import SetupError
     from grader.runtime.machine import read_profile
 
     if not out.exists():

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +13,7 @@ import click
 
 from grader.cli.options import CELL_SECONDS, JSON, print_json
 from grader.cli.parameters import argument, option, subcommand
+from grader.errors import one_line
 
 if TYPE_CHECKING:
     from grader.collect.check.run import CheckResult
@@ -71,7 +75,6 @@ def command(
 
 
 def _make_receipt(checked: CheckResult, notebook: Path, path: Path | None) -> dict[str, object]:
-    from datetime import UTC, datetime
 
     from grader.collect.check.receipts import make_receipt, write_receipt
 
@@ -105,7 +108,6 @@ def _verify_receipt(receipt: Path, notebook: Path, *, as_json: bool) -> int:
         data = asdict(comparison)
         print_json({"holds": comparison.holds, "receipt": data.pop("code"), **data})
         return 0 if comparison.holds else 1
-    from grader.errors import one_line
 
     named = one_line(f"Receipt {comparison.code} of {comparison.time}")
     if not comparison.intact:
@@ -125,8 +127,6 @@ def _verify_receipt(receipt: Path, notebook: Path, *, as_json: bool) -> int:
 
 def _print_for_github(checked: CheckResult, notebook: Path) -> None:
     """Prints the report, guarded against workflow commands in it, and then the annotations."""
-    import os
-    import secrets
 
     from grader.cli.check_screen import report
     from grader.cli.check_steps import annotations_of_check, step_summary

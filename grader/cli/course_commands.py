@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +13,7 @@ import click
 from grader.cli.completion import complete_ids
 from grader.cli.options import BANKS, COURSE, JSON, open_bank, print_json, table
 from grader.cli.parameters import FILE, argument, example_lines, option, subcommand
-from grader.errors import SetupError
+from grader.errors import GraderError, SetupError
 from grader.registry import suggest
 from grader.text.words import count_of, points
 
@@ -70,9 +72,7 @@ def check_command(
 def _students_of(course: Course, set_id: str, home: Path) -> Collection[str] | None:
     """Returns the ids of the students of a set, from its release or its results; None if the
     course file names neither, or they can't be read."""
-    from contextlib import suppress
 
-    from grader.errors import GraderError
     from grader.grading.course_change import set_and_students
     from grader.release.file import load_release
 
@@ -108,7 +108,6 @@ def invite_command(
     Invites everybody who has no password yet, or the people that you name. Their previous passwords
     and invitations stop working immediately.
     """
-    import time
 
     from grader.course import load_course
     from grader.web.desk.accounts import AccountFile
@@ -254,7 +253,6 @@ def print_unknown_students(course: Course, set_id: str, students: Collection[str
 
 def require_course(course_file: Path | None, banks: tuple[str, ...]) -> Path:
     """Returns the path of the course file. Raises SetupError if there is none."""
-    from grader.errors import SetupError
 
     path = course_path(course_file, banks)
     if path is None:

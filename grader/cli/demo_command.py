@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
 
 from grader.cli.options import JOBS, table
 from grader.cli.parameters import FOLDER, option, subcommand
+from grader.errors import SetupError
 
 
 @subcommand("demo", "grader demo", "grader demo --out /tmp/demo --jobs 4")
@@ -67,7 +69,6 @@ def command(
 
 def _refuse_other_folder(out: Path, roster: Path, made: bytes) -> None:
     """Raises SetupError if *out* has files of a class, which the demo would replace."""
-    from grader.errors import SetupError
 
     names = ("roster.csv", "release", "submissions", "results")
     others = [name for name in names if (out / name).exists()]
@@ -80,7 +81,6 @@ def _refuse_other_folder(out: Path, roster: Path, made: bytes) -> None:
 
 
 def _print_table(results: Path) -> None:
-    import json
 
     from grader.cli import demo_class
     from grader.text.words import points

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 
 from grader.cli.options import JSON, print_json, table
 from grader.cli.parameters import option, subcommand
+from grader.errors import SetupError
 
 if TYPE_CHECKING:
     from grader.security.redteam import Report
@@ -82,9 +84,7 @@ def command(
 
 
 def _list_workers(executor: str, sandbox: str, as_json: bool) -> int:
-    from dataclasses import asdict
 
-    from grader.errors import SetupError
     from grader.integrations.cluster.connections import survey_workers
     from grader.integrations.cluster.environments import wanted_environment
 

@@ -26,6 +26,7 @@ from grader.cli.parameters import (
     without_none,
 )
 from grader.errors import GraderError, SetupError
+from grader.registry import BUILT_IN
 from grader.text.words import count_of
 
 if TYPE_CHECKING:
@@ -39,7 +40,6 @@ class _FormatGroup(LazyGroup):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """Returns the formats of this package, then those of others in alphabetical order."""
         from grader.integrations.base import exporters
-        from grader.registry import BUILT_IN
 
         own = BUILT_IN[exporters.group]
         return [*own, *sorted(set(exporters) - set(own))]

@@ -28,6 +28,7 @@ from grader.cli.options import (
 )
 from grader.cli.parameters import FILE, option, subcommand
 from grader.cli.progress import progress, where_time_went
+from grader.errors import SetupError
 from grader.text.words import count_of
 
 if TYPE_CHECKING:
@@ -293,7 +294,6 @@ def _nbgrader_source(format_: str, source: Path | None, exam: Path | None) -> Pa
 
     Raises SetupError if the options don't fit together.
     """
-    from grader.errors import SetupError
 
     if format_ != "nbgrader":
         if source is not None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.cli.parameters import argument, option
-from grader.errors import one_line
+from grader.errors import Location, SetupError, one_line
 
 if TYPE_CHECKING:
     from grader.bank.folders import Bank
@@ -127,7 +127,6 @@ def table(
 def release_or_pack(release: Path | None, pack: Path | None, key_file: Path | None) -> Path:
     """Returns *release* or *pack*, whichever is given, and keeps the key from *key_file* in this
     process. Raises SetupError."""
-    from grader.errors import Location, SetupError
     from grader.release import sealed
 
     if release is not None and pack is not None:

@@ -8,6 +8,7 @@ import click
 
 from grader.cli.options import BANKS, PORT, SANDBOX, open_bank
 from grader.cli.parameters import FILE, argument, option, subcommand
+from grader.errors import SetupError
 
 _FILE = Path("practice-progress.json")
 
@@ -50,7 +51,6 @@ def command(
     return later. To save your progress, use --progress or the button on the page.
     """
     from grader.bank.listing import read_heads
-    from grader.errors import SetupError
 
     try:
         from grader.web.practice.app import PracticeApp

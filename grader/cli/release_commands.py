@@ -10,6 +10,7 @@ import click
 from grader.cli.options import BANKS, JSON, RELEASE, open_bank, print_json, print_notes, table
 from grader.cli.parameters import argument, option, subcommand
 from grader.cli.progress import progress
+from grader.errors import SetupError
 from grader.text.words import count_of, points
 
 if TYPE_CHECKING:
@@ -78,7 +79,6 @@ def render_command(
     numbers stay the same. With --format html, versions to print are written instead
     (DIR/exam-A.html and so on); score the answers with `grader enter`.
     """
-    from grader.errors import SetupError
     from grader.release.rendering import make_release, write_notebooks
     from grader.release.roster import load_roster
 
@@ -142,7 +142,6 @@ def _new_students(names: tuple[str, ...], listed: list[Student]) -> list[Student
 
     Raises SetupError for an invalid id.
     """
-    from grader.errors import SetupError
     from grader.model import Student
     from grader.release.roster import id_problem
 

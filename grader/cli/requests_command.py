@@ -10,6 +10,7 @@ import click
 
 from grader.cli.options import BANKS, BY, JSON, open_bank, print_json, table
 from grader.cli.parameters import EXISTING, argument, option, subcommand
+from grader.errors import one_line
 from grader.text.words import count_of
 from grader.text.words import points as worth
 
@@ -76,7 +77,6 @@ def _data(request: RegradeRequest) -> dict[str, object]:
 
 
 def _print_requests(results: Path, as_json: bool) -> None:
-    from grader.errors import one_line
     from grader.gradebook import Gradebook
 
     with Gradebook.open(results) as book:

@@ -10,7 +10,8 @@ import click
 
 from grader.cli.options import BANKS, JSON, open_bank, print_json, table
 from grader.cli.parameters import FILE, argument, option, subcommand
-from grader.text.words import count_of
+from grader.errors import SetupError, one_line
+from grader.text.words import count_of, join_names
 from grader.text.words import points as worth
 
 if TYPE_CHECKING:
@@ -86,7 +87,6 @@ def _exchange_tables(
     as_json: bool,
     alone: bool,
 ) -> None:
-    from grader.errors import SetupError
     from grader.grading.manual import enter_points, write_table
     from grader.grading.results import write_results
 
@@ -125,8 +125,9 @@ def _print_waiting(results: Path, as_json: bool) -> None:
         click.echo("No answers need manual grading.")
         return
     rows = [
-        (student, _name_answers([x["answer"] for x in mine]), mine[0]["points"], _truncate(text))
+        (student, join_names(names, most=1), mine[0]["points"], _truncate(text))
         for (student, text), mine in _group_lines(lines).items()
+        for names in ([line["answer"] for line in mine],)
     ]
     click.echo(table(("student", "answer", "of", "text"), rows, right=(2,)))
 
@@ -138,10 +139,6 @@ def _group_lines(lines: list[dict[str, str]]) -> dict[tuple[str, str], list[dict
     for line in lines:
         groups.setdefault((line["student"], line["text"]), []).append(line)
     return groups
-
-
-def _name_answers(answers: list[str]) -> str:
-    return answers[0] if len(answers) == 1 else f"{answers[0]} and {len(answers) - 1} more"
 
 
 def _truncate(text: str) -> str:
@@ -165,7 +162,6 @@ def _print_answers(results: Path, student: str, answer: str | None, as_json: boo
 
 
 def _answer_lines(answer: AnswerToRead) -> list[str]:
-    from grader.errors import one_line
 
     lines = [f"{answer.student}, {answer.answer}: {worth(answer.max_points)} points"]
     if answer.override:
@@ -193,7 +189,6 @@ def _change_points(
     banks: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    from grader.errors import SetupError
     from grader.grading.manual import give_points, withdraw_points
     from grader.grading.results import write_results
 

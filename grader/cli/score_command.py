@@ -100,7 +100,7 @@ def command(
         return status
     rows = [
         (
-            d.student,
+            d.after.student,
             _total_text(d.before),
             _total_text(d.after),
             "; ".join(f"{m.name}: {m.why}" for m in d.marks),
@@ -184,9 +184,9 @@ _MOST_FAULTS = 6
 
 def _change_data(change: Difference) -> dict[str, object]:
     return {
-        "student": change.student,
-        "before": change.before.score if change.before else None,
-        "after": change.after.score if change.after else None,
+        "student": change.after.student,
+        "before": change.before.score,
+        "after": change.after.score,
         "marks": [
             {
                 "name": m.name,
@@ -199,7 +199,5 @@ def _change_data(change: Difference) -> dict[str, object]:
     }
 
 
-def _total_text(grade: Grade | None) -> str:
-    if grade is None:
-        return "-"
+def _total_text(grade: Grade) -> str:
     return points(grade.score) + ("" if grade.complete else " +?")

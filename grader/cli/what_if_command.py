@@ -11,11 +11,11 @@ import click
 
 from grader.cli.options import BANKS, BY, COURSE, JSON, open_bank, print_json, table
 from grader.cli.parameters import FOLDER, option, subcommand
-from grader.text.words import count_of, points
+from grader.text.words import count_of, join_names, points
 
 if TYPE_CHECKING:
     from grader.bank.folders import Bank
-    from grader.grading.what_if import Changes, Distribution, StudentChange, WhatIf
+    from grader.grading.what_if import Changes, Distribution, WhatIf
     from grader.model.course import Course
 
 _CURVE = re.compile(r"(?P<factor>\d+(?:\.\d+)?)(?P<added>[+-]\d+(?:\.\d+)?)?\Z")
@@ -181,7 +181,7 @@ def _print(found: WhatIf, *, is_applied: bool) -> None:
                 _total(change.before, change.max_before),
                 _total(change.after, change.max_after),
                 f"{100 * change.difference:+.1f}%",
-                _parts(change),
+                join_names(change.parts, most=3),
             )
             for change in found.changes[:_MOST]
         ]
@@ -197,11 +197,6 @@ def _print(found: WhatIf, *, is_applied: bool) -> None:
 
 def _total(total: float | None, most: float) -> str:
     return "-" if total is None else f"{points(total)}/{points(most)}"
-
-
-def _parts(change: StudentChange) -> str:
-    rest = f" and {len(change.parts) - 3} more" if len(change.parts) > 3 else ""
-    return ", ".join(change.parts[:3]) + rest
 
 
 def _distributions(before: Distribution, after: Distribution) -> str:

@@ -19,8 +19,6 @@ from grader.collect.roster import Roster
 from grader.errors import SubmissionError
 from grader.model import Student, Submission
 
-__all__ = ["CollectedSubmissions", "Notice", "collect", "load"]
-
 MAX_ATTEMPTS = 100
 """Maximum attempts per student; only the newest are read."""
 MAX_ATTEMPTS_BYTES = 200_000_000

@@ -8,19 +8,3 @@ from grader.course.late import Attempt, CountedAttempt, choose_attempt, count_at
 from grader.course.load import FILE, course_from_plain, course_to_plain, find_course, load_course
 from grader.course.rules import rules_for, set_dates
 from grader.course.table import read_times
-
-__all__ = [
-    "FILE",
-    "Attempt",
-    "CountedAttempt",
-    "choose_attempt",
-    "count_attempts",
-    "course_from_plain",
-    "course_to_plain",
-    "due_time",
-    "find_course",
-    "load_course",
-    "read_times",
-    "rules_for",
-    "set_dates",
-]

@@ -6,20 +6,3 @@ from grader.draw.parameters import choices_of
 from grader.draw.plan import MAX_DRAWS
 from grader.draw.variant import draw
 from grader.model.dice import draw_below, order, sample_seed, seed_for
-
-__all__ = [
-    "MAX_DRAWS",
-    "DrawError",
-    "choices_of",
-    "draw",
-    "draw_below",
-    "format_numbers",
-    "iter_chosen",
-    "iter_questions",
-    "order",
-    "paper",
-    "points_of",
-    "sample_seed",
-    "seed_for",
-    "standalone_paper",
-]

@@ -1,18 +1,6 @@
 """The store of students, submissions, evidence, grades, overrides, and the audit log."""
 
 from grader.gradebook.book import Gradebook
-from grader.gradebook.changes import Difference, MarkChange, difference, differences
+from grader.gradebook.changes import Difference, difference
 from grader.gradebook.evidence import evidence_from_json, evidence_to_json
 from grader.gradebook.records import AuditLine, FiledGrade
-
-__all__ = [
-    "AuditLine",
-    "Difference",
-    "FiledGrade",
-    "Gradebook",
-    "MarkChange",
-    "difference",
-    "differences",
-    "evidence_from_json",
-    "evidence_to_json",
-]

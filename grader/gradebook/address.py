@@ -67,18 +67,25 @@ def find_address(folder: Path) -> URL:
 
     Raises SetupError, naming the file, if the folder names a database in a way that can't be read.
     """
-    pointer = folder / POINTER
-    try:
-        text = pointer.read_text(encoding="utf-8").strip()
-    except (FileNotFoundError, NotADirectoryError):
+    text = read_pointer(folder / POINTER, "the gradebook's database")
+    if text is None:
         return URL.create("sqlite", database=str(folder / FILE))
+    return parse_address(text)
+
+
+def read_pointer(pointer: Path, what: str) -> str | None:
+    """Returns the address of *what* in the file *pointer*; None if there is no such file. Raises
+    SetupError if it can't be read."""
+    try:
+        return pointer.read_text(encoding="utf-8").strip()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
     except (OSError, ValueError) as error:
         raise SetupError(
             f"this file can't be read: {error}",
             where=str(pointer),
-            fix="let it contain the address of the gradebook's database",
+            fix=f"let it contain the address of {what}",
         ) from None
-    return parse_address(text)
 
 
 def wanted_address(folder: Path, named: str, set_: str, course: Course | None = None) -> URL | None:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from grader.gradebook import parts
+from sqlalchemy import and_, case, func, select
+
+from grader.gradebook import schema
+from grader.gradebook.parts import is_refused
+from grader.gradebook.plain import read_record
 from grader.gradebook.signatures import (
     Signatures,
     read_general,
@@ -12,7 +16,18 @@ from grader.gradebook.signatures import (
     read_signatures,
 )
 from grader.gradebook.store import Store
+from grader.gradebook.students import in_chunks
 from grader.model.desk import PartAnswer, PartCount, PartId
+
+_GRADED = schema.marks.join(
+    schema.grades,
+    and_(schema.grades.c.number == schema.marks.c.grade, schema.grades.c.current.is_(True)),
+).join(schema.asked, schema.asked.c.number == schema.marks.c.asked)
+"""The marks of the current grades, with their questions."""
+_OVERRIDDEN = and_(
+    schema.overrides.c.student == schema.grades.c.student,
+    schema.overrides.c.name == schema.asked.c.name,
+)
 
 
 class Answers:
@@ -24,25 +39,72 @@ class Answers:
         """The last ones read, which count for as long as nothing has changed."""
 
     def counts(self, students: Collection[str] | None = None) -> tuple[PartCount, ...]:
-        """Returns how far each part is graded, in the order of the first paper; only answers of
-        *students* if given."""
+        """Returns how many answers to each part there are, are open, and were graded by a person,
+        in the order of the first paper; only answers of *students* if given. Notebooks that can't
+        be read don't count."""
+        g, m, a, o = schema.grades.c, schema.marks.c, schema.asked.c, schema.overrides.c
+        by_hand = o.points.is_not(None)
+        waits = case((and_(m.points.is_(None), o.points.is_(None)), 1), else_=0)
+        query = (
+            select(
+                a.problem,
+                a.part,
+                func.min(a.name).label("name"),
+                func.min(a.kind).label("kind"),
+                func.count().label("answers"),
+                func.sum(waits).label("waiting"),
+                func.sum(case((by_hand, 1), else_=0)).label("decided_count"),
+            )
+            .select_from(_GRADED.outerjoin(schema.overrides, _OVERRIDDEN))
+            .where(~is_refused())
+            .group_by(a.problem, a.part)
+            .order_by(func.min(m.position), a.problem, a.part)
+        )
+        if students is not None:
+            query = query.where(g.student.in_(list(students)))
         with self._engine.begin() as connection:
-            return tuple(parts.count_parts(connection, students))
+            rows = connection.execute(query).mappings()
+            return tuple(read_record(PartCount, row) for row in rows)
 
     def of_part(self, part: PartId) -> tuple[PartAnswer, ...]:
         """Returns every answer to *part*, by student, with the grader's own mark."""
+        g, m, a = schema.grades.c, schema.marks.c, schema.asked.c
+        query = (
+            select(
+                g.student, a.name, a.kind, m.points, a.max_points, m.verdict, m.mistake,
+                func.coalesce(m.answer, "").label("answer"), m.feedback,
+                is_refused().label("refused"),
+            )
+            .select_from(_GRADED)
+            .where(a.problem == part.problem, a.part == part.part)
+            .order_by(g.student)
+        )  # fmt: skip
         with self._engine.begin() as connection:
-            return tuple(parts.read_part(connection, part))
+            return tuple(PartAnswer(**row) for row in connection.execute(query).mappings())
 
     def waiting(self, students: Collection[str]) -> tuple[tuple[str, PartId, str, str], ...]:
-        """Returns student, part, variable, and text of the answers of *students* without points."""
+        """Returns student, part, variable, and text of every answer of *students* that has no
+        points and whose notebook can be read."""
+        g, m, a, o = schema.grades.c, schema.marks.c, schema.asked.c, schema.overrides.c
+        query = (
+            select(g.student, a.problem, a.part, a.name, m.answer)
+            .select_from(_GRADED.outerjoin(schema.overrides, _OVERRIDDEN))
+            .where(m.points.is_(None), o.points.is_(None), ~is_refused())
+        )
         with self._engine.begin() as connection:
-            return tuple(parts.read_waiting(connection, students))
+            return tuple(
+                (row.student, PartId(row.problem, row.part), row.name, row.answer or "")
+                for chunk in in_chunks(students)
+                for row in connection.execute(query.where(g.student.in_(chunk)))
+            )
 
     def unreadable_students(self) -> frozenset[str]:
         """Returns the students whose notebook can't be read, and about whom nobody has decided."""
+        g, o = schema.grades.c, schema.overrides.c
+        decided = select(o.student).where(o.student == g.student).exists()
+        query = select(g.student).where(g.current.is_(True), is_refused(), ~decided)
         with self._engine.begin() as connection:
-            return frozenset(parts.read_refused(connection))
+            return frozenset(connection.scalars(query))
 
     def signatures(self) -> Signatures:
         """Returns what tells whether results have changed: the same object if they have not."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from sqlalchemy import ColumnElement, Connection, Engine, Row, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Engine, RowMapping, func, or_, select
 
 from grader.gradebook import schema
+from grader.gradebook.plain import read_record
 from grader.gradebook.records import AuditLine
 
 ENGINE = "grader"
@@ -36,7 +37,7 @@ class AuditLog:
         query = select(schema.audit).where(*where).order_by(_T.number.desc())
         count = select(func.count()).select_from(schema.audit).where(*where)
         with self._engine.begin() as connection:
-            rows = connection.execute(query.limit(size).offset(start))
+            rows = connection.execute(query.limit(size).offset(start)).mappings()
             return tuple(_line_of(row) for row in rows), connection.scalar(count) or 0
 
     def people(self) -> set[str]:
@@ -63,16 +64,9 @@ def _conditions(words: str, people: bool, person: str) -> Iterator[ColumnElement
 def read_lines(connection: Connection, after: int = 0) -> Iterator[AuditLine]:
     """Yields the entries after number *after*, oldest first."""
     query = select(schema.audit).where(_T.number > after).order_by(_T.number)
-    for row in connection.execute(query):
+    for row in connection.execute(query).mappings():
         yield _line_of(row)
 
 
-def _line_of(row: Row[tuple[object, ...]]) -> AuditLine:
-    return AuditLine(
-        number=row.number,
-        at=row.at,
-        what=row.what,
-        who=row.who,
-        why=row.why,
-        detail=json.loads(row.detail),
-    )
+def _line_of(row: RowMapping) -> AuditLine:
+    return read_record(AuditLine, row, detail=json.loads(row["detail"]))

@@ -10,6 +10,7 @@ from functools import lru_cache
 from sqlalchemy import ColumnElement, Connection, exists, func, insert, select, update
 
 from grader.gradebook import parts, schema
+from grader.gradebook.plain import read_record
 from grader.model import Override
 from grader.model.desk import Choice, Decision
 
@@ -31,19 +32,8 @@ def choice_from_json(text: str) -> Choice:
 def every_decision(connection: Connection, *where: ColumnElement[bool]) -> Iterator[Decision]:
     """Yields the decisions that fit, oldest first."""
     query = select(_DECISIONS).where(*where).order_by(_DECISIONS.c.number)
-    for row in connection.execute(query):
-        yield Decision(
-            number=row.number,
-            batch=row.batch,
-            student=row.student,
-            name=row.name,
-            choice=choice_from_json(row.choice),
-            points=row.points,
-            engine_points=row.engine_points,
-            by=row.by,
-            at=row.at,
-            is_undone=row.undone,
-        )
+    for row in connection.execute(query).mappings():
+        yield read_record(Decision, row, choice=choice_from_json(row["choice"]))
 
 
 def current_decisions(connection: Connection, *where: ColumnElement[bool]) -> Iterable[Decision]:
@@ -63,18 +53,26 @@ def store_overrides(connection: Connection, batch: Iterable[Override]) -> None:
     number = next_batch(connection)
     for override in batch:
         mark = parts.find_mark(connection, override.student, override.name)
-        line = {
-            "batch": number,
-            "student": override.student,
-            "name": override.name,
-            "choice": json.dumps(asdict(Choice(points=override.points, comment=override.reason))),
-            "points": override.points,
-            "engine_points": mark.points if mark else None,
-            "by": override.by,
-            "at": override.at,
-            "undone": False,
-        }
-        connection.execute(insert(_DECISIONS), line)
+        choice = Choice(points=override.points, comment=override.reason)
+        store_decision(connection, number, override, choice, mark.points if mark else None)
+
+
+def store_decision(
+    connection: Connection,
+    batch: int,
+    override: Override,
+    choice: Choice,
+    engine_points: float | None,
+) -> None:
+    """Stores the decision for *choice*, which gives the points of *override*."""
+    line = asdict(override) | {
+        "batch": batch,
+        "choice": json.dumps(asdict(choice)),
+        "engine_points": engine_points,
+        "undone": False,
+    }
+    del line["reason"]  # it follows from the choice
+    connection.execute(insert(_DECISIONS), line)
 
 
 def withdraw_decisions(connection: Connection, student: str, name: str) -> None:

@@ -6,15 +6,20 @@ override, which totals are made of.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
-from sqlalchemy import Connection, insert, update
+from sqlalchemy import Connection, update
 
 from grader.errors import SetupError
 from grader.gradebook import overrides, parts, request_rows, schema
-from grader.gradebook.decision_rows import about, current_decisions, every_decision, next_batch
+from grader.gradebook.decision_rows import (
+    about,
+    current_decisions,
+    every_decision,
+    next_batch,
+    store_decision,
+)
 from grader.gradebook.plain import now
 from grader.gradebook.rubric_rows import read_items
 from grader.gradebook.store import Store
@@ -24,6 +29,7 @@ from grader.model.desk import (
     AnswerToDecide,
     Choice,
     Decision,
+    IndependentMark,
     RubricItem,
     reason_text,
     sum_points,
@@ -39,8 +45,8 @@ class DecisionResult:
     batch: int
     students: tuple[str, ...]
     """The students whose answers were decided."""
-    conflicts: tuple[Decision, ...]
-    """Decisions of others that were made meanwhile; these answers are unchanged."""
+    conflicts: tuple[Decision | IndependentMark, ...]
+    """What others decided or gave meanwhile; these answers are unchanged."""
 
 
 class Decisions:
@@ -143,7 +149,7 @@ class Decisions:
             detail = {"student": decision.student, "name": decision.name, "points": decision.points}
             self._log(connection, "decision undone", by, "", detail)
             self._restore(connection, again, decision, by)
-        request_rows.undo_answers(connection, batch)
+        request_rows.undo_answers(connection, schema.request_answers.c.batch == batch)
         return len(decisions)
 
     def _restore(self, connection: Connection, batch: int, decision: Decision, by: str) -> None:
@@ -182,26 +188,15 @@ class Decisions:
         before."""
         items = {item.number: item for item in read_items(connection, None)}
         points = sum_points(choice, items, answer.max_points)
-        line: dict[str, object] = {
-            "batch": batch,
-            "student": answer.student,
-            "name": answer.name,
-            "choice": json.dumps(asdict(choice)),
-            "points": points,
-            "engine_points": answer.engine_points,
-            "by": by,
-            "at": now(),
-            "undone": False,
-        }
-        connection.execute(insert(_DECISIONS), line)
         override = Override(
             student=answer.student,
             name=answer.name,
             points=points,
             reason=reason_text(choice, items),
             by=by,
-            at=str(line["at"]),
+            at=now(),
         )
+        store_decision(connection, batch, override, choice, answer.engine_points)
         before = overrides.store_override(connection, override)
         detail = {
             "student": answer.student,

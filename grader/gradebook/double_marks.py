@@ -82,7 +82,7 @@ class DoubleMarks:
             names = about({answer.name for answer in answers})
             decided = {(d.student, d.name): d for d in current_decisions(connection, *names)}
             stored: list[str] = []
-            conflicts: list[Decision] = []
+            conflicts: list[Decision | IndependentMark] = []
             direct: list[AnswerToDecide] = []
             for answer in answers:
                 marks = known.get((answer.student, answer.name, answer.key), ())
@@ -91,7 +91,7 @@ class DoubleMarks:
                 if decision is not None and decision.number != answer.last_decision:
                     conflicts.append(decision)
                 elif shown and shown[-1].number != answer.last_mark:
-                    conflicts.append(_as_decision(shown[-1]))
+                    conflicts.append(shown[-1])
                 elif decision or len(people) > 1 or final or not answer.double:
                     _require_other(people, by, settles)
                     direct.append(answer)
@@ -186,18 +186,3 @@ def _require_other(people: Collection[str], by: str, settles: bool) -> None:
             "two people graded this answer independently, and you are one of them",
             fix="ask an instructor or another grader to decide",
         )
-
-
-def _as_decision(mark: IndependentMark) -> Decision:
-    """Returns *mark* as what stands in the way of a decision."""
-    return Decision(
-        number=mark.number,
-        batch=mark.batch,
-        student=mark.student,
-        name=mark.name,
-        choice=mark.choice,
-        points=mark.points,
-        engine_points=None,
-        by=mark.by,
-        at=mark.at,
-    )

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from typing import NoReturn
+from dataclasses import fields, is_dataclass
+from types import NoneType
+from typing import Any, NoReturn
 
 from grader.errors import GraderError
 from grader.gradebook.plain import as_plain
@@ -20,38 +22,23 @@ def evidence_to_json(evidence: Evidence) -> bytes:
     ASCII preserves any text from a student. Raises GraderError if something is not JSON or not
     finite.
     """
-    plain = {
-        "format": FORMAT,
-        "submission_sha256": evidence.submission_sha256,
-        "outcome": evidence.outcome.value,
-        "seconds": evidence.seconds,
-        "note": evidence.note,
-        "environment": evidence.environment,
-        "cells": [
-            {
-                "index": cell.index,
-                "outcome": cell.outcome.value,
-                "seconds": cell.seconds,
-                "error": cell.error,
-                "line": cell.line,
-                "output": cell.output,
-            }
-            for cell in evidence.cells
-        ],
-        "answers": {
-            name: {"name": answer.name, "raw": answer.raw, "absent": answer.absent}
-            for name, answer in evidence.answers.items()
-        },
-    }
     try:
         text = json.dumps(
-            plain, allow_nan=False, sort_keys=True, separators=(",", ":"), default=as_plain
+            {"format": FORMAT, **_field_values(evidence)},
+            allow_nan=False,
+            sort_keys=True,
+            separators=(",", ":"),
+            default=lambda one: _field_values(one) if is_dataclass(one) else as_plain(one),
         )
     except (TypeError, ValueError, RecursionError) as error:
         raise GraderError(
             f"evidence of submission {evidence.submission_sha256[:12]} can't be written: {error}"
         ) from None
     return text.encode("ascii")
+
+
+def _field_values(record: Any) -> dict[str, object]:
+    return {field.name: getattr(record, field.name) for field in fields(record)}
 
 
 def evidence_from_json(data: bytes, *, where: str | None = None) -> Evidence:
@@ -82,87 +69,45 @@ def _finite_float(text: str) -> float:
     return number
 
 
+_ALLOWED: Mapping[str, tuple[tuple[type, ...], str]] = {
+    **dict.fromkeys(("submission_sha256", "outcome", "output", "name"), ((str,), "text")),
+    **dict.fromkeys(("note", "error", "absent"), ((str, NoneType), "text")),
+    **dict.fromkeys(("environment", "answers"), ((dict,), "an object")),
+    "raw": ((dict, NoneType), "an object"),
+    "cells": ((list,), "a list"),
+    "seconds": ((int, float), "a number of at least 0"),
+    "index": ((int,), "a whole number of at least 0"),
+    "line": ((int, NoneType), "a whole number of at least 0"),
+}
+"""The types that a field may have, and what to call them."""
+
+
 def _parse_evidence(plain: object) -> Evidence:
-    names = {"format", "submission_sha256", "outcome", "seconds", "note", "environment"}
-    top = _require_fields(plain, names | {"cells", "answers"}, "the file")
-    if top["format"] != FORMAT:
-        raise ValueError(f"format {top['format']!r} is not known")
-    cells, answers = top["cells"], top["answers"]
-    if not isinstance(cells, list):
-        raise ValueError("'cells' is not a list")
-    return Evidence(
-        submission_sha256=_text_field(top, "submission_sha256"),
-        outcome=Outcome(_text_field(top, "outcome")),
-        seconds=_number_field(top, "seconds"),
-        note=_optional_text_field(top, "note"),
-        environment=_require_mapping(top["environment"], "environment"),
-        cells=tuple(_parse_cell(cell) for cell in cells),
-        answers={
-            name: _parse_answer(name, a) for name, a in _require_mapping(answers, "answers").items()
-        },
-    )
-
-
-def _parse_cell(plain: object) -> CellRun:
-    cell = _require_fields(
-        plain, {"index", "outcome", "seconds", "error", "line", "output"}, "a cell"
-    )
-    return CellRun(
-        index=_count_field(cell, "index"),
-        outcome=Outcome(_text_field(cell, "outcome")),
-        seconds=_number_field(cell, "seconds"),
-        error=_optional_text_field(cell, "error"),
-        line=None if cell["line"] is None else _count_field(cell, "line"),
-        output=_text_field(cell, "output"),
-    )
+    version = plain.pop("format", None) if isinstance(plain, dict) else FORMAT
+    if version != FORMAT:
+        raise ValueError(f"format {version!r} is not known")
+    top = _require_fields(plain, Evidence, "the file")
+    cells = [CellRun(**_require_fields(one, CellRun, "a cell")) for one in top["cells"]]
+    answers = {name: _parse_answer(name, one) for name, one in top["answers"].items()}
+    return Evidence(**top | {"cells": tuple(cells), "answers": answers})
 
 
 def _parse_answer(name: str, plain: object) -> Answer:
-    answer = _require_fields(plain, {"name", "raw", "absent"}, f"answer '{name}'")
-    if answer["name"] != name:
+    answer = Answer(**_require_fields(plain, Answer, f"answer '{name}'"))
+    if answer.name != name:
         raise ValueError(f"answer '{name}' is filed under another name")
-    raw = answer["raw"]
-    return Answer(
-        name=name,
-        raw=None if raw is None else _require_mapping(raw, f"answer '{name}'"),
-        absent=_optional_text_field(answer, "absent"),
-    )
+    return answer
 
 
-def _require_fields(plain: object, names: set[str], what: str) -> dict[str, object]:
-    found = _require_mapping(plain, what)
-    if found.keys() != names:
-        odd = ", ".join(sorted(found.keys() ^ names))
-        raise ValueError(f"{what} has missing or unknown fields: {odd}")
-    return found
-
-
-def _require_mapping(plain: object, what: str) -> dict[str, object]:
+def _require_fields(plain: object, record: type, what: str) -> dict[str, Any]:
+    """Returns the values of the fields of *record*; raises ValueError for any others."""
     if not isinstance(plain, dict):
         raise ValueError(f"{what} is not an object")
-    return plain
-
-
-def _text_field(fields: Mapping[str, object], name: str) -> str:
-    value = fields[name]
-    if not isinstance(value, str):
-        raise ValueError(f"'{name}' is not text")
-    return value
-
-
-def _optional_text_field(fields: Mapping[str, object], name: str) -> str | None:
-    return None if fields[name] is None else _text_field(fields, name)
-
-
-def _number_field(fields: Mapping[str, object], name: str) -> float:
-    value = fields[name]
-    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-        raise ValueError(f"'{name}' is not a number of at least 0")
-    return value
-
-
-def _count_field(fields: Mapping[str, object], name: str) -> int:
-    value = fields[name]
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError(f"'{name}' is not a whole number of at least 0")
-    return value
+    odd = plain.keys() ^ {field.name for field in fields(record)}
+    if odd:
+        raise ValueError(f"{what} has missing or unknown fields: {', '.join(sorted(odd))}")
+    for name, value in plain.items():
+        types, noun = _ALLOWED[name]
+        if type(value) not in types or (isinstance(value, int | float) and value < 0):
+            raise ValueError(f"'{name}' is not {noun}")
+    return plain | {"outcome": Outcome(plain["outcome"])} if "outcome" in plain else plain

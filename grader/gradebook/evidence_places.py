@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from grader.errors import PackageError, SetupError
 from grader.files import AGAIN, make_private_folder, write_atomic, write_error
+from grader.gradebook.address import read_pointer
 
 POINTER = "evidence.url"
 """The file that names the object store of a results folder without a folder `evidence`."""
@@ -203,14 +204,5 @@ def wanted_store(folder: Path, named: str, of_course: str, set_: str) -> str:
 
 
 def _stored_address(folder: Path) -> str:
-    pointer = folder / POINTER
-    try:
-        return pointer.read_text(encoding="utf-8").strip().rstrip("/")
-    except (FileNotFoundError, NotADirectoryError):
-        return ""
-    except (OSError, ValueError) as error:
-        raise SetupError(
-            f"this file can't be read: {error}",
-            where=str(pointer),
-            fix="let it contain the address of the store of the evidence",
-        ) from None
+    text = read_pointer(folder / POINTER, "the store of the evidence")
+    return (text or "").rstrip("/")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from sqlalchemy import Connection, func, select
 
 from grader.gradebook import schema
+from grader.gradebook.plain import read_record
 from grader.model import Outcome
 from grader.model.result import EvidenceSummary
 
@@ -17,15 +18,11 @@ def read_summaries(connection: Connection) -> Iterator[EvidenceSummary]:
     """Yields the latest execution of each file."""
     t = _TABLE.c
     latest = select(func.max(t.number)).group_by(t.submission_sha256)
-    for row in connection.execute(select(_TABLE).where(t.number.in_(latest))):
-        yield EvidenceSummary(
-            submission_sha256=row.submission_sha256,
-            outcome=Outcome(row.outcome),
-            seconds=row.seconds,
-            note=row.note,
-            failed_cells=row.failed_cells,
-            first_error=row.first_error,
-        )
+    query = select(
+        t.submission_sha256, t.outcome, t.seconds, t.note, t.failed_cells, t.first_error
+    ).where(t.number.in_(latest))
+    for row in connection.execute(query).mappings():
+        yield read_record(EvidenceSummary, row, outcome=Outcome(row["outcome"]))
 
 
 def find_digests(connection: Connection, files: list[str]) -> dict[str, tuple[str, int]]:

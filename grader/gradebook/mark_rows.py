@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Connection, insert, select, update
 
 from grader.gradebook import schema
 from grader.gradebook.decision_rows import choice_from_json
+from grader.gradebook.plain import read_record
 from grader.gradebook.rubric_rows import read_items
 from grader.model.desk import (
     AnswerToDecide,
@@ -33,22 +34,10 @@ def every_mark(connection: Connection, *where: ColumnElement[bool]) -> Iterator[
     """Yields the marks that fit, oldest first, with their points by the rubric of today."""
     items = {item.number: item for item in read_items(connection, None)}
     query = select(_MARKS).where(*where).order_by(_MARKS.c.number)
-    for row in connection.execute(query):
-        choice = choice_from_json(row.choice)
-        yield IndependentMark(
-            number=row.number,
-            batch=row.batch,
-            part=PartId(row.problem, row.part),
-            student=row.student,
-            name=row.name,
-            key=row.key,
-            choice=choice,
-            max_points=row.max_points,
-            points=sum_points(choice, items, row.max_points),
-            by=row.by,
-            at=row.at,
-            is_undone=row.undone,
-        )
+    for row in connection.execute(query).mappings():
+        choice = choice_from_json(row["choice"])
+        points = sum_points(choice, items, row["max_points"])
+        yield read_record(IndependentMark, row, choice=choice, points=points)
 
 
 def current_marks(connection: Connection, *where: ColumnElement[bool]) -> list[IndependentMark]:

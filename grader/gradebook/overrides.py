@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import asdict
 
 from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
 
@@ -30,14 +31,7 @@ def store_override(connection: Connection, override: Override) -> float | None:
     students.require_known(connection, [override.student])
     mine = _row_of(override.student, override.name)
     before = connection.scalar(select(_TABLE.c.points).where(mine))
-    line: dict[str, object] = {
-        "student": override.student,
-        "name": override.name,
-        "points": override.points,
-        "reason": storable(override.reason),
-        "by": override.by,
-        "at": override.at,
-    }
+    line = asdict(override) | {"reason": storable(override.reason)}
     if before is None:
         connection.execute(insert(_TABLE), line)
     else:
@@ -60,15 +54,7 @@ def read_overrides(
     query = select(_TABLE).order_by(_TABLE.c.student, _TABLE.c.name)
     if students is not None:
         query = query.where(_TABLE.c.student.in_(list(students)))
-    for row in connection.execute(query):
-        yield Override(
-            student=row.student,
-            name=row.name,
-            points=row.points,
-            reason=row.reason,
-            by=row.by,
-            at=row.at,
-        )
+    yield from (Override(**row) for row in connection.execute(query).mappings())
 
 
 def _row_of(student: str, name: str) -> ColumnElement[bool]:

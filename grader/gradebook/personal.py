@@ -9,20 +9,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Select,
-    Table,
-    delete,
-    insert,
-    select,
-    update,
-)
+from sqlalchemy import ColumnElement, Connection, Select, Table, delete, select, update
 
 from grader.gradebook import schema
 from grader.gradebook.plain import to_json
 from grader.gradebook.store import Store
+from grader.gradebook.stored_settings import read_setting, store_setting
 from grader.model import Student
 
 _AUDIT = schema.audit
@@ -88,25 +80,18 @@ def _digest(student: str) -> str:
 
 
 def _forgotten_digests(connection: Connection) -> list[str]:
-    t = schema.settings.c
-    text = connection.scalar(select(t.value).where(t.name == _FORGOTTEN))
-    return [] if text is None else list(json.loads(text))
+    return list(json.loads(read_setting(connection, _FORGOTTEN) or "[]"))
 
 
 def _keep_digest(connection: Connection, student: str) -> None:
-    known = _forgotten_digests(connection)
-    value = to_json(sorted({*known, _digest(student)}))
-    t = schema.settings
-    if known:
-        connection.execute(update(t).where(t.c.name == _FORGOTTEN).values(value=value))
-    else:
-        connection.execute(insert(t), {"name": _FORGOTTEN, "value": value})
+    digests = {*_forgotten_digests(connection), _digest(student)}
+    store_setting(connection, _FORGOTTEN, to_json(sorted(digests)))
 
 
 def _read_rows(connection: Connection, student: str) -> dict[str, list[dict[str, object]]]:
     """Returns the rows about *student* by table, with the entries of the audit log."""
     rows_by_table = {
-        table.name: [dict(row._mapping) for row in connection.execute(query)]
+        table.name: [{**row} for row in connection.execute(query).mappings()]
         for table, which in _owned_rows(student)
         for query in (select(table).where(which).order_by(*table.primary_key.columns),)
     }
@@ -172,14 +157,12 @@ def _files_of(student: str, *, others: bool = False) -> Select[Any]:
 
 def _own_files(connection: Connection, student: str) -> frozenset[str]:
     theirs = set(connection.scalars(_files_of(student, others=True)))
-    return frozenset(
-        sha256 for sha256 in connection.scalars(_files_of(student)) if sha256 not in theirs
-    )
+    return frozenset(connection.scalars(_files_of(student))) - theirs
 
 
 def _audit_lines(connection: Connection) -> Iterator[dict[str, object]]:
-    for row in connection.execute(select(_AUDIT).order_by(_AUDIT.c.number)):
-        yield dict(row._mapping) | {"detail": json.loads(row.detail)}
+    for row in connection.execute(select(_AUDIT).order_by(_AUDIT.c.number)).mappings():
+        yield {**row, "detail": json.loads(row["detail"])}
 
 
 def _mentions(line: Mapping[str, object], student: str, files: frozenset[str]) -> bool:
@@ -229,11 +212,7 @@ def _rewrite_settings(connection: Connection, student: str) -> None:
     """Removes what settings, such as the exceptions of a course, say about the student."""
     t = schema.settings.c
     for name, text in connection.execute(select(t.name, t.value)).all():
-        value = json.loads(text)
-        rest = _without(value, student)
-        if rest != value:
-            query = update(schema.settings).where(t.name == name)
-            connection.execute(query.values(value=to_json(rest)))
+        store_setting(connection, name, to_json(_without(json.loads(text), student)))
 
 
 def _without(value: object, student: str) -> object:

@@ -1,17 +1,35 @@
-"""Converts values to what the store can hold: Unicode text and JSON of plain data."""
+"""Converts values to what the store can hold, Unicode text and JSON of plain data, and back."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from typing import Any, TypeVar
 
 from grader.errors import GraderError
+from grader.model.desk import PartId
+
+T = TypeVar("T")
+
+_RENAMED = {"undone": "is_undone", "retired": "is_retired"}
+"""The fields of records whose columns have other names."""
 
 
 def now() -> str:
     """Returns the current time as ISO 8601, UTC."""
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def read_record(record: Callable[..., T], row: Mapping[Any, Any], **values: object) -> T:
+    """Returns the record whose fields are the columns of *row*, except for those in *values*.
+
+    The columns `problem` and `part` are its field `part`.
+    """
+    fields = {_RENAMED.get(name, name): value for name, value in row.items()} | values
+    if "problem" in fields:
+        fields["part"] = PartId(fields.pop("problem"), fields["part"])
+    return record(**fields)
 
 
 def storable(text: str) -> str:

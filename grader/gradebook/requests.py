@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import asdict
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, insert, select
 
 from grader.errors import SetupError
 from grader.gradebook import request_rows, schema
 from grader.gradebook.decisions import Decisions
+from grader.gradebook.plain import now, storable
 from grader.gradebook.store import Store
 from grader.model.desk import AnswerToDecide, Choice
 from grader.model.requests import NewRequest, RegradeRequest, RequestState
@@ -31,16 +33,19 @@ class Requests:
 
     def add(self, batch: Iterable[NewRequest]) -> int:
         """Stores requests, all or none; returns how many were not stored before."""
+        r, count = schema.requests.c, 0
         with self._write() as connection:
-            new = request_rows.store_requests(connection, batch)
-            for request in new:
-                detail = {
-                    "student": request.student,
-                    "name": request.name,
-                    "points": request.points,
-                }
+            for request in batch:
+                line = asdict(request) | {"text": storable(request.text), "at": now()}
+                same = (r.student == request.student) & (r.name == request.name)
+                same &= r.text == line["text"]
+                if connection.scalar(select(r.number).where(same)) is not None:
+                    continue
+                connection.execute(insert(schema.requests), line)
+                detail = {name: line[name] for name in ("student", "name", "points")}
                 self._log(connection, "regrade requested", request.student, request.text, detail)
-        return len(new)
+                count += 1
+        return count
 
     def accept(
         self, number: int, answer: AnswerToDecide, points: float, reply: str, *, by: str
@@ -81,7 +86,7 @@ class Requests:
             answer = request.answer
             if answer is None or answer.batch is not None:
                 raise SetupError(_CHANGED, fix="reload the page")
-            request_rows.undo_answer(connection, answer.number)
+            request_rows.undo_answers(connection, schema.request_answers.c.number == answer.number)
             detail = {"request": number, "student": request.student, "name": request.name}
             self._log(connection, "regrade answer undone", by, "", detail)
 
@@ -94,7 +99,16 @@ class Requests:
         by: str,
         batch: int | None,
     ) -> None:
-        request_rows.store_answer(connection, request.number, outcome, reply, by=by, batch=batch)
+        line = {
+            "request": request.number,
+            "outcome": outcome.value,
+            "reply": storable(reply),
+            "by": by,
+            "at": now(),
+            "batch": batch,
+            "undone": False,
+        }
+        connection.execute(insert(schema.request_answers), line)
         detail = {"request": request.number, "student": request.student, "name": request.name}
         self._log(connection, f"regrade request {outcome.value}", by, reply, detail)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from sqlalchemy import Connection, select
 
 from grader.gradebook import schema
+from grader.gradebook.plain import read_record
 from grader.model.desk import PartId, RubricItem
 
 _ITEMS = schema.rubric_items
@@ -18,12 +19,5 @@ def read_items(connection: Connection, part: PartId | None) -> Iterator[RubricIt
     query = select(_ITEMS).order_by(t.number)
     if part is not None:
         query = query.where((t.problem == part.problem) & (t.part == part.part))
-    for row in connection.execute(query):
-        yield RubricItem(
-            number=row.number,
-            part=PartId(row.problem, row.part),
-            text=row.text,
-            points=row.points,
-            feedback=row.feedback,
-            is_retired=row.retired,
-        )
+    for row in connection.execute(query).mappings():
+        yield read_record(RubricItem, row)

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, insert, select, update
 from grader.errors import SetupError
 from grader.gradebook import schema
 from grader.model import Student
-from grader.registry import nearest
+from grader.registry import suggest
 
 _TABLE = schema.students
 # Far below SQLite's limit on the number of values in a statement.
@@ -39,8 +39,8 @@ def store_students(connection: Connection, students: Iterable[Student]) -> tuple
 def read_students(connection: Connection) -> Iterator[Student]:
     """Yields all students, sorted by ID."""
     t = _TABLE.c
-    for row in connection.execute(select(t.id, t.name, t.email, t.section).order_by(t.id)):
-        yield Student(id=row.id, name=row.name, email=row.email, section=row.section)
+    query = select(t.id, t.name, t.email, t.section).order_by(t.id)
+    yield from (Student(**row) for row in connection.execute(query).mappings())
 
 
 def require_known(connection: Connection, ids: Iterable[str]) -> None:
@@ -49,11 +49,9 @@ def require_known(connection: Connection, ids: Iterable[str]) -> None:
         known = set(connection.scalars(select(_TABLE.c.id).where(_TABLE.c.id.in_(chunk))))
         stranger = next((id_ for id_ in chunk if id_ not in known), None)
         if stranger is not None:
-            close = nearest(stranger, list(connection.scalars(select(_TABLE.c.id))))
-            raise SetupError(
-                f"student '{stranger}' is not in the gradebook",
-                fix=f"did you mean '{close}'?" if close else "add the student to the roster",
-            )
+            every = list(connection.scalars(select(_TABLE.c.id)))
+            fix = suggest(stranger, every, "add the student to the roster")
+            raise SetupError(f"student '{stranger}' is not in the gradebook", fix=fix)
 
 
 def in_chunks(ids: Iterable[str]) -> Iterator[list[str]]:

@@ -51,14 +51,7 @@ def read_submissions(connection: Connection, student: str | None) -> Iterator[Su
     query = select(t.student, t.path, t.sha256, t.received, t.refusal).order_by(t.seen)
     if student is not None:
         query = query.where(t.student == student)
-    for row in connection.execute(query):
-        yield Submission(
-            student=row.student,
-            path=row.path,
-            sha256=row.sha256,
-            received=row.received,
-            refusal=row.refusal,
-        )
+    yield from (Submission(**row) for row in connection.execute(query).mappings())
 
 
 def _known_numbers(connection: Connection, attempts: Iterable[_Same]) -> dict[_Same, int]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 
 from sqlalchemy import Connection, delete, insert, select
 
 from grader.gradebook import schema, students
+from grader.gradebook.plain import read_record
 from grader.model.course import HandedIn, TimeSource
 
 _TABLE = schema.times
@@ -19,17 +21,7 @@ def store_times(connection: Connection, batch: Iterable[HandedIn]) -> None:
     t = _TABLE.c
     for student, sha256 in lines:
         connection.execute(delete(_TABLE).where((t.student == student) & (t.sha256 == sha256)))
-    rows = [
-        {
-            "student": handed_in.student,
-            "sha256": handed_in.sha256,
-            "received": handed_in.received,
-            "source": handed_in.source.value,
-            "by": handed_in.by,
-            "started": handed_in.started,
-        }
-        for handed_in in lines.values()
-    ]
+    rows = [asdict(one) | {"source": one.source.value} for one in lines.values()]
     if rows:
         connection.execute(insert(_TABLE), rows)
 
@@ -37,12 +29,5 @@ def store_times(connection: Connection, batch: Iterable[HandedIn]) -> None:
 def read_times(connection: Connection) -> Iterator[HandedIn]:
     """Yields all times, sorted by student and file."""
     query = select(_TABLE).order_by(_TABLE.c.student, _TABLE.c.sha256)
-    for row in connection.execute(query):
-        yield HandedIn(
-            student=row.student,
-            sha256=row.sha256,
-            received=row.received,
-            source=TimeSource(row.source),
-            by=row.by,
-            started=row.started,
-        )
+    for row in connection.execute(query).mappings():
+        yield read_record(HandedIn, row, source=TimeSource(row["source"]))

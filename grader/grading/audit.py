@@ -6,7 +6,7 @@ from pathlib import Path
 
 from grader.errors import SetupError
 from grader.gradebook import AuditLine, Gradebook
-from grader.registry import nearest
+from grader.registry import suggest
 
 
 def read_audit(out: Path, student: str | None = None) -> tuple[AuditLine, ...]:
@@ -31,9 +31,6 @@ def require_student(book: Gradebook, student: str) -> None:
     """Raises SetupError, with a suggestion, if *student* is not in the gradebook."""
     known = book.students()
     if student not in known:
-        close = nearest(student, known)
-        raise SetupError(
-            f"student '{student}' is not in the gradebook",
-            where=str(book.folder),
-            fix=f"did you mean '{close}'?" if close else "see the ids in grades.csv",
-        )
+        fix = suggest(student, known, "see the ids in grades.csv")
+        what = f"student '{student}' is not in the gradebook"
+        raise SetupError(what, where=str(book.folder), fix=fix)

@@ -12,6 +12,7 @@ from grader.model import Answer, CallPlan, Evidence, Grade, Mark, Problem, packa
 from grader.model.evidence import CUT_SHORT, DISTURBED
 from grader.model.packages import PACKAGES, install_command
 from grader.runtime.execute.deferral import missing_requirement
+from grader.text.words import join_names
 
 _NAMED = 5
 
@@ -62,12 +63,11 @@ def missing_packages(problems: Mapping[str, Problem]) -> dict[str, tuple[str, ..
 def missing_package_notes(problems: Mapping[str, Problem]) -> Iterator[str]:
     """Yields a sentence per missing package: what waits for it, and what to do."""
     for package, names in missing_packages(problems).items():
-        listed = ", ".join(names[:_NAMED])
-        listed += f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         yield (
             f"{PACKAGES[package].title} is not installed here, and code in these problems needs "
-            f"it: {listed}. Those marks stay open, and no points are deducted. To fill them in: "
-            f"{install_command([package])}, then run the same command with --only deferred"
+            f"it: {join_names(names, _NAMED)}. Those marks stay open, and no points are deducted. "
+            f"To fill them in: {install_command([package])}, then run the same command with --only "
+            "deferred"
         )
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from grader.gradebook import Gradebook
 from grader.grading.adjustments import Adjustments, adjustments_of, drop_parts
 from grader.grading.course_policy import CoursePolicy
-from grader.grading.tally import with_overrides
-from grader.model import Grade, Override, Student, Submission
+from grader.grading.tally import overrides_by_student, with_overrides
+from grader.model import Grade, Student, Submission
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,9 +46,7 @@ def read_attempts(book: Gradebook, preview: GradePreview | None = None) -> Grade
         (grade.student, grade.submission_sha256 or ""): preview.grade(grade)
         for grade in book.attempt_grades(of_several=True)
     }
-    by_hand: dict[str, dict[str, Override]] = {}
-    for override in book.overrides():
-        by_hand.setdefault(override.student, {})[override.name] = override
+    by_hand = overrides_by_student(book.overrides())
     scores = {
         key: drop_parts(with_overrides(grade, by_hand.get(grade.student, {})), dropped).score
         for key, grade in grades.items()

@@ -17,7 +17,7 @@ from grader.kinds.criteria import Criterion, split_rubric, summarize_criterion
 from grader.kinds.explanation import ExplanationKey
 from grader.kinds.texts import fill
 from grader.model import Grade, Mark, Override
-from grader.registry import nearest
+from grader.registry import suggest
 from grader.release.papers import Papers, papers_of
 from grader.text.spreadsheet import csv_line, escape_cell
 from grader.text.words import points as worth
@@ -231,20 +231,14 @@ def _short_digest(grade: Grade) -> str:
 def _grade_of(book: Gradebook, student: str) -> Grade:
     grade = book.grade(student)
     if grade is None:
-        close = nearest(student, book.students())
-        raise SetupError(
-            f"'{student}' has no grade yet",
-            fix=f"did you mean '{close}'?" if close else "run `grader grade` first",
-        )
+        fix = suggest(student, book.students(), "run `grader grade` first")
+        raise SetupError(f"'{student}' has no grade yet", fix=fix)
     return grade
 
 
 def _mark_of(grade: Grade, answer: str) -> Mark:
     marks = {mark.name: mark for mark in grade.marks}
     if answer not in marks:
-        close = nearest(answer, marks)
-        raise SetupError(
-            f"'{grade.student}' was not asked for '{answer}'",
-            fix=f"did you mean '{close}'?" if close else "see the columns of grades.csv",
-        )
+        fix = suggest(answer, marks, "see the columns of grades.csv")
+        raise SetupError(f"'{grade.student}' was not asked for '{answer}'", fix=fix)
     return marks[answer]

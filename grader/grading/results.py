@@ -102,7 +102,7 @@ def write_results(out: Path, bank: Bank) -> WrittenResults:
                     out, row, exam=graded.exam, engine=__version__, release=graded.release
                 )
                 shown = graded.feedback_for(row, published=published)
-                shown = replace(shown, requests=row.requests, request_form=form_of(secret, row))
+                shown = replace(shown, request_form=form_of(secret, row))
                 write_feedback(out, shown, bank.templates, engine=__version__)
         with _pause_gc():
             write_csv(out, rows, pooled=graded.pooled_numbers)

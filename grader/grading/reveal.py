@@ -1,8 +1,8 @@
-"""Decides what an audience may see of a student's result: the only way from keys to pages."""
+"""Decides what students may see of their results: the only way from keys to pages."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from grader.errors import GraderError
@@ -15,7 +15,6 @@ from grader.kinds.multi_choice import MultiChoiceKey
 from grader.kinds.ordering import OrderingKey
 from grader.kinds.texts import fill
 from grader.model import (
-    Audience,
     CellRun,
     Evidence,
     Key,
@@ -29,14 +28,12 @@ from grader.model import (
 from grader.model.result import (
     CellTrouble,
     Feedback,
-    GivenValue,
     Row,
     RunSummary,
     ShownPart,
     ShownProblem,
 )
-
-GivenTable = Callable[[Variant], Sequence[GivenValue]]
+from grader.notebook.render import given_values
 
 _ERROR_LENGTH = 500
 
@@ -45,21 +42,17 @@ def reveal(
     row: Row,
     paper: Paper,
     *,
-    audience: Audience,
     published: bool,
-    given: GivenTable,
     evidence: Evidence | None = None,
 ) -> Feedback:
-    """Returns what *audience* may see of *row*; students see the key only after it is *published*.
+    """Returns what its student may see of *row*; the key only after it is *published*.
 
-    *given* makes the table of a variant's given values. Raises GraderError if the grade has marks
-    that are not on the paper, because then they belong to another release.
+    Raises GraderError if the grade has marks that are not on the paper, because then they belong to
+    another release.
     """
-    staff = audience is Audience.STAFF
-    view = _Audience(
+    view = _View(
         row=row,
-        staff=staff,
-        given_table=given if published or staff else None,
+        published=published,
         undefined_names=frozenset(
             n for n, a in evidence.answers.items() if a.raw is None or a.is_unexecuted
         )
@@ -67,39 +60,28 @@ def reveal(
         else frozenset(),
     )
     return Feedback(
-        student=row.student,
+        **row.shared_fields(),
         exam=paper.exam.id,
         title=paper.exam.title,
         release=paper.release,
-        standing=row.standing,
-        audience=audience,
         is_published=published,
-        score=row.score,
-        max_score=row.max_score,
-        complete=row.complete,
         problems=tuple(_shown_problems(paper, view)),
         run=None if evidence is None or evidence.is_on_paper else run_story(evidence),
-        refusal=row.refusal,
-        warnings=row.warnings,
-        raw_score=row.raw_score,
-        deduction=row.deduction,
-        policy_notes=row.policy_notes,
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Audience:
-    """The audience, and what it may see."""
+class _View:
+    """What decides what a student may see."""
 
     row: Row
-    staff: bool
-    given_table: GivenTable | None
-    """None while the key is secret."""
+    published: bool
+    """Whether the key is no longer secret."""
     undefined_names: frozenset[str]
     """The names that no cell had set after the notebook ran."""
 
 
-def _shown_problems(paper: Paper, view: _Audience) -> Sequence[ShownProblem]:
+def _shown_problems(paper: Paper, view: _View) -> Sequence[ShownProblem]:
     marks = {mark.name: mark for mark in view.row.marks}
     shown = []
     for question in paper.questions:
@@ -109,7 +91,7 @@ def _shown_problems(paper: Paper, view: _Audience) -> Sequence[ShownProblem]:
             if question.name(part_id) in marks
         )
         if parts:
-            shown.append(_shown_problem(question, parts, view.given_table))
+            shown.append(_shown_problem(question, parts, published=view.published))
     if marks:
         raise GraderError(
             f"the grade of '{view.row.student.id}' has marks that are not on the paper:"
@@ -120,10 +102,10 @@ def _shown_problems(paper: Paper, view: _Audience) -> Sequence[ShownProblem]:
 
 
 def _shown_problem(
-    question: Question, parts: tuple[ShownPart, ...], given: GivenTable | None
+    question: Question, parts: tuple[ShownPart, ...], *, published: bool
 ) -> ShownProblem:
     variant, problem = question.variant, question.variant.problem
-    if given is None:
+    if not published:
         return ShownProblem(number=question.number, id=problem.id, title=problem.title, parts=parts)
     solution = _fill_text(variant, problem.explanation)
     return ShownProblem(
@@ -133,18 +115,17 @@ def _shown_problem(
         parts=parts,
         figures=prompt_figures(variant),
         prompt=_fill_text(variant, problem.prompt),
-        given_values=tuple(given(variant)),
+        given_values=tuple(given_values(variant)),
         assumptions=tuple(_fill_text(variant, text) for text in problem.assumptions),
         solution=solution or None,
         solution_blocks=solution_blocks(variant, solution),
     )
 
 
-def _shown_part(question: Question, part_id: str, mark: Mark, view: _Audience) -> ShownPart:
+def _shown_part(question: Question, part_id: str, mark: Mark, view: _View) -> ShownPart:
     variant = question.variant
     key = variant.keys[part_id]
     kind = kinds.find(key.part.kind)
-    by_hand = view.row.overrides.get(mark.name)
     # Said once for the whole submission, not for every part.
     refused = view.row.refusal is not None and mark.feedback == view.row.refusal
     return ShownPart(
@@ -152,15 +133,13 @@ def _shown_part(question: Question, part_id: str, mark: Mark, view: _Audience) -
         name=mark.name,
         kind=mark.kind,
         ask=_fill_text(variant, key.part.ask),
-        answer=_shown_answer(kind, mark, view),
+        answer=_shown_answer(kind, mark, published=view.published),
         verdict=mark.verdict,
-        mistake=mark.mistake if view.staff else None,
         why="" if refused else mark.feedback,
         look_at="" if refused else _advice(question, mark, key, mark.name in view.undefined_names),
         points=mark.points,
         max_points=mark.max_points,
-        set_by=by_hand.by if by_hand and view.staff else None,
-        accepted_answer=None if view.given_table is None else explain_part(kind, key),
+        accepted_answer=explain_part(kind, key) if view.published else None,
         chosen_options=_chosen_options(mark.answer, key),
     )
 
@@ -171,8 +150,8 @@ def _chosen_options(answer: str | None, key: Key) -> tuple[str, ...]:
     return find_choices(answer, key.choices)
 
 
-def _shown_answer(kind: Kind, mark: Mark, view: _Audience) -> str | None:
-    if mark.answer is None or view.staff or view.given_table is not None:
+def _shown_answer(kind: Kind, mark: Mark, *, published: bool) -> str | None:
+    if mark.answer is None or published:
         return mark.answer
     return kind.before_release(mark.answer)
 

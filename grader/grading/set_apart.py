@@ -5,7 +5,7 @@ from __future__ import annotations
 from grader.gradebook import Gradebook
 from grader.grading.batch import SET_APART
 from grader.model import Evidence, Submission
-from grader.text.words import count_of
+from grader.text.words import count_of, join_names
 
 _NAMED = 5
 
@@ -42,9 +42,7 @@ class SetApart:
         """Returns a sentence about the notebooks that were skipped; empty if there are none."""
         if not self._skipped:
             return ""
-        listed = ", ".join(self._skipped[:_NAMED])
-        unlisted = len(self._skipped) - _NAMED
-        listed += f" and {unlisted} more" if unlisted > 0 else ""
+        listed = join_names(self._skipped, _NAMED)
         are = count_of(len(self._skipped), "notebook is", "notebooks are")
         return (
             f"{are} set apart, because every worker that ran it died: {listed}. The marks stay "

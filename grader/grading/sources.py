@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Protocol
 
 from grader.errors import SetupError
 from grader.gradebook import Gradebook
@@ -24,10 +24,9 @@ from grader.grading.graded_attempts import (
 )
 from grader.grading.reveal import reveal
 from grader.grading.tally import pooled_numbers, tally
-from grader.model import Audience, Evidence, Grade, Student, Submission
+from grader.model import Evidence, Grade, Student, Submission
 from grader.model.requests import RegradeRequest
 from grader.model.result import Feedback, Row
-from grader.notebook.render import given_values
 from grader.registry import Registry
 from grader.release.papers import RELEASE, Papers, absent, papers_of
 
@@ -37,32 +36,26 @@ NOTICES = "notices"
 """The gradebook's key for the warnings about the files of the last run."""
 
 
-class ResultSource(Protocol):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultSource(ABC):
     """What pages, tables, and exports need to know about what was graded."""
 
-    @property
-    def exam(self) -> str:
-        """The ID of the set, or the name of the assignment."""
+    book: Gradebook
+    exam: str
+    """The ID of the set, or the name of the assignment."""
+    title: str
+    release: str
+    """A digest of the specs or cells that count."""
+    students: Mapping[str, Student]
+    """The students who may have results, by ID."""
+    pooled_numbers: Collection[int] = ()
+    """The numbers of problems that may differ between students."""
 
-    @property
-    def title(self) -> str:
-        """The title of the set or assignment."""
-
-    @property
-    def release(self) -> str:
-        """A digest of the specs or cells that count."""
-
-    @property
-    def students(self) -> Mapping[str, Student]:
-        """The students who may have results, by ID."""
-
-    @property
-    def pooled_numbers(self) -> Collection[int]:
-        """The numbers of problems that may differ between students."""
-
+    @abstractmethod
     def max_points(self, student: str) -> float:
         """Returns the maximum points of the student's paper."""
 
+    @abstractmethod
     def feedback_for(
         self, row: Row, *, published: bool, evidence: Evidence | None = None
     ) -> Feedback:
@@ -70,36 +63,10 @@ class ResultSource(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReleaseSource:
+class ReleaseSource(ResultSource):
     """Results of a release, by the specs that count."""
 
-    book: Gradebook
     papers: Papers
-
-    @property
-    def exam(self) -> str:
-        """The ID of the set."""
-        return self.papers.counts.exam.id
-
-    @property
-    def title(self) -> str:
-        """The title of the set."""
-        return self.papers.counts.exam.title
-
-    @property
-    def release(self) -> str:
-        """The ID of the release whose specs count."""
-        return self.papers.counts.id
-
-    @property
-    def students(self) -> Mapping[str, Student]:
-        """The students on the release's roster, by ID."""
-        return self.papers.release.students
-
-    @property
-    def pooled_numbers(self) -> Collection[int]:
-        """The problem numbers at which the set draws from a pool."""
-        return pooled_numbers(self.papers.counts.exam)
 
     def max_points(self, student: str) -> float:
         """Returns the maximum points of the student's paper, which is drawn for this."""
@@ -117,9 +84,7 @@ class ReleaseSource:
         return reveal(
             row,
             papers.of(row.student.id),
-            audience=Audience.STUDENT,
             published=published,
-            given=given_values,
             evidence=evidence or evidence_of(self.book, row),
         )
 
@@ -142,7 +107,21 @@ def source_of(book: Gradebook) -> ResultSource:
     system = assignment_of(book)[0]
     if system:
         return sources.find(system)(book)
-    return ReleaseSource(book=book, papers=papers_of(book))
+    return release_source(book, papers_of(book))
+
+
+def release_source(book: Gradebook, papers: Papers) -> ReleaseSource:
+    """Returns the release of *papers* as the origin of the results in *book*."""
+    counts = papers.counts
+    return ReleaseSource(
+        book=book,
+        exam=counts.exam.id,
+        title=counts.exam.title,
+        release=counts.id,
+        students=papers.release.students,
+        pooled_numbers=pooled_numbers(counts.exam),
+        papers=papers,
+    )
 
 
 def is_published(book: Gradebook, graded: ResultSource) -> bool:

@@ -12,7 +12,7 @@ from grader.bank.problem import problem_from
 from grader.bank.yaml12 import Located, scalar
 from grader.errors import SetupError, SpecError, SpecErrors
 from grader.model import Release
-from grader.registry import nearest
+from grader.registry import suggest
 from grader.release.file import edit_specs
 
 _PLACE = re.compile(r"([^/=\s]+)/([^/=\s]+)\Z")
@@ -61,8 +61,7 @@ def require_part(release: Release, problem: str, part: str) -> None:
         what, known = f"these results have no problem '{problem}'", list(release.problems)
     else:
         what, known = f"the problem '{problem}' has no part '{part}'", parts
-    close = nearest(part if parts else problem, known)
-    fix = f"did you mean '{close}'?" if close else "it has: " + ", ".join(known)
+    fix = suggest(part if parts else problem, known, "it has: " + ", ".join(known))
     raise SetupError(what, fix=fix)
 
 
@@ -112,8 +111,7 @@ def _edited_part(part: Mapping[str, Any], edit: SpecEdit) -> Mapping[str, Any]:
     known = [
         str(o["id"]) for key in ("mistakes", "options") for o in part.get(key, ()) if "id" in o
     ]
-    close = nearest(mistake, known)
-    fix = f"did you mean '{close}'?" if close else f"it has: {', '.join(known) or 'none'}"
+    fix = suggest(mistake, known, f"it has: {', '.join(known) or 'none'}")
     raise SetupError(f"'{edit.problem}/{edit.part}' has no mistake '{mistake}'", fix=fix)
 
 

@@ -25,9 +25,7 @@ def tally(
     *max_points* returns the maximum points of a student without a grade. *submissions* has each
     student's latest attempt last. *dropped* maps parts that don't count to the reason.
     """
-    by_hand: dict[str, dict[str, Override]] = {}
-    for override in overrides:
-        by_hand.setdefault(override.student, {})[override.name] = override
+    by_hand = overrides_by_student(overrides)
     attempts: dict[str, list[Submission]] = {}
     for submission in submissions:
         attempts.setdefault(submission.student, []).append(submission)
@@ -93,6 +91,14 @@ def _graded_row(
         stale=tuple(override for name, override in overrides.items() if name not in names),
         refusal=refusal,
     )
+
+
+def overrides_by_student(overrides: Iterable[Override]) -> dict[str, dict[str, Override]]:
+    """Returns the overrides of each student that has any, by mark name."""
+    by_student: dict[str, dict[str, Override]] = {}
+    for override in overrides:
+        by_student.setdefault(override.student, {})[override.name] = override
+    return by_student
 
 
 def with_overrides(grade: Grade, overrides: Mapping[str, Override]) -> Grade:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from grader.integrations.base import ClassExporter
-from grader.integrations.results import join_names, warning_notes
+from grader.integrations.results import warning_notes
 from grader.model.exported import ClassResults, Exported, Result
 from grader.model.result import Feedback, Standing
 from grader.text.spreadsheet import csv_line, escape_cell
-from grader.text.words import points
+from grader.text.words import join_names, points
 
 FILE = "results.csv"
 _HEAD = (

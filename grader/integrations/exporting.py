@@ -13,10 +13,10 @@ from grader.files import write_atomic, write_error
 from grader.gradebook import Gradebook
 from grader.grading.sources import evidence_of, is_published, rows_of, source_of
 from grader.integrations.base import StudentExporter
-from grader.integrations.results import join_names
 from grader.model.exported import ClassResults, Exported, Result
 from grader.registry import suggest
 from grader.report import file_name
+from grader.text.words import join_names
 
 
 def class_results(folder: Path, students: Iterable[str] = ()) -> ClassResults:

@@ -9,7 +9,7 @@ from grader.errors import SetupError
 from grader.model.exported import Result
 from grader.model.grade import Verdict
 from grader.model.result import Feedback, ShownPart, ShownProblem, Standing
-from grader.text.words import count_of, points
+from grader.text.words import count_of, join_names, points
 
 VERDICT_TEXTS: Mapping[Verdict, str] = {
     Verdict.CORRECT: "correct",
@@ -108,14 +108,3 @@ def reason_text(part: ShownPart) -> str:
     """Returns the reason for a part's points, and what to review; may contain text from the
     student."""
     return "\n\n".join(text for text in (part.why, part.look_at) if text)
-
-
-def join_names(names: Iterable[str], most: int = 8) -> str:
-    """Up to *most* names, separated by commas, and the number of the others.
-
-    >>> join_names(["a", "b", "c"], most=2)
-    'a, b and 1 more'
-    """
-    every = list(names)
-    shown = ", ".join(every[:most])
-    return f"{shown} and {len(every) - most} more" if len(every) > most else shown

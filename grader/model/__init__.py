@@ -14,7 +14,7 @@ from grader.model.evidence import (
     Raw,
     Submission,
 )
-from grader.model.grade import Audience, Grade, Judgment, Mark, Override, Verdict
+from grader.model.grade import Grade, Judgment, Mark, Override, Verdict
 from grader.model.paper import (
     SAMPLE,
     Draw,

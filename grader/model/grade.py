@@ -23,13 +23,6 @@ class Verdict(StrEnum):
     """Not decided: needs a person or another machine, or an internal error. Never counts as 0."""
 
 
-class Audience(StrEnum):
-    """The reader of a report."""
-
-    STUDENT = "student"
-    STAFF = "staff"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgment:
     """A kind's verdict on one value, before points."""

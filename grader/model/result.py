@@ -1,16 +1,16 @@
-"""Views of grades: a row for every student, and the parts that an audience may see."""
+"""Views of grades: a row for every student, and what the student may see."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from grader.model.course import Deduction
 from grader.model.evidence import Outcome
 from grader.model.figure import DrawnFigure, TextBlock
-from grader.model.grade import Audience, Grade, Mark, Override, Verdict
+from grader.model.grade import Grade, Mark, Override, Verdict
 from grader.model.paper import Student
 from grader.model.requests import RegradeRequest, RequestForm
 
@@ -31,27 +31,21 @@ class Standing(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One student's row: the grade with manual changes, and its total."""
+class StudentResult:
+    """What the row and the feedback of a student share."""
 
     student: Student
     standing: Standing
-    grade: Grade | None
-    """With overrides applied; None if nothing was graded. While the latest submission waits, the
-    grade of the previous one."""
     score: float
     max_score: float
     complete: bool
     """Whether the total is final: every mark is settled, and no newer submission waits. False for
     exempt students, who have no total."""
-    overrides: Mapping[str, Override] = field(default_factory=dict)
-    """Overrides in effect, by mark name."""
-    stale: tuple[Override, ...] = ()
-    """Overrides for marks that the grade no longer has."""
     refusal: str | None = None
     """Why the graded submission, or else the latest, could not be executed."""
     warnings: tuple[str, ...] = ()
-    """Oddities of the graded file, such as that it is another student's; a sentence each."""
+    """Oddities of the graded file, such as that it is another student's; a sentence each, which may
+    contain text from the student."""
     raw_score: float | None = None
     """The points before the course's deductions; None if there are none."""
     deduction: Deduction | None = None
@@ -60,6 +54,23 @@ class Row:
     """The exceptions that the course grants the student; a sentence each."""
     requests: tuple[RegradeRequest, ...] = ()
     """The student's regrade requests, oldest first."""
+
+    def shared_fields(self) -> dict[str, Any]:
+        """Returns the fields of this class by name, without those of subclasses."""
+        return {one.name: getattr(self, one.name) for one in fields(StudentResult)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row(StudentResult):
+    """One student's row: the grade with manual changes, and its total."""
+
+    grade: Grade | None
+    """With overrides applied; None if nothing was graded. While the latest submission waits, the
+    grade of the previous one."""
+    overrides: Mapping[str, Override] = field(default_factory=dict)
+    """Overrides in effect, by mark name."""
+    stale: tuple[Override, ...] = ()
+    """Overrides for marks that the grade no longer has."""
 
     @property
     def marks(self) -> tuple[Mark, ...]:
@@ -129,7 +140,7 @@ class ProblemText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownPart:
-    """One part as an audience may see it; hidden fields are None."""
+    """One part as its student may see it; hidden fields are None."""
 
     id: str
     name: str
@@ -139,16 +150,12 @@ class ShownPart:
     answer: str | None
     """As read; plain text from the student."""
     verdict: Verdict
-    mistake: str | None
-    """The mistake's id for staff; None for students, as it may reveal the right answer."""
     why: str
     """Markdown; may contain text from the student."""
     look_at: str
     """What to do or read next; plain text."""
     points: float | None
     max_points: float
-    set_by: str | None = None
-    """Who assigned the points manually; None for students, whose feedback mentions it."""
     accepted_answer: str | None = None
     """The accepted answer and its reason, in Markdown; None until released."""
     chosen_options: tuple[str, ...] = ()
@@ -157,7 +164,7 @@ class ShownPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownProblem:
-    """One problem as an audience may see it; hidden fields are None or empty."""
+    """One problem as its student may see it; hidden fields are None or empty."""
 
     number: int
     id: str
@@ -213,33 +220,16 @@ class RunSummary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Feedback:
-    """Everything that one student's feedback page may show to an audience."""
+class Feedback(StudentResult):
+    """Everything that one student's feedback page may show."""
 
-    student: Student
     exam: str
     title: str
     release: str
     """The short id printed in the notebook."""
-    standing: Standing
-    audience: Audience
     is_published: bool
-    score: float
-    max_score: float
-    complete: bool
     problems: tuple[ShownProblem, ...] = ()
     run: RunSummary | None = None
-    refusal: str | None = None
-    warnings: tuple[str, ...] = ()
-    """Oddities of the graded file; a sentence each, which may contain text from the student."""
-    raw_score: float | None = None
-    """The points before the course's deductions; None if there are none."""
-    deduction: Deduction | None = None
-    """What the course's policies take from the points, and why."""
-    policy_notes: tuple[str, ...] = ()
-    """The exceptions that the course grants the student; a sentence each."""
-    requests: tuple[RegradeRequest, ...] = ()
-    """The student's regrade requests, oldest first."""
     request_form: RequestForm | None = None
     """The form for further requests; None if there is none."""
 

@@ -2,13 +2,3 @@
 
 from grader.notebook.cells import Cell, Notebook, one_cell_notebook, write
 from grader.notebook.reading import MAX_BYTES, read, too_large_error
-
-__all__ = [
-    "MAX_BYTES",
-    "Cell",
-    "Notebook",
-    "one_cell_notebook",
-    "read",
-    "too_large_error",
-    "write",
-]

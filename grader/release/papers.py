@@ -21,7 +21,7 @@ from grader.kinds.attempts import CodeKey
 from grader.kinds.hidden.kept_cases import Keep
 from grader.model import CallPlan, Key, Paper, Release, Student
 from grader.model.paper import question_number
-from grader.registry import nearest
+from grader.registry import suggest
 from grader.release import sealed
 from grader.release.file import load_release, new_release, release_bytes
 from grader.release.pins import Pins
@@ -110,13 +110,9 @@ class Papers:
     def _seat(self, student: str) -> Student:
         """Returns the student, or the version on paper, whose numbers *student* was given."""
         if student not in self.release.students:
-            close = nearest(student, self.release.students)
-            raise SetupError(
-                f"the release has no student '{student}'",
-                fix=f"did you mean '{close}'?"
-                if close
-                else "see the ids in release.json; to add a student, render again",
-            )
+            hint = "see the ids in release.json; to add a student, render again"
+            fix = suggest(student, self.release.students, hint)
+            raise SetupError(f"the release has no student '{student}'", fix=fix)
         if not self.seats:
             return self.release.students[student]
         # Absent students had no version; any version gives the maximum points.

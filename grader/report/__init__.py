@@ -12,21 +12,6 @@ from grader.report.pages import class_page, feedback_page, load_templates
 from grader.report.summary import ClassSummary, summarize
 from grader.report.tables import grade_json, grades_csv
 
-__all__ = [
-    "ClassSummary",
-    "class_page",
-    "feedback_page",
-    "file_name",
-    "grade_json",
-    "grades_csv",
-    "load_templates",
-    "summarize",
-    "write_class_report",
-    "write_csv",
-    "write_feedback",
-    "write_grade_json",
-]
-
 
 def write_csv(results: Path, rows: Iterable[Row], *, pooled: Collection[int] = ()) -> Path:
     """Writes `grades.csv` to the folder *results*."""

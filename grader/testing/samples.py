@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from grader.model import Audience, Outcome, Student, Verdict
+from grader.model import Outcome, Student, Verdict
 from grader.model.course import Deduction
 from grader.model.exported import ClassResults, Result
 from grader.model.item import (
@@ -151,7 +151,6 @@ def _two_parts(first: float | None, second: float | None, text: str = "28 GB") -
             ask="How much is it?",
             answer=text,
             verdict=verdicts.get(points, Verdict.PARTIAL),
-            mistake=None,
             why=f"Read as {text}",
             look_at="Check the units.",
             points=points,
@@ -180,7 +179,6 @@ def _result(
         "score": round(sum(problem.points for problem in made), 6),
         "max_score": round(sum(p.max_points for p in made), 6) if made else MOST,
         "complete": bool(made) and not is_open and standing is not Standing.EXEMPT,
-        "audience": Audience.STUDENT,
         "is_published": False,
         **_EXAM,
         **changes,

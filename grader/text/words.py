@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
 
@@ -49,6 +49,17 @@ def points(number: float | None) -> str:
     rounded = Decimal(repr(float(number))).quantize(_HUNDREDTH, ROUND_HALF_UP)
     digits = f"{rounded:f}".rstrip("0").rstrip(".")
     return "0" if digits == "-0" else digits
+
+
+def join_names(names: Iterable[str], most: int = 8) -> str:
+    """Returns up to *most* names, separated by commas, and the number of the others.
+
+    >>> join_names(["a", "b", "c"], most=2)
+    'a, b and 1 more'
+    """
+    every = list(names)
+    shown = ", ".join(every[:most])
+    return f"{shown} and {len(every) - most} more" if len(every) > most else shown
 
 
 def part_letter(index: int) -> str:

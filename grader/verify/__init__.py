@@ -4,5 +4,3 @@ from grader.kinds.hidden.solutions import Given
 from grader.verify.case import Finding
 from grader.verify.gate import verify
 from grader.verify.one_problem import Verified, verify_problem
-
-__all__ = ["Finding", "Given", "Verified", "verify", "verify_problem"]

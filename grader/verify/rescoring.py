@@ -8,7 +8,7 @@ from pathlib import Path
 
 from grader.bank.folders import Bank
 from grader.files import exclusive_lock
-from grader.gradebook import Difference, Gradebook, differences
+from grader.gradebook import Difference, Gradebook, difference
 from grader.gradebook.audit_log import ENGINE
 from grader.grading.course_policy import policy_of
 from grader.grading.graded_attempts import file_counting_grades
@@ -85,7 +85,8 @@ def rescore(
         scored = rescore_grades(book, papers, every)
         counting = {(g.student, g.submission_sha256) for g in before}
         after = {g.student: g for g in scored if (g.student, g.submission_sha256) in counting}
-        changes = tuple(differences((g for g in before if g.student in after), after.values()))
+        old = {g.student: g for g in before}
+        changes = tuple(filter(None, (difference(old[who], g) for who, g in after.items())))
         if not dry_run:
             keep_correction(book, papers.correction, by=by, why=why)
             known = {(g.student, g.submission_sha256): g for g in every}

@@ -27,7 +27,6 @@ from grader.files import write_atomic
 from grader.gradebook import (
     Gradebook,
     difference,
-    differences,
     evidence_from_json,
     evidence_to_json,
 )
@@ -528,7 +527,7 @@ class TestEvidenceAsJson:
             (lambda d: d | {"format": 2}, "format 2 is not known"),
             (lambda d: d | {"cells": {}}, "'cells' is not a list"),
             (lambda d: d | {"cells": [1]}, "a cell is not an object"),
-            (lambda d: d | {"answers": []}, "answers is not an object"),
+            (lambda d: d | {"answers": []}, "'answers' is not an object"),
             (
                 lambda d: d | {"answers": {"q9": {"name": "q1", "raw": None, "absent": None}}},
                 "filed under another name",
@@ -739,7 +738,6 @@ class TestSettingsAndAudit:
 class TestDifferences:
     def test_equal_marks_are_no_difference_even_from_another_engine(self):
         assert difference(a_grade(), a_grade(engine="9")) is None
-        assert difference(None, None) is None
 
     def test_it_says_who_gains_how_much_and_why(self):
         before = a_grade(
@@ -757,13 +755,12 @@ class TestDifferences:
             ]
         )
         found = difference(before, after)
-        assert found.student == "ada"
         assert found.points == pytest.approx(-1.5)
-        assert [(c.name, c.points, c.why) for c in found.marks] == [
-            ("q1_size", 0.5, "incorrect became mistake (not-sharded)"),
-            ("q2_time", None, "correct became unsettled"),
-            ("q3_old", -2.0, "no longer on the paper"),
-            ("q4_new", 1.0, "new on the paper"),
+        assert [(c.name, c.why) for c in found.marks] == [
+            ("q1_size", "incorrect became mistake (not-sharded)"),
+            ("q2_time", "correct became unsettled"),
+            ("q3_old", "no longer on the paper"),
+            ("q4_new", "new on the paper"),
         ]
 
     @pytest.mark.parametrize(
@@ -779,16 +776,6 @@ class TestDifferences:
     def test_every_kind_of_change_has_its_reason(self, change, why):
         found = difference(a_grade(marks=[a_mark()]), a_grade(marks=[a_mark(**change)]))
         assert [c.why for c in found.marks] == [why]
-
-    def test_of_two_classes_it_finds_those_who_change_appear_or_go(self):
-        before = [a_grade("ada"), a_grade("bob"), a_grade("cy")]
-        after = [a_grade("cy", [a_mark()]), a_grade("ada"), a_grade("dan")]
-        found = list(differences(before, after))
-        assert [(d.student, d.before is None, d.after is None) for d in found] == [
-            ("cy", False, False),
-            ("dan", True, False),
-            ("bob", False, True),
-        ]
 
 
 _KILLED = """

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from grader.model import Audience, Grade, Mark, Outcome, Student, Verdict
+from grader.model import Grade, Mark, Outcome, Student, Verdict
 from grader.model.course import Deduction
 from grader.model.result import (
     CellTrouble,
@@ -100,7 +100,6 @@ def a_part(name: str = "q1_size", **changes: Any) -> ShownPart:
         "ask": "How much model state does one GPU hold, in terms of $n$?",
         "answer": "28 GB",
         "verdict": Verdict.CORRECT,
-        "mistake": None,
         "why": "Within 1 %.",
         "look_at": "",
         "points": 2.0,
@@ -119,7 +118,6 @@ def a_feedback(*parts: ShownPart, **changes: Any) -> Feedback:
         "title": "Midterm",
         "release": "5d41402abc4b2a76",
         "standing": Standing.GRADED,
-        "audience": Audience.STUDENT,
         "is_published": False,
         "score": problem.points,
         "max_score": problem.max_points,

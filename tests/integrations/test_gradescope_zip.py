@@ -23,7 +23,7 @@ from grader.integrations.gradescope.autograder import RunSettings, autograder_zi
 from grader.integrations.gradescope.grading import autograde, find_submitters
 from grader.integrations.gradescope.network import leave_open, network_problems
 from grader.integrations.install import Source, source_of
-from grader.model import Audience, Student, Verdict
+from grader.model import Student, Verdict
 from grader.model.exported import Result
 from grader.model.result import Feedback, ShownPart, ShownProblem, Standing
 from grader.notebook import Cell, read, write
@@ -666,7 +666,6 @@ def _shown(name: str, kind: str, points: float | None, verdict: Verdict) -> Show
         ask="",
         answer="x",
         verdict=verdict,
-        mistake=None,
         why="why",
         look_at="look",
         points=points,
@@ -699,7 +698,6 @@ def test_code_that_could_not_talk_between_processes_loses_nothing(tmp_path: Path
             title="Two",
             release=release.id,
             standing=Standing.GRADED,
-            audience=Audience.STUDENT,
             is_published=False,
             score=15.0,
             max_score=48.0,

@@ -10,7 +10,7 @@ import click
 
 from grader.cli.options import CELL_SECONDS, NOTEBOOK_SECONDS, SANDBOX, print_notes
 from grader.cli.parameters import EXISTING_FILE, option, subcommand
-from grader.errors import SetupError
+from grader.errors import SetupError, SubmissionError
 
 if TYPE_CHECKING:
     from grader.integrations.github.classroom50 import SubmissionIdentity
@@ -76,7 +76,6 @@ def _check_publicly(
     """Returns Classroom 50's files, and the outputs for its runner."""
     from grader.cli.check_steps import step_summary
     from grader.collect.check.run import check
-    from grader.errors import SubmissionError
     from grader.integrations.github import classroom50
     from grader.integrations.github.autograding import answer_test, public_test
     from grader.model.exported import Exported

@@ -11,6 +11,7 @@ from grader.cli.classrooms import students_option
 from grader.cli.options import BANKS, JSON, open_bank, print_json
 from grader.cli.parameters import argument, option, subcommand
 from grader.cli.progress import progress
+from grader.errors import one_line
 from grader.text.words import count_of
 
 if TYPE_CHECKING:
@@ -77,7 +78,6 @@ def _result_data(found: SearchResult) -> dict[str, object]:
 
 
 def _print_result(found: SearchResult, seconds: float) -> None:
-    from grader.errors import one_line
 
     for finding in found.findings:
         how = f" [{', '.join(finding.how)}]" if finding.how else ""

@@ -40,8 +40,8 @@ def command(
     from grader.integrations.exporting import class_results
     from grader.integrations.github.actions import feedback_files
     from grader.integrations.repositories.publishing import SendOptions
-    from grader.integrations.results import join_names
     from grader.model.result import Standing
+    from grader.text.words import join_names
 
     found = class_results(results, students)
     everyone = {result.feedback.student.id: result for result in found.results}

@@ -13,19 +13,13 @@ from pathlib import Path
 from grader.errors import SetupError
 from grader.integrations.base import StudentExporter, option
 from grader.integrations.line_numbers import NotebookLines, notebook_lines
-from grader.integrations.results import (
-    VERDICT_TEXTS,
-    deduction_text,
-    join_names,
-    open_parts,
-    reason_text,
-)
+from grader.integrations.results import VERDICT_TEXTS, deduction_text, open_parts, reason_text
 from grader.model.exported import Exported, Result
 from grader.model.grade import Verdict
 from grader.model.result import Feedback, ShownProblem, Standing
 from grader.report import file_name
 from grader.text.escape import escape_markdown, neutralize, neutralize_line, to_one_line
-from grader.text.words import points
+from grader.text.words import join_names, points
 
 MOST = 10
 """Annotations per level that GitHub shows for one step."""

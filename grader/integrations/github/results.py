@@ -16,7 +16,6 @@ from grader.integrations.results import (
     VERDICT_TEXTS,
     deduction_text,
     graded_problems,
-    join_names,
     json_bytes,
     omission_notes,
     open_parts,
@@ -26,7 +25,7 @@ from grader.integrations.results import (
 from grader.model.exported import Exported, Result
 from grader.model.result import ShownPart, ShownProblem
 from grader.text.escape import neutralize, neutralize_line
-from grader.text.words import points
+from grader.text.words import join_names, points
 
 RUNNERS = "runners"
 """Name of the output that lists all runner ids for the reporter."""

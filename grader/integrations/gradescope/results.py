@@ -13,7 +13,6 @@ from grader.integrations.base import StudentExporter, option
 from grader.integrations.results import (
     VERDICT_TEXTS,
     deduction_text,
-    join_names,
     json_bytes,
     open_parts,
     reason_text,
@@ -23,6 +22,7 @@ from grader.model.exported import Exported, Result
 from grader.model.result import Feedback, ShownPart, ShownProblem, Standing
 from grader.text.escape import escape_controls, to_one_line
 from grader.text.words import count_of as count
+from grader.text.words import join_names
 
 FILE = "results.json"
 HIDDEN_TOTAL = "Gradescope hides the total from students while any test is hidden from them"

@@ -7,28 +7,18 @@ from dataclasses import dataclass, replace
 
 from grader.gradebook import Gradebook
 from grader.grading.reveal import run_story
+from grader.grading.sources import ResultSource
 from grader.integrations.nbgrader.assignment import Assignment
 from grader.integrations.nbgrader.source import release_of, stored_assignment
-from grader.model import Audience, Evidence, Mark, Student
+from grader.model import Evidence, Mark
 from grader.model.result import Feedback, Row, RunSummary, ShownPart, ShownProblem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GradedAssignment:
+class GradedAssignment(ResultSource):
     """Results of an assignment, explained with the stored cells."""
 
-    book: Gradebook
     assignment: Assignment
-    exam: str
-    """The assignment's name."""
-    title: str
-    """The assignment's name, because it has no separate title."""
-    release: str
-    """Identifier of the cells, points included."""
-    students: Mapping[str, Student]
-    """All students who ever submitted anything, by id."""
-    pooled_numbers: tuple[int, ...] = ()
-    """Always empty, because all students have the same notebook."""
 
     def max_points(self, student: str) -> float:  # noqa: ARG002
         """Returns the assignment's maximum, the same for all students."""
@@ -40,23 +30,13 @@ class GradedAssignment:
         """Returns points and feedback for each cell; with the tests' messages if *published*."""
         runs = [evidence] if evidence is not None else list(self._runs(row))
         return Feedback(
-            student=row.student,
+            **row.shared_fields(),
             exam=self.exam,
             title=self.title,
             release=self.release,
-            standing=row.standing,
-            raw_score=row.raw_score,
-            deduction=row.deduction,
-            policy_notes=row.policy_notes,
-            audience=Audience.STUDENT,
             is_published=published,
-            score=row.score,
-            max_score=row.max_score,
-            complete=row.complete,
             problems=tuple(self._problems(row)),
             run=_run_story(runs[0], published=published) if len(runs) == 1 else None,
-            refusal=row.refusal,
-            warnings=row.warnings,
         )
 
     def _runs(self, row: Row) -> Iterator[Evidence]:
@@ -81,7 +61,7 @@ def graded_assignment(book: Gradebook) -> GradedAssignment:
         book=book,
         assignment=found,
         exam=found.name,
-        title=found.name,
+        title=found.name,  # it has no separate title
         release=release_of(found),
         students=book.students(),
     )
@@ -95,7 +75,6 @@ def _shown_part(mark: Mark) -> ShownPart:
         ask="",
         answer=mark.answer,
         verdict=mark.verdict,
-        mistake=None,
         why=mark.feedback,
         look_at="",
         points=mark.points,

@@ -15,6 +15,7 @@ from grader.files import exclusive_lock, remove_partial_files
 from grader.gradebook import Gradebook
 from grader.grading.kept_marks import score_safely
 from grader.grading.run import WRITTEN_INTO
+from grader.grading.tally import overrides_by_student
 from grader.integrations.paper.printing import printed_exam
 from grader.integrations.paper.typed import TypedRow, load_answers
 from grader.model import Answer, Evidence, Outcome, Override, Raw, Submission, Verdict
@@ -133,9 +134,7 @@ class _SheetPoints:
 
     def __init__(self, book: Gradebook):
         self._book = book
-        self._given: dict[str, dict[str, Override]] = {}
-        for override in book.overrides():
-            self._given.setdefault(override.student, {})[override.name] = override
+        self._given = overrides_by_student(book.overrides())
 
     def file(self, student: str, points: Mapping[str, float]) -> set[str]:
         """Stores the sheet's points of *student*; returns the names of manually graded marks."""

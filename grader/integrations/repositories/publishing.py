@@ -22,7 +22,7 @@ from grader.integrations.repositories.git import (
     scratch_git,
 )
 from grader.integrations.repositories.snapshot import Repository, RepositoryOutcome
-from grader.integrations.results import join_names
+from grader.text.words import join_names
 
 NAME, EMAIL = "grader", "grader@users.noreply.github.com"
 _MOST_FILES = 1000

@@ -24,7 +24,7 @@ from grader.integrations.repositories.git import (
     scratch_git,
 )
 from grader.integrations.repositories.pushes import NO_PUSHES, PushLog, push_at, push_of
-from grader.integrations.results import join_names
+from grader.text.words import join_names
 
 _FILES, _LINK, _SUBMODULE = ("100644", "100755"), "120000", "160000"
 _MOST_READ = 20

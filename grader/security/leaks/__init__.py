@@ -2,5 +2,3 @@
 
 from grader.security.leaks.records import Leak, SearchLimits
 from grader.security.leaks.search import SearchResult, find_leaks, prepare_search, search_folder
-
-__all__ = ["Leak", "SearchLimits", "SearchResult", "find_leaks", "prepare_search", "search_folder"]

@@ -33,17 +33,6 @@ from grader.security.redteam.judge import (
     judge_attack,
 )
 
-__all__ = [
-    "Attack",
-    "AttackResult",
-    "AttackSettings",
-    "Report",
-    "attacks_folder",
-    "read_attacks",
-    "report_data",
-    "run_attacks",
-]
-
 WHOLE = "batch"
 """The class of the checks on the batch as a whole."""
 MOST_MEMORY = 1_000_000_000

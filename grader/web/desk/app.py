@@ -309,6 +309,3 @@ def _address(part: PartId) -> str:
 
 def _part_of(call: DeskCall) -> PartId:
     return PartId(call.request.path_params["problem"], call.request.path_params["part"])
-
-
-__all__ = ["DeskApp"]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from grader.errors import SetupError
 from grader.gradebook import Gradebook
 from grader.grading.manual import criteria_of
-from grader.model.desk import AnswerToDecide, Choice, Decision, PartAnswer, PartId
+from grader.model.desk import AnswerToDecide, Choice, Decision, IndependentMark, PartAnswer, PartId
 from grader.web.desk.forms import Form, PageState, choice_of, item_of
 from grader.web.desk.groups import answer_key
 from grader.web.desk.pages import Desk, Names
@@ -24,7 +23,7 @@ class GradedGroup:
     part: PartId
     batch: int
     choice: Choice
-    conflicts: tuple[Decision, ...]
+    conflicts: tuple[Decision | IndependentMark, ...]
     """What others stored meanwhile; these answers are unchanged."""
     changed_students: frozenset[str]
     """Students whose answers were graded or handed in again meanwhile; these are unchanged too."""
@@ -111,7 +110,6 @@ def change_mark(
     else:
         _require_graded(desk, book, answer, part, person)
         to_decide = [_to_decide(answer, seen)]
-        conflicts: Sequence[Decision]
         conflicts = book.decisions.decide(to_decide, choice, by=person.id).conflicts
         if conflicts:
             other = conflicts[0]

@@ -12,10 +12,11 @@ from typing import ClassVar
 from grader.errors import Location, SetupError, SpecError
 from grader.integrations.base import ClassExporter, option
 from grader.integrations.lms.gradebooks.cells import CsvSheet, read_sheet
-from grader.integrations.results import deduction_text, join_names, warning_notes
+from grader.integrations.results import deduction_text, warning_notes
 from grader.model.exported import ClassResults, Exported, Result
 from grader.model.result import Standing
 from grader.text.spreadsheet import quote_always
+from grader.text.words import join_names
 
 Cells = dict[tuple[int, int], str]
 EXCUSED = "EX"

@@ -16,8 +16,8 @@ from grader.integrations.lms.gradebooks.base import (
     parse_number,
 )
 from grader.integrations.lms.gradebooks.cells import CsvSheet
-from grader.integrations.results import join_names
 from grader.registry import nearest
+from grader.text.words import join_names
 
 _KEYS = {
     "SIS Login ID": "id", "SIS User ID": "id", "ID": "id", "Integration ID": "id",

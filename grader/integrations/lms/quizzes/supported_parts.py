@@ -7,10 +7,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from grader.errors import SetupError
-from grader.integrations.results import join_names
 from grader.model.item import Item
 from grader.model.quiz import Pool, Quiz, QuizPart, QuizQuestion
-from grader.text.words import count_of, points
+from grader.text.words import count_of, join_names, points
 
 # Maps an item and its points to the reason why it can't be asked; None if it can.
 Unfit = Callable[[Item, float], str | None]
