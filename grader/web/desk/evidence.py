@@ -14,6 +14,7 @@ from grader.grading.sources import rows_of, source_of
 from grader.grading.staff_view import CodeView, code_views
 from grader.model import Mark, Submission
 from grader.model.result import Row
+from grader.web.desk.calls import DeskCall
 
 _MOST = 5
 """Maximum number of attempts side by side."""
@@ -80,8 +81,10 @@ class AttemptsPage:
     template: str = "attempts"
 
 
-def student_view(book: Gradebook, view: str, id_: str) -> CodePage | AttemptsPage:
-    """Returns a page about a student. Raises SetupError for an unknown view."""
+def student_view(call: DeskCall) -> CodePage | AttemptsPage:
+    """Returns a page about a student. Raises SetupError for an unknown student or view."""
+    book, view = call.book, call.request.path_params["view"]
+    id_ = call.names.find(call.request.path_params["id"])
     if view not in ("code", "attempts"):
         raise SetupError(f"there is no page '{view}'", fix="go back to the student")
     source = source_of(book)

@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from grader.gradebook import Gradebook
 from grader.model import Mark
 from grader.model.desk import PartId
 from grader.model.result import Row
+from grader.web.desk.calls import DeskCall
 from grader.web.desk.idea_search import FEWEST, LEAST, IdeaSearch, Search
-from grader.web.desk.pages import Desk, Names
 
 _EXAMPLES = 5
 
@@ -85,15 +84,16 @@ class IdeasPage:
         return self.search.fewest if self.search else FEWEST
 
 
-def ideas_page(desk: Desk, book: Gradebook, searches: IdeaSearch, names: Names) -> IdeasPage:
+def ideas_page(call: DeskCall, searches: IdeaSearch) -> IdeasPage:
     """Returns the page with the newest search, and examples from the current marks."""
     search = searches.newest()
     if search is None or search.running:
         return IdeasPage(search=search)
-    rows = {row.student.id: row for row in desk.rows(book, names)} if search.parts else {}
+    every = call.desk.rows(call.book, call.names) if search.parts else []
+    rows = {row.student.id: row for row in every}
     return IdeasPage(
         search=search,
-        is_outdated=search.signature != book.answers.grades_signature(),
+        is_outdated=search.signature != call.book.answers.grades_signature(),
         parts=tuple(_part(part, rows) for part in search.parts if part["ideas"]),
     )
 
