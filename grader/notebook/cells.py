@@ -39,40 +39,21 @@ def write(cells: Iterable[Cell], metadata: Mapping[str, object]) -> bytes:
     for name, times in used.items():
         if times > 1 or not ID.fullmatch(name):
             raise ValueError(f"cell id {name!r} is used twice, or is not an id")
+    tree = {
+        "cells": [_cell_tree(cell) for cell in cells],
+        "metadata": metadata,
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
     # The layout is Jupyter's own, so that a notebook saved again differs only where it changed.
-    # Only strings and small maps go through `json`: its indenting encoder is ten times slower.
-    body = ",\n".join(_cell_text(cell) for cell in cells)
-    head = f"[\n{body}\n ]" if body else "[]"
-    meta = _indent(metadata, 1)
-    text = (
-        f'{{\n "cells": {head},\n "metadata": {meta},\n "nbformat": 4,\n "nbformat_minor": 5\n}}\n'
-    )
-    return text.encode()
+    text = json.dumps(tree, indent=1, ensure_ascii=False, sort_keys=True, allow_nan=False)
+    return f"{text}\n".encode()
 
 
-def _cell_text(cell: Cell) -> str:
-    lines = cell.source.splitlines(keepends=True)
-    source = ",\n".join("    " + _encode(line) for line in lines)
-    is_code = cell.type == "code"
-    fields = [
-        f'"cell_type": "{cell.type}"',
-        *(['"execution_count": null'] if is_code else []),
-        f'"id": "{cell.id}"',
-        f'"metadata": {_indent(cell.metadata, 3)}',
-        *(['"outputs": []'] if is_code else []),
-        f'"source": [\n{source}\n   ]' if source else '"source": []',
-    ]
-    return "  {\n" + ",\n".join("   " + f for f in fields) + "\n  }"
-
-
-_encode = json.JSONEncoder(ensure_ascii=False).encode
-
-
-def _indent(data: Mapping[str, object], depth: int) -> str:
-    if not data:
-        return "{}"
-    text = json.dumps(data, indent=1, ensure_ascii=False, sort_keys=True, allow_nan=False)
-    return text.replace("\n", "\n" + " " * depth)
+def _cell_tree(cell: Cell) -> dict[str, object]:
+    tree = {"cell_type": cell.type, "id": cell.id, "metadata": cell.metadata}
+    source = {"source": cell.source.splitlines(keepends=True)}
+    return tree | source | ({"execution_count": None, "outputs": []} if cell.type == "code" else {})
 
 
 def one_cell_notebook(source: str = "") -> Any:
