@@ -11,17 +11,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Numbers = NDArray[np.float64]
-    Counts = NDArray[np.int16]
-    Truths = NDArray[np.bool_]
-    Indexes = NDArray[np.int64]
+from grader.analysis.arrays import Counts, Indexes, Numbers, Truths
 
 PERMUTATIONS = 1999
 MOST_SHARED = 0.1

@@ -6,27 +6,23 @@ import ast
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from grader import units
+from grader.analysis.arrays import AnyNumbers
 from grader.analysis.edits import edits_of_edits
 from grader.model import Draw, Expr
 from grader.units.quantity import Quantity
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Numbers = NDArray[Any]
 
 MOST = 40_000
 """Most expressions that are tried for one part."""
 
 
 def doubly_edited(
-    answer: Expr, unit: str, draws: Sequence[Draw], is_wanted: Callable[[Numbers], bool]
-) -> Iterator[tuple[str, Numbers]]:
+    answer: Expr, unit: str, draws: Sequence[Draw], is_wanted: Callable[[AnyNumbers], bool]
+) -> Iterator[tuple[str, AnyNumbers]]:
     """Yields expressions with two errors whose values, one for each of *draws*, are wanted.
 
     The values are computed with floats and without a check of dimensions, so the expressions
@@ -53,7 +49,7 @@ class _Arrays:
     """Evaluates expressions for many students at once. Raises TypeError for what it can't."""
 
     def __init__(self, draws: Sequence[Draw]):
-        self._names: dict[str, Numbers] = {}
+        self._names: dict[str, AnyNumbers] = {}
         for name in draws[0].scope:
             values = [plain(draw.scope.get(name)) for draw in draws]
             if None not in values:
@@ -62,7 +58,7 @@ class _Arrays:
             self._names.setdefault(name, np.array(plain(value)))
         self._facts = draws[0].facts
 
-    def __call__(self, node: ast.expr) -> Numbers:
+    def __call__(self, node: ast.expr) -> AnyNumbers:
         match node:
             case ast.Name(name):
                 found = self._names[name]
@@ -86,7 +82,7 @@ class _Arrays:
                 raise TypeError
         return np.asarray(found)
 
-    def _look_up(self, item: Numbers, field: Numbers) -> Numbers:
+    def _look_up(self, item: AnyNumbers, field: AnyNumbers) -> AnyNumbers:
         found = [
             plain(self._facts[str(one)][str(key)])
             for one, key in zip(*map(np.ravel, np.broadcast_arrays(item, field)), strict=True)
@@ -105,11 +101,11 @@ def plain(value: object) -> float | str | None:
     return None
 
 
-def _floor(x: Numbers) -> Numbers:
+def _floor(x: AnyNumbers) -> AnyNumbers:
     return np.asarray(np.floor(x + 1e-9 * np.abs(x)))
 
 
-_BINARY: Mapping[type[ast.operator], Callable[[Numbers, Numbers], Numbers]] = {
+_BINARY: Mapping[type[ast.operator], Callable[[AnyNumbers, AnyNumbers], AnyNumbers]] = {
     ast.Add: np.add,
     ast.Sub: np.subtract,
     ast.Mult: np.multiply,
@@ -118,7 +114,7 @@ _BINARY: Mapping[type[ast.operator], Callable[[Numbers, Numbers], Numbers]] = {
     ast.FloorDiv: lambda x, y: _floor(x / y),
     ast.Mod: np.mod,
 }
-_COMPARISONS: Mapping[type[ast.cmpop], Callable[[Numbers, Numbers], Any]] = {
+_COMPARISONS: Mapping[type[ast.cmpop], Callable[[AnyNumbers, AnyNumbers], Any]] = {
     ast.Eq: lambda x, y: x == y,
     ast.NotEq: lambda x, y: x != y,
     ast.Lt: lambda x, y: x < y,

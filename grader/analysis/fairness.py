@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grader.analysis.arrays import Numbers, Truths
 from grader.analysis.comparisons import ClassComparisons, Comparison, FactorLevel, Score
 from grader.analysis.graded_class import iter_graded, read_papers
 from grader.analysis.permutation import (
@@ -27,11 +27,6 @@ from grader.analysis.permutation import (
     noticeable_difference,
 )
 from grader.gradebook import Gradebook
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Numbers = NDArray[np.float64]
 
 FEWEST = 5
 """The fewest students for whom a value is compared."""
@@ -116,7 +111,7 @@ class _ComparisonArrays:
     adjusted_shares: Numbers
     """These shares without what the students' points for the other problems predict."""
     labels: tuple[str, ...]
-    members: NDArray[np.bool_]
+    members: Truths
     """By student and label."""
 
 

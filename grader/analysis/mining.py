@@ -12,13 +12,13 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grader import units
 from grader.analysis import double_edits
 from grader.analysis.answer_matches import half_unit
+from grader.analysis.arrays import Numbers, Truths
 from grader.analysis.edits import edited_expressions
 from grader.analysis.permutation import poisson_binomial_tail
 from grader.analysis.products import (
@@ -32,12 +32,6 @@ from grader.analysis.wrong_numbers import WIDEST, WrongNumbers
 from grader.kinds import tolerance
 from grader.kinds.numeric import NumericKey, evaluate_answer
 from grader.units.quantity import ONE, dimension_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Numbers = NDArray[np.float64]
-    Truths = NDArray[np.bool_]
 
 FEWEST = 3
 """The fewest students whom an idea must explain."""

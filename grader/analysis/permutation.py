@@ -7,17 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grader.analysis.arrays import AnyNumbers, Numbers, Truths
 from grader.report.statistics.distributions import f_quantile
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Numbers = NDArray[np.float64]
-    Members = NDArray[np.bool_]
 
 FIRST, SECOND = 999, 19_999
 """How many permutations each test draws, and how many a promising one draws anew."""
@@ -37,7 +31,7 @@ class Deviation:
     p: float
 
 
-def find_largest_deviation(values: Numbers, members: Members, *, second: int = SECOND) -> Deviation:
+def find_largest_deviation(values: Numbers, members: Truths, *, second: int = SECOND) -> Deviation:
     """Tests whether the mean of any group differs from that of the others.
 
     *members* has a row for each value and a column for each group; groups may overlap. The
@@ -58,7 +52,7 @@ def find_largest_deviation(values: Numbers, members: Members, *, second: int = S
     return Deviation(group, p)
 
 
-def _weights(centered: Numbers, members: Members) -> Numbers:
+def _weights(centered: Numbers, members: Truths) -> Numbers:
     """Returns the matrix that turns values into standardized deviations of each group's mean."""
     count, sizes = len(centered), members.sum(axis=0)
     deviation = math.sqrt(centered @ centered / (count - 1))
@@ -67,7 +61,7 @@ def _weights(centered: Numbers, members: Members) -> Numbers:
 
 
 def _share_of(
-    permutations: Iterator[NDArray[np.int32]] | Sequence[NDArray[np.int32]],
+    permutations: Iterator[AnyNumbers] | Sequence[AnyNumbers],
     centered: Numbers,
     weights: Numbers,
     least: float,
@@ -83,11 +77,11 @@ def _share_of(
 
 
 @lru_cache(maxsize=16)
-def _first_permutations(size: int) -> tuple[NDArray[np.int32], ...]:
+def _first_permutations(size: int) -> tuple[AnyNumbers, ...]:
     return tuple(_permutations(size, FIRST, _SEED))
 
 
-def _permutations(size: int, count: int, seed: int) -> Iterator[NDArray[np.int32]]:
+def _permutations(size: int, count: int, seed: int) -> Iterator[AnyNumbers]:
     """Yields *count* permutations of range(size), some at a time."""
     # A fixed seed: the same results always give the same list.
     random = np.random.default_rng((seed, size))
@@ -147,7 +141,7 @@ def noticeable_difference(values: Numbers, size: int, *, chance: float) -> float
     return (NormalDist().inv_cdf(1 - chance / 2) + _POWER) * error
 
 
-def poisson_binomial_tail(count: int, chances: NDArray[np.float64]) -> float:
+def poisson_binomial_tail(count: int, chances: Numbers) -> float:
     """Returns the probability that at least *count* of independent events happen, of which each
     has its own chance (the Poisson binomial distribution).
 

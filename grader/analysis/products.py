@@ -5,16 +5,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grader.analysis.arrays import Numbers
 from grader.units.quantity import ONE, Dimension, base_unit
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Numbers = NDArray[np.float64]
 
 MOST_BASES = 600
 """Most quantities of the answer's dimension that are combined with factors."""

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from grader.integrations.nbgrader import VARIABLES
-from grader.runtime.kernels import start_early
+from grader.runtime.kernels import LaunchSpec, start_early
 from grader.runtime.sandbox import Sandbox
 
 _TORCH = re.compile(rb"\b(?:import|from) torch\b")
@@ -26,13 +26,14 @@ def start_kernels_early(
     """
     text = _read_text(exam, assignment)
     has_torch = device == "cpu" and not out.exists() and _TORCH.search(text)
-    start_early(
-        sandbox,
-        device,
+    spec = LaunchSpec(
+        sandbox=sandbox,
+        device=device,
         loopback=assignment is None and b"loopback" in text,
         variables=VARIABLES if assignment else (),
         imports=("numpy", "torch") if has_torch else (),
     )
+    start_early(spec)
 
 
 def _read_text(exam: Path, assignment: Path | None) -> bytes:

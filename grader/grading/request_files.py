@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from grader.bank.shape import shape
 from grader.bank.yaml12 import Located, parse_yaml
 from grader.errors import GraderError, Location, SpecError, SpecErrors, visible
 from grader.model.requests import MAX_TEXT
-from grader.model.spec import STRICT
+from grader.model.spec import Strict
 
 FORMAT = "grader-regrade-request/1"
 MAX_BYTES = 200_000
@@ -26,10 +26,8 @@ _FIX = "ask the student to make the file again with the form on the feedback pag
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskedPart:
+class AskedPart(Strict):
     """The request for one part."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     part: str
     """The answer's variable."""
@@ -37,10 +35,8 @@ class AskedPart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RequestFile:
+class RequestFile(Strict):
     """The content of one file."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     format: str
     set: str

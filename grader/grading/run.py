@@ -45,7 +45,7 @@ from grader.release.file import load_release
 from grader.release.papers import SEATS, Papers, bind, papers_of
 from grader.release.people import load_numbers
 from grader.runtime import executors
-from grader.runtime.kernels import start_early
+from grader.runtime.kernels import LaunchSpec, start_early
 from grader.runtime.machine.hardware import has_cuda
 from grader.runtime.sandbox import choose
 
@@ -201,19 +201,16 @@ def _start_kernels_early(
     files = {s.sha256 for s in newest if s.refusal is None}
     if executor.name not in ("threads", "inline") or files <= book.evidence_digests(files).keys():
         return
-    needed = {
-        name
-        for problem in release.problems.values()
-        for part in problem.parts
-        for name in required_packages(part, problem.solution)
-    }
-    start_early(
-        choose(settings.sandbox).sandbox,
-        settings.device,
+    parts = ((part, one.solution) for one in release.problems.values() for part in one.parts)
+    needs_torch = any("torch" in required_packages(part, solution) for part, solution in parts)
+    spec = LaunchSpec(
+        sandbox=choose(settings.sandbox).sandbox,
+        device=settings.device,
         loopback=settings.loopback,
         variables=settings.variables,
-        imports=("numpy", "torch") if "torch" in needed and settings.device == "cpu" else (),
+        imports=("numpy", "torch") if needs_torch and settings.device == "cpu" else (),
     )
+    start_early(spec)
 
 
 class _GradeFiler:

@@ -6,17 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import ClassVar, Literal
+from typing import Literal
 
 from grader.errors import Location
-from grader.model.spec import STRICT, Share
+from grader.model.spec import Share, Strict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LatePolicy:
+class LatePolicy(Strict):
     """What a late submission costs."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     accept: bool = True
     """Whether late submissions count at all."""
@@ -35,10 +33,8 @@ class LatePolicy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptPolicy:
+class AttemptPolicy(Strict):
     """Which of a student's attempts count, and what further attempts cost."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     count: Literal["newest", "in-time", "best", "mean"] = "newest"
     """`newest`; `in-time` (the newest that is not late, or else the newest); `best`, after
@@ -52,10 +48,8 @@ class AttemptPolicy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GradingPlan:
+class GradingPlan(Strict):
     """How the staff divide manual grading, and what two people grade independently."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     divide: Literal["evenly", "sections", "parts"] | None = None
     """`evenly`; by `sections`, as listed for the staff; or by `parts`. If omitted, answers are not
@@ -73,10 +67,8 @@ class GradingPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CourseSet:
+class CourseSet(Strict):
     """The dates and policies of one set of the course."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     opens: str | None = None
     """When students get it, such as `2026-10-05 09:00`, in the course's time zone."""
@@ -122,10 +114,8 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StaffMember:
+class StaffMember(Strict):
     """A member of a course's staff, with a role and sections."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     name: str = ""
     """The person's name."""
@@ -136,10 +126,8 @@ class StaffMember:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Grant:
+class Grant(Strict):
     """An exception for one student or one section."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     why: str
     """The reason."""
@@ -164,10 +152,8 @@ class Grant:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Course:
+class Course(Strict):
     """The content of `course.yaml`."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     id: str
     """The id of the course."""

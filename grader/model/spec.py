@@ -13,14 +13,15 @@ Expr = Annotated[str | int | float | bool, "expression"]
 Text = Annotated[str, "text"]
 
 
-STRICT = {"extra": "forbid", "strict": True, "allow_inf_nan": False}
-
-
 class Strict:
     """A record of a spec: the spec loader rejects unknown fields and values of other types."""
 
     __slots__ = ()
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+    __pydantic_config__: ClassVar[dict[str, object]] = {
+        "extra": "forbid",
+        "strict": True,
+        "allow_inf_nan": False,
+    }
 
 
 def parse_share(written: str | float) -> float:

@@ -92,11 +92,11 @@ def _agreement(
         right, shown = False, f"{solved[part_id]!r} ({error})"
     if not right:
         what = (
-            f"part '{part_id}': the key is {kind.format_value(right_value(kind, key), key)}, "
+            f"the key is {kind.format_value(right_value(kind, key), key)}, "
             f"but the solution computes {shown}"
         )
         fix = "find out which one is wrong before grading anyone"
-        yield case.finding("second-computation", at, what, fix)
+        yield case.part_finding("second-computation", part_id, what, fix)
 
 
 def _same_numbers(mine: object, key: object) -> bool:
@@ -228,11 +228,11 @@ def carried_forward(case: Case) -> Iterator[Finding]:
             points = marks[part_id].points
             if points is None or points < least - 1e-6:
                 what = (
-                    f"part '{part_id}': {marks[part_id].answer} follows from a wrong '{used}' of "
+                    f"{marks[part_id].answer} follows from a wrong '{used}' of "
                     f"{marks[used].answer} and earns {points} of {marks[part_id].max_points:g}"
                 )
                 fix = "check whether a mistake matches this answer or 'carry' excludes it"
-                yield case.finding("carried-forward", case.part_path(part_id), what, fix)
+                yield case.part_finding("carried-forward", part_id, what, fix)
 
 
 # Far enough to be wrong, and close enough to be carried.
@@ -303,8 +303,8 @@ def examples(case: Case) -> Iterator[Finding]:
                 value = kind.read(sample.raw, key)
             except Unreadable as reason:
                 if sample.share is not None:
-                    what = f"part '{part_id}': {sample.why} is unreadable: {reason.sentence}"
-                    yield case.finding("examples", at, what, "fix the kind")
+                    what = f"{sample.why} is unreadable: {reason.sentence}"
+                    yield case.part_finding("examples", part_id, what, "fix the kind")
                 continue
             judged = kind.judge(value, key)
             if judged.share != sample.share or judged.mistake != sample.mistake:
@@ -326,11 +326,11 @@ def _culprit(key: Key) -> str | None:
 
 def _surprise(case: Case, part_id: str, sample: Example, judged: Judgment, shown: str) -> Finding:
     if sample.mistake is None:
-        return case.finding(
+        return case.part_finding(
             "examples",
-            case.part_path(part_id),
-            f"part '{part_id}': {sample.why} ({shown}) is judged {judged.verdict} and earns "
-            f"{judged.share}, not {sample.share}",
+            part_id,
+            f"{sample.why} ({shown}) is judged {judged.verdict} and earns {judged.share}, not "
+            f"{sample.share}",
             "fix the spec or the kind",
         )
     if judged.verdict is Verdict.CORRECT:

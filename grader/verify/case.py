@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -107,14 +107,16 @@ class Case:
                     return (*at, "columns", column, "mistakes", index)
         return at
 
+    def general_finding(self, check: str, at: Path_, what: str, fix: str) -> Finding:
+        """Returns a finding at *at* in the YAML that is not about this case's numbers."""
+        where = self.source.at(at)
+        return Finding(problem=self.problem.id, check=check, where=where, what=what, fix=fix)
+
     def finding(self, check: str, at: Path_, what: str, fix: str) -> Finding:
         """Returns a finding at *at* in the YAML, with this case's seed and numbers."""
-        return Finding(
-            problem=self.problem.id,
-            check=check,
-            where=self.source.at(at),
-            what=what,
-            fix=fix,
-            seed=self.number,
-            values=self.values,
-        )
+        general = self.general_finding(check, at, what, fix)
+        return replace(general, seed=self.number, values=self.values)
+
+    def part_finding(self, check: str, part_id: str, what: str, fix: str) -> Finding:
+        """Returns a finding about a part, which it names."""
+        return self.finding(check, self.part_path(part_id), f"part '{part_id}': {what}", fix)

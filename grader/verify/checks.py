@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from grader.draw import DrawError
 from grader.expressions import ExpressionError, TextError
@@ -50,14 +51,9 @@ def drawable(case: Case) -> Iterator[Finding]:
     try:
         _ = case.variant
     except DrawError as error:
-        yield Finding(
-            problem=case.problem.id,
-            check=error.check,
-            where=case.source.at(error.path),
-            what=error.what,
-            fix=error.fix or "check the expressions and their units",
-            seed=case.number,
-        )
+        fix = error.fix or "check the expressions and their units"
+        general = case.general_finding(error.check, error.path, error.what, fix)
+        yield replace(general, seed=case.number)
 
 
 # In this order, because a variant that can't be drawn is not checked further.

@@ -46,14 +46,13 @@ def implementations(case: Case) -> Iterator[Finding]:
             continue
         if packages.missing_packages(key.needs):
             continue  # reported by `unrun`
-        at = case.part_path(part_id)
         try:
             for what, fix in _faults(_Runs(kind, key, case)):
-                yield case.finding("implementations", at, f"part '{part_id}': {what}", fix)
+                yield case.part_finding("implementations", part_id, what, fix)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - an author's code may raise anything
-            what = f"part '{part_id}': the solution raised {type(error).__name__}: {error}"
+            what = f"the solution raised {type(error).__name__}: {error}"
             fix = "call the solution file's functions in Python to see the traceback"
-            yield case.finding("implementations", at, what, fix)
+            yield case.part_finding("implementations", part_id, what, fix)
 
 
 def _faults(runs: _Runs) -> Iterator[tuple[str, str]]:

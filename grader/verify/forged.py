@@ -49,8 +49,7 @@ def properties(case: Case) -> Iterator[Finding]:
             continue
         results = dict(zip((one.call for one in key.cases), calls, strict=False))
         for what, fix in _passing_forgeries(key, [(one, results[one.call]) for one in cases]):
-            at = case.part_path(part_id)
-            yield case.finding("properties", at, f"part '{part_id}': {what}", fix)
+            yield case.part_finding("properties", part_id, what, fix)
 
 
 @dataclass(slots=True)

@@ -41,14 +41,14 @@ def trivial_guesses(case: Case) -> Iterator[Finding]:
         for guess in sorted(guesses):
             if key.low <= guess <= key.high:
                 what = (
-                    f"part '{part_id}': the guess {units.format_number(guess)} is accepted "
+                    f"the guess {units.format_number(guess)} is accepted "
                     f"({units.format_number(key.low)} to {units.format_number(key.high)})"
                 )
                 fix = (
                     "narrow the tolerance, exclude such variants with 'where:', or ask in another "
                     "unit"
                 )
-                yield case.finding("trivial-guess", case.part_path(part_id), what, fix)
+                yield case.part_finding("trivial-guess", part_id, what, fix)
 
 
 def printed_numbers(text: str) -> set[float]:
@@ -72,22 +72,18 @@ def readable_numbers(case: Case) -> Iterator[Finding]:
     """Yields a finding for each key that is hard to read and type, or whose accepted range has no
     width."""
     for part_id, key in _all_numbers(case):
-        at = case.part_path(part_id)
         size = abs(key.value)
         if size and not SMALLEST <= size <= LARGEST:
-            what = (
-                f"part '{part_id}': the key {units.format_number(key.value)} "
-                "is hard to read and type"
-            )
+            what = f"the key {units.format_number(key.value)} is hard to read and type"
             fix = "choose a larger or smaller unit, or other parameters"
-            yield case.finding("readable-numbers", at, what, fix)
+            yield case.part_finding("readable-numbers", part_id, what, fix)
         if not isinstance(key.value, int) and not key.low < key.high:
             what = (
-                f"part '{part_id}': only exactly {units.format_number(key.value)} is accepted; "
+                f"only exactly {units.format_number(key.value)} is accepted; "
                 "a relative tolerance has no width at zero"
             )
             fix = "give an absolute tolerance, or exclude zero with 'where:'"
-            yield case.finding("tolerance", at, what, fix)
+            yield case.part_finding("tolerance", part_id, what, fix)
 
 
 def mistakes_apart(case: Case) -> Iterator[Finding]:
@@ -133,13 +129,13 @@ def printed_rounding(case: Case) -> Iterator[Finding]:
             for cell, moved in zip(cells_of(key), cells_of(again) if again else (), strict=False):
                 if not cell.low <= moved.value <= cell.high:
                     what = (
-                        f"part '{part_id}': with {name} as printed "
+                        f"with {name} as printed "
                         f"({units.format_quantity(value)}) the answer is "
                         f"{units.format_number(moved.value)}, outside "
                         f"{units.format_number(cell.low)} to {units.format_number(cell.high)}"
                     )
                     fix = "print more digits, round the value itself, or widen the tolerance"
-                    yield case.finding("printed-rounding", case.part_path(part_id), what, fix)
+                    yield case.part_finding("printed-rounding", part_id, what, fix)
 
 
 def _printed_values(case: Case) -> Iterator[tuple[str, Value]]:

@@ -82,6 +82,11 @@ def check_plans(case: Case, variants: Sequence[Variant]) -> Iterator[Finding]:
 
 def _check_part(case: Case, keys: Sequence[PlanKey]) -> Iterator[Finding]:
     part = keys[0].part
+
+    def finding(what: str, fix: str) -> Finding:
+        at = case.part_path(part.id)
+        return case.general_finding("plans", at, f"part '{part.id}': {what}", fix)
+
     earned: dict[str, float] = {}
     names: set[str | None] = set()
     count = 0
@@ -96,19 +101,13 @@ def _check_part(case: Case, keys: Sequence[PlanKey]) -> Iterator[Finding]:
     for reason_id in (*(r.id for r in part.require), *(s.id for s in part.shortcomings)):
         if reason_id not in names:
             what = f"'{reason_id}' is the first reason for no plan"
-            yield _finding(case, part.id, what, "drop it, or check its condition and its place")
+            yield finding(what, "drop it, or check its condition and its place")
     recipe, most = max(earned.items(), key=itemgetter(1))
     chance = sum(earned.values()) / count
     margin = 1 / math.sqrt(len(keys))  # twice the largest standard error of the mean
     if most / len(keys) > MOST_BY_RECIPE + margin:
         what = f"the plan {recipe} earns {most / len(keys):.0%} on average"
-        yield _finding(case, part.id, what, "vary the numbers more, or lower 'none'")
+        yield finding(what, "vary the numbers more, or lower 'none'")
     if chance > MOST_BY_CHANCE:
         what = f"a plan chosen at random earns {chance:.0%} on average"
-        yield _finding(case, part.id, what, "lower 'none', or add requirements")
-
-
-def _finding(case: Case, part_id: str, what: str, fix: str) -> Finding:
-    where = case.source.at(case.part_path(part_id))
-    what = f"part '{part_id}': {what}"
-    return Finding(problem=case.problem.id, check="plans", where=where, what=what, fix=fix)
+        yield finding(what, "lower 'none', or add requirements")

@@ -32,31 +32,25 @@ def across(
     if case.problem.parameters and distinct < fewest:
         what = f"{len(variants)} seeds gave {distinct} different sets of numbers"
         fix = f"give the parameters more values: at least {FEWEST_VARIANTS} sets"
-        yield _general(case, "variants-differ", ("parameters",), what, fix)
+        yield case.general_finding("variants-differ", ("parameters",), what, fix)
     numbers = [tuple(_key_numbers(v)) for v in variants]
     if len(variants) >= FEWEST_VARIANTS and numbers[0] and len(set(numbers)) == 1:
         what = "every student has the same answers: no parameter changes any key"
         fix = "make at least one answer depend on the parameters"
-        yield _general(case, "variants-differ", ("parts",), what, fix)
+        yield case.general_finding("variants-differ", ("parts",), what, fix)
     if not case.problem.parameters and len(variants) > 1 and not case.problem.solution:
         what = "the problem has no parameters, so all students have the same numbers"
-        yield _general(case, "variants-differ", (), what, "add at least one parameter")
+        yield case.general_finding("variants-differ", (), what, "add at least one parameter")
     yield from check_plans(case, variants)
     if hit_rate < LOWEST_HIT_RATE:
         what = f"only {hit_rate:.1%} of the draws satisfy 'where'"
         fix = "choose parameters that fit together more often, or use rows"
-        yield _general(case, "hit-rate", ("where",), what, fix)
+        yield case.general_finding("hit-rate", ("where",), what, fix)
 
 
 def _key_numbers(variant: Variant) -> Iterator[float]:
     for key in variant.keys.values():
         yield from (cell.value for cell in cells_of(key))
-
-
-def _general(case: Case, check: str, at: tuple[str, ...], what: str, fix: str) -> Finding:
-    return Finding(
-        problem=case.problem.id, check=check, where=case.source.at(at), what=what, fix=fix
-    )
 
 
 def group_findings(findings: Sequence[Finding], seeds: int, code_seeds: int) -> tuple[Finding, ...]:

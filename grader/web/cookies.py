@@ -8,8 +8,6 @@ from typing import TypeVar
 from starlette.requests import Request
 from starlette.responses import Response
 
-from grader.web.safety import session_cookie
-
 R = TypeVar("R", bound=Response)
 
 
@@ -23,13 +21,13 @@ class SessionCookie:
 
     def id_of(self, request: Request) -> str | None:
         """Returns the id that the browser sent; None if it sent none."""
-        return request.cookies.get(session_cookie(self.name, request))
+        return request.cookies.get(self._name_for(request))
 
     def give(self, response: R, request: Request, id_: str, seconds: int | None = None) -> R:
         """Returns *response*, which sets the cookie until the browser ends, or for *seconds*."""
         # Lax, as the link is often opened from a page of another site; forms have their own token.
         response.set_cookie(
-            session_cookie(self.name, request),
+            self._name_for(request),
             id_,
             max_age=seconds,
             httponly=True,
@@ -41,7 +39,9 @@ class SessionCookie:
 
     def take_back(self, response: R, request: Request) -> R:
         """Returns *response*, which removes the cookie."""
-        response.delete_cookie(
-            session_cookie(self.name, request), path="/", httponly=True, secure=self.secure
-        )
+        response.delete_cookie(self._name_for(request), path="/", httponly=True, secure=self.secure)
         return response
+
+    def _name_for(self, request: Request) -> str:
+        # Browsers share cookies among all ports of a machine.
+        return f"{self.name}-{request.url.port or 0}"

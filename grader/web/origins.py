@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
+from starlette.requests import Request
+
 _OWN = re.compile(r"/(?![/\\])[\w.~%?=&/-]*", re.ASCII)
 
 
@@ -16,6 +18,11 @@ def is_own_address(address: str) -> bool:
     (True, False)
     """
     return _OWN.fullmatch(address) is not None
+
+
+def requested_address(request: Request) -> str:
+    """Returns the address of *request* in the application, with its query."""
+    return request.url.path + (f"?{request.url.query}" if request.url.query else "")
 
 
 def is_foreign(headers: Mapping[str, str]) -> bool:

@@ -1,9 +1,16 @@
-"""The headers of every page, and limits on what a request may send."""
+"""The headers of every page, the fields of forms, and the files that need no session."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from urllib.parse import parse_qs
+
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from grader.web.origins import is_foreign
 
 MAX_BODY = 300_000
 """Maximum bytes of a form."""
@@ -19,19 +26,38 @@ HEADERS = {
 }
 
 
-def session_cookie(name: str, request: Request) -> str:
-    """Returns the cookie's name: browsers share cookies among all ports of a machine."""
-    return f"{name}-{request.url.port or 0}"
-
-
-async def limited_body(request: Request) -> bytes | None:
-    """Returns the request's body; None if it is too large."""
+async def receive_fields(request: Request) -> dict[str, list[str]] | Response:
+    """Returns the fields of the form in *request*, or the answer that refuses it; none for a
+    request without a form."""
+    if request.method != "POST":
+        return {}
+    if is_foreign(request.headers):
+        return plain("This form comes from another site.", 403)
     body = b""
     async for chunk in request.stream():
         body += chunk
         if len(body) > MAX_BODY:
-            return None
-    return body
+            return plain("This form is too large.", 413)
+    return parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True)
+
+
+def static_route(folders: Sequence[Path], files: Mapping[str, str]) -> Route:
+    """Returns the route of style sheets and scripts, which need no session.
+
+    *files* are their names, each with the folder that it is in below one of *folders*, the first
+    of which wins.
+    """
+
+    async def answer(request: Request) -> Response:
+        name = request.path_params["name"]
+        places = (folder / files[name] / name for folder in folders if name in files)
+        path = next((place for place in places if place.is_file()), None)
+        if path is None:
+            return plain("Not found.", 404)
+        kind = "text/css" if path.suffix == ".css" else "text/javascript"
+        return Response(path.read_text(encoding="utf-8"), media_type=kind, headers=HEADERS)
+
+    return Route("/static/{name}", answer, methods=["GET"])
 
 
 def redirect(address: str) -> Response:

@@ -24,8 +24,7 @@ from grader.runtime import executors
 from grader.runtime.execute import execute
 from grader.runtime.kernels import NotStartedError, scratch, warm
 from grader.runtime.kernels import pool as nursery
-from grader.runtime.kernels.base import KernelOptions
-from grader.runtime.kernels.fork_server import LaunchSpec
+from grader.runtime.kernels.base import KernelOptions, LaunchSpec
 from grader.runtime.kernels.pool import KernelPool
 from grader.runtime.kernels.session import KernelSession
 from grader.runtime.sandbox import choose, sandboxes
@@ -487,4 +486,4 @@ def test_a_parent_that_was_started_early_for_nobody_ends(
 def an_early_spec() -> LaunchSpec:
     """What is known of a run before its notebooks are read."""
     sandbox = choose("auto").sandbox
-    return LaunchSpec(sandbox=sandbox, device="cpu", loopback=False, seed=0, imports=())
+    return LaunchSpec(sandbox=sandbox)

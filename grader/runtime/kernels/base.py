@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Protocol
 
 from grader.model import Limits, Outcome, Raw
@@ -24,10 +24,9 @@ class StoppedError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KernelOptions:
-    """The configuration of a kernel."""
+class LaunchSpec:
+    """What a fork server must know, and its kernels have in common."""
 
-    limits: Limits
     sandbox: Sandbox
     device: str = "cpu"
     """`cpu` hides the machine's GPUs; `cuda` shows them."""
@@ -39,10 +38,27 @@ class KernelOptions:
     """Modules to import before the kernel starts."""
     variables: tuple[tuple[str, str], ...] = ()
     """Environment variables that the set defines."""
+
+    def can_serve(self, other: LaunchSpec) -> bool:
+        """Returns whether a fork server with this spec can fork kernels for the *other* one."""
+        more_imports = set(other.imports) <= set(self.imports)
+        return more_imports and replace(self, imports=other.imports) == other
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelOptions(LaunchSpec):
+    """The configuration of a kernel."""
+
+    limits: Limits
     more_follow: bool = False
     """Whether more notebooks follow, so that it pays to prepare their start."""
     stop: Callable[[], bool] = bool
     """Polled twenty times a second; if it returns True, what runs ends with StoppedError."""
+
+    @property
+    def launch_spec(self) -> LaunchSpec:
+        """The options that a fork server needs."""
+        return LaunchSpec(**{f.name: getattr(self, f.name) for f in fields(LaunchSpec)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

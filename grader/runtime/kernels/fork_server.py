@@ -11,15 +11,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from grader.model import Limits
 from grader.runtime.kernels import scratch
-from grader.runtime.kernels.base import NotStartedError
+from grader.runtime.kernels.base import LaunchSpec, NotStartedError
 from grader.runtime.kernels.forked import ForkedKernel, is_readable
-from grader.runtime.sandbox import Sandbox, ScratchFolder
+from grader.runtime.sandbox import ScratchFolder
 from grader.runtime.sandbox.probing import package_path_variables
 from grader.runtime.worker import ipc, view
 from grader.runtime.worker.limits import raise_file_limit
@@ -32,23 +31,6 @@ _slots = itertools.count()
 
 class CrowdedError(NotStartedError):
     """The preloaded modules have started threads, so that forking is not safe."""
-
-
-@dataclass(frozen=True, slots=True)
-class LaunchSpec:
-    """What a fork server needs to know. The limits of a kernel are set when it is forked."""
-
-    sandbox: Sandbox
-    device: str
-    loopback: bool
-    seed: int
-    imports: tuple[str, ...]
-    variables: tuple[tuple[str, str], ...] = ()
-
-    def can_serve(self, other: LaunchSpec) -> bool:
-        """Returns whether a fork server with this spec can fork kernels for the *other* one."""
-        more_imports = set(other.imports) <= set(self.imports)
-        return more_imports and replace(self, imports=other.imports) == other
 
 
 class ForkServer:

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field, replace
 
 from grader.model import Limits
 from grader.runtime.kernels import scratch
-from grader.runtime.kernels.base import NotStartedError
-from grader.runtime.kernels.fork_server import CrowdedError, ForkServer, LaunchSpec
+from grader.runtime.kernels.base import LaunchSpec, NotStartedError
+from grader.runtime.kernels.fork_server import CrowdedError, ForkServer
 from grader.runtime.kernels.forked import ForkedKernel
 
 IDLE_SECONDS = 60.0

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping
-from dataclasses import replace
-from typing import Any, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
 
 import zmq
 
@@ -169,35 +170,44 @@ class KernelSession:
                 return task.done()
         return True
 
-    async def _run_cell(self, source: str, seconds: float, keep: int, asked: Names) -> CellResult:
+    async def _carry_out(self, coroutine: Coroutine[Any, Any, T], seconds: float) -> _Step[T]:
+        """Returns what became of *coroutine*, which is interrupted after *seconds*.
+
+        Raises LostError, and ends the kernel, if it was lost meanwhile.
+        """
         kernel = self._require_kernel()
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        self._prefetched = asked = asked if kernel.prefetches else ()
-        task = asyncio.create_task(kernel.cells.run(source, keep, asked))
-        clock = self._start_clock(seconds)
+        began = time.monotonic()
+        task = asyncio.create_task(coroutine)
+        clock = FairClock(seconds, kernel.read_usage)
         done = await self._wait_until_done(task, clock)
         clock.stop()
+        took = time.monotonic() - began
         late = not done and self._status() is None
         if late:
             done = await self._interrupt(task)
-        took = loop.time() - began
-        if not done and kernel.is_lost:
+        step = _Step(kernel, task, clock, took, late=late, done=done)
+        if not step.is_answered and kernel.is_lost:
             await self._end_kernel()
             raise LostError("the kernel was ended from outside")
-        if late and kernel.exceeded_limit in ("memory", MACHINE):
+        return step
+
+    async def _run_cell(self, source: str, seconds: float, keep: int, asked: Names) -> CellResult:
+        kernel = self._require_kernel()
+        began = time.monotonic()
+        self._prefetched = asked = asked if kernel.prefetches else ()
+        step = await self._carry_out(kernel.cells.run(source, keep, asked), seconds)
+        took = time.monotonic() - began
+        if step.late and kernel.exceeded_limit in ("memory", MACHINE):
             # For example, a process pool that waits forever for a worker that was killed.
             outcome, error = describe_end(None, kernel.exceeded_limit)
-        elif late:
+        elif step.late:
             outcome, error = Outcome.TIMEOUT, None
-        elif done:
-            outcome, error = _cell_outcome(task, kernel.cells)
+        elif step.done:
+            outcome, error = _cell_outcome(step.task, kernel.cells)
         else:
             outcome, error = describe_end(self._status(), kernel.exceeded_limit)
-        alive = done and task.exception() is None and self._status() is None
-        disturbed = _describe_disturbance(
-            kernel, clock, late=late, failed=not alive or error is not None
-        )
+        alive = step.is_answered and self._status() is None
+        disturbed = step.describe_disturbance(failed=not alive or error is not None)
         output, line = kernel.cells.transcript.text(), kernel.cells.line
         if not alive:
             await self._end_kernel()
@@ -206,9 +216,9 @@ class KernelSession:
             seconds=round(took, 3),
             alive=alive,
             error=error and _hide_folders(error, kernel),
-            line=None if late else line,
+            line=None if step.late else line,
             output=_hide_folders(output, kernel),
-            wait_seconds=round(clock.waited, 3),
+            wait_seconds=round(step.clock.waited, 3),
             disturbance=disturbed,
             visible_outputs=kernel.cells.shown_outputs,
         )
@@ -231,75 +241,68 @@ class KernelSession:
         if kernel is None:
             return AskReply(alive=False)
         prefetched, self._prefetched = self._prefetched, ()
-        task = asyncio.create_task(
+        step = await self._carry_out(
             kernel.cells.receive_reply(names)
             if names and names == prefetched
-            else kernel.ask(names)
+            else kernel.ask(names),
+            seconds,
         )
-        clock = self._start_clock(seconds)
-        done = await self._wait_until_done(task, clock)
-        late = not done and self._status() is None
-        if late:
-            done = await self._interrupt(task)
-        if done and task.exception() is None:
-            return task.result()
-        disturbed = _describe_disturbance(kernel, clock, late=late, failed=True)
-        lost = kernel.is_lost
+        if step.is_answered:
+            return step.task.result()
+        disturbed = step.describe_disturbance(failed=True)
         await self._end_kernel()
-        if lost:
-            raise LostError("the kernel was ended from outside")
         return AskReply(
-            garbled_names=frozenset(names), alive=False, late=late, disturbance=disturbed
+            garbled_names=frozenset(names), alive=False, late=step.late, disturbance=disturbed
         )
 
     async def _make_call(self, request: str, seconds: float) -> CallResult:
         kernel = self._require_kernel()
         self._prefetched = ()
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        task = asyncio.create_task(kernel.call(request))
-        clock = self._start_clock(seconds)
-        done = await self._wait_until_done(task, clock)
-        clock.stop()
-        took = loop.time() - began
-        late = not done and self._status() is None
-        if late:
-            done = await self._interrupt(task)
-        alive = done and task.exception() is None
-        waited, disturbed = (
-            clock.waited,
-            _describe_disturbance(kernel, clock, late=late, failed=not alive),
-        )
-        reply = task.result() if alive else None
+        step = await self._carry_out(kernel.call(request), seconds)
+        alive = step.is_answered
         result = CallResult(
-            reply=reply,
-            seconds=took,
-            late=late,
+            reply=step.task.result() if alive else None,
+            seconds=step.seconds,
+            late=step.late,
             alive=alive,
-            wait_seconds=waited,
-            disturbance=disturbed,
+            wait_seconds=step.clock.waited,
+            disturbance=step.describe_disturbance(failed=not alive),
         )
         if alive:
             return result
-        if not done and kernel.is_lost:
-            await self._end_kernel()
-            raise LostError("the kernel was ended from outside")
         outcome, error = Outcome.TIMEOUT, None
-        if done:
+        if step.done:
             outcome, error = Outcome.CRASHED, "made the kernel send messages that can't be read"
-        elif not late or kernel.exceeded_limit is not None:
+        elif not step.late or kernel.exceeded_limit is not None:
             outcome, error = describe_end(self._status(), kernel.exceeded_limit)
         await self._end_kernel()
         return replace(result, error=error, outcome=outcome)
 
 
-def _describe_disturbance(
-    kernel: KernelProcess, clock: FairClock, *, late: bool, failed: bool
-) -> str:
-    """Returns how the machine interfered with a *late* or *failed* kernel; empty if not."""
-    if (late or failed) and kernel.exceeded_limit == MACHINE:
-        return NO_MEMORY
-    return BUSY if late and clock.contended else ""
+@dataclass(frozen=True, slots=True)
+class _Step(Generic[T]):
+    """What became of a request to a kernel."""
+
+    kernel: KernelProcess
+    task: asyncio.Task[T]
+    clock: FairClock
+    seconds: float
+    """Until it was done, or its time was up."""
+    late: bool
+    """Whether its time was up, so that it was interrupted."""
+    done: bool
+    """Whether it ended, if need be after the interrupt."""
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether it ended with a reply that can be read."""
+        return self.done and self.task.exception() is None
+
+    def describe_disturbance(self, *, failed: bool) -> str:
+        """Returns how the machine interfered, if it is late or *failed*; empty if it did not."""
+        if (self.late or failed) and self.kernel.exceeded_limit == MACHINE:
+            return NO_MEMORY
+        return BUSY if self.late and self.clock.contended else ""
 
 
 def _hide_folders(text: str, kernel: KernelProcess) -> str:

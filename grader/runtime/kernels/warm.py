@@ -9,7 +9,6 @@ from grader.runtime.kernels.base import AskReply, KernelOptions
 from grader.runtime.kernels.channels import Channels
 from grader.runtime.kernels.client import CellClient
 from grader.runtime.kernels.contention import Usage, read_usage
-from grader.runtime.kernels.fork_server import LaunchSpec
 from grader.runtime.kernels.forked import ForkedKernel
 from grader.runtime.kernels.pool import kernel_pool
 from grader.runtime.kernels.session import log_errors
@@ -110,15 +109,7 @@ class WarmKernel:
 
 async def start(options: KernelOptions) -> WarmKernel:
     """Takes a kernel from the pool. Raises NotStartedError."""
-    spec = LaunchSpec(
-        sandbox=options.sandbox,
-        device=options.device,
-        loopback=options.loopback,
-        seed=options.seed,
-        imports=options.imports,
-        variables=options.variables,
-    )
-    forked = kernel_pool.take(spec, options.limits, spare=options.more_follow)
+    forked = kernel_pool.take(options.launch_spec, options.limits, spare=options.more_follow)
     try:
         return WarmKernel(forked)
     except BaseException:

@@ -10,7 +10,6 @@ from urllib.parse import quote
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
-from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
@@ -41,9 +40,11 @@ from grader.web.desk.rendering import DeskRenderer
 from grader.web.desk.requests import change_requests, requests_page
 from grader.web.desk.roles import Capability
 from grader.web.desk.student_page import student_page
-from grader.web.desk.students_page import ListFilter, student_list
+from grader.web.desk.students_page import student_list
 from grader.web.origins import is_own_address
-from grader.web.safety import HEADERS, not_found, plain, redirect
+from grader.web.safety import HEADERS, not_found, redirect, static_route
+
+_STATIC = {"style.css": "report", "desk.css": "desk", "desk.js": "desk"}
 
 
 class DeskApp:
@@ -75,6 +76,7 @@ class DeskApp:
         endpoints = Endpoints(
             entrance=entrance,
             cookie=self._cookie,
+            desk=desk,
             book=self._book,
             error_page=self._error,
             changing=self._changing,
@@ -83,7 +85,7 @@ class DeskApp:
         self.asgi = Starlette(
             routes=[
                 *entrance.routes(self._renderer, self._cookie),
-                get("/static/{name}", self._static),
+                static_route(bank.templates, _STATIC),
                 get("/", shown(self._queue, can.READ)),
                 get("/students", shown(self._students, can.READ)),
                 get("/student/{id}", shown(self._student, can.READ)),
@@ -122,63 +124,52 @@ class DeskApp:
 
     def _show_names(self, call: DeskCall) -> Response:
         show = bool(call.form.text("show"))
-        if show and not call.session.person.sees_names:
-            call.book.record("names shown", by=call.session.person.id)
+        if show and not call.person.sees_names:
+            call.book.record("names shown", by=call.person.id)
         self._entrance.sessions.show_names(self._cookie.id_of(call.request), show)
         return redirect("/")
 
     def _error(self, call: DeskCall, error: GraderError, status: int) -> Response:
         try:
-            names = self._desk.names(call.book, call.session.person)
+            names = call.names
         except GraderError:  # the gradebook can't be read, and the error is about that
             names = Names(students={})
         text = self._renderer.page("error", call.session, error=error, hide=names.hide)
         return HTMLResponse(text, status, headers=HEADERS)
 
-    async def _static(self, request: Request) -> Response:
-        file = self._renderer.static(request.path_params["name"])
-        if file is None:
-            return plain("Not found.", 404)
-        text, kind = file
-        return Response(text, media_type=kind, headers=HEADERS)
-
     def _page(
         self, call: DeskCall, name: str, place: OpenPage | None = None, **names: Any
     ) -> HTMLResponse:
-        self._report(call.session.person, place)
-        presence = self._presence.texts(call.session.person.id, place)
-        text = self._renderer.page(name, call.session, presence=presence, place=place, **names)
+        self._report(call.person, place)
+        names = {
+            "names": call.names,
+            "presence": self._presence.texts(call.person.id, place),
+            "place": place,
+            **names,
+        }
+        text = self._renderer.page(name, call.session, **names)
         return HTMLResponse(text, headers=HEADERS)
 
     # Pages
 
     def _queue(self, call: DeskCall) -> Response:
-        page = self._desk.queue(call.book, call.session.person)
-        names = self._desk.names(call.book, call.session.person)
-        return self._page(call, "queue", page=page, names=names)
+        return self._page(call, "queue", page=self._desk.queue(call.book, call.person))
 
     def _students(self, call: DeskCall) -> Response:
-        names = self._desk.names(call.book, call.session.person)
-        page = student_list(self._desk, call.book, names, ListFilter.of(call.request.query_params))
-        return self._page(call, "students", page=page, names=names)
+        return self._page(call, "students", page=student_list(call))
 
     def _student(self, call: DeskCall) -> Response:
-        names = self._desk.names(call.book, call.session.person)
-        return self._student_page(call, names.find(call.request.path_params["id"]))
+        return self._student_page(call, call.names.find(call.request.path_params["id"]))
 
     def _student_page(
         self, call: DeskCall, id_: str, unsaved: MarkChangeResult | None = None
     ) -> HTMLResponse:
-        names, person = self._desk.names(call.book, call.session.person), call.session.person
-        page = student_page(self._desk, call.book, id_, names, person)
-        place = OpenPage(key=names.key(id_))
-        return self._page(call, "student", place, page=page, names=names, unsaved=unsaved)
+        place = OpenPage(key=call.names.key(id_))
+        return self._page(call, "student", place, page=student_page(call, id_), unsaved=unsaved)
 
     def _student_view(self, call: DeskCall) -> Response:
-        names = self._desk.names(call.book, call.session.person)
-        id_ = names.find(call.request.path_params["id"])
-        page = student_view(call.book, call.request.path_params["view"], id_)
-        return self._page(call, page.template, page=page, names=names)
+        page = student_view(call)
+        return self._page(call, page.template, page=page)
 
     def _part(self, call: DeskCall) -> Response:
         index = call.request.query_params.get("group", "")
@@ -201,16 +192,15 @@ class DeskApp:
         graded: GradedGroup | None = None,
         **how: Any,
     ) -> HTMLResponse:
-        names, person = self._desk.names(call.book, call.session.person), call.session.person
-        page = part_page(self._desk, call.book, part, names, person, **how)
+        page = part_page(call, part, **how)
         place = OpenPage(part, page.current.key)
+        everything = how.get("everything")
         return self._page(
-            call, "part", place, page=page, names=names, done=done, graded=graded,
-            everything=how.get("everything"),
-        )  # fmt: skip
+            call, "part", place, page=page, done=done, graded=graded, everything=everything
+        )
 
     def _here(self, call: DeskCall) -> Response:
-        query, person = call.request.query_params, call.session.person
+        query, person = call.request.query_params, call.person
         problem, part, key = (query.get(name, "")[:200] for name in ("problem", "part", "key"))
         place = OpenPage(PartId(problem, part) if part else None, key) if key else None
         self._report(person, place)
@@ -221,8 +211,7 @@ class DeskApp:
             self._presence.report(person.id, place)
 
     def _requests(self, call: DeskCall) -> Response:
-        names = self._desk.names(call.book, call.session.person)
-        return self._page(call, "requests", page=requests_page(call.book, names), names=names)
+        return self._page(call, "requests", page=requests_page(call))
 
     def _agreement(self, call: DeskCall) -> Response:
         from grader.analysis.agreement import agreement_of  # numpy takes a while to import
@@ -231,16 +220,13 @@ class DeskApp:
 
     def _audit(self, call: DeskCall) -> Response:
         query = call.request.query_params
-        names = self._desk.names(call.book, call.session.person)
         start = query.get("page", "1")[:6]
         number = int(start) if start.isdecimal() else 1
-        page = self._audits.read(call.book, names, AuditFilter.of(query), number)
-        return self._page(call, "audit", page=page, names=names)
+        page = self._audits.read(call.book, call.names, AuditFilter.of(query), number)
+        return self._page(call, "audit", page=page)
 
     def _show_ideas(self, call: DeskCall) -> Response:
-        names = self._desk.names(call.book, call.session.person)
-        page = ideas_page(self._desk, call.book, self._ideas, names)
-        return self._page(call, "ideas", page=page, names=names)
+        return self._page(call, "ideas", page=ideas_page(call, self._ideas))
 
     # Changes
 
@@ -249,8 +235,7 @@ class DeskApp:
         return redirect("/ideas")
 
     def _grade(self, call: DeskCall) -> Response:
-        names = self._desk.names(call.book, call.session.person)
-        graded = grade_group(self._desk, call.book, call.form, names, call.session.person)
+        graded = grade_group(call)
         everything = bool(call.form.text("all"))
         if graded.unsaved_students:
             page = self._part_page(
@@ -266,41 +251,37 @@ class DeskApp:
         return redirect(f"{_address(graded.part)}?done={graded.batch}{'&all=1' * everything}")
 
     def _override(self, call: DeskCall) -> Response:
-        names = self._desk.names(call.book, call.session.person)
-        changed = change_mark(self._desk, call.book, call.form, names, call.session.person)
+        changed = change_mark(call)
         if changed.why_not:
             page = self._student_page(call, changed.student, changed)
             page.status_code = 409
             return page
-        return redirect(f"/student/{quote(names.address(changed.student))}#{changed.name}")
+        return redirect(f"/student/{quote(call.names.address(changed.student))}#{changed.name}")
 
     def _item(self, call: DeskCall) -> Response:
-        names = self._desk.names(call.book, call.session.person)
-        part = change_rubric(call.book, call.form, names, call.session.person)
+        part = change_rubric(call)
         group = "" if call.form.text("criteria") else call.form.text("group")
         address = _address(part)
         return redirect(f"{address}?group={group}" if group.isdecimal() else address)
 
     def _undo(self, call: DeskCall) -> Response:
-        person, names = call.session.person, self._desk.names(call.book, call.session.person)
+        person = call.person
 
         def may(by: str, student: str) -> bool:
             own = by == person.id or person.may(Capability.UNDO_OTHERS)
-            return own and student in names.students
+            return own and student in call.names.students
 
         call.book.double.undo(call.form.number("batch"), by=person.id, may=may)
         back = call.form.text("back")
         return redirect(back if is_own_address(back) else "/")
 
     def _request(self, call: DeskCall) -> Response:
-        names = self._desk.names(call.book, call.session.person)
-        change_requests(call.book, call.form, names, call.session.person)
+        change_requests(call)
         return redirect("/requests")
 
     def _write(self, call: DeskCall) -> Response:
         written = write_results(self._desk.out, self._bank)
-        names = self._desk.names(call.book, call.session.person)
-        return self._page(call, "written", summary=names.hide(written.summary))
+        return self._page(call, "written", summary=call.names.hide(written.summary))
 
 
 def _address(part: PartId) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from threading import Lock
 
 from anyio.to_thread import run_sync
@@ -15,23 +16,35 @@ from starlette.responses import Response
 from grader.errors import GraderError, SetupError
 from grader.gradebook import Gradebook
 from grader.web.cookies import SessionCookie
-from grader.web.desk.access import DeskSession, Entrance
+from grader.web.desk.access import Entrance
 from grader.web.desk.forms import Form
-from grader.web.desk.receiving import receive_form
+from grader.web.desk.pages import Desk, Names
 from grader.web.desk.roles import Capability
-from grader.web.safety import plain
+from grader.web.desk.sessions import DeskSession, Person
+from grader.web.safety import plain, receive_fields
 
 log = logging.getLogger("grader.desk")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class DeskCall:
     """One request of somebody who is signed in."""
 
     request: Request
     session: DeskSession
+    desk: Desk
     book: Gradebook
-    form: Form = field(default_factory=Form)
+    form: Form
+
+    @property
+    def person(self) -> Person:
+        """Who it is."""
+        return self.session.person
+
+    @cached_property
+    def names(self) -> Names:
+        """How the person sees the students' names."""
+        return self.desk.names(self.book, self.person)
 
 
 Page = Callable[[DeskCall], Response]
@@ -43,6 +56,7 @@ class Endpoints:
 
     entrance: Entrance
     cookie: SessionCookie
+    desk: Desk
     book: Gradebook
     error_page: Callable[[DeskCall, GraderError, int], Response]
     """Returns the page about an error, with a status."""
@@ -68,17 +82,15 @@ class Endpoints:
                 return self.entrance.turn_away(request)
             if not session.person.may(capability):
                 return plain(f"The role '{session.person.role.value}' may not do this.", 403)
-            form = Form()
-            if request.method == "POST":
-                received = await receive_form(request)
-                if isinstance(received, Response):
-                    return received
-                form = received
-                if not session.accepts(form.text("form_token")):
-                    return plain(
-                        "This form has expired. Go back, reload the page, and try again.", 403
-                    )
-            call = DeskCall(request=request, session=session, book=self.book, form=form)
+            fields = await receive_fields(request)
+            if isinstance(fields, Response):
+                return fields
+            form = Form(fields)
+            if request.method == "POST" and not session.accepts(form.text("form_token")):
+                return plain("This form has expired. Go back, reload the page, and try again.", 403)
+            call = DeskCall(
+                request=request, session=session, desk=self.desk, book=self.book, form=form
+            )
             return await run_sync(self._answer, page, call, lock or self.changing)
 
         answer.capability = capability  # type: ignore[attr-defined] # for the test of all routes

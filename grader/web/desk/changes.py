@@ -8,12 +8,11 @@ from grader.errors import SetupError
 from grader.gradebook import Gradebook
 from grader.grading.manual import criteria_of
 from grader.model.desk import AnswerToDecide, Choice, Decision, IndependentMark, PartAnswer, PartId
+from grader.web.desk.calls import DeskCall
 from grader.web.desk.forms import Form, PageState, choice_of, item_of
 from grader.web.desk.groups import answer_key
-from grader.web.desk.pages import Desk, Names
 from grader.web.desk.part_page import is_double
 from grader.web.desk.roles import Capability
-from grader.web.desk.sessions import Person
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,11 +38,9 @@ class GradedGroup:
         return ", ".join(sorted({conflict.by for conflict in self.conflicts}))
 
 
-def grade_group(
-    desk: Desk, book: Gradebook, form: Form, names: Names, person: Person
-) -> GradedGroup:
+def grade_group(call: DeskCall) -> GradedGroup:
     """Stores the choice of the form for all answers that it is about."""
-    part = PartId(form.text("problem"), form.text("part"))
+    book, form, names, part = call.book, call.form, call.names, _part_of(call.form)
     seen = form.page_states()
     every = [
         (answer, seen[names.address(answer.student)])
@@ -54,7 +51,7 @@ def grade_group(
         raise SetupError(f"there is no answer to '{part}' here", fix="go back to the queue")
     choice = choice_of(form, max(one.max_points for one, _ in every))
     _require_items(book, part, choice)
-    shares, instructor = desk.shares(book), person.may(Capability.SETTLE)
+    shares, instructor = call.desk.shares(book), call.person.may(Capability.SETTLE)
     done = book.double.decide(
         part,
         [
@@ -63,7 +60,7 @@ def grade_group(
             if shown.state == one.state
         ],
         choice,
-        by=person.id,
+        by=call.person.id,
         tolerance=shares.plan.tolerance if shares else 0.0,
         final=instructor and bool(form.text("final")),
         settles=instructor,
@@ -89,12 +86,10 @@ class MarkChangeResult:
     """Why it was not stored; empty if it was."""
 
 
-def change_mark(
-    desk: Desk, book: Gradebook, form: Form, names: Names, person: Person
-) -> MarkChangeResult:
+def change_mark(call: DeskCall) -> MarkChangeResult:
     """Stores the points of the form as a decision about one answer."""
-    id_ = names.find(form.text("student"))
-    part = PartId(form.text("problem"), form.text("part"))
+    book, form, part = call.book, call.form, _part_of(call.form)
+    id_ = call.names.find(form.text("student"))
     answers = book.answers.of_part(part)
     answer = next((one for one in answers if one.student == id_), None)
     if answer is None:
@@ -108,22 +103,21 @@ def change_mark(
     if seen.state != answer.state:
         why_not = "Meanwhile, this answer was graded or handed in again."
     else:
-        _require_graded(desk, book, answer, part, person)
+        _require_graded(call, answer, part)
         to_decide = [_to_decide(answer, seen)]
-        conflicts = book.decisions.decide(to_decide, choice, by=person.id).conflicts
+        conflicts = book.decisions.decide(to_decide, choice, by=call.person.id).conflicts
         if conflicts:
             other = conflicts[0]
             why_not = f"Meanwhile, {other.by} changed this mark to {other.points:g} points."
     return MarkChangeResult(student=id_, name=answer.name, choice=choice, why_not=why_not)
 
 
-def _require_graded(
-    desk: Desk, book: Gradebook, answer: PartAnswer, part: PartId, person: Person
-) -> None:
+def _require_graded(call: DeskCall, answer: PartAnswer, part: PartId) -> None:
     """Raises SetupError if two people should grade the answer independently first."""
-    if person.may(Capability.SETTLE) or not is_double(desk.shares(book), part, answer):
+    shares = call.desk.shares(call.book)
+    if call.person.may(Capability.SETTLE) or not is_double(shares, part, answer):
         return
-    if (answer.student, answer.name) not in book.decisions.current({answer.name}):
+    if (answer.student, answer.name) not in call.book.decisions.current({answer.name}):
         raise SetupError(
             "two people grade this answer independently",
             fix="grade it on the page of the part, or ask an instructor",
@@ -143,12 +137,16 @@ def _to_decide(answer: PartAnswer, seen: PageState, *, double: bool = False) -> 
     )
 
 
-def change_rubric(book: Gradebook, form: Form, names: Names, person: Person) -> PartId:
+def _part_of(form: Form) -> PartId:
+    return PartId(form.text("problem"), form.text("part"))
+
+
+def change_rubric(call: DeskCall) -> PartId:
     """Adds or changes a rubric item, or adds the criteria of the problem; returns the part.
 
     Raises SetupError if nobody was asked the part, or if the item is incomplete.
     """
-    part = PartId(form.text("problem"), form.text("part"))
+    book, form, person, part = call.book, call.form, call.person, _part_of(call.form)
     every = book.answers.of_part(part)
     if not every:
         raise SetupError(f"no student was asked '{part}'", fix="go back to the queue")
@@ -158,7 +156,7 @@ def change_rubric(book: Gradebook, form: Form, names: Names, person: Person) -> 
     item = item_of(form, part, every[0].max_points)
     if item.number:
         worth = {(answer.student, answer.name): answer.max_points for answer in every}
-        students = names.students if person.sections else None
+        students = call.names.students if person.sections else None
         book.rubrics.change(item, worth, by=person.id, students=students)
     else:
         book.rubrics.add(part, item.text, item.points, item.feedback, by=person.id)

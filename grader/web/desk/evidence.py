@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from grader.course import CountedAttempt
@@ -12,8 +12,9 @@ from grader.gradebook import Gradebook
 from grader.grading.course_policy import CoursePolicy, policy_of
 from grader.grading.sources import rows_of, source_of
 from grader.grading.staff_view import CodeView, code_views
-from grader.model import Mark, Submission
+from grader.model import Mark
 from grader.model.result import Row
+from grader.web.desk.calls import DeskCall
 
 _MOST = 5
 """Maximum number of attempts side by side."""
@@ -37,19 +38,14 @@ class ShownAttempt:
 
     number: int
     """Counting from 1, the oldest first."""
-    received: str
-    """When it was handed in, in ISO 8601, if a trusted time is known."""
-    source: str
-    """Where that time comes from."""
+    counted: CountedAttempt | None
+    """Its trusted time, and its points after deductions; None without a policy, or without a
+    grade."""
     score: float | None
     """The points of the settled marks; None if it was not graded."""
-    final: float | None
-    """The points after deductions; None if it was not graded, or doesn't count."""
-    why: str
-    """The reason for deductions; empty if there are none."""
     counts: bool
     """Whether it is the one whose grade counts."""
-    refusal: str
+    refusal: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +76,10 @@ class AttemptsPage:
     template: str = "attempts"
 
 
-def student_view(book: Gradebook, view: str, id_: str) -> CodePage | AttemptsPage:
-    """Returns a page about a student. Raises SetupError for an unknown view."""
+def student_view(call: DeskCall) -> CodePage | AttemptsPage:
+    """Returns a page about a student. Raises SetupError for an unknown student or view."""
+    book, view = call.book, call.request.path_params["view"]
+    id_ = call.names.find(call.request.path_params["id"])
     if view not in ("code", "attempts"):
         raise SetupError(f"there is no page '{view}'", fix="go back to the student")
     source = source_of(book)
@@ -119,7 +117,13 @@ def _attempts_page(
     return AttemptsPage(
         student=id_,
         attempts=tuple(
-            _attempt(number, one, mine, counted.get(one.sha256), one.sha256 == counting)
+            ShownAttempt(
+                number=number,
+                counted=counted.get(one.sha256),
+                score=_score_of(mine.values()),
+                counts=one.sha256 == counting,
+                refusal=one.refusal,
+            )
             for (number, one), mine in zip(shown, marks, strict=True)
         ),
         omitted_count=len(submissions) - len(shown),
@@ -128,25 +132,9 @@ def _attempts_page(
     )
 
 
-def _attempt(
-    number: int,
-    submission: Submission,
-    marks: Mapping[str, Mark],
-    counted: CountedAttempt | None,
-    counts: bool,
-) -> ShownAttempt:
-    settled = [mark.points for mark in marks.values() if mark.points is not None]
-    known = counted.attempt if counted else None
-    return ShownAttempt(
-        number=number,
-        received=known.received.isoformat() if known and known.received else "",
-        source=known.source.value if known and known.source else "",
-        score=sum(settled) if settled else None,
-        final=counted.final if counted and settled else None,
-        why=counted.deduction.why if counted else "",
-        counts=counts,
-        refusal=submission.refusal or "",
-    )
+def _score_of(marks: Iterable[Mark]) -> float | None:
+    settled = [mark.points for mark in marks if mark.points is not None]
+    return sum(settled) if settled else None
 
 
 def _sources(book: Gradebook, sha256: str) -> dict[str, str]:

@@ -26,7 +26,7 @@ from grader.model.course import StaffMember
 from grader.web.cookies import SessionCookie
 from grader.web.desk.rendering import DeskRenderer
 from grader.web.desk.sessions import Person, Sessions, person_of
-from grader.web.origins import is_own_address
+from grader.web.origins import is_own_address, requested_address
 from grader.web.safety import HEADERS, plain
 
 log = logging.getLogger("grader.desk")
@@ -140,7 +140,6 @@ class Hub:
         if request.method not in ("GET", "HEAD"):
             text = "Your session has ended, so nothing was saved. Go back, copy what you wrote, "
             return plain(f"{text}and open the desk again.", 403)
-        own_address = request.url.path + (f"?{request.url.query}" if request.url.query else "")
         state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(48)
         digest = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest())
         question = {
@@ -158,7 +157,9 @@ class Hub:
             while len(self._visits) >= _MOST_STATES:
                 del self._visits[next(iter(self._visits))]
             until = now + _STATE_SECONDS
-            self._visits[state] = _Visit(address=own_address, verifier=verifier, until=until)
+            self._visits[state] = _Visit(
+                address=requested_address(request), verifier=verifier, until=until
+            )
         address = self._hub_address(request, f"api/oauth2/authorize?{urlencode(question)}")
         response = Response(status_code=303, headers={**HEADERS, "Location": address})
         return _STATE.give(response, request, state, _STATE_SECONDS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -23,9 +23,9 @@ from grader.model.requests import RequestState
 from grader.model.result import Row
 from grader.web.desk.class_rows import ClassRows
 from grader.web.desk.masking import Mask
-from grader.web.desk.outdated import OutdatedDecisions
 from grader.web.desk.sessions import Person
 from grader.web.desk.shares import Shares
+from grader.web.desk.student_cache import StudentCache
 from grader.web.desk.work import OpenCounts, OpenWork
 
 _PSEUDONYMS = "pseudonyms"
@@ -136,7 +136,7 @@ class Desk:
     course: Course | None = None
     """Who grades what; nothing is divided without it."""
     _work: OpenWork = field(default_factory=OpenWork, repr=False)
-    _outdated_decisions: OutdatedDecisions = field(default_factory=OutdatedDecisions, repr=False)
+    _outdated_decisions: StudentCache[Decision] = field(default_factory=StudentCache, repr=False)
     _secret: str = field(default="", repr=False)
     _class: ClassRows = field(default_factory=ClassRows, repr=False)
     _mask: tuple[Mapping[str, Student], Mask] | None = field(default=None, repr=False)
@@ -199,7 +199,7 @@ class Desk:
             is_divided=shares is not None and shares.are_divided,
             unknown_parts=shares.unknown_parts(parts) if shares else (),
             opinions=tuple(d for d in book.decisions.opinions() if d.student in mine),
-            outdated_decisions=self._outdated_decisions.of(book, mine),
+            outdated_decisions=self._find_outdated_decisions(book, mine),
             requests=sum(
                 request.student in mine and request.state is RequestState.OPEN
                 for request in book.requests.every()
@@ -207,6 +207,18 @@ class Desk:
             students=len(mine),
             refused=len(book.answers.unreadable_students() & mine.keys()),
         )
+
+    def _find_outdated_decisions(
+        self, book: Gradebook, students: Collection[str]
+    ) -> tuple[Decision, ...]:
+        """Returns the decisions about answers whose automatic grade has changed since, oldest
+        first."""
+
+        def read(changed: Collection[str]) -> Iterator[tuple[str, Decision]]:
+            yield from ((one.student, one) for one in book.decisions.list_outdated(changed))
+
+        found = self._outdated_decisions.of(book, dict.fromkeys(students), read)
+        return tuple(sorted(found, key=lambda decision: decision.number))
 
     def row(self, book: Gradebook, id_: str) -> Row | None:
         """Returns the row of one student; None for an unknown one."""
@@ -217,7 +229,3 @@ class Desk:
         rows = self._class.read(book)
         mine = rows.keys() & names.students.keys()
         return [rows[id_] for id_ in sorted(mine, key=names.label_of)]
-
-    def ordered_ids(self, book: Gradebook, names: Names) -> list[str]:
-        """Returns the IDs of the students that the reader may see, in the order of the list."""
-        return [row.student.id for row in self.rows(book, names)]

@@ -19,8 +19,9 @@ from grader.model.desk import (
 )
 from grader.report.part_lines import PartLine
 from grader.report.summary import summarize_part
+from grader.web.desk.calls import DeskCall
 from grader.web.desk.groups import AnswerGroup, answer_key, group_answers
-from grader.web.desk.pages import Desk, Names
+from grader.web.desk.pages import Names
 from grader.web.desk.roles import Capability
 from grader.web.desk.sessions import Person
 from grader.web.desk.shares import Shares
@@ -89,11 +90,8 @@ class PartPage:
 
 
 def part_page(
-    desk: Desk,
-    book: Gradebook,
+    call: DeskCall,
     part: PartId,
-    names: Names,
-    person: Person,
     *,
     index: int | None = None,
     everything: bool = False,
@@ -106,13 +104,14 @@ def part_page(
     and *unsaved* the students whose answers were not stored with it. Raises SetupError if no
     student was asked this part.
     """
+    book, names, person = call.book, call.names, call.person
     answers = (answer for answer in book.answers.of_part(part) if not answer.refused)
     every = [answer for answer in answers if answer.student in names.students]
     if names.secret:  # the order of the ids would tell something
         every.sort(key=lambda one: names.address(one.student))
     if not every:
         raise SetupError(f"no student has an answer to '{part}' here", fix="go back to the queue")
-    shares, settles = desk.shares(book), person.may(Capability.SETTLE)
+    shares, settles = call.desk.shares(book), person.may(Capability.SETTLE)
     groups = _groups_of(book, part, every, person)
     owners = tuple(_owners(shares, part, group, names) for group in groups)
     waits = [group.waits_for(person.id, settles=settles) for group in groups]
@@ -146,7 +145,7 @@ def part_page(
         double=is_double(shares, part, first),
         settles=settles,
         entry=entry or _entry_of(current),
-        statistics=summarize_part(desk.rows(book, names), part.problem, part.part),
+        statistics=summarize_part(call.desk.rows(book, names), part.problem, part.part),
     )
 
 

@@ -20,8 +20,6 @@ from grader.web.desk.presence import EVERY
 from grader.web.desk.roles import Capability
 from grader.web.desk.sessions import DeskSession
 
-_STATIC = {"style.css": "text/css", "desk.css": "text/css", "desk.js": "text/javascript"}
-
 
 def _moment(text: str, zone: ZoneInfo) -> Markup:
     """Returns a time in ISO 8601 as people in *zone* write it, or *text* if it is no time.
@@ -61,7 +59,6 @@ class DeskRenderer:
             "VERDICTS": verdicts,
             "Verdict": Verdict,
         }
-        self._folders = folders
 
     def page(self, name: str, session: DeskSession | None, **names: object) -> str:
         """Returns the page *name* for the person of *session*; None for somebody unknown."""
@@ -69,12 +66,3 @@ class DeskRenderer:
         if session is not None:
             names = {"person": session.person, "form_token": session.form_token} | names
         return render_template(self._environment, f"desk/{name}.html.j2", **names)
-
-    def static(self, name: str) -> tuple[str, str] | None:
-        """Returns the text and media type of a style sheet or script; None if there is none."""
-        if name not in _STATIC:
-            return None
-        home = "report" if name == "style.css" else "desk"
-        found = (folder / home / name for folder in self._folders)
-        path = next((one for one in found if one.is_file()), None)
-        return None if path is None else (path.read_text(encoding="utf-8"), _STATIC[name])

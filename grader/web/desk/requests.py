@@ -13,8 +13,8 @@ from grader.grading.tally import with_overrides
 from grader.model import Mark
 from grader.model.desk import AnswerToDecide, Decision, PartId
 from grader.model.requests import RegradeRequest, RequestState
+from grader.web.desk.calls import DeskCall
 from grader.web.desk.forms import Form, choice_of
-from grader.web.desk.pages import Names
 from grader.web.desk.roles import Capability
 from grader.web.desk.sessions import Person
 from grader.web.desk.student_page import state_of
@@ -65,14 +65,20 @@ class RequestsPage:
     """The newest first."""
 
 
-def requests_page(book: Gradebook, names: Names) -> RequestsPage:
+def _requests_of(call: DeskCall) -> list[RegradeRequest]:
+    """Returns the requests of the students that the reader may see."""
+    every = call.book.requests.every()
+    return [request for request in every if request.student in call.names.students]
+
+
+def requests_page(call: DeskCall) -> RequestsPage:
     """Returns the page of all regrade requests."""
-    every = [request for request in book.requests.every() if request.student in names.students]
+    every = _requests_of(call)
     waiting = [one for one in every if one.state is RequestState.OPEN]
     answered = [one for one in every if one.state is not RequestState.OPEN]
     answered.sort(key=lambda one: one.answer.number if one.answer else 0, reverse=True)
     return RequestsPage(
-        waiting=tuple(_beside_marks(book, waiting[:_MOST])),
+        waiting=tuple(_beside_marks(call.book, waiting[:_MOST])),
         open_count=len(waiting),
         answered_requests=tuple(answered),
     )
@@ -97,23 +103,23 @@ def _beside_marks(book: Gradebook, requests: list[RegradeRequest]) -> Iterator[O
         )
 
 
-def change_requests(book: Gradebook, form: Form, names: Names, person: Person) -> None:
+def change_requests(call: DeskCall) -> None:
     """Stores new requests if the form has the text of a file or an issue; else an answer to one."""
-    if form.every("content"):
-        _take_text(book, form)
+    if call.form.every("content"):
+        _take_text(call.book, call.form)
     else:
-        _answer_request(book, form, names, person)
+        _answer_request(call)
 
 
-def _answer_request(book: Gradebook, form: Form, names: Names, person: Person) -> None:
+def _answer_request(call: DeskCall) -> None:
     """Stores what the form answers to a request: accepts or declines it, or opens it again.
 
     Raises SetupError, and changes nothing, if the request, the answer, or its mark has changed
     since the page was shown.
     """
+    book, form, person = call.book, call.form, call.person
     number = form.number("request")
-    every = {one.number: one for one in book.requests.every() if one.student in names.students}
-    request = every.get(number)
+    request = next((one for one in _requests_of(call) if one.number == number), None)
     if request is None:
         raise SetupError("there is no such request", fix="reload the page")
     outcome, reply = form.text("outcome"), form.text("reply")

@@ -22,11 +22,10 @@ from grader.web.cookies import SessionCookie
 from grader.web.desk.accounts import AccountFile
 from grader.web.desk.forms import Form
 from grader.web.desk.passwords import SHORTEST
-from grader.web.desk.receiving import receive_form
 from grader.web.desk.rendering import DeskRenderer
 from grader.web.desk.sessions import Person, Sessions, person_of
-from grader.web.origins import is_own_address
-from grader.web.safety import HEADERS, plain, redirect
+from grader.web.origins import is_own_address, requested_address
+from grader.web.safety import HEADERS, plain, receive_fields, redirect
 from grader.web.throttle import Allowance, Throttle, network_of
 
 log = logging.getLogger("grader.desk")
@@ -62,7 +61,7 @@ class Accounts:
         if request.method not in ("GET", "HEAD"):
             text = "Your session has ended, so nothing was saved. Go back, copy what you wrote, "
             return plain(f"{text}and sign in again.", 403)
-        address = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        address = requested_address(request)
         return redirect(
             "/sign-in" if address == "/" else f"/sign-in?next={quote(address, safe='')}"
         )
@@ -99,11 +98,11 @@ class _Pages:
             if self.cookie.secure and request.url.scheme != "https":
                 text = "Open this page over https. If you did, the proxy must say so in the header "
                 return plain(f"{text}X-Forwarded-Proto.", 400)
-            form = await receive_form(request) if request.method == "POST" else Form()
-            if isinstance(form, Response):
-                return form
+            fields = await receive_fields(request)
+            if isinstance(fields, Response):
+                return fields
             try:
-                return await page(request, form)
+                return await page(request, Form(fields))
             except GraderError as error:
                 log.error("%s", error)
                 return plain("Nobody can sign in now. For details, see the terminal.", 503)

@@ -14,7 +14,8 @@ from grader.model import Mark
 from grader.model.desk import Decision, IndependentMark, PartAnswer, PartId, visible_marks
 from grader.model.result import Row
 from grader.notebook import read as read_notebook
-from grader.web.desk.pages import Desk, Names
+from grader.web.desk.calls import DeskCall
+from grader.web.desk.pages import Names
 from grader.web.desk.sessions import Person
 
 
@@ -71,18 +72,17 @@ class StudentPage:
         return next((one for one in self.decisions.get(name, ()) if not one.is_undone), None)
 
 
-def student_page(
-    desk: Desk, book: Gradebook, id_: str, names: Names, person: Person
-) -> StudentPage:
+def student_page(call: DeskCall, id_: str) -> StudentPage:
     """Returns the page of one student. Raises SetupError for an unknown student."""
-    row = desk.row(book, id_)
+    book, names = call.book, call.names
+    row = call.desk.row(book, id_)
     if row is None:
         raise SetupError(f"there is no student '{id_}' here", fix="go back to the list")
     history: dict[str, list[Decision]] = {}
     for decision in book.decisions.history(id_):
         history.setdefault(decision.name, []).append(decision)
     own = book.grade(id_)
-    ids = desk.ordered_ids(book, names)
+    ids = [one.student.id for one in call.desk.rows(book, names)]
     at = ids.index(id_)
     cells, missing = _cells_of(book, row)
     if names.secret:  # the texts of a notebook name its student
@@ -99,7 +99,7 @@ def student_page(
         engine_points={mark.name: mark.points for mark in own.marks} if own else {},
         states={mark.name: state_of(id_, mark) for mark in own.marks} if own else {},
         new_answers=_new_answers(book, id_, history),
-        marks=_marks_for(person, book.double.of_students([id_])),
+        marks=_marks_for(call.person, book.double.of_students([id_])),
         attempts=len(book.submissions(id_)),
         cells=cells,
         missing_notebook=missing,

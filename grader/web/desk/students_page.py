@@ -7,27 +7,13 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 from urllib.parse import urlencode
 
-from grader.gradebook import Gradebook
 from grader.model.result import Row, Standing
-from grader.web.desk.pages import Desk, Names
+from grader.web.desk.calls import DeskCall
 
-
-def _by_points(row: Row) -> tuple[Any, ...]:
-    return (row.total is None, row.total or 0.0)
-
-
-def _by_open_marks(row: Row) -> tuple[Any, ...]:
-    return (-row.unsettled,)
-
-
-def _by_section(row: Row) -> tuple[Any, ...]:
-    return (row.student.section,)
-
-
-ORDERS: Mapping[str, Callable[[Row], tuple[Any, ...]]] = {
-    "points": _by_points,
-    "open marks": _by_open_marks,
-    "section": _by_section,
+ORDERS: Mapping[str, Callable[[Row], Any]] = {
+    "points": lambda row: (row.total is None, row.total or 0.0),
+    "open marks": lambda row: -row.unsettled,
+    "section": lambda row: row.student.section,
 }
 """Other orders than that of the names."""
 
@@ -63,9 +49,10 @@ class StudentList:
     chosen_filter: ListFilter
 
 
-def student_list(desk: Desk, book: Gradebook, names: Names, wanted: ListFilter) -> StudentList:
+def student_list(call: DeskCall) -> StudentList:
     """Returns the list for one reader. Readers who see no names see no sections either."""
-    every = desk.rows(book, names)
+    names, wanted = call.names, ListFilter.of(call.request.query_params)
+    every = call.desk.rows(call.book, names)
     there = {row.standing for row in every}
     sections = set() if names.secret else {row.student.section for row in every} - {""}
     rows = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from threading import Lock
+from functools import partial
 
 from grader.gradebook import Gradebook
 from grader.model import Student
@@ -13,6 +13,7 @@ from grader.web.desk.groups import answer_key
 from grader.web.desk.roles import Capability
 from grader.web.desk.sessions import Person
 from grader.web.desk.shares import Shares
+from grader.web.desk.student_cache import StudentCache
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,39 +58,17 @@ class OpenCounts:
 class OpenWork:
     """The open answers of one gradebook. Any thread may read them."""
 
-    _signatures: dict[str, tuple[object, ...]] = field(default_factory=dict)
-    _answers: dict[str, tuple[OpenAnswer, ...]] = field(default_factory=dict)
-    _sections: dict[str, str] = field(default_factory=dict)
-    _lock: Lock = field(default_factory=Lock)
+    _answers: StudentCache[OpenAnswer] = field(default_factory=StudentCache)
 
     def count_by_part(
         self, book: Gradebook, shares: Shares, students: Mapping[str, Student], person: Person
     ) -> dict[PartId, OpenCounts]:
         """Returns how many answers of *students* wait for *person*, by part."""
         counts: dict[PartId, OpenCounts] = {}
-        with self._lock:
-            self._update(book, shares, students)
-            for id_ in students:
-                for answer in self._answers.get(id_, ()):
-                    counts.setdefault(answer.part, OpenCounts()).add(answer, person)
+        sections = {id_: student.section for id_, student in students.items()}
+        for answer in self._answers.of(book, sections, partial(_read, book, shares, students)):
+            counts.setdefault(answer.part, OpenCounts()).add(answer, person)
         return counts
-
-    def _update(self, book: Gradebook, shares: Shares, students: Mapping[str, Student]) -> None:
-        now = book.answers.signatures().students
-        changed = {
-            id_
-            for id_, student in students.items()
-            if (self._signatures.get(id_), self._sections.get(id_))
-            != (now.get(id_, ()), student.section)
-        }
-        if changed:
-            read: dict[str, list[OpenAnswer]] = {}
-            for id_, answer in _read(book, shares, students, changed):
-                read.setdefault(id_, []).append(answer)
-            for id_ in changed:
-                self._answers[id_] = tuple(read.get(id_, ()))
-                self._signatures[id_] = now.get(id_, ())
-                self._sections[id_] = students[id_].section
 
 
 def _read(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from grader.kinds import lettered
 from grader.kinds.attempts import CodeKey
@@ -39,14 +39,20 @@ class FormFields:
         return tuple(self.values.get(name, ()))
 
 
+class _AnswerForm(NamedTuple):
+    """The input for answers of a kind."""
+
+    name: str
+    read: Callable[[str, Any, FormFields], object]
+    """Returns the answer to the part of a name, by its key; None for a blank one."""
+    fields: Callable[[Any], Iterable[tuple[str, str]]] = lambda _: ()
+    """Returns the ends of the names of an answer's fields, if it has several, with what students
+    read of each."""
+
+
 def form_of(key: Key) -> str:
     """Returns the name of the input for *key*; `line` for kinds that have none of their own."""
-    for kind, form in _FORMS.items():
-        if isinstance(key, kind):
-            return form
-    if isinstance(key, lettered.LetteredKey):
-        return "choice"
-    return "line"
+    return _form(key).name
 
 
 def answer_of(name: str, key: Key, fields: FormFields) -> Raw | None:
@@ -55,42 +61,29 @@ def answer_of(name: str, key: Key, fields: FormFields) -> Raw | None:
     The fields come from a browser and may be anything: what is no answer is refused later, by the
     kind's own reader.
     """
-    value = _READERS[form_of(key)](name, key, fields)
+    value = _form(key).read(name, key, fields)
     return None if value is None else encoding.encode_answer(value)
 
 
 def missing_fields(name: str, key: Key, fields: FormFields) -> tuple[str, ...]:
     """Returns what is missing in an answer of several fields, for the student."""
-    expected = _EXPECTED.get(form_of(key))
-    every = expected(name, key) if expected else ()
-    return tuple(shown for field, shown in every if not fields.text(field).strip())
+    every = _form(key).fields(key)
+    return tuple(shown for end, shown in every if not fields.text(name + end).strip())
 
 
-def _truth_fields(name: str, key: Key) -> Iterator[tuple[str, str]]:
-    if getattr(key, "choices", ()):
-        yield name, "true or false"
-        yield f"{name}.reason", "a reason"
+def _form(key: Key) -> _AnswerForm:
+    found = (form for kind, form in _FORMS.items() if isinstance(key, kind))
+    return next(found, _AnswerForm("line", _read_line))
 
 
-def _matching_fields(name: str, key: Key) -> Iterator[tuple[str, str]]:
-    for number, _ in enumerate(getattr(key, "items", ()), 1):
-        yield f"{name}.{number}", f"item {number}"
+def _number_fields(things: Sized, noun: str) -> list[tuple[str, str]]:
+    return [(f".{number}", f"{noun} {number}") for number in range(1, len(things) + 1)]
 
 
-def _order_fields(name: str, key: Key) -> Iterator[tuple[str, str]]:
-    for number, _ in enumerate(getattr(key, "choices", ()), 1):
-        yield f"{name}.{number}", f"place {number}"
-
-
-def _grid_fields(name: str, key: Key) -> Iterator[tuple[str, str]]:
-    for row, label in enumerate(getattr(key, "rows", ()), 1):
-        for column, title in enumerate(getattr(key, "titles", ()), 1):
-            yield f"{name}.{row}.{column}", f"{title} of {label}"
-
-
-def _plan_fields(name: str, key: Key) -> Iterator[tuple[str, str]]:
-    for number, choice in enumerate(getattr(key.part, "choose", {}), 1):
-        yield f"{name}.{number}", choice
+def _grid_fields(key: TableKey) -> Iterator[tuple[str, str]]:
+    for row, label in enumerate(key.rows, 1):
+        for column, title in enumerate(key.titles, 1):
+            yield f".{row}.{column}", f"{title} of {label}"
 
 
 def _read_line(name: str, _key: Key, fields: FormFields) -> object:
@@ -99,14 +92,12 @@ def _read_line(name: str, _key: Key, fields: FormFields) -> object:
 
 def _read_letters(name: str, _key: Key, fields: FormFields) -> object:
     chosen = list(fields.every(name))
-    if not chosen:
-        return None
-    return [] if chosen == [NONE] else chosen
+    return ([] if chosen == [NONE] else chosen) if chosen else None
 
 
-def _read_truth(name: str, key: Key, fields: FormFields) -> object:
+def _read_truth(name: str, key: TrueFalseKey, fields: FormFields) -> object:
     truth = {"true": True, "false": False}.get(fields.text(name))
-    if not getattr(key, "choices", ()):
+    if not key.choices:
         return truth
     reason = fields.text(f"{name}.reason")
     if truth is None and not reason:
@@ -114,75 +105,61 @@ def _read_truth(name: str, key: Key, fields: FormFields) -> object:
     return [... if truth is None else truth, reason or ...]
 
 
-def _read_matching(name: str, key: Key, fields: FormFields) -> object:
-    count = len(getattr(key, "items", ()))
-    return _none_if_blank({n: fields.text(f"{name}.{n}") or ... for n in range(1, count + 1)})
+def _read_matching(name: str, key: MatchingKey, fields: FormFields) -> object:
+    numbers = range(1, len(key.items) + 1)
+    return _none_if_blank({n: fields.text(f"{name}.{n}") or ... for n in numbers})
 
 
-def _read_order(name: str, key: Key, fields: FormFields) -> object:
-    count = len(getattr(key, "choices", ()))
-    letters = [fields.text(f"{name}.{n}") for n in range(1, count + 1)]
+def _read_order(name: str, key: OrderingKey, fields: FormFields) -> object:
+    letters = [fields.text(f"{name}.{n}") for n in range(1, len(key.choices) + 1)]
     return letters if any(letters) else None
 
 
-def _read_grid(name: str, key: Key, fields: FormFields) -> object:
-    rows, titles = getattr(key, "rows", ()), getattr(key, "titles", ())
+def _read_grid(name: str, key: TableKey, fields: FormFields) -> object:
+    columns = range(1, len(key.titles) + 1)
     grid = {
-        label: [
-            fields.text(f"{name}.{row}.{column}").strip() or ...
-            for column in range(1, len(titles) + 1)
-        ]
-        for row, label in enumerate(rows, 1)
+        label: [fields.text(f"{name}.{row}.{column}").strip() or ... for column in columns]
+        for row, label in enumerate(key.rows, 1)
     }
     blank = all(cell is ... for row in grid.values() for cell in row)
     return None if blank else grid
 
 
-def _read_plan(name: str, key: Key, fields: FormFields) -> object:
-    choose = getattr(key.part, "choose", {})
+def _read_plan(name: str, key: PlanKey, fields: FormFields) -> object:
     plan: dict[str, object] = {}
-    for number, (choice, offered) in enumerate(choose.items(), 1):
+    for number, (choice, offered) in enumerate(key.part.choose.items(), 1):
         index = fields.text(f"{name}.{number}")
         known = index.isdecimal() and len(index) < 4 and int(index) < len(offered)
         plan[choice] = offered[int(index)] if known else ...
     return _none_if_blank(plan)
 
 
-def _read_code(_name: str, _key: Key, _fields: FormFields) -> object:
-    return None  # its source runs in a kernel
-
-
 def _none_if_blank(values: Mapping[Any, object]) -> object:
     return None if all(value is ... for value in values.values()) else dict(values)
 
 
-_FORMS: Mapping[type[Key], str] = {
-    CodeKey: "code",
-    ExplanationKey: "text",
-    MatchingKey: "matching",
-    OrderingKey: "ordering",
-    MultiChoiceKey: "letters",
-    TrueFalseKey: "truth",
-    TableKey: "table",
-    PlanKey: "plan",
+_FORMS: Mapping[type[Key], _AnswerForm] = {
+    # Its source runs in a kernel.
+    CodeKey: _AnswerForm("code", lambda *_: None),
+    ExplanationKey: _AnswerForm("text", _read_line),
+    MatchingKey: _AnswerForm(
+        "matching", _read_matching, lambda key: _number_fields(key.items, "item")
+    ),
+    OrderingKey: _AnswerForm(
+        "ordering", _read_order, lambda key: _number_fields(key.choices, "place")
+    ),
+    MultiChoiceKey: _AnswerForm("letters", _read_letters),
+    TrueFalseKey: _AnswerForm(
+        "truth",
+        _read_truth,
+        lambda key: (("", "true or false"), (".reason", "a reason")) if key.choices else (),
+    ),
+    TableKey: _AnswerForm("table", _read_grid, _grid_fields),
+    PlanKey: _AnswerForm(
+        "plan",
+        _read_plan,
+        lambda key: [(f".{n}", choice) for n, choice in enumerate(key.part.choose, 1)],
+    ),
+    # After those that extend it.
+    lettered.LetteredKey: _AnswerForm("choice", _read_line),
 }
-_READERS: Mapping[str, Callable[[str, Key, FormFields], object]] = {
-    "code": _read_code,
-    "text": _read_line,
-    "line": _read_line,
-    "choice": _read_line,
-    "letters": _read_letters,
-    "truth": _read_truth,
-    "matching": _read_matching,
-    "ordering": _read_order,
-    "table": _read_grid,
-    "plan": _read_plan,
-}
-_EXPECTED: Mapping[str, Callable[[str, Key], Iterator[tuple[str, str]]]] = {
-    "truth": _truth_fields,
-    "matching": _matching_fields,
-    "ordering": _order_fields,
-    "table": _grid_fields,
-    "plan": _plan_fields,
-}
-"""The fields of an answer that has several, with what students read of each."""

@@ -7,7 +7,6 @@ import math
 from collections.abc import Awaitable, Callable
 from functools import partial
 from threading import Lock
-from urllib.parse import parse_qs
 
 from anyio.to_thread import run_sync
 from starlette.applications import Starlette
@@ -19,7 +18,7 @@ from starlette.routing import Route
 
 from grader.errors import GraderError, SetupError
 from grader.runtime.sandbox import choose
-from grader.web.origins import is_foreign
+from grader.web.cookies import SessionCookie
 from grader.web.owner import OwnerAccess
 from grader.web.practice.answers import FormFields
 from grader.web.practice.rendering import PracticeRenderer
@@ -27,18 +26,12 @@ from grader.web.practice.selection import Selection
 from grader.web.practice.session import Practice
 from grader.web.practice.spacing import LEVELS
 from grader.web.practice.views import part_views
-from grader.web.safety import (
-    HEADERS,
-    limited_body,
-    not_found,
-    plain,
-    redirect,
-    session_cookie,
-)
+from grader.web.safety import HEADERS, not_found, plain, receive_fields, redirect, static_route
 from grader.web.serving import LOOPBACK
 
 log = logging.getLogger("grader.practice")
 _MOST_MINUTES = 10_000
+_STATIC = {"style.css": "report", "practice.css": "practice", "practice.js": "practice"}
 _POLICY = "Content-Security-Policy"
 # Formulas and figures have style attributes; what students write is escaped.
 _HEADERS = {
@@ -54,13 +47,14 @@ class PracticeApp:
     def __init__(self, practice: Practice, access: OwnerAccess):
         self._practice = practice
         self._access = access
+        self._cookie = SessionCookie(name="practice")
         self._renderer = PracticeRenderer(practice.bank.templates)
         self._changing = Lock()
         get, post = partial(Route, methods=["GET"]), partial(Route, methods=["POST"])
         self.asgi = Starlette(
             routes=[
                 get("/enter", self._enter),
-                get("/static/{name}", self._static),
+                static_route(practice.bank.templates, _STATIC),
                 get("/", self._page_route(self._choose)),
                 get("/question", self._page_route(self._question)),
                 post("/start", self._page_route(self._start)),
@@ -79,31 +73,22 @@ class PracticeApp:
         id_ = self._access.enter(request.query_params.get("token", ""))
         if id_ is None:
             return plain("This link is not valid. Use the one that `grader practice` printed.", 403)
-        response = redirect("/question" if self._practice.question else "/")
-        name = session_cookie("practice", request)
-        response.set_cookie(name, id_, httponly=True, samesite="lax", path="/")
-        return response
+        address = "/question" if self._practice.question else "/"
+        return self._cookie.give(redirect(address), request, id_)
 
     def _page_route(self, page: _Page) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
-            cookie = request.cookies.get(session_cookie("practice", request))
-            token = self._access.form_token(cookie)
+            token = self._access.form_token(self._cookie.id_of(request))
             if token is None:
                 return plain("Open the link that `grader practice` printed.", 403)
-            fields = FormFields()
-            if request.method == "POST":
-                if is_foreign(request.headers):
-                    return plain("This form comes from another site.", 403)
-                body = await limited_body(request)
-                if body is None:
-                    return plain("This form is too large.", 413)
-                try:
-                    values = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True)
-                except ValueError:
-                    return plain("This form has too many fields.", 413)
-                fields = FormFields(values)
-                if not self._access.accepts(token, fields.text("form_token")):
-                    return plain("This form has expired. Reload the page, and try again.", 403)
+            values = await receive_fields(request)
+            if isinstance(values, Response):
+                return values
+            fields = FormFields(values)
+            if request.method == "POST" and not self._access.accepts(
+                token, fields.text("form_token")
+            ):
+                return plain("This form has expired. Reload the page, and try again.", 403)
             return await run_sync(self._respond, page, fields, token)
 
         return answer
@@ -119,13 +104,6 @@ class PracticeApp:
             what = f"an internal error occurred ({type(error).__name__})"
             fix = "go on with another question; for details, see the terminal"
             return self._page("error", token, 500, error=SetupError(what, fix=fix))
-
-    async def _static(self, request: Request) -> Response:
-        file = self._renderer.static(request.path_params["name"])
-        if file is None:
-            return plain("Not found.", 404)
-        text, kind = file
-        return Response(text, media_type=kind, headers=HEADERS)
 
     def _page(self, name: str, token: str, status: int = 200, **names: object) -> Response:
         text = self._renderer.page(name, form_token=token, practice=self._practice, **names)

@@ -18,18 +18,11 @@ from grader.units import format_number
 if TYPE_CHECKING:
     from grader.model.figure import DrawnFigure
 
-_STATIC = {
-    "style.css": ("report", "text/css"),
-    "practice.css": ("practice", "text/css"),
-    "practice.js": ("practice", "text/javascript"),
-}
-
 
 class PracticeRenderer:
     """The compiled templates of one bank."""
 
     def __init__(self, folders: tuple[Path, ...]):
-        self._folders = folders
         filters = {
             "feedback_text": feedback_text,
             "figure_svg": _figure,
@@ -44,15 +37,6 @@ class PracticeRenderer:
     def page(self, name: str, **names: object) -> str:
         """Returns the HTML of the page *name*."""
         return draw_once(render_template(self._environment, f"practice/{name}.html.j2", **names))
-
-    def static(self, name: str) -> tuple[str, str] | None:
-        """Returns the text and media type of a style sheet or script; None if there is none."""
-        if name not in _STATIC:
-            return None
-        home, kind = _STATIC[name]
-        found = (folder / home / name for folder in self._folders)
-        path = next((one for one in found if one.is_file()), None)
-        return None if path is None else (path.read_text(encoding="utf-8"), kind)
 
 
 def _inline(written: str) -> Markup:

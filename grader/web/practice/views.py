@@ -11,7 +11,7 @@ from grader.kinds.answers import explain_part
 from grader.kinds.code import ExampleResult
 from grader.kinds.criteria import Criterion
 from grader.kinds.texts import fill
-from grader.model import Key, Mark
+from grader.model import Mark
 from grader.notebook.render import cell_id
 from grader.text.words import part_letter
 from grader.units import printed_unit
@@ -59,23 +59,14 @@ def part_views(practice: Practice) -> Iterator[PartView]:
         return
     question = asked.preview.paper.questions[0]
     alone = len(question.keys) == 1
-    for index, (part_id, key) in enumerate(question.keys.items()):
-        name = question.name(part_id)
-        yield _view(
-            practice,
-            asked,
-            name,
-            key,
-            question.points[part_id],
-            "" if alone else part_letter(index),
-        )
+    for index, part_id in enumerate(question.keys):
+        yield _view(practice, asked, part_id, "" if alone else part_letter(index))
 
 
-def _view(
-    practice: Practice, asked: PracticeQuestion, name: str, key: Key, points: float, letter: str
-) -> PartView:
+def _view(practice: Practice, asked: PracticeQuestion, part_id: str, letter: str) -> PartView:
+    question, marked = asked.preview.paper.questions[0], practice.result
+    name, key, points = question.name(part_id), question.keys[part_id], question.points[part_id]
     kind, form = kinds.find(key.part.kind), form_of(key)
-    marked = practice.result
     heads = zip(getattr(key, "titles", ()), getattr(key, "units", ()), strict=True)
     is_table = form == "table"
     return PartView(
