@@ -51,7 +51,7 @@ _FAULTS = {
 _LOOK_SECONDS = 0.05
 
 
-def write_error(error: OSError, path: Path) -> SetupError:
+def make_write_error(error: OSError, path: Path) -> SetupError:
     """Returns the error to raise if *path* could not be written."""
     reason = (error.strerror or str(error)).lower()
     known = _FAULTS.get(error.errno or 0)
@@ -72,7 +72,7 @@ def write_atomic(path: Path, data: bytes, *, durable: bool = False, private: boo
             for folder in (path.parent, *changed):
                 _sync_folder(folder)
     except OSError as error:
-        raise write_error(error, path) from error
+        raise make_write_error(error, path) from error
 
 
 def make_private_folder(folder: Path) -> None:
@@ -84,7 +84,7 @@ def make_private_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         empty = next(folder.iterdir(), None) is None
     except OSError as error:
-        raise write_error(error, folder) from error
+        raise make_write_error(error, folder) from error
     if empty:
         text = "# Answers and students' work: keep this folder out of git.\n*\n"
         write_atomic(folder / ".gitignore", text.encode())

@@ -336,7 +336,8 @@ def largest_by_chance(
 
 
 def _strata(right: Numbers) -> Indexes:
-    """Returns the stratum of each student, by the share of right answers."""
+    """Returns the stratum of each student, from 0: groups of about equal size by the share of right
+    answers *right*."""
     ranks = np.argsort(np.argsort(right, kind="stable"), kind="stable")
     count = max(1, min(_MOST_STRATA, len(right) // _FEWEST_IN_STRATUM))
     return ranks * count // max(1, len(right))

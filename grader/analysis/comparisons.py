@@ -115,7 +115,7 @@ class ClassComparisons:
         return comparison
 
     def merge(self) -> list[Comparison]:
-        """Returns the comparisons, those that divide a part's students alike as one."""
+        """Returns the comparisons; those that divide a part's students alike become one."""
         merged: dict[tuple[object, ...], Comparison] = {}
         for comparison in self.comparisons.values():
             codes: dict[tuple[FactorLevel, ...], int] = {}

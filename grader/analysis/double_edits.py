@@ -55,11 +55,11 @@ class _Arrays:
     def __init__(self, draws: Sequence[Draw]):
         self._names: dict[str, Numbers] = {}
         for name in draws[0].scope:
-            values = [plain(draw.scope.get(name)) for draw in draws]
+            values = [plain_value(draw.scope.get(name)) for draw in draws]
             if None not in values:
                 self._names[name] = np.array(values)
         for name, value in units.named_units().items():
-            self._names.setdefault(name, np.array(plain(value)))
+            self._names.setdefault(name, np.array(plain_value(value)))
         self._facts = draws[0].facts
 
     def __call__(self, node: ast.expr) -> Numbers:
@@ -88,13 +88,13 @@ class _Arrays:
 
     def _look_up(self, item: Numbers, field: Numbers) -> Numbers:
         found = [
-            plain(self._facts[str(one)][str(key)])
+            plain_value(self._facts[str(one)][str(key)])
             for one, key in zip(*map(np.ravel, np.broadcast_arrays(item, field)), strict=True)
         ]
         return np.array(found) if np.ndim(item) else np.array(found[0])
 
 
-def plain(value: object) -> float | str | None:
+def plain_value(value: object) -> float | str | None:
     """Returns a number in base units, or a text; None for anything else."""
     if isinstance(value, Quantity):
         value = value.magnitude

@@ -152,7 +152,7 @@ class _Edits:
                 yield from self._of_brackets(left, op, right)
                 yield from self._of_chain(node)
                 if isinstance(op, ast.FloorDiv):
-                    yield _call("ceil", ast.BinOp(left, ast.Div(), right))
+                    yield _make_call("ceil", ast.BinOp(left, ast.Div(), right))
             case ast.Call(ast.Name(name), args):
                 yield from self._of_call(name, args)
             case ast.Name(name) if name in self._dimensions:
@@ -188,7 +188,7 @@ class _Edits:
             yield from map(ast.Constant, _POWERS)
         if self._dimensions[name] == ONE:
             yield ast.BinOp(node, ast.Pow(), ast.Constant(2))
-            yield _call("sqrt", node)
+            yield _make_call("sqrt", node)
 
     def _of_chain(self, node: ast.BinOp) -> Iterator[ast.expr]:
         """Yields a product with two of its names replaced by one other, a quotient with a factor
@@ -214,19 +214,19 @@ class _Edits:
 
     def _of_call(self, name: str, args: list[ast.expr]) -> Iterator[ast.expr]:
         if name in _ROUNDINGS:
-            yield from (_call(other, args[0]) for other in _ROUNDINGS if other != name)
+            yield from (_make_call(other, args[0]) for other in _ROUNDINGS if other != name)
             yield args[0]
         elif name in ("sqrt", "log", "log2"):
             yield args[0]
             yield ast.BinOp(args[0], ast.Div(), ast.Constant(2))
         elif name in _EXTREMES and len(args) > 1:
-            yield from (_call(other, *args) for other in _EXTREMES if other != name)
+            yield from (_make_call(other, *args) for other in _EXTREMES if other != name)
             yield from args
             for index in range(len(args) if len(args) > 2 else 0):
-                yield _call(name, *args[:index], *args[index + 1 :])
+                yield _make_call(name, *args[:index], *args[index + 1 :])
         elif name == "fact" and len(args) == 2:
             for field in self._facts_alike(*args):
-                yield _call("fact", args[0], ast.Constant(field))
+                yield _make_call("fact", args[0], ast.Constant(field))
 
     def _of_constant(self, value: float) -> Iterator[ast.expr]:
         others = [2 * value, value / 2, value + 1, value - 1]
@@ -321,5 +321,5 @@ def _with(node: ast.expr, field: str, value: object) -> ast.expr:
     return new
 
 
-def _call(name: str, *args: ast.expr) -> ast.Call:
+def _make_call(name: str, *args: ast.expr) -> ast.Call:
     return ast.Call(ast.Name(name), list(args), [])

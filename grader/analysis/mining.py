@@ -185,7 +185,7 @@ class _Search:
             if code in seen or self._log_expected_count(rough, every, every) > limit:
                 continue
             seen.add(code)
-            found = self._check(rough)
+            found = self._recompute(rough)
             if found is not None:
                 yield found
 
@@ -219,7 +219,7 @@ class _Search:
         for name, value in key.draw.scope.items():
             if isinstance(value, (bool, str)):
                 continue
-            every = [double_edits.plain(one.draw.scope.get(name)) for one in self._keys]
+            every = [double_edits.plain_value(one.draw.scope.get(name)) for one in self._keys]
             if all(isinstance(one, float) and one > 0 for one in every):
                 others.append(
                     NamedQuantity(text=name, values=np.array(every), dimension=dimension_of(value))
@@ -280,7 +280,7 @@ class _Search:
         chances = self._density(self._resolution), self._density(self._width)
         return _Candidate(text, cost, near <= self._resolution, np.isfinite(near), *chances)
 
-    def _check(self, rough: _Candidate) -> _Candidate | None:
+    def _recompute(self, rough: _Candidate) -> _Candidate | None:
         """Returns the candidate as the grader itself computes it, with its chances for all other
         students' numbers; None if it can't be written in a spec."""
         values = [_value(rough.text, key) for key in self._wrong.keys]

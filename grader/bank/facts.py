@@ -102,12 +102,12 @@ def facts_item(fields: Mapping[str, object]) -> Mapping[str, Value]:
 def facts_data(facts: Mapping[str, Mapping[str, Value]]) -> dict[str, dict[str, object]]:
     """Returns *facts* as plain data; `facts_item` is the inverse for each item."""
     return {
-        item: {name: _plain(value) for name, value in fields.items()}
+        item: {name: _value_data(value) for name, value in fields.items()}
         for item, fields in facts.items()
     }
 
 
-def _plain(value: Value) -> object:
+def _value_data(value: Value) -> object:
     if isinstance(value, str):
         return value
     unit = getattr(value, "unit", None) or ""

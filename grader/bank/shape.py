@@ -43,7 +43,7 @@ def shape(
     """
     if not isinstance(data, dict):
         what = f"expected keys and values, saw {describe(data)}"
-        fix = "known keys: " + ", ".join(_names(record))
+        fix = "known keys: " + ", ".join(_field_names(record))
         return PartialRecord(None, (source.error(at, what, fix),), (at,))
     try:
         return PartialRecord(_validate(record, data))
@@ -134,7 +134,7 @@ def describe(value: object) -> str:
             return "a list"
 
 
-def _names(record: type) -> list[str]:
+def _field_names(record: type) -> list[str]:
     return [f.name for f in dataclasses.fields(record)]
 
 
@@ -166,7 +166,7 @@ def _sentence(detail: Any, path: Path_, record: type, source: Located, at: Path_
     kind, name = detail["type"], path[-1] if path else detail["loc"][-1]
     holder = _record_at(record, path[len(at) : -1])
     if kind in ("unexpected_keyword_argument", "extra_forbidden"):
-        known = _names(holder) if holder else []
+        known = _field_names(holder) if holder else []
         # In an entry of a set, 'id' is written for 'problem'.
         meant = "problem" if name == "id" and "problem" in known else str(name)
         return _unknown_key(name, meant, known, source, path)
@@ -182,7 +182,7 @@ def _sentence(detail: Any, path: Path_, record: type, source: Located, at: Path_
     return source.error(
         path,
         f"{subject} should be {_describe_expected(detail)}, saw {describe(detail['input'])}",
-        _fix(detail, name),
+        _choose_fix(detail, name),
     )
 
 
@@ -230,7 +230,7 @@ _EXAMPLES = {
 }
 
 
-def _fix(detail: Any, name: object) -> str:
+def _choose_fix(detail: Any, name: object) -> str:
     value = detail["input"]
     if detail["type"] == "value_error":
         return "write a percentage, or a number from 0 to 1"

@@ -129,7 +129,7 @@ def _of_course(options: Mapping[str, Any]) -> Iterator[list[_Folder]]:
     folders: dict[Path, _Folder] = {}
     read_at: float | None = None
     while True:
-        if (changed_at := _time_of(path)) != read_at:
+        if (changed_at := _modification_time(path)) != read_at:
             try:
                 named = dict(_folders_of(load_course(path), path, options))
             except GraderError as error:
@@ -164,7 +164,7 @@ def _folders_of(
         )
 
 
-def _time_of(path: Path) -> float:
+def _modification_time(path: Path) -> float:
     try:
         return path.stat().st_mtime
     except OSError:

@@ -42,18 +42,18 @@ class FormatBits(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BitsPicture:
-    """The formats from the top."""
+    """The formats, with the first at the top."""
 
     formats: tuple[FormatBits, ...]
 
 
 class BitsType(FigureTypeOf[BitFields, BitsPicture]):
-    """A box per bit, from the highest."""
+    """Draws a box per bit, with the most significant bit on the left."""
 
     spec = BitFields
 
     def picture(self, figure: BitFields, read: FieldReader) -> BitsPicture:
-        """Returns the numbers of bits."""
+        """Returns the formats with the evaluated widths of their fields."""
         read.check_length("formats", figure.formats, 1, 6)
         rows = []
         for n, one in enumerate(figure.formats):

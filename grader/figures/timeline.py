@@ -82,7 +82,7 @@ class Lane(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """A moment with a vertical line, in the unit of the figure."""
+    """A labeled vertical line; its time is in the unit of the figure."""
 
     label: str
     at: float
@@ -128,7 +128,7 @@ def _bars(figure: Timeline, read: FieldReader, lane: int) -> Iterator[Bar]:
 
 
 class TimelineType(FigureTypeOf[Timeline, TimelinePicture]):
-    """A row per lane, from the first at the top."""
+    """Draws a row per lane, from the first at the top."""
 
     spec = Timeline
 

@@ -55,7 +55,7 @@ class Decisions:
         with self._engine.begin() as connection:
             return {(d.student, d.name): d for d in current_decisions(connection, *about(names))}
 
-    def opinions(self) -> tuple[Decision, ...]:
+    def list_second_opinions(self) -> tuple[Decision, ...]:
         """Returns the decisions that count and ask for a second opinion, oldest first."""
         asks = _DECISIONS.c.choice.contains('"second_opinion": true')
         with self._engine.begin() as connection:
@@ -147,7 +147,10 @@ class Decisions:
         return len(decisions)
 
     def _restore(self, connection: Connection, batch: int, decision: Decision, by: str) -> None:
-        """Lets the decision before *one* count; stores it anew if its items have changed since."""
+        """Lets the decision before *decision*, if any, count again for the same answer.
+
+        If rubric items changed its points since, stores it again with the new points.
+        """
         of_answer = (_DECISIONS.c.student == decision.student) & (
             _DECISIONS.c.name == decision.name
         )

@@ -78,12 +78,12 @@ def apply_edits(release: Release, edits: Sequence[SpecEdit]) -> Release:
             for part in source["parts"]
         )
         source = {**source, "parts": parts}
-        _check(release, edit, source)
+        _check_spec(release, edit, source)
         changed[edit.problem] = source
     return edit_specs(release, changed) if changed else release
 
 
-def _check(release: Release, edit: SpecEdit, source: Mapping[str, Any]) -> None:
+def _check_spec(release: Release, edit: SpecEdit, source: Mapping[str, Any]) -> None:
     solution = release.problems[edit.problem].solution
     try:
         problem_from(Located(edit.problem, source, {(): (1, 1)}, {}), solution)

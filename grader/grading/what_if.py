@@ -188,7 +188,7 @@ def withdraw_adjustments(out: Path, *, by: str, why: str) -> bool:
 
 
 def _choose_again(book: Gradebook) -> None:
-    """Files the grades of the attempts that count, which may be others without a dropped part."""
+    """Stores the grades of the attempts that count, which may be others without a dropped part."""
     graded = source_of(book)
     file_counting_grades(book, policy_of(book, graded.exam), graded.students)
 

@@ -108,9 +108,9 @@ def release_bytes(release: Release) -> bytes:
         "id": release.id,
         "engine": release.engine,
         "private_key": base64.b64encode(release.private_key).decode(),
-        "set": _plain(dataclasses.asdict(release.exam)),
+        "set": _round_trip_json(dataclasses.asdict(release.exam)),
         "digests": dict(release.digests),
-        "problems": _plain(release.sources),
+        "problems": _round_trip_json(release.sources),
         "facts": facts_data(release.facts),
         "students": [_line(s) for s in release.students.values()],
     }
@@ -217,7 +217,7 @@ _ENTRY_SINCE_FIRST = ("draw", "edition")
 
 
 def _identity_data(exam: ExamSet) -> Any:
-    plain = _plain(dataclasses.asdict(exam))
+    plain = _round_trip_json(dataclasses.asdict(exam))
     kept = {name: v for name, v in plain.items() if v or name not in _SINCE_FIRST}
     return {**kept, "problems": [_identity_of_entry(entry) for entry in kept["problems"]]}
 
@@ -262,7 +262,7 @@ def _without_places(data: object, file: Path | str) -> Located:
     return Located(str(file), data, {(): (1, 1)}, {})
 
 
-def _plain(data: Any) -> Any:
+def _round_trip_json(data: Any) -> Any:
     return json.loads(json.dumps(data))
 
 

@@ -96,7 +96,7 @@ class _Check:
             yield result, found.get(result.feedback.student.id) or Points()
 
     def _check_complete(self, subject: _Subject, exported: Exported, name: str) -> None:
-        """The points read equal the points earned."""
+        """Checks that the points read equal the points earned."""
         for result, got in self._points(subject, exported):
             feedback = result.feedback
             _require(got.earned is not None, f"{name}: no points are read")
@@ -108,13 +108,13 @@ class _Check:
                 )
 
     def _check_exempt(self, subject: _Subject, name: str) -> None:
-        """An exempt student has no points, whatever was graded."""
+        """Checks that an exempt student has no points, whatever was graded."""
         for result, got in self._points(subject, self._export(subject, name, leave_out=True)):
             if result.feedback.standing is Standing.EXEMPT:
                 _require(got.earned is None, f"{name}: {got.earned} points are read")
 
     def _check_open(self, subject: _Subject, name: str) -> None:
-        """Open marks do not become 0, and a note names them."""
+        """Checks that open marks do not become 0, and that a note names them."""
         made = self._export(subject, name, leave_out=False)
         left = self._export(subject, name, leave_out=True)
         _require(left or made is None, f"{name}: refused only where parts may be left out")
@@ -131,7 +131,7 @@ class _Check:
                 _require(named, f"{name}: no note names the open parts")
 
     def _check_absent(self, subject: _Subject, name: str) -> None:
-        """A student without a submission has no points, unless the system requires some."""
+        """Checks that a student without a submission has no points, or 0 if some are required."""
         for leave_out in (False, True):
             exported = self._export(subject, name, leave_out=leave_out)
             for result, got in self._points(subject, exported):
@@ -164,7 +164,7 @@ class _Check:
             self._check_complete_quiz(quiz, made, said)
 
     def _check_complete_quiz(self, quiz: Quiz, exported: Exported, name: str) -> None:
-        """All points are present, and notes name every lost feature with its part."""
+        """Checks that no points are lost, and that notes name every lost feature with its part."""
         self._check_maximum(exported, _quiz_points(quiz), name)
         for part, field in _quiz_parts(quiz):
             for phrase in (phrase for item in field.items for phrase in item.lost_features):
@@ -172,7 +172,7 @@ class _Check:
                 _require(noted, f"{name}: no note about {part} says: {phrase}")
 
     def _check_left_out(self, quiz: Quiz, exported: Exported, name: str) -> None:
-        """Notes name the parts left out, whose points equal the missing points."""
+        """Checks that notes name the parts left out, whose points equal the missing points."""
         notes = [note for note in exported.notes if "left out" in note]
         gone = [
             field.points

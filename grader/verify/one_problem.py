@@ -115,7 +115,7 @@ def _check_problem(bank: Bank, name: str, seeds: int, code_seeds: int) -> Verifi
                 findings += check(case)
             if any("TimeoutError" in f.what for f in findings):
                 break  # a solution that never returns would time out for every seed
-    distinct = len({tuple(map(_plain, v.draw.parameters.values())) for v in variants})
+    distinct = len({tuple(map(_without_unit, v.draw.parameters.values())) for v in variants})
     draws = sum(v.draws for v in variants)
     hit_rate = len(variants) / draws if draws else 1 / MAX_DRAWS
     if variants:
@@ -145,7 +145,7 @@ def _missing_packages(problem: Problem, solution: Path | None) -> tuple[str, ...
     return packages.missing_packages(name for name in packages.PACKAGES if name in needed)
 
 
-def _plain(value: object) -> object:
+def _without_unit(value: object) -> object:
     return value.magnitude if isinstance(value, Quantity) else value
 
 

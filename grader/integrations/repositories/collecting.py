@@ -232,7 +232,8 @@ def _times_csv(state: Mapping[str, CollectedEntry]) -> str:
 
 
 def _is_final(before: CollectedEntry, repository: Repository, target: Path) -> bool:
-    """Returns whether it was collected after this same deadline, and the file is unchanged."""
+    """Returns whether *before* was collected after the current deadline, and *target* is unchanged
+    since."""
     if repository.deadline is None or before.deadline != _to_iso(repository.deadline):
         return False
     if datetime.fromisoformat(before.seen) < repository.deadline:

@@ -82,7 +82,7 @@ class Credentials:
     server: str = "https://github.com"
 
     def settings(self) -> Mapping[str, str]:
-        """Git settings with the token. Not for a command line, which other users can read."""
+        """Returns git settings with the token; not for a command line, which others can read."""
         if not self.token:
             return {}
         pair = base64.b64encode(f"x-access-token:{self.token}".encode()).decode()
@@ -214,9 +214,9 @@ def git_address(text: str) -> str:
 
 
 def origin_settings(where: str) -> dict[str, str]:
-    """Git settings for the remote `origin` at *where*, an address from `git_address`.
+    """Returns git settings for the remote `origin` at *where*, an address from `git_address`.
 
-    If it is a folder on this machine, no program that its settings or hooks name is run. On a
+    If it is a folder on this machine, git runs no program that its settings or hooks name. On a
     server, that is up to the server.
     """
     settings = {"remote.origin.url": where}

@@ -18,7 +18,7 @@ _COLUMNS = {
 
 
 def load_repositories(path: Path) -> Mapping[str, Mapping[str, str]]:
-    """`repository` and `deadline` by student's id, if the roster at *path* has such columns.
+    """Returns each student's `repository` and `deadline`, as far as the roster at *path* has them.
 
     Raises SpecError for a deadline that is not valid; `load_roster` checks everything else.
     """

@@ -180,7 +180,7 @@ def _process_of_thread() -> _AnalysisProcess:
 
 
 def serve() -> None:  # pragma: no cover - runs in a process that is not measured
-    """The worker's program: answers each line of the input with a line of output."""
+    """Runs the worker process: answers each line of the input with a line of output."""
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource
 

@@ -35,7 +35,7 @@ class OwnDefinitions:
     _locals: frozenset[int]
 
     @classmethod
-    def of(cls, tree: ast.Module) -> OwnDefinitions:
+    def from_tree(cls, tree: ast.Module) -> OwnDefinitions:
         """Returns what the module *tree* certainly defines itself."""
         nodes = list(ast.walk(tree))
         bound = Counter(name for node in nodes for name in _bound_names(node))

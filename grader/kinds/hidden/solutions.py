@@ -179,10 +179,10 @@ class SolutionFunctions:
 
     def call_reference(self, call: Call) -> Mapping[str, Any]:
         """Returns the result of calling the reference."""
-        one = CallPlan(
+        plan = CallPlan(
             name="it", alias=self.part, driver=self.driver, tools=self.tools, calls=(call,)
         )
-        return perform_first_call(one, {"it": self.get()})
+        return perform_first_call(plan, {"it": self.get()})
 
     def ask(self, kind: str, call: Call, raw: Mapping[str, Any]) -> str | None:
         """Returns the first sentence that `PART_KIND` yields for a result; None if there is
@@ -221,8 +221,8 @@ def _watch_source() -> str:
 
 
 def perform_first_call(plan: CallPlan, space: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns the result of the first call of *one* by `grader.wire.calls`, run in this process;
-    for trusted code only."""
+    """Runs the first call of *plan* in this process, and returns its result as `grader.wire.calls`
+    does. For trusted code only."""
     asked = call_request(plan, plan.calls[0])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # wrong implementations are expected to overflow
@@ -307,7 +307,8 @@ def _binding_code(name: str, function: str) -> str:
 
 
 def run_here(plan: CallPlan, source: str, function: str = "") -> Mapping[str, object]:
-    """Returns the data that running *source* and every call of *one* leaves; for trusted code only.
+    """Runs *source* and every call of *plan* in this process, and returns the raw answer that a
+    kernel would. For trusted code only.
 
     *source* is code that `SolutionFunctions.source` made from *function*. Functions of the file
     keep their own namespace, where the part's name means the reference, as in the solution file.

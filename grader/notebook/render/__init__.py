@@ -95,7 +95,7 @@ def metadata(paper: Paper) -> dict[str, object]:
 
 
 def solution(paper: Paper) -> dict[str, str]:
-    """Returns, by every answer's variable, the right answer as a Python expression. **Secret.**"""
+    """Returns the right answer to each part as a Python expression, by variable. **Secret.**"""
     return {
         name: answer_as_python(kinds.find(key.part.kind), key) for name, key in paper.named_keys()
     }

@@ -196,7 +196,8 @@ def _find_cut_short(run: NotebookRun, answers: Mapping[str, Answer]) -> Mapping[
 
 
 def _note_of(job: Job, run: NotebookRun, disturbed: Mapping[str, str]) -> str | None:
-    """Problems with the run, interference by other work, and whether this is a second run."""
+    """Returns what went wrong in the run, which other work disturbed it, and why it is a second
+    run; None if there is nothing to say."""
     again = f"this is a second run, alone: in the first, {job.rerun}" if job.rerun else None
     return "; ".join(filter(None, (run.note, *dict.fromkeys(disturbed.values()), again))) or None
 

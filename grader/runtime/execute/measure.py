@@ -210,9 +210,10 @@ class _Measurement:
                 raise _EndedError(failed="the code could not be run by itself")
 
     def _compare(self, mine: Session, key: str, before: Raw) -> dict[str, object]:
-        """Returns, under *key*, what alternating runs of student and baseline took.
+        """Runs the student's function and the baseline in turn, and returns the seconds that each
+        took, round by round, under *key*.
 
-        "wrong" says how their results differed. *before* holds the rest of the measurement.
+        Its "wrong" says how their results differed. *before* holds the rest of the measurement.
         """
         rounds: list[list[float]] = []
         sides = [(mine, self._call_plan.name), (self._clean, "")]

@@ -19,7 +19,8 @@ class GitObjects:
     """One repository. Its settings are not read, and nothing in it is run."""
 
     def __init__(self, repository: Path, name: str, budget: SearchBudget):
-        """*name* is the repository's folder as findings show it; empty for the searched folder."""
+        """Prepares to search *repository*. Findings call it *name*, which is empty for the searched
+        folder itself."""
         self._repository = repository
         self._prefix = f"{name}: " if name else ""
         self._budget = budget

@@ -205,7 +205,8 @@ def _batch_results(
 
 
 def _leftover_result(strange: list[str], absent: tuple[str, ...]) -> AttackResult:
-    """Leftovers without a student's token; *absent* layers would have prevented them."""
+    """Returns the result for what no student's token explains; *absent* layers would have prevented
+    it."""
     tries = "Nothing else is left behind: no process, file, memory or connection."
     row = _batch_result("left-behind", tries, strange)
     return replace(row, missing=absent) if strange else row

@@ -58,7 +58,7 @@ class DeskApp:
         *,
         secure: bool = False,
     ):
-        """With *secure*, browsers send the session's cookie over https alone."""
+        """Opens the gradebook. If *secure*, browsers send the session's cookie only over https."""
         self._desk = desk
         self._entrance = entrance
         self._cookie = SessionCookie(name="desk", secure=secure)
@@ -159,7 +159,9 @@ class DeskApp:
 
     def _students(self, call: DeskCall) -> Response:
         names = self._desk.names(call.book, call.session.person)
-        page = student_list(self._desk, call.book, names, ListFilter.of(call.request.query_params))
+        page = student_list(
+            self._desk, call.book, names, ListFilter.from_query(call.request.query_params)
+        )
         return self._page(call, "students", page=page, names=names)
 
     def _student(self, call: DeskCall) -> Response:
@@ -234,7 +236,7 @@ class DeskApp:
         names = self._desk.names(call.book, call.session.person)
         start = query.get("page", "1")[:6]
         number = int(start) if start.isdecimal() else 1
-        page = self._audits.read(call.book, names, AuditFilter.of(query), number)
+        page = self._audits.read(call.book, names, AuditFilter.from_query(query), number)
         return self._page(call, "audit", page=page, names=names)
 
     def _show_ideas(self, call: DeskCall) -> Response:

@@ -198,7 +198,7 @@ class Desk:
             open_counts=left,
             is_divided=shares is not None and shares.are_divided,
             unknown_parts=shares.unknown_parts(parts) if shares else (),
-            opinions=tuple(d for d in book.decisions.opinions() if d.student in mine),
+            opinions=tuple(d for d in book.decisions.list_second_opinions() if d.student in mine),
             outdated_decisions=self._outdated_decisions.of(book, mine),
             requests=sum(
                 request.student in mine and request.state is RequestState.OPEN

@@ -65,10 +65,10 @@ class Presence:
 
 def _sentences(same: list[str], near: list[str], here: OpenPage) -> list[str]:
     what = "this answer" if here.part else "this student's page"
-    said = [f"{_names(same)} {what} open."] if same else []
-    return said + ([f"{_names(near)} another answer to this part open."] if near else [])
+    said = [f"{_join_names(same)} {what} open."] if same else []
+    return said + ([f"{_join_names(near)} another answer to this part open."] if near else [])
 
 
-def _names(people: list[str]) -> str:
+def _join_names(people: list[str]) -> str:
     text = " and ".join(filter(None, (", ".join(people[:-1]), people[-1])))
     return f"{text} {'has' if len(people) == 1 else 'have'}"

@@ -43,7 +43,7 @@ class DeskRenderer:
     """The compiled templates of one bank."""
 
     def __init__(self, folders: tuple[Path, ...], zone: ZoneInfo, *, anonymous: bool = False):
-        """Times are shown in *zone*."""
+        """Compiles the templates in *folders*; pages show times in *zone*."""
         filters = {
             "kind": kind_words,
             "moment": lambda text: _moment(text, zone),

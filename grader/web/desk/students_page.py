@@ -41,7 +41,7 @@ class ListFilter:
     order: str = ""
 
     @classmethod
-    def of(cls, query: Mapping[str, str]) -> ListFilter:
+    def from_query(cls, query: Mapping[str, str]) -> ListFilter:
         """Returns the filter in the query of an address."""
         return cls(**{field.name: query.get(field.name, "") for field in fields(cls)})
 
