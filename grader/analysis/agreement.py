@@ -58,12 +58,12 @@ def _judgments(
     once: dict[tuple[int, int], tuple[IndependentMark, IndependentMark]] = {}
     for mine in answers.values():
         if len(mine) > 1:
-            first, second = sorted(mine[:2], key=lambda one: one.by)
+            first, second = sorted(mine[:2], key=lambda mark: mark.by)
             once[first.batch, second.batch] = first, second
     judgments: dict[tuple[PartId, tuple[str, str]], list[tuple[float, float]]] = {}
-    for one, other in once.values():
-        pair = one.part, (one.by, other.by)
-        judgments.setdefault(pair, []).append((one.points, other.points))
+    for first, second in once.values():
+        pair = first.part, (first.by, second.by)
+        judgments.setdefault(pair, []).append((first.points, second.points))
     return judgments
 
 

@@ -92,13 +92,13 @@ class _Edits:
         # A key that is only a name stands for its definition.
         level, known, cost = [tree], {ast.dump(tree)}, 1
         while level:
-            for one in level:
-                for edited in self.everywhere(one):
+            for expression in level:
+                for edited in self.everywhere(expression):
                     yield ast.unparse(edited), cost
             cost = cost if isinstance(tree, ast.Name) and level == [tree] else 2
             deeper = []
-            for one in level:
-                for expanded in self.expansions(one):
+            for expression in level:
+                for expanded in self.expansions(expression):
                     if ast.dump(expanded) not in known:
                         known.add(ast.dump(expanded))
                         deeper.append(expanded)

@@ -143,18 +143,18 @@ class _Search:
         taken = np.zeros(len(self._answers), dtype=bool)
         students: list[list[str]] = [[] for _ in chosen]
         for exactly in (True, False):
-            for (one, _), some in zip(chosen, students, strict=True):
-                hits = (one.exact & one.close if exactly else one.close) & ~taken
-                some += [self._wrong.students[int(i)] for i in np.flatnonzero(hits)]
+            for (candidate, _), explained in zip(chosen, students, strict=True):
+                hits = (candidate.exact & candidate.close if exactly else candidate.close) & ~taken
+                explained += [self._wrong.students[int(i)] for i in np.flatnonzero(hits)]
                 taken |= hits
-        for (one, expected), some in zip(chosen, students, strict=True):
-            if len(some) >= self._fewest:
+        for (candidate, expected), explained in zip(chosen, students, strict=True):
+            if len(explained) >= self._fewest:
                 yield Idea(
-                    expression=one.text,
-                    students=tuple(sorted(some)),
-                    by_chance=one.permuted_share,
+                    expression=candidate.text,
+                    students=tuple(sorted(explained)),
+                    by_chance=candidate.permuted_share,
                     false_ideas=math.exp(expected),
-                    when=one.when,
+                    when=candidate.when,
                 )
 
     def _candidates(self) -> Iterator[_Candidate]:
@@ -252,12 +252,12 @@ class _Search:
             for text, number in factors[0 if plain else 1 :]:
                 counts = (np.abs(ratios * number - 1) <= self._width).sum(axis=1)
                 for index in np.flatnonzero(counts >= self._fewest):
-                    one = products[int(index)]
-                    cost = one.cost + (2 if text else 0)
-                    found.append((one.text + text, cost, one.values * number))
-        for one in products:
-            self._tried[one.cost] += plain
-            self._tried[one.cost + 2] += len(factors) - 1
+                    product = products[int(index)]
+                    cost = product.cost + (2 if text else 0)
+                    found.append((product.text + text, cost, product.values * number))
+        for product in products:
+            self._tried[product.cost] += plain
+            self._tried[product.cost + 2] += len(factors) - 1
         return found
 
     def _differences(self, values: Numbers) -> Numbers:

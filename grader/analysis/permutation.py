@@ -126,16 +126,16 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     return found
 
 
-def interval_of_difference(one: Numbers, other: Numbers) -> tuple[float, float]:
+def interval_of_difference(first: Numbers, second: Numbers) -> tuple[float, float]:
     """Returns Welch's 95% interval of the difference of two means."""
-    parts = [float(values.var(ddof=1)) / len(values) for values in (one, other)]
+    parts = [float(values.var(ddof=1)) / len(values) for values in (first, second)]
     error = math.sqrt(sum(parts))
-    spread = sum(v * v / (len(x) - 1) for v, x in zip(parts, (one, other), strict=True))
+    spread = sum(v * v / (len(x) - 1) for v, x in zip(parts, (first, second), strict=True))
     width = 0.0
     if spread:
         # The square of Student's t is distributed as F with 1 degree of freedom above.
         width = math.sqrt(f_quantile(0.95, 1, sum(parts) ** 2 / spread)) * error
-    middle = float(one.mean() - other.mean())
+    middle = float(first.mean() - second.mean())
     return middle - width, middle + width
 
 

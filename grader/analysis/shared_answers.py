@@ -241,12 +241,12 @@ def _compare(found: _Class) -> SharedAnswers:
     chances = _chances(scores, list(matches.values()), found)
     pairs = [
         SharedPair(
-            students=(found.ids[one], found.ids[other]),
-            score=scores[one, other],
+            students=(found.ids[first], found.ids[second]),
+            score=scores[first, second],
             chance=chance,
-            answers=tuple(_answers(found, matches, one, other)),
+            answers=tuple(_answers(found, matches, first, second)),
         )
-        for (one, other), chance in chances.items()
+        for (first, second), chance in chances.items()
         if chance <= MOST_CHANCE
     ]
     count = len(found.ids)
@@ -283,16 +283,16 @@ def _shares_of_right(found: _Class) -> list[float]:
                 if entry is not None:
                     right[student] += entry.right
                     asked[student] += 1
-    return [count / of for count, of in zip(right, asked, strict=True)]
+    return [count / total for count, total in zip(right, asked, strict=True)]
 
 
 def _answers(
-    found: _Class, matches: Mapping[str, ProblemMatches], one: int, other: int
+    found: _Class, matches: Mapping[str, ProblemMatches], first: int, second: int
 ) -> Iterator[MatchedAnswer]:
     """Yields the answers of two students that match, in both directions."""
     for problem, of_problem in matches.items():
         sheets = found.sheets[problem]
-        for student, owner in ((one, other), (other, one)):
+        for student, owner in ((first, second), (second, first)):
             if student not in sheets.students or owner not in sheets.students:
                 continue
             row, column = sheets.students.index(student), sheets.students.index(owner)

@@ -154,13 +154,13 @@ def _print_answers(results: Path, student: str, answer: str | None, as_json: boo
 
     answers = answers_to_read(results, student, answer)
     if as_json:
-        print_json([one.as_data() for one in answers])
+        print_json([waiting.as_data() for waiting in answers])
         return
     if not answers:
         click.echo(f"No answers of '{student}' need manual grading.")
-    for one in answers:
-        name = f"--student {one.student} --answer {one.answer}"
-        click.echo("\n".join(_answer_lines(one)))
+    for waiting in answers:
+        name = f"--student {waiting.student} --answer {waiting.answer}"
+        click.echo("\n".join(_answer_lines(waiting)))
         click.echo(f"\ngrader mark {results} {name} --points P --why TEXT\n")
 
 

@@ -118,15 +118,15 @@ class DoubleMarks:
             answers = {(mark.student, mark.name) for mark in marks}
             names = about({name for _, name in answers})
             decided = list(current_decisions(connection, *names))
-            for one in marks:
-                if not may(one.by, one.student):
+            for mark in marks:
+                if not may(mark.by, mark.student):
                     raise SetupError("these marks are not yours to undo", fix="ask who gave them")
-                self._require_newest(connection, one)
+                self._require_newest(connection, mark)
             if any((d.student, d.name) in answers and d.batch != batch for d in decided):
                 raise SetupError(_SINCE, fix="reload the page")
             mark_rows.take_back(connection, marks)
-            for one in marks:
-                detail = {"student": one.student, "name": one.name, "points": one.points}
+            for mark in marks:
+                detail = {"student": mark.student, "name": mark.name, "points": mark.points}
                 self._log(connection, "independent mark undone", by, "", detail)
 
             def may_undo(decision: Decision) -> bool:

@@ -103,12 +103,12 @@ def _edited_part(part: Mapping[str, Any], edit: SpecEdit) -> Mapping[str, Any]:
         raise SetupError(f"'{edit.value}' has no credit", fix=fix)
     for key in ("mistakes", "options"):
         listed = part.get(key, ())
-        if any(one.get("id") == mistake for one in listed):
+        if any(item.get("id") == mistake for item in listed):
             share = scalar(credit)
-            one_more = tuple(
-                {**one, "credit": share} if one.get("id") == mistake else one for one in listed
+            edited = tuple(
+                {**item, "credit": share} if item.get("id") == mistake else item for item in listed
             )
-            return {**part, key: one_more}
+            return {**part, key: edited}
     known = [
         str(o["id"]) for key in ("mistakes", "options") for o in part.get(key, ()) if "id" in o
     ]

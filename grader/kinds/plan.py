@@ -286,12 +286,12 @@ def _judged_examples(key: PlanKey) -> Iterator[Example]:
     """Yields the first plan that fails each requirement or has each shortcoming, and the worst
     feasible plan."""
     seen = set[str]()
-    for one in key.judged_plans:
-        if one.mistake and one.mistake not in seen:
-            seen.add(one.mistake)
-            yield _example_of(one)
+    for plan in key.judged_plans:
+        if plan.mistake and plan.mistake not in seen:
+            seen.add(plan.mistake)
+            yield _example_of(plan)
     feasible = [plan for plan in key.judged_plans if plan.feasible]
-    yield _example_of(min(feasible, key=lambda one: one.share))
+    yield _example_of(min(feasible, key=lambda plan: plan.share))
 
 
 def _example_of(plan: JudgedPlan) -> Example:

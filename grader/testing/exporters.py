@@ -61,20 +61,22 @@ class _Check:
     missing_is_zero: bool
 
     def check_results(self) -> None:
-        for name, one in self._subjects(samples.settled_classes()):
+        for name, subject in self._subjects(samples.settled_classes()):
             for leave_out in (False, True):
-                self._check_complete(one, self._export_all(one, name, leave_out=leave_out), name)
-        for name, one in self._subjects(samples.unsettled_classes()):
-            self._check_open(one, name)
-        for name, one in self._subjects(samples.classes_without_grades()):
-            self._check_absent(one, name)
-        for name, one in self._subjects(samples.hostile_classes()):
+                self._check_complete(
+                    subject, self._export_all(subject, name, leave_out=leave_out), name
+                )
+        for name, subject in self._subjects(samples.unsettled_classes()):
+            self._check_open(subject, name)
+        for name, subject in self._subjects(samples.classes_without_grades()):
+            self._check_absent(subject, name)
+        for name, subject in self._subjects(samples.hostile_classes()):
             said = f"a student writes {name}"
-            exported = self._export_all(one, said)
+            exported = self._export_all(subject, said)
             _check_harmless(_all_files(exported), samples.HOSTILE, said)
-            self._check_complete(one, exported, said)
-        for name, one in self._subjects({"an exempt student": samples.exempt_class()}):
-            self._check_exempt(one, name)
+            self._check_complete(subject, exported, said)
+        for name, subject in self._subjects({"an exempt student": samples.exempt_class()}):
+            self._check_exempt(subject, name)
 
     def _subjects(self, classes: Mapping[str, ClassResults]) -> Iterator[tuple[str, _Subject]]:
         for name, sample in classes.items():

@@ -257,13 +257,13 @@ def _reference(runs: _Runs) -> Iterator[tuple[str, str]]:
 
 def _examples(key: CodeKey) -> Iterator[tuple[str, str]]:
     for call in key.call_plan(key.part.id).calls[: len(key.examples)]:
-        one = CallPlan(
+        plan = CallPlan(
             name="it", alias=key.part.id, driver=key.part.driver, tools=key.tools, calls=(call,)
         )
         source = key.solution_functions.source(key.part.id, "it")
         space: dict[str, Any] = {}
         run_solution_code(f"{key.starter}\n{source}", space)
-        said = perform_first_call(one, space)
+        said = perform_first_call(plan, space)
         if said["is"] != "returned":
             yield f"the example {call.example[0]}: {said.get('type')}: {said.get('what')}", "fix it"
             continue

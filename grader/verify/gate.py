@@ -159,19 +159,21 @@ def _run_in_pool(
         size = _MOST_TOGETHER if left or checks else min(_MOST_TOGETHER, -(-len(waiting) // jobs))
         while waiting and len(waiting) >= size:
             chunk = dict(islice(waiting.items(), size))
-            waiting = {name: one for name, one in waiting.items() if name not in chunk}
+            waiting = {name: checked for name, checked in waiting.items() if name not in chunk}
             runs[pool.submit(job.run_together, tuple(chunk))] = chunk
         going: list[Future[Any]] = [*checks, *runs]
         wait(going, _LOOK_SECONDS, return_when=FIRST_COMPLETED)
-        for check in [one for one in checks if one.done()]:
+        for check in [future for future in checks if future.done()]:
             name, result = checks.pop(check), check.result()
             if kernel and result.holds:
                 waiting[name] = result
             else:
                 yield name, result
-        for run in [one for one in runs if one.done()]:
+        for run in [future for future in runs if future.done()]:
             chunk, wrong = runs.pop(run), run.result()
-            yield from ((name, replace(one, kernel=wrong[name])) for name, one in chunk.items())
+            yield from (
+                (name, replace(checked, kernel=wrong[name])) for name, checked in chunk.items()
+            )
 
 
 @lru_cache(maxsize=1)

@@ -205,10 +205,10 @@ def _walk_scope(node: ast.AST) -> Iterator[ast.AST]:
     """Yields *node* and the nodes in it, except those inside functions and classes."""
     waiting = [node]
     while waiting:
-        one = waiting.pop()
-        yield one
-        if not isinstance(one, _SCOPES):
-            waiting += ast.iter_child_nodes(one)
+        inner = waiting.pop()
+        yield inner
+        if not isinstance(inner, _SCOPES):
+            waiting += ast.iter_child_nodes(inner)
 
 
 def _local_names(node: ast.AST) -> Iterator[ast.Name]:

@@ -50,13 +50,13 @@ def definitions(cells: Sequence[str], name: str) -> str:
     waiting = [name]
     seen: set[str] = set()
     while waiting:
-        one = waiting.pop()
-        if one in seen:
+        mention = waiting.pop()
+        if mention in seen:
             continue
-        seen.add(one)
-        index.parse_cells_with(one)
-        waiting += (*index.leads.get(one, ()), *_related_names(one, index.given))
-        for place in index.given.get(one, ()):
+        seen.add(mention)
+        index.parse_cells_with(mention)
+        waiting += (*index.leads.get(mention, ()), *_related_names(mention, index.given))
+        for place in index.given.get(mention, ()):
             if place not in wanted:
                 wanted.add(place)
                 waiting += index.at(place).mentions

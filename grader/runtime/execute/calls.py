@@ -196,15 +196,15 @@ def _check_value(value: object) -> object:
     waiting: list[tuple[object, int]] = [(value, 0)]
     seen = 0
     while waiting:
-        one, depth = waiting.pop()
+        item, depth = waiting.pop()
         seen += 1
         if depth > _DEEPEST or seen > _MOST_PIECES:
             raise ValueError
-        if isinstance(one, dict):
-            waiting += ((inner, depth + 1) for inner in one.values())
-        elif isinstance(one, list):
-            waiting += ((inner, depth + 1) for inner in one)
-        elif not isinstance(one, (str, bool)) and not (type(one) is int and abs(one) < _LARGEST):
+        if isinstance(item, dict):
+            waiting += ((inner, depth + 1) for inner in item.values())
+        elif isinstance(item, list):
+            waiting += ((inner, depth + 1) for inner in item)
+        elif not isinstance(item, (str, bool)) and not (type(item) is int and abs(item) < _LARGEST):
             raise ValueError
     return value
 

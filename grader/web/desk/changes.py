@@ -53,15 +53,15 @@ def grade_group(
     ]
     if not every:
         raise SetupError(f"there is no answer to '{part}' here", fix="go back to the queue")
-    choice = choice_of(form, max(one.max_points for one, _ in every))
+    choice = choice_of(form, max(answer.max_points for answer, _ in every))
     _require_items(book, part, choice)
     shares, instructor = desk.shares(book), person.may(Capability.SETTLE)
     done = book.double.decide(
         part,
         [
-            _to_decide(one, shown, double=is_double(shares, part, one))
-            for one, shown in every
-            if shown.state == one.state
+            _to_decide(answer, shown, double=is_double(shares, part, answer))
+            for answer, shown in every
+            if shown.state == answer.state
         ],
         choice,
         by=person.id,
@@ -69,7 +69,7 @@ def grade_group(
         final=instructor and bool(form.text("final")),
         settles=instructor,
     )
-    changed = frozenset(one.student for one, shown in every if shown.state != one.state)
+    changed = frozenset(answer.student for answer, shown in every if shown.state != answer.state)
     return GradedGroup(
         part=part,
         batch=done.batch,

@@ -111,16 +111,16 @@ def _attempts_page(
         counted = {attempt.attempt.sha256: attempt for attempt in every}
     shown = list(enumerate(submissions, 1))[-_MOST:]
     marks = [
-        {mark.name: mark for mark in grades[one.sha256].marks} if one.sha256 in grades else {}
-        for _, one in shown
+        {mark.name: mark for mark in grades[file.sha256].marks} if file.sha256 in grades else {}
+        for _, file in shown
     ]
-    sources = [_sources(book, one.sha256) for _, one in shown]
+    sources = [_sources(book, file.sha256) for _, file in shown]
     names = dict.fromkeys(name for mine in marks for name in mine)
     return AttemptsPage(
         student=id_,
         attempts=tuple(
-            _attempt(number, one, mine, counted.get(one.sha256), one.sha256 == counting)
-            for (number, one), mine in zip(shown, marks, strict=True)
+            _attempt(number, file, mine, counted.get(file.sha256), file.sha256 == counting)
+            for (number, file), mine in zip(shown, marks, strict=True)
         ),
         omitted_count=len(submissions) - len(shown),
         has_policy=policy is not None,

@@ -55,10 +55,10 @@ class Presence:
         others = self.others(person)
         texts: dict[str, str] = {}
         for part in {place.part for place in others.values() if place.part}:
-            texts[str(part)] = ", ".join(p for p, one in others.items() if one.part == part)
+            texts[str(part)] = ", ".join(p for p, seen in others.items() if seen.part == part)
         if here is not None:
-            same = [p for p, one in others.items() if one == here]
-            near = [p for p, one in others.items() if one.part == here.part and p not in same]
+            same = [p for p, seen in others.items() if seen == here]
+            near = [p for p, seen in others.items() if seen.part == here.part and p not in same]
             texts["here"] = " ".join(_sentences(same, near if here.part else [], here))
         return texts
 
