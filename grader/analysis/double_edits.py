@@ -65,26 +65,26 @@ class _Arrays:
     def __call__(self, node: ast.expr) -> Numbers:
         match node:
             case ast.Name(name):
-                found = self._names[name]
+                values = self._names[name]
             case ast.Constant(value) if isinstance(value, (int, float, str)):
-                found = np.array(value if isinstance(value, str) else float(value))
+                values = np.array(value if isinstance(value, str) else float(value))
             case ast.BinOp(left, op, right) if type(op) in _BINARY:
-                found = _BINARY[type(op)](self(left), self(right))
+                values = _BINARY[type(op)](self(left), self(right))
             case ast.UnaryOp(ast.USub(), operand):
-                found = -self(operand)
+                values = -self(operand)
             case ast.IfExp(test, body, orelse):
-                found = np.where(self(test), self(body), self(orelse))
+                values = np.where(self(test), self(body), self(orelse))
             case ast.Compare(left, [comparison], [right]) if type(comparison) in _COMPARISONS:
-                found = _COMPARISONS[type(comparison)](self(left), self(right))
+                values = _COMPARISONS[type(comparison)](self(left), self(right))
             case ast.Call(ast.Name("number"), [value, ast.Constant(str(unit))]):
-                found = self(value) / float(units.parse_unit(unit).scale)
+                values = self(value) / float(units.parse_unit(unit).scale)
             case ast.Call(ast.Name("fact"), [item, field]):
-                found = self._look_up(self(item), self(field))
+                values = self._look_up(self(item), self(field))
             case ast.Call(ast.Name(name), args) if name in _FUNCTIONS:
-                found = _FUNCTIONS[name](*map(self, args))
+                values = _FUNCTIONS[name](*map(self, args))
             case _:
                 raise TypeError
-        return np.asarray(found)
+        return np.asarray(values)
 
     def _look_up(self, item: Numbers, field: Numbers) -> Numbers:
         found = [

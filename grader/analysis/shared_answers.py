@@ -167,7 +167,7 @@ def find_shared_answers(out: Path) -> SharedAnswers:
 
     Raises SetupError if the course doesn't turn this on, or if there is no release.
     """
-    found = _Class()
+    graded_class = _Class()
     with Gradebook.open(out) as book:
         papers = read_papers(book)
         if not compares_answers(book, papers.counts.exam.id):
@@ -180,9 +180,9 @@ def find_shared_answers(out: Path) -> SharedAnswers:
         for graded in iter_graded(book, papers):
             evidence = evidence_of(book, graded.row)
             if evidence is not None:
-                found.add(graded, evidence)
-    found.add_unused(papers.counts)
-    return _compare(found)
+                graded_class.add(graded, evidence)
+    graded_class.add_unused(papers.counts)
+    return _compare(graded_class)
 
 
 def _numbers(

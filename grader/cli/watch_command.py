@@ -91,9 +91,9 @@ class _Folder:
 
         Raises the first error of the only folder, such as a release that does not exist.
         """
-        found = dict(_files_in(self.submissions))
-        changed = found != self.last_files and _is_settled(self.submissions, found)
-        if not found or not (changed or time.monotonic() >= self.retry_at):
+        files = dict(_files_in(self.submissions))
+        changed = files != self.last_files and _is_settled(self.submissions, files)
+        if not files or not (changed or time.monotonic() >= self.retry_at):
             return False
         try:
             click.echo(f"{time.strftime('%H:%M:%S')}  grading {self.submissions}", err=True)
@@ -105,7 +105,7 @@ class _Folder:
                 raise
             click.echo(str(error), err=True)
             complete = False
-        self.has_graded, self.last_files = True, found
+        self.has_graded, self.last_files = True, files
         self.retry_at = float("inf") if complete else time.monotonic() + _RETRY_SECONDS
         return True
 

@@ -57,7 +57,7 @@ def apply_course(
 def _of_students(lines: Sequence[TimeLine], students: Mapping[str, Student]) -> Iterator[TimeLine]:
     """Yields *lines* with the students' ids, without those of other people on a platform."""
     ways = students_by_text(students)
-    found = 0
+    count = 0
     for line in lines:
         if line.student and line.student not in students:
             what = f"there is no student '{line.student}' in this release"
@@ -67,9 +67,9 @@ def _of_students(lines: Sequence[TimeLine], students: Mapping[str, Student]) -> 
             (ways[t] for p in line.people if (t := p.casefold()) in ways), ""
         )
         if id_:
-            found += 1
+            count += 1
             yield replace(line, student=id_)
-    if lines and not found:
+    if lines and not count:
         raise SetupError(
             "this file names no student of the release",
             where=lines[0].where.file,

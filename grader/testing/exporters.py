@@ -206,23 +206,23 @@ class _Check:
         has_option = any(field.name == "leave_out" for field in fields(self.exporter))
         exporter = replace(self.exporter, **change) if has_option else self.exporter
         try:
-            made = exporter.export(subject)
+            exported = exporter.export(subject)
         except GraderError as refusal:
             _require(_one_line(refusal.what), f"{name}: refused with {refusal.what!r}")
             _require(refusal.fix and _one_line(refusal.fix), f"{name}: refused without a fix")
             return None
         except Exception as error:
             raise AssertionError(f"{name}: {type(error).__name__}: {error}") from error
-        _require(made == exporter.export(subject), f"{name}: two exports of the same differ")
-        for note in made.notes:
+        _require(exported == exporter.export(subject), f"{name}: two exports of the same differ")
+        for note in exported.notes:
             _require(_one_line(note), f"{name}: the note {note!r} is not one printable line")
-        for file, data in made.files.items():
+        for file, data in exported.files.items():
             _require(_is_portable_path(file), f"{name}: the file's name {file!r}")
             _require(isinstance(data, bytes), f"{name}: {file} is not bytes")
             secrets = find_secrets(data, samples.SECRETS) if exporter.public(file) else ()
             for what in secrets:
                 raise AssertionError(f"{name}: {file}, which students get, has {what}")
-        return made
+        return exported
 
 
 def _check_harmless(files: Mapping[str, bytes], written: Sequence[str], name: str) -> None:

@@ -235,18 +235,18 @@ def _reference(runs: _Runs) -> Iterator[tuple[str, str]]:
     if runs.key.solution_functions.get("expected") is None:
         return
     key, made = runs.key, runs.right[len(runs.key.examples) :]
-    for case, want, said in zip(key.cases, key.expected_results, made, strict=True):
+    for case, want, result in zip(key.cases, key.expected_results, made, strict=True):
         if "form" in want:
             continue
         if "raises" in want:
-            above = said.get("above", ())
+            above = result.get("above", ())
             assert isinstance(above, Sequence)  # noqa: S101 - names of classes
-            types = (said.get("type"), *above)
+            types = (result.get("type"), *above)
             why = None if want["raises"] in types else f"{want['raises']} is not raised"
-        elif said["is"] != "returned":
-            why = f"{said.get('type')}: {said.get('what')}"
+        elif result["is"] != "returned":
+            why = f"{result.get('type')}: {result.get('what')}"
         else:
-            why = difference(decode_result(said["v"]), decode_result(want["value"]), case.near)
+            why = difference(decode_result(result["v"]), decode_result(want["value"]), case.near)
         if why is not None:
             yield (
                 f"the reference and '{key.part.id}_expected' disagree ({case.group}): {why}",

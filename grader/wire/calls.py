@@ -64,16 +64,16 @@ def perform(asked: Mapping[str, Any], space: Mapping[str, Any]) -> dict[str, Any
     inputs = {name: decode_input(raw) for name, raw in asked["inputs"].items()}
     drive = around.get("drive")
     call = student if drive is None else functools.partial(drive, student)
-    said: dict[str, Any] = {"is": "returned"}
+    reply: dict[str, Any] = {"is": "returned"}
     if "watch" in asked:
         watched = _compile_namespace({"tools": [], "driver": asked["watch"]})["call_watched"]
-        call = functools.partial(watched, call, asked["forbid"], said)
-    said["v"] = encode_result(call(**inputs))
+        call = functools.partial(watched, call, asked["forbid"], reply)
+    reply["v"] = encode_result(call(**inputs))
     # After the result, which may be the input itself.
     changed = [
         name for name, raw in asked["inputs"].items() if not _is_unchanged(inputs[name], raw)
     ]
-    return {**said, "changed": changed} if changed else said
+    return {**reply, "changed": changed} if changed else reply
 
 
 def _is_unchanged(value: Any, raw: Raw) -> bool:

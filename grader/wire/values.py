@@ -132,7 +132,7 @@ class _Reader:
 
     def dict(self, raw: Mapping[str, Any]) -> object:
         """Returns a dict whose keys are plain data."""
-        found: dict[object, object] = {}
+        entries: dict[object, object] = {}
         pairs = _read_list(raw)
         if len(pairs) > _MOST_KEYS:
             raise UnknownError(f"more than {_MOST_KEYS:,} keys of a dict")
@@ -143,10 +143,10 @@ class _Reader:
             if not isinstance(key, (str, bytes, int, float, complex, tuple)) and key is not None:
                 raise ValueError("not a key")
             try:
-                found[key] = value
+                entries[key] = value
             except TypeError:  # a tuple that holds a list
                 raise ValueError("not a key") from None
-        return found
+        return entries
 
 
 def _normalized_key(value: object) -> object:

@@ -43,8 +43,8 @@ def command(
     from grader.integrations.results import join_names
     from grader.model.result import Standing
 
-    found = class_results(results, students)
-    everyone = {result.feedback.student.id: result for result in found.results}
+    graded_class = class_results(results, students)
+    everyone = {result.feedback.student.id: result for result in graded_class.results}
     nothing = [s for s, result in everyone.items() if result.feedback.standing is Standing.MISSING]
     graded = {student: result for student, result in everyone.items() if student not in nothing}
     if nothing and not as_json:
@@ -56,7 +56,7 @@ def command(
     files = {student: feedback_files(result, results) for student, result in graded.items()}
     how = SendOptions(
         branch=branch,
-        message=f"Feedback on {found.title}\n",
+        message=f"Feedback on {graded_class.title}\n",
         whole=True,
         access=git_access(),
         jobs=jobs,

@@ -47,7 +47,7 @@ def make_receipt(checked: CheckResult, name: str, now: datetime) -> Receipt:
 
     It does not prove when or by whom the file was handed in: anyone who has the file can make one.
     """
-    made: dict[str, object] = {
+    content: dict[str, object] = {
         "schema": SCHEMA,
         "engine": __version__,
         "time": now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -65,7 +65,7 @@ def make_receipt(checked: CheckResult, name: str, now: datetime) -> Receipt:
         "answers": answers_data(checked),
         "stopped": list(checked.trouble),
     }
-    return {**made, "code": receipt_code(made)}
+    return {**content, "code": receipt_code(content)}
 
 
 def answers_data(checked: CheckResult) -> list[dict[str, object]]:

@@ -85,8 +85,8 @@ def print_exam(
         Student(id=letter, name=f"Version {letter}", version=letter)
         for letter in LETTERS[:versions]
     )
-    made = make_release(bank, exam, letters, out, private_key)
-    release = made.release
+    rendered = make_release(bank, exam, letters, out, private_key)
+    release = rendered.release
     printed = [printed_exam(paper(release, release.students[student.id])) for student in letters]
     files = []
     for copy in printed:
@@ -107,7 +107,7 @@ def print_exam(
     )
     read = [f"grade manually and type the points in: {', '.join(essays)}"] if essays else []
     return PrintResult(
-        release=release, files=tuple(files), notes=(*notes, *made.notes, *read, *kept)
+        release=release, files=tuple(files), notes=(*notes, *rendered.notes, *read, *kept)
     )
 
 

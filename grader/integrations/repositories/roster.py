@@ -24,7 +24,7 @@ def load_repositories(path: Path) -> Mapping[str, Mapping[str, str]]:
     """
     (_, head), *rows = table_rows(path, "the roster", fix="check the path and its permissions")
     places = find_columns(head, _COLUMNS)
-    found: dict[str, Mapping[str, str]] = {}
+    repositories: dict[str, Mapping[str, str]] = {}
     for number, row in rows:
         cells = {field: row[place].strip() for field, place in places.items() if place < len(row)}
         if cells.get("deadline"):
@@ -34,8 +34,8 @@ def load_repositories(path: Path) -> Mapping[str, Mapping[str, str]]:
                 where = Location(str(path), number)
                 raise SpecError(error.what, where=where, fix=error.fix) from None
         student = cells.pop("id", "")
-        found[student] = {field: cell for field, cell in cells.items() if cell}
-    return found
+        repositories[student] = {field: cell for field, cell in cells.items() if cell}
+    return repositories
 
 
 def parse_instant(text: str) -> datetime:

@@ -24,7 +24,7 @@ from typing import Any
 from grader import units
 from grader.errors import PackageError
 from grader.kinds.hidden.compare import Closeness
-from grader.kinds.hidden.source import definitions
+from grader.kinds.hidden.source import extract_definition
 from grader.model import Call, CallPlan, Draw, Facts, packages
 from grader.units.quantity import Quantity, Value
 from grader.wire import calls, watch
@@ -93,12 +93,12 @@ class SolutionFunctions:
         Run it with `run_here` and the same *function*; otherwise, code that calls the reference
         would call itself.
         """
-        return definitions([self._draw.solution], function) + _binding_code(name, function)
+        return extract_definition([self._draw.solution], function) + _binding_code(name, function)
 
     def calls_reference(self, function: str) -> bool:
         """Returns whether that function of the file calls the reference, directly or indirectly."""
-        defined = definitions([self._draw.solution], function)
-        return function != self.part and bool(definitions([defined], self.part))
+        defined = extract_definition([self._draw.solution], function)
+        return function != self.part and bool(extract_definition([defined], self.part))
 
     def draw_cases(self) -> list[dict[str, Any]]:
         """Returns the cases of the solution as JSON data, in the order of their calls."""

@@ -277,7 +277,7 @@ def _comment(text: str) -> str:
 
 
 def cell_id(name: str) -> str:
-    """Returns the id of the cell for the answer *name*."""
+    """Returns the id of the cell for the answer *name*; nbformat allows 64 characters."""
     return name[:64].replace("_", "-")
 
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from grader.kinds.hidden.analysis import NotAnalyzedError, definitions, functions_of
+from grader.kinds.hidden.analysis import NotAnalyzedError, extract_definition, functions_of
 from grader.kinds.hidden.solutions import call_request
 from grader.kinds.hidden.source import FAILED_BEFORE, UNDEFINED
 from grader.model import Answer, Call, CallPlan, Outcome, Raw
@@ -83,7 +83,7 @@ def add_call_results(
 def _find_source(call_plan: CallPlan, code: Sequence[str]) -> tuple[str, str]:
     """Returns the function's source and ""; or "" and why the source can't be found."""
     try:
-        source = definitions(code, call_plan.name)
+        source = extract_definition(code, call_plan.name)
         if call_plan.as_read:
             functions_of(source)  # so that it can be run again
     except NotAnalyzedError as error:

@@ -56,7 +56,7 @@ def grade_group(
     choice = choice_of(form, max(answer.max_points for answer, _ in every))
     _require_items(book, part, choice)
     shares, instructor = desk.shares(book), person.may(Capability.SETTLE)
-    done = book.double.decide(
+    decided = book.double.decide(
         part,
         [
             _to_decide(answer, shown, double=is_double(shares, part, answer))
@@ -72,9 +72,9 @@ def grade_group(
     changed = frozenset(answer.student for answer, shown in every if shown.state != answer.state)
     return GradedGroup(
         part=part,
-        batch=done.batch,
+        batch=decided.batch,
         choice=choice,
-        conflicts=done.conflicts,
+        conflicts=decided.conflicts,
         changed_students=changed,
     )
 
