@@ -94,6 +94,7 @@ class ClassComparisons:
     def _add_slot(
         self, id_: str, slot: Slot, questions: list[Question], marks: Mapping[str, Mark]
     ) -> None:
+        """Adds the scores of what was drawn for *slot*: problems, or parts of a pool."""
         if slot.count < len(slot.problem_ids):
             comparison = self._comparison(_question_numbers(questions), "the problem")
             comparison.leave_out = frozenset(slot.problem_ids)

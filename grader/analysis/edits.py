@@ -213,6 +213,7 @@ class _Edits:
         return isinstance(node, ast.Name) and self._dimensions.get(node.id) == ONE
 
     def _of_call(self, name: str, args: list[ast.expr]) -> Iterator[ast.expr]:
+        """Yields what a call of *name* becomes with another function, or with fewer arguments."""
         if name in _ROUNDINGS:
             yield from (_make_call(other, args[0]) for other in _ROUNDINGS if other != name)
             yield args[0]
@@ -244,6 +245,7 @@ class _Edits:
         return [n for n, d in self._dimensions.items() if d == dimension and n != name]
 
     def _facts_alike(self, item: ast.expr, field: ast.expr) -> list[str]:
+        """Returns the other fields of the same item that have the same dimension."""
         key = (
             item.value
             if isinstance(item, ast.Constant)

@@ -228,6 +228,7 @@ def _residuals(shares: Numbers, rest: Sequence[float | None]) -> Numbers:
 def _compare_level(
     arrays: _ComparisonArrays, group: int, p: float, p_any: float, q: float, chance: float
 ) -> ValueComparison:
+    """Returns the comparison of the students in *group*, who share a value, with the others."""
     mine = arrays.members[:, group]
     comparison = arrays.comparison
     points = float(np.mean([comparison.scores[id_].maximum for id_ in arrays.students]))

@@ -70,6 +70,10 @@ def iter_products(
 
 
 def _bases(answer: NamedQuantity, others: Sequence[NamedQuantity]) -> Iterator[CandidateProduct]:
+    """Yields sums, differences, and quotients of quantities that have the dimension of *answer*.
+
+    They are what `_factors` can multiply.
+    """
     unit = base_unit(answer.dimension).replace("*", " * ").replace("/", " / ").replace("^", "**")
     every = [answer, *others]
     same = [
@@ -112,6 +116,7 @@ def _sum(one: Dimension, other: Dimension, sign: int) -> tuple[int, ...]:
 
 
 def _factors(others: Sequence[NamedQuantity]) -> Iterator[CandidateProduct]:
+    """Yields the factors without a dimension that *others* offer, such as ` * (n - 1)`."""
     for quantity in others:
         if quantity.dimension != ONE:
             continue

@@ -149,7 +149,7 @@ def _errors(
     for path, detail in found.items():
         # Keys and values with an error in them were not meant as the text of another branch.
         if detail["type"] != "string_type" or path not in holders:
-            yield path, _sentence(detail, path, record, source, at)
+            yield path, _make_error(detail, path, record, source, at)
 
 
 def _real_path(loc: tuple[str | int, ...], source: Located, at: Path_, *, missing: bool) -> Path_:
@@ -161,7 +161,8 @@ def _real_path(loc: tuple[str | int, ...], source: Located, at: Path_, *, missin
     return path
 
 
-def _sentence(detail: Any, path: Path_, record: type, source: Located, at: Path_) -> SpecError:
+def _make_error(detail: Any, path: Path_, record: type, source: Located, at: Path_) -> SpecError:
+    """Returns the error that pydantic found at *path*, in the words of an author."""
     # A release has no places, so that a path in it is empty.
     kind, name = detail["type"], path[-1] if path else detail["loc"][-1]
     holder = _record_at(record, path[len(at) : -1])

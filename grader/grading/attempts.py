@@ -78,6 +78,10 @@ def _of_students(lines: Sequence[TimeLine], students: Mapping[str, Student]) -> 
 
 
 def _match_to_file(line: TimeLine, every: Sequence[Submission]) -> HandedIn:
+    """Returns what *line* says about the submission that it names, or about all of its student.
+
+    Raises SetupError unless the line names exactly one of the student's files, or none.
+    """
     sha256 = ""
     if line.file:
         found = {

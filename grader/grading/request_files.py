@@ -96,6 +96,10 @@ def _read_text(path: Path) -> str:
 
 
 def _locate(text: str, file: str, skipped: int) -> Located:
+    """Returns the JSON data in *text* with the line and column of each value.
+
+    Lines count from the start of the file, *skipped* lines above the text. Raises GraderError.
+    """
     try:
         data = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
     except json.JSONDecodeError as error:

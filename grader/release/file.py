@@ -144,6 +144,7 @@ def load_release(path: Path) -> Release:
 
 @lru_cache(maxsize=2)  # a command may read the same release for grading and for the report
 def _read(packed: bytes, file: Path, fix: str) -> Release:
+    """Returns the release in *packed*, the content of *file*. Raises SetupError."""
     try:
         data = json.loads(packed, parse_int=scalar)
     except (ValueError, RecursionError) as error:
@@ -179,6 +180,7 @@ def _read_unsealed(file: Path) -> bytes:
 
 
 def _parse(data: Mapping[str, Any], file: Path) -> Release:
+    """Returns the release in *data*. Raises SetupError if it is damaged or was changed by hand."""
     try:
         exam_data = {k: v for k, v in data["set"].items() if v is not None}
         sources = _tuples(data["problems"])
@@ -237,6 +239,7 @@ def _release(
     private_key: bytes,
     engine: str,
 ) -> Release:
+    """Returns the release made of its parts; its id is a digest of all but the students."""
     problems = {
         name: problem_from(_without_places(source, name), solutions.get(name, ""), checked=True)
         for name, source in sources.items()

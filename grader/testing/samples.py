@@ -142,6 +142,7 @@ def hostile_classes() -> dict[str, ClassResults]:
 
 
 def _two_parts(first: float | None, second: float | None, text: str = "28 GB") -> list[ShownPart]:
+    """Returns two parts of 2 points each, with these points; None for a part that is not graded."""
     verdicts = {None: Verdict.UNSETTLED, 0.0: Verdict.INCORRECT, 2.0: Verdict.CORRECT}
     return [
         ShownPart(

@@ -57,6 +57,7 @@ def implementations(case: Case) -> Iterator[Finding]:
 
 
 def _faults(runs: _Runs) -> Iterator[tuple[str, str]]:
+    """Yields what is wrong with the part's solution or hidden cases, and what to do."""
     key = runs.key
     hidden, part = key.solution_functions, key.part.id
     if hidden.get() is None:
@@ -75,13 +76,13 @@ def _faults(runs: _Runs) -> Iterator[tuple[str, str]]:
         )
     if len(key.cases) < FEWEST_CASES:
         yield f"there are {len(key.cases)} hidden cases", f"yield at least {FEWEST_CASES}"
-    yield from _reference(runs)
-    yield from _examples(key)
-    yield from _right(key)
-    yield from _wrong(runs)
+    yield from _check_reference(runs)
+    yield from _check_examples(key)
+    yield from _check_right(key)
+    yield from _check_wrong(runs)
 
 
-def _right(key: CodeKey) -> Iterator[tuple[str, str]]:
+def _check_right(key: CodeKey) -> Iterator[tuple[str, str]]:
     """Yields a fault for each known-right implementation that calls the reference.
 
     `examples` checks that they pass.
@@ -95,7 +96,7 @@ def _right(key: CodeKey) -> Iterator[tuple[str, str]]:
             )
 
 
-def _wrong(runs: _Runs) -> Iterator[tuple[str, str]]:
+def _check_wrong(runs: _Runs) -> Iterator[tuple[str, str]]:
     """Yields a fault for each known-wrong implementation that passes, or that fails for another
     reason than intended."""
     part = runs.key.part.id
@@ -229,7 +230,7 @@ def _too_deep(call: Mapping[str, object]) -> bool:
     return call["is"] == "raised" and call["type"] == "RecursionError"
 
 
-def _reference(runs: _Runs) -> Iterator[tuple[str, str]]:
+def _check_reference(runs: _Runs) -> Iterator[tuple[str, str]]:
     """Yields a fault if the reference, called through the driver, and the independent expectation
     differ."""
     if runs.key.solution_functions.get("expected") is None:
@@ -255,7 +256,8 @@ def _reference(runs: _Runs) -> Iterator[tuple[str, str]]:
             return
 
 
-def _examples(key: CodeKey) -> Iterator[tuple[str, str]]:
+def _check_examples(key: CodeKey) -> Iterator[tuple[str, str]]:
+    """Yields what is wrong with the examples in the notebook, and what to do."""
     for call in key.call_plan(key.part.id).calls[: len(key.examples)]:
         plan = CallPlan(
             name="it", alias=key.part.id, driver=key.part.driver, tools=key.tools, calls=(call,)

@@ -83,6 +83,7 @@ def error_result(name: str, wrong: GraderError) -> Verified:
 
 
 def _check_problem(bank: Bank, name: str, seeds: int, code_seeds: int) -> Verified:
+    """Draws *seeds* variants of the problem, and runs every check on them."""
     started = time.perf_counter()
     problem, source = bank.locate(name)
     path = bank.solution(name)
@@ -92,7 +93,7 @@ def _check_problem(bank: Bank, name: str, seeds: int, code_seeds: int) -> Verifi
         )
     findings: list[Finding] = []
     has_answers = any(not kinds.find(p.kind).needs_solution for p in problem.parts)
-    solve = _solve(bank, name, problem, findings) if has_answers else None
+    solve = _load_solve_function(bank, name, problem, findings) if has_answers else None
     if path is not None and (broken := _unloadable(problem, path)):
         # The checks of code look into the solution file.
         return Verified(problem=problem.id, seeds=0, findings=(broken,), seconds=0.0)
@@ -149,7 +150,10 @@ def _without_unit(value: object) -> object:
     return value.magnitude if isinstance(value, Quantity) else value
 
 
-def _solve(bank: Bank, name: str, problem: Problem, findings: list[Finding]) -> Solve | None:
+def _load_solve_function(
+    bank: Bank, name: str, problem: Problem, findings: list[Finding]
+) -> Solve | None:
+    """Returns `solve` of the solution file; None, with a finding, if it can't be loaded."""
     path = bank.solution(name)
     if path is None:
         findings.append(

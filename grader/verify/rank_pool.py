@@ -51,6 +51,7 @@ def kept_ranks(keys: Iterable[Key]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _reuse_processes(space: Space) -> Iterator[None]:
+    """Lets `run_ranks` in *space* reuse its processes; starting them takes most of its time."""
     real, pools = space["run_ranks"], [_Pool(space) for _ in range(_MOST_RANKS)]
 
     def run_ranks(

@@ -122,6 +122,7 @@ class UnfilledBlueprint:
     def _wrong_shares(
         self, key: str, bounds: PaperBounds, wanted: Mapping[str, tuple[float, float]]
     ) -> Iterator[SpecError]:
+        """Yields an error about the share that even the closest paper misses most, if any."""
         papers = self._papers(bounds) if wanted else []
         if not papers:
             return

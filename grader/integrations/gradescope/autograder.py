@@ -170,6 +170,7 @@ def autograder_zip(
 
 
 def _notes(release: Release, how: RunSettings, source: Source) -> Iterator[str]:
+    """Yields what an instructor must know before uploading the autograder."""
     if source.note:
         yield source.note
     if source.wheel is None:

@@ -143,6 +143,7 @@ def _judge_written(mark: Mark, raw: Raw) -> Mark:
 
 
 def _judge_tests(mark: Mark, raw: Raw, evidence: Evidence) -> Mark:
+    """Returns *mark* with the points that nbgrader gives for the tests' outputs in *raw*."""
     listed = raw.get("v")
     entries = listed if isinstance(listed, list) else []
     outputs = [[str(part) for part in e] for e in entries if isinstance(e, list | tuple) and e]

@@ -157,6 +157,7 @@ class Git:
         return self.run(*arguments, given=given).decode("utf-8", "replace").strip()
 
     def _environment(self) -> dict[str, str]:
+        """Returns an environment in which git ignores the user's settings and asks for nothing."""
         kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
         settings = {**_SETTINGS, **self.access.settings()}
         numbered = {f"GIT_CONFIG_KEY_{n}": key for n, key in enumerate(settings)}

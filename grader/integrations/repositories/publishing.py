@@ -78,6 +78,7 @@ def _send_one(
 
 
 def _send(to: Repository, files: Mapping[str, bytes], how: SendOptions) -> RepositoryOutcome:
+    """Commits *files* to a branch of a repository, without cloning its files, and pushes it."""
     outcome = partial(RepositoryOutcome, student=to.student)
     with scratch_git(how.access, how.bounds) as outer:
         outer.run("init", "--quiet", "--bare", "--template=", "repository")

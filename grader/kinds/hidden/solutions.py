@@ -123,6 +123,7 @@ class SolutionFunctions:
             ) from error
 
     def _encode_cases(self, cases: Iterator[Any], seed: int) -> Iterator[dict[str, Any]]:
+        """Yields *cases* as JSON data, each with its own seed. Raises ValueError if that fails."""
         for number, (group, inputs, *more) in enumerate(cases):
             if number >= MOST_CASES:
                 raise ValueError(f"'{self.part}_cases' yields more than {MOST_CASES} cases")
@@ -148,6 +149,11 @@ class SolutionFunctions:
         return {"asks": asks, "wanted": [self._expected_result(call) for call in calls]}
 
     def _expected_result(self, call: Call) -> dict[str, Any]:
+        """Returns what `PART_expected` or else the reference gives: `value`, `raises`, or `form`.
+
+        Of a result with a `form`, only properties are checked: those of `PART_form` if it is None,
+        and otherwise also that it has the same form as this result of the reference.
+        """
         function = self.get("expected")
         if function is None:
             reply = self._call_reference_with_packages(call)

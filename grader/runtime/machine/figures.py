@@ -122,6 +122,7 @@ def _measure_calls(bench: Bench) -> None:
 def _measure_products(
     bench: Bench, dtypes: tuple[str, ...], make: Callable[[str, int, str], MatrixProduct]
 ) -> None:
+    """Measures the best rate of a matrix product for each of *dtypes*."""
     device = bench.assignment.device
     for dtype in dtypes:
         with bench.attempt(f"matmul.{dtype} with {bench.assignment.threads} threads"):

@@ -84,6 +84,7 @@ class GradedKernel(IPythonKernel):
                 os._exit(0)  # a child process of a cell, which must not serve requests
 
     async def _serve_request(self, request: Message) -> None:
+        """Runs a cell, then reads the names or makes the call that the request asks for."""
         header = {"msg_id": request.to, "msg_type": f"{request.kind}_request", "session": ""}
         parent = {"header": header, "msg_id": request.to, "metadata": {}, "content": {}}
         self.set_parent([], parent, channel="shell")

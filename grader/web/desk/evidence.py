@@ -119,7 +119,7 @@ def _attempts_page(
     return AttemptsPage(
         student=id_,
         attempts=tuple(
-            _attempt(number, file, mine, counted.get(file.sha256), file.sha256 == counting)
+            _shown_attempt(number, file, mine, counted.get(file.sha256), file.sha256 == counting)
             for (number, file), mine in zip(shown, marks, strict=True)
         ),
         omitted_count=len(submissions) - len(shown),
@@ -128,13 +128,14 @@ def _attempts_page(
     )
 
 
-def _attempt(
+def _shown_attempt(
     number: int,
     submission: Submission,
     marks: Mapping[str, Mark],
     counted: CountedAttempt | None,
     counts: bool,
 ) -> ShownAttempt:
+    """Returns the line of an attempt: when it was handed in, and what it earned."""
     settled = [mark.points for mark in marks.values() if mark.points is not None]
     known = counted.attempt if counted else None
     return ShownAttempt(
@@ -159,6 +160,7 @@ def _sources(book: Gradebook, sha256: str) -> dict[str, str]:
 def _cells(
     name: str, marks: Sequence[dict[str, Mark]], sources: Sequence[dict[str, str]]
 ) -> Iterator[AttemptCell]:
+    """Yields the mark of the answer *name* in each attempt, and what changed since the last."""
     before, code_before = None, ""
     for mine, code in zip(marks, sources, strict=True):
         mark, source = mine.get(name), code.get(name, "")
