@@ -101,7 +101,8 @@ def _make_folder(folder: Path) -> list[Path]:
 def _write(path: Path, data: bytes, *, durable: bool, mode: int) -> None:
     temporary, descriptor = _create_temporary(path.parent, mode)
     try:
-        # It stays open, and thus locked, until it is renamed, so that `sweep` does not remove it.
+        # It stays open, and thus locked, until it is renamed, so that `remove_partial_files` leaves
+        # it alone.
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
@@ -126,7 +127,7 @@ def _create_temporary(folder: Path, mode: int) -> tuple[Path, int]:
         _lock(descriptor)
         if os.fstat(descriptor).st_nlink:
             return path, descriptor
-        os.close(descriptor)  # `sweep` removed it before it was locked
+        os.close(descriptor)  # `remove_partial_files` was faster than the lock
 
 
 def _lock(descriptor: int) -> bool:

@@ -153,7 +153,7 @@ def half_unit(number: float) -> float:
 
 
 def find_matches(sheets: ProblemSheets) -> ProblemMatches:
-    """Returns the matches of one problem."""
+    """Returns which students' answers to one problem fit the numbers of which other students."""
     count = len(sheets.students)
     shape = (count, count + max(map(len, sheets.spare_sheets.values()), default=0))
     counts = _MatchCounts(

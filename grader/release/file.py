@@ -65,8 +65,8 @@ def _asks_for_facts(sources: Mapping[str, Any]) -> bool:
 
 
 def add_students_to(release: Release, students: tuple[Student, ...]) -> Release:
-    """Returns the release with *students* added, or updated with `Student.updated` if they are
-    in it.
+    """Returns the release with *students* added; those who are in it are updated by
+    `Student.merged_with`.
 
     The numbers of students already in the release never change. Raises SetupError if a student
     would get different numbers, or if two ids or versions are too similar.

@@ -58,7 +58,7 @@ def make_release(
 ) -> MadeRelease:
     """Makes a release in *out*, or adds students to the one that is there; raises SetupError.
 
-    If *versions* is given, students share that many versions; see `versions.seated`.
+    If *versions* is given, students share that many versions; see `versions.assign_versions`.
     """
     exam = bank.exam(wanted) if isinstance(wanted, str) else wanted
     for name in exam.problem_ids:

@@ -18,11 +18,11 @@ from grader.kinds.attempts import Code, required_packages
 from grader.model import Problem, Variant, packages
 from grader.units.quantity import Quantity
 from grader.verify.case import CODE_SEEDS, Case, Finding
-from grader.verify.checks import CHECKS, drawable
+from grader.verify.checks import CHECKS, check_draw
 from grader.verify.code import unrun
 from grader.verify.rank_pool import kept_ranks
 from grader.verify.solutions import Solve, load_file, load_solve
-from grader.verify.variants import across, group_findings
+from grader.verify.variants import compare_variants, group_findings
 
 OF_VARIANTS = frozenset(["variants-differ", "hit-rate"])
 """Checks of how variants are drawn, not of keys and marks."""
@@ -105,9 +105,9 @@ def _check_problem(bank: Bank, name: str, seeds: int, code_seeds: int) -> Verifi
     with ExitStack() as stack:
         for case in cases:
             checked += 1
-            undrawable = list(drawable(case))
-            findings += undrawable
-            if undrawable:
+            draw_findings = list(check_draw(case))
+            findings += draw_findings
+            if draw_findings:
                 continue
             if not variants:
                 stack.enter_context(kept_ranks(case.variant.keys.values()))
@@ -120,7 +120,7 @@ def _check_problem(bank: Bank, name: str, seeds: int, code_seeds: int) -> Verifi
     draws = sum(v.draws for v in variants)
     hit_rate = len(variants) / draws if draws else 1 / MAX_DRAWS
     if variants:
-        findings += across(cases[0], variants, distinct, hit_rate)
+        findings += compare_variants(cases[0], variants, distinct, hit_rate)
     return Verified(
         problem=problem.id,
         seeds=seeds,

@@ -175,7 +175,7 @@ class ModuleNames:
         return isinstance(node.ctx, ast.Load) and not self.own.holds(node.value)
 
     def is_looping(self, node: ast.AST, rule: str) -> bool:
-        """Returns whether *node* is that function rather than a method of the same name."""
+        """Returns whether *node* is the function *rule*, rather than a method of the same name."""
         last, root = rule.rpartition(".")[2], rule.partition(".")[0]
         if isinstance(node, ast.Name):
             if node.id != last and node.id not in self.full_names:

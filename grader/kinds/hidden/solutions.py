@@ -151,8 +151,8 @@ class SolutionFunctions:
     def _expected_result(self, call: Call) -> dict[str, Any]:
         """Returns what `PART_expected` or else the reference gives: `value`, `raises`, or `form`.
 
-        Of a result with a `form`, only properties are checked: those of `PART_form` if it is None,
-        and otherwise also that it has the same form as this result of the reference.
+        `form` is a result of the reference, whose form a right result must have; None if
+        `PART_form` checks the form.
         """
         function = self.get("expected")
         if function is None:

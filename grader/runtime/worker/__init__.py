@@ -1,1 +1,1 @@
-"""Code that runs in the student's process: standard library only, without secrets."""
+"""Code that runs in the student's process: without secrets, on the libraries of Jupyter's kernel."""

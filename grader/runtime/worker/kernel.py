@@ -46,7 +46,10 @@ _made: list[GradedKernel] = []
 
 
 class GradedKernel(IPythonKernel):
-    """Created before the fork without a connection; `attach` connects it."""
+    """The kernel that runs a student's notebook.
+
+    It is created before the fork, without a connection; `attach` connects it.
+    """
 
     shell_stream = traitlets.Any()  # carries replies
     _supports_kernel_subshells = False  # it would take one more thread
