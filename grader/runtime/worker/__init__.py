@@ -1,1 +1,1 @@
-"""Code that runs in the student's process: without secrets, on the libraries of Jupyter's kernel."""
+"""Code that runs in the student's process: it has no secrets, and needs only Jupyter's kernel."""
