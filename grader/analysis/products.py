@@ -91,7 +91,7 @@ def _bases(answer: NamedQuantity, others: Sequence[NamedQuantity]) -> Iterator[C
         yield CandidateProduct(f"({product.text} - {other.text})", product.values - other.values, 3)
         yield CandidateProduct(f"({other.text} - {product.text})", other.values - product.values, 3)
     if answer.dimension != ONE:
-        yield from _of_other_dimensions(answer, others)
+        yield from _combine_dimensions(answer, others)
     else:
         with_one = [quantity for quantity in every if quantity.dimension != ONE]
         for over, under in itertools.permutations(with_one, 2):
@@ -99,7 +99,7 @@ def _bases(answer: NamedQuantity, others: Sequence[NamedQuantity]) -> Iterator[C
                 yield CandidateProduct(f"{over.text} / {under.text}", over.values / under.values, 2)
 
 
-def _of_other_dimensions(
+def _combine_dimensions(
     answer: NamedQuantity, others: Sequence[NamedQuantity]
 ) -> Iterator[CandidateProduct]:
     """Yields products and quotients of quantities whose dimensions give that of the answer."""

@@ -47,7 +47,7 @@ class BankFacts(Mapping[str, Mapping[str, Value]]):
             raise SpecErrors(errors)
         return facts[item]
 
-    def _all(self) -> dict[str, Mapping[str, Value]]:
+    def _facts(self) -> dict[str, Mapping[str, Value]]:
         facts, errors = self._read
         if errors:
             raise SpecErrors(errors)
@@ -57,10 +57,10 @@ class BankFacts(Mapping[str, Mapping[str, Value]]):
         return True  # the default, by length, would read every file
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._all())
+        return iter(self._facts())
 
     def __len__(self) -> int:
-        return len(self._all())
+        return len(self._facts())
 
 
 def read_facts(folder: Path) -> tuple[dict[str, Mapping[str, Value]], tuple[SpecError, ...]]:

@@ -51,13 +51,13 @@ def command(
     file names `submissions`, `release`, and `results`.
     """
     if submissions is None:
-        watched: Iterator[list[_Folder]] = _of_course(options)
+        watched: Iterator[list[_Folder]] = _course_folders(options)
     else:
         if options["out"] is None:
             raise click.UsageError("Missing option '--out'.")
         if options["release"] is not None:  # an error now, not when the first submission arrives
             load_release(options["release"])
-        watched = _same([_Folder(submissions, options)])
+        watched = _repeat([_Folder(submissions, options)])
     click.echo(f"Watching {submissions or 'the course'}. Press Ctrl-C to stop.", err=True)
     quiet_since = time.monotonic()
     while stop_after is None or time.monotonic() - quiet_since <= 60 * stop_after:
@@ -110,12 +110,12 @@ class _Folder:
         return True
 
 
-def _same(folders: list[_Folder]) -> Iterator[list[_Folder]]:
+def _repeat(folders: list[_Folder]) -> Iterator[list[_Folder]]:
     while True:
         yield folders
 
 
-def _of_course(options: Mapping[str, Any]) -> Iterator[list[_Folder]]:
+def _course_folders(options: Mapping[str, Any]) -> Iterator[list[_Folder]]:
     """Yields the folders of the course's sets without end. Reads the course file again whenever it
     changes."""
     from grader.course import load_course

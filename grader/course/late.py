@@ -174,14 +174,15 @@ def count_attempts(
         charged = deduction_for(rules, attempt, max_score, zone)
         if charged.counts and not attempt.by_staff:
             number += 1
-            charged = _for_further(charged, number, rules, attempt, max_score)
+            charged = _charge_attempt(charged, number, rules, attempt, max_score)
         found.append(CountedAttempt(attempt=attempt, deduction=charged))
     return tuple(found)
 
 
-def _for_further(
+def _charge_attempt(
     charged: Deduction, number: int, rules: Rules, attempt: Attempt, max_score: float
 ) -> Deduction:
+    """Returns *charged* with the deduction for attempt *number* added."""
     policy = rules.attempts
     if policy.limit is not None and number > policy.limit:
         why = f"This is attempt {number}, and the limit is {policy.limit}, so it does not count."

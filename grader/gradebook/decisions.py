@@ -14,7 +14,12 @@ from sqlalchemy import Connection, insert, update
 
 from grader.errors import SetupError
 from grader.gradebook import overrides, parts, request_rows, schema
-from grader.gradebook.decision_rows import about, current_decisions, every_decision, next_batch
+from grader.gradebook.decision_rows import (
+    condition_on_names,
+    current_decisions,
+    iter_decisions,
+    next_batch,
+)
 from grader.gradebook.plain import now
 from grader.gradebook.rubric_rows import read_items
 from grader.gradebook.store import Store
@@ -53,7 +58,10 @@ class Decisions:
         """Returns the decisions that count, by student and answer; only answers in *names* if
         given."""
         with self._engine.begin() as connection:
-            return {(d.student, d.name): d for d in current_decisions(connection, *about(names))}
+            return {
+                (d.student, d.name): d
+                for d in current_decisions(connection, *condition_on_names(names))
+            }
 
     def list_second_opinions(self) -> tuple[Decision, ...]:
         """Returns the decisions that count and ask for a second opinion, oldest first."""
@@ -78,7 +86,7 @@ class Decisions:
     def history(self, student: str, name: str | None = None) -> tuple[Decision, ...]:
         """Returns all decisions about a student's answers, or one of them, newest first."""
         with self._engine.begin() as connection:
-            decisions = list(every_decision(connection, _DECISIONS.c.student == student))
+            decisions = list(iter_decisions(connection, _DECISIONS.c.student == student))
         return tuple(d for d in reversed(decisions) if name in (None, d.name))
 
     def decide(
@@ -100,7 +108,10 @@ class Decisions:
         """Does the same as `decide` in the transaction of *connection*; under *batch* if given."""
         stored, conflicts = [], []
         names = {answer.name for answer in answers}
-        latest = {(d.student, d.name): d for d in current_decisions(connection, *about(names))}
+        latest = {
+            (d.student, d.name): d
+            for d in current_decisions(connection, *condition_on_names(names))
+        }
         batch = batch or next_batch(connection)
         for answer in answers:
             other = latest.get((answer.student, answer.name))

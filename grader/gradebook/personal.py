@@ -230,17 +230,17 @@ def _rewrite_settings(connection: Connection, student: str) -> None:
     t = schema.settings.c
     for name, text in connection.execute(select(t.name, t.value)).all():
         value = json.loads(text)
-        rest = _without(value, student)
+        rest = _drop_student(value, student)
         if rest != value:
             query = update(schema.settings).where(t.name == name)
             connection.execute(query.values(value=to_json(rest)))
 
 
-def _without(value: object, student: str) -> object:
+def _drop_student(value: object, student: str) -> object:
     if isinstance(value, list):
-        return [_without(one, student) for one in value if not _is_about(one, student)]
+        return [_drop_student(one, student) for one in value if not _is_about(one, student)]
     if isinstance(value, Mapping):
-        return {k: _without(one, student) for k, one in value.items() if k != student}
+        return {k: _drop_student(one, student) for k, one in value.items() if k != student}
     return value
 
 

@@ -197,7 +197,7 @@ def read_grades(
     yield from _assemble(connection, heads, chain.from_iterable(lines.partitions()))
 
 
-def of_attempts(*, of_several: bool) -> ColumnElement[bool]:
+def attempts_condition(*, of_several: bool) -> ColumnElement[bool]:
     """Returns the condition for the newest grade of each file; if *of_several*, only for students
     with several graded files."""
     g = schema.grades.c

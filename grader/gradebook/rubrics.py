@@ -70,7 +70,9 @@ class Rubrics:
             if before is None:
                 raise SetupError("there is no such item in the rubric", fix="reload the page")
             affected = [d for d in current_decisions(connection) if item.number in d.choice.items]
-            marks = list(mark_rows.current_marks(connection, *mark_rows.of_part(item.part)))
+            marks = list(
+                mark_rows.current_marks(connection, *mark_rows.condition_on_part(item.part))
+            )
             theirs = {d.student for d in affected}
             theirs |= {m.student for m in marks if item.number in m.choice.items}
             if students is not None and not theirs.issubset(students):
@@ -108,7 +110,9 @@ class Rubrics:
                 if (d.student, d.name) in max_points
             ]
             choices = {(d.student, d.name): d.choice for d in affected}
-            marks = list(mark_rows.current_marks(connection, *mark_rows.of_part(item.part)))
+            marks = list(
+                mark_rows.current_marks(connection, *mark_rows.condition_on_part(item.part))
+            )
             again = mark_rows.mean_choices(marks)
             choices |= {answer: again[answer] for answer in are_means}
             batch = next_batch(connection)

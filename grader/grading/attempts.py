@@ -46,7 +46,8 @@ def apply_course(
     if given.times:
         every = (*collected.submissions, *collected.earlier, *book.submissions())
         lines = [
-            _match_to_file(line, every) for line in _of_students(given.times, release.students)
+            _match_to_file(line, every)
+            for line in _identify_students(given.times, release.students)
         ]
         book.put_times(lines, by=given.by)
     if given.course is not None:
@@ -54,8 +55,13 @@ def apply_course(
     return policy_of(book, release.exam.id)
 
 
-def _of_students(lines: Sequence[TimeLine], students: Mapping[str, Student]) -> Iterator[TimeLine]:
-    """Yields *lines* with the students' ids, without those of other people on a platform."""
+def _identify_students(
+    lines: Sequence[TimeLine], students: Mapping[str, Student]
+) -> Iterator[TimeLine]:
+    """Yields *lines* with the students' ids; leaves out those of other people on a platform.
+
+    Raises SetupError for an id that is not in the release, or if no line names a student.
+    """
     ways = students_by_text(students)
     count = 0
     for line in lines:

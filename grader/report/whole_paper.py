@@ -66,7 +66,7 @@ class PaperPoints:
             self.parts.append(_sums((f"{mark.problem}/{mark.name}", [mark]) for mark in row.marks))
 
     def whole(self) -> WholePaper:
-        """Returns the reliability, with whole questions as the items.
+        """Returns the reliability of the totals, with whole questions as the items.
 
         The parts of one question share its numbers and may build on one another, so that parts as
         items would make the totals look more reliable than they are. They are the items only if

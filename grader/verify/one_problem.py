@@ -94,7 +94,7 @@ def _check_problem(bank: Bank, name: str, seeds: int, code_seeds: int) -> Verifi
     findings: list[Finding] = []
     has_answers = any(not kinds.find(p.kind).needs_solution for p in problem.parts)
     solve = _load_solve_function(bank, name, problem, findings) if has_answers else None
-    if path is not None and (broken := _unloadable(problem, path)):
+    if path is not None and (broken := _loading_fault(problem, path)):
         # The checks of code look into the solution file.
         return Verified(problem=problem.id, seeds=0, findings=(broken,), seconds=0.0)
     first = Case(problem, source, bank.facts, 0, solve, bank.templates, code_seeds)
@@ -169,11 +169,11 @@ def _load_solve_function(
     try:
         return load_solve(path)
     except SetupError as error:
-        findings.append(_of_file(problem, path, error))
+        findings.append(_file_finding(problem, path, error))
         return None
 
 
-def _unloadable(problem: Problem, path: Path) -> Finding | None:
+def _loading_fault(problem: Problem, path: Path) -> Finding | None:
     """Returns a finding if the solution file can't be loaded; None if it can, or if there is none.
 
     The file has the hidden cases of a code problem.
@@ -183,11 +183,11 @@ def _unloadable(problem: Problem, path: Path) -> Finding | None:
     try:
         load_file(path)
     except SetupError as error:
-        return _of_file(problem, path, error)
+        return _file_finding(problem, path, error)
     return None
 
 
-def _of_file(problem: Problem, path: Path, error: SetupError) -> Finding:
+def _file_finding(problem: Problem, path: Path, error: SetupError) -> Finding:
     return Finding(
         problem=problem.id,
         check="second-computation",

@@ -52,7 +52,9 @@ class UnfilledBlueprint:
         if not self.groups:
             fix = "allow more 'families:', 'levels:' or 'topics:', or omit 'code:'"
             return self._error((), "the bank has no problem that fits this blueprint", fix)
-        found = self._short() or next(self._at_odds(), None) or self._other_points()
+        found = (
+            self._short() or next(self._contradictory_requirements(), None) or self._other_points()
+        )
         what = "no paper has these minutes, points, and shares together"
         return found or self._error((), what, "raise 'tolerance:', or add problems to the bank")
 
@@ -101,8 +103,8 @@ class UnfilledBlueprint:
             most = max(most, points)
         return most
 
-    def _at_odds(self) -> Iterator[SpecError]:
-        """Yields errors for single requirements without which there would be papers."""
+    def _contradictory_requirements(self) -> Iterator[SpecError]:
+        """Yields an error for each requirement without which a paper could be made."""
         bounds = self.bounds
         low, high = bounds.minutes
         if papers := self._papers(replace(bounds, minutes=(0.0, _NO_LIMIT))):

@@ -118,7 +118,7 @@ class _Scores:
         self._exact = Fraction(0)
         self._sum = 0.0
 
-    def of(self, step: Fraction) -> float | int:
+    def next_score(self, step: Fraction) -> float | int:
         """Returns the score of the next test that is worth *step*."""
         self._exact += step
         value, wanted = float(step), float(self._exact)
@@ -229,7 +229,7 @@ def _test_entries(
                 f"{title}, {count} of {tests.total}" if tests.total > 1 else title
             ),
             "status": "pass" if count <= tests.passing_count else "fail",
-            "score": scores.of(split.step) if count <= tests.passing_count else 0,
+            "score": scores.next_score(split.step) if count <= tests.passing_count else 0,
             "message": None,
             "test_code": why if count == tests.passing_count + 1 else "",
             "filename": "",

@@ -89,7 +89,7 @@ class DeskApp:
                 get("/student/{id}", shown(self._student, can.READ)),
                 get("/student/{id}/{view}", shown(self._student_view, can.READ)),
                 get("/part/{problem}/{part}", shown(self._part, can.READ)),
-                get("/here", shown(self._here, can.READ)),
+                get("/here", shown(self._report_place, can.READ)),
                 get("/requests", shown(self._requests, can.READ)),
                 get("/agreement", shown(self._agreement, can.READ_LOG)),
                 get("/audit", shown(self._audit, can.READ_LOG)),
@@ -211,7 +211,7 @@ class DeskApp:
             everything=how.get("everything"),
         )  # fmt: skip
 
-    def _here(self, call: DeskCall) -> Response:
+    def _report_place(self, call: DeskCall) -> Response:
         query, person = call.request.query_params, call.session.person
         problem, part, key = (query.get(name, "")[:200] for name in ("problem", "part", "key"))
         place = OpenPage(PartId(problem, part) if part else None, key) if key else None
