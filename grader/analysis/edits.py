@@ -195,8 +195,11 @@ class _Edits:
             yield _make_call("sqrt", node)
 
     def _edit_chain(self, node: ast.BinOp) -> Iterator[ast.expr]:
-        """Yields a product with two of its names replaced by one other, a quotient with a factor
-        and the divisor exchanged, and a sum with the factor of its first term applied to all."""
+        """Yields wrong versions of a product, a quotient, or a sum.
+
+        In a product, another name replaces two of its names; in a quotient, a factor and the
+        divisor are exchanged; in a sum, the factor of the first term is applied to all terms.
+        """
         if isinstance(node.op, ast.Mult):
             factors = _factors(node)
             names = [i for i, expression in enumerate(factors) if self._is_plain(expression)]

@@ -329,9 +329,13 @@ class _Search:
     def _log_expected_count(
         self, candidate: _Candidate, left: Truths, unexplained: Truths, *, among: int = 0
     ) -> float:
-        """Returns the logarithm of the expected number of candidates that are as simple and explain
-        as many answers by chance: exactly, of those that are *unexplained*, or closely, of those
-        that are *left*; whichever is less likely. They may be *among* more answers."""
+        """Returns the logarithm of how many candidates as simple as *candidate* explain as many
+        answers by chance.
+
+        Exact matches count among the answers that are *unexplained*, and close ones among those
+        that are *left*; the smaller of the two expected numbers is returned. If *among* is larger
+        than the number of these answers, the matches count among that many.
+        """
         as_simple = sum(number for cost, number in self._tried.items() if cost <= candidate.cost)
         bound = math.inf
         of_exact = (candidate.exact, candidate.exact_chances, unexplained)

@@ -58,7 +58,7 @@ class CoursePolicy:
     def needs_all_attempts(self) -> bool:
         """Whether every attempt must be graded, not only the newest ones.
 
-        Then a later exception needs no execution. Files that can't be graded are no attempts.
+        Then a later exception needs no execution. Files that can't be graded are not attempts.
         """
         policy = self._usual.attempts
         return policy.count != "newest" or policy.limit is not None or policy.deduct > 0

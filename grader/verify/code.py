@@ -103,7 +103,7 @@ def _check_wrong(runs: _Runs) -> Iterator[tuple[str, str]]:
     failing: dict[str, Judgment] = {}
     for name, function in runs.key.solution_functions.functions_of_kind("wrong").items():
         full, declared = f"{part}_wrong_{name}", _declares_recursion(name, function)
-        judged = runs.fail(full, declared)
+        judged = runs.find_failure(full, declared)
         if judged is None:
             raw, judged = runs.run(full)
             if judged.share == 1:
@@ -147,9 +147,9 @@ class _Runs:
         """The result of each call by the reference."""
         return right_calls(self.kind, self.key, self.case)
 
-    def fail(self, function: str, recursion: bool) -> Judgment | None:
-        """Calls a function of the solution file with one hidden case after another until one
-        fails, and returns its judgment; None if none fails by itself.
+    def find_failure(self, function: str, recursion: bool) -> Judgment | None:
+        """Returns the judgment of the first hidden case that a function of the solution file fails;
+        None if it fails no case by itself.
 
         The case that revealed the function for an earlier seed comes first. A RecursionError counts
         only if *recursion* is set. What is measured is judged only as a whole.

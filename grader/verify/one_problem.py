@@ -65,7 +65,7 @@ def verify_problem(
     If an author's code makes a check raise, only that problem gets an error.
     """
     try:
-        # What an author's code prints is no part of the report, which may be JSON.
+        # What an author's code prints is not part of the report, which may be JSON.
         with redirect_stdout(StringIO()):
             return _check_problem(bank, name, seeds, code_seeds)
     except GraderError as wrong:

@@ -75,10 +75,10 @@ def decode_result(raw: object) -> object:
 
 
 def digest_of_result(raw: Any) -> str:
-    """Returns the digest that the kernel reports before it shows a result, recomputed from the
-    result as `encoding.encode_result` returns it; for anything else, the digest of no result.
+    """Returns the digest of *raw*, a result as `encoding.encode_result` returns it.
 
-    Raises ValueError if bytes are not base64.
+    It equals the digest that the kernel reports before it shows that result; the digest of anything
+    else is that of no result. Raises ValueError if bytes are not base64.
     """
     return encoding.digest_of_bytes(json.dumps(_with_hashes(raw)).encode())
 

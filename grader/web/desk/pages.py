@@ -60,8 +60,8 @@ class Names:
         raise SetupError(f"there is no student '{shown}' here", fix="go back to the list")
 
     def hide(self, text: str, of: str = "") -> str:
-        """Returns *text* with pseudonyms for the ids, names, and emails of students, if they have
-        pseudonyms; *of* is the id of the student that the text is of or about."""
+        """Returns *text* with pseudonyms for the ids, names, and emails of students, if names are
+        hidden; *of* is the id of the student who wrote the text, or whom it is about."""
         return self.mask.hide(text, of) if self.mask else text
 
     def address(self, id_: str) -> str:

@@ -24,7 +24,7 @@ _STATIC = {"style.css": "text/css", "desk.css": "text/css", "desk.js": "text/jav
 
 
 def _moment(text: str, zone: ZoneInfo) -> Markup:
-    """Returns a time in ISO 8601 as people in *zone* write it, or *text* if it is no time.
+    """Returns a time in ISO 8601 as people in *zone* write it, or *text* if it is not a time.
 
     >>> _moment("2026-10-05T21:59:00Z", ZoneInfo("Europe/Berlin"))
     Markup('<time datetime="2026-10-05T21:59:00Z">Oct 5, 2026, 23:59 CEST</time>')
