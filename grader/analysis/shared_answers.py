@@ -142,7 +142,7 @@ class _Class:
                     sheets.matters[name] = names_that_matter(problem, question.keys[part_id].part)
                     self.unit_of[problem.id, name] = key.unit
                 mark = marks.get(question.name(part_id))
-                sheets.entries[name].append(_entry(key, answer, mark))
+                sheets.entries[name].append(_sheet_entry(key, answer, mark))
             for entries in sheets.entries.values():
                 entries.extend([None] * (len(sheets.students) - len(entries)))
 
@@ -158,7 +158,7 @@ class _Class:
                     for cell, of_cell in _number_keys(key):
                         name = f"{part_id}\n{cell}"
                         if name in sheets.entries:
-                            entry = _entry(of_cell, None, None)
+                            entry = _sheet_entry(of_cell, None, None)
                             sheets.spare_sheets.setdefault(name, []).append(entry)
 
 
@@ -209,7 +209,8 @@ def _number_keys(key: Key) -> Iterator[tuple[str, NumericKey]]:
                 yield f"row {i}, column {j}", cell
 
 
-def _entry(key: NumericKey, answer: float | None, mark: Mark | None) -> SheetEntry:
+def _sheet_entry(key: NumericKey, answer: float | None, mark: Mark | None) -> SheetEntry:
+    """Returns the student's key and answer for one number, with the answer's verdict."""
     judged = None if answer is None else judge(answer, key)
     # A mark with points is carried forward, or was changed by a person.
     earned = mark is not None and mark.kind != "table" and bool(mark.points)

@@ -107,7 +107,7 @@ class UnfilledBlueprint:
         """Yields an error for each requirement without which a paper could be made."""
         bounds = self.bounds
         low, high = bounds.minutes
-        if papers := self._papers(replace(bounds, minutes=(0.0, _NO_LIMIT))):
+        if papers := self._possible_papers(replace(bounds, minutes=(0.0, _NO_LIMIT))):
             times = _closest([totals.minutes for totals in papers], low, high)
             what = (
                 f"the closest papers with these points and shares take {times} minutes, not "
@@ -115,7 +115,7 @@ class UnfilledBlueprint:
             )
             fix = "change 'minutes:' or 'points:', or raise 'tolerance:'"
             yield self._error(("minutes",), what, fix)
-        if papers := self._papers(replace(bounds, questions=None)):
+        if papers := self._possible_papers(replace(bounds, questions=None)):
             what = f"papers with these points and shares have {_numbers(papers)} questions"
             yield self._error(("questions",), what, "change 'questions:', or omit it")
         yield from self._wrong_shares("levels", replace(bounds, levels={}), bounds.levels)
@@ -125,7 +125,7 @@ class UnfilledBlueprint:
         self, key: str, bounds: PaperBounds, wanted: Mapping[str, tuple[float, float]]
     ) -> Iterator[SpecError]:
         """Yields an error about the share that even the closest paper misses most, if any."""
-        papers = self._papers(bounds) if wanted else []
+        papers = self._possible_papers(bounds) if wanted else []
         if not papers:
             return
         shares = [paper.families if key == "families" else paper.levels for paper in papers]
@@ -147,12 +147,13 @@ class UnfilledBlueprint:
         for off in _OFF:
             points = self.blueprint.points + off
             bounds = bounds_of(replace(self.blueprint, points=points))
-            if points > 0 and self._papers(replace(bounds, minutes=self.bounds.minutes)):
+            if points > 0 and self._possible_papers(replace(bounds, minutes=self.bounds.minutes)):
                 what = f"no paper has exactly {self.blueprint.points:g} points and these shares"
                 return self._error(("points",), what, f"write 'points: {points:g}'")
         return None
 
-    def _papers(self, bounds: PaperBounds) -> list[PaperTotals]:
+    def _possible_papers(self, bounds: PaperBounds) -> list[PaperTotals]:
+        """Returns the totals of some papers within *bounds*; empty if there are none."""
         found = iter_papers(self.groups, self.start, bounds, self.seed)
         papers = []
         for paper in islice(found, _PAPERS):
