@@ -118,7 +118,7 @@ def command(
     if is_applied:
         _apply(results, changes, found, bank, by, why)
     if as_json:
-        print_json(_what_if_data(found) | {"applied": is_applied})
+        print_json(_data(found) | {"applied": is_applied})
         return
     _print(found, is_applied=is_applied)
 
@@ -161,7 +161,7 @@ def _apply(results: Path, changes: Changes, found: WhatIf, bank: Bank, by: str, 
     write_results(results, bank)
 
 
-def _what_if_data(found: WhatIf) -> dict[str, object]:
+def _data(found: WhatIf) -> dict[str, object]:
     return {
         "before": asdict(found.before),
         "after": asdict(found.after),
@@ -181,7 +181,7 @@ def _print(found: WhatIf, *, is_applied: bool) -> None:
                 _total(change.before, change.max_before),
                 _total(change.after, change.max_after),
                 f"{100 * change.difference:+.1f}%",
-                _part_names(change),
+                _parts(change),
             )
             for change in found.changes[:_MOST]
         ]
@@ -199,7 +199,7 @@ def _total(total: float | None, most: float) -> str:
     return "-" if total is None else f"{points(total)}/{points(most)}"
 
 
-def _part_names(change: StudentChange) -> str:
+def _parts(change: StudentChange) -> str:
     rest = f" and {len(change.parts) - 3} more" if len(change.parts) > 3 else ""
     return ", ".join(change.parts[:3]) + rest
 

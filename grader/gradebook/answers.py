@@ -42,7 +42,7 @@ class Answers:
     def unreadable_students(self) -> frozenset[str]:
         """Returns the students whose notebook can't be read, and about whom nobody has decided."""
         with self._engine.begin() as connection:
-            return frozenset(parts.read_unreadable_students(connection))
+            return frozenset(parts.read_refused(connection))
 
     def signatures(self) -> Signatures:
         """Returns what tells whether results have changed: the same object if they have not."""

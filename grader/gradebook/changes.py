@@ -54,8 +54,8 @@ class Difference:
 def difference(before: Grade | None, after: Grade | None) -> Difference | None:
     """Returns the changes in points, verdicts, or feedback that a student would see; None if
     none."""
-    grade = before or after
-    if grade is None:
+    one = before or after
+    if one is None:
         return None
     old = {mark.name: mark for mark in before.marks} if before else {}
     new = {mark.name: mark for mark in after.marks} if after else {}
@@ -66,7 +66,7 @@ def difference(before: Grade | None, after: Grade | None) -> Difference | None:
     )
     if not changed and (before is None) == (after is None):
         return None
-    return Difference(student=grade.student, before=before, after=after, marks=changed)
+    return Difference(student=one.student, before=before, after=after, marks=changed)
 
 
 def differences(before: Iterable[Grade], after: Iterable[Grade]) -> Iterator[Difference]:

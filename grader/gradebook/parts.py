@@ -99,7 +99,7 @@ def count_parts(
         )
 
 
-def read_unreadable_students(connection: Connection) -> Iterator[str]:
+def read_refused(connection: Connection) -> Iterator[str]:
     """Yields the students whose notebook can't be read, and about whom nobody has decided."""
     g, o = schema.grades.c, schema.overrides.c
     decided = select(o.student).where(o.student == g.student).exists()

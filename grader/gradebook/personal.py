@@ -191,23 +191,23 @@ def _texts_in(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
-        for name, item in value.items():
+        for name, one in value.items():
             yield from _texts_in(name)
-            yield from _texts_in(item)
+            yield from _texts_in(one)
     elif isinstance(value, list):
-        for item in value:
-            yield from _texts_in(item)
+        for one in value:
+            yield from _texts_in(one)
 
 
 def _only_about(detail: object, student: str) -> object:
     """Returns *detail* without what lists and tables in it say about other students."""
     if isinstance(detail, list):
-        mine = [item for item in detail if student in _texts_in(item)]
-        return [_only_about(item, student) for item in mine]
+        mine = [one for one in detail if student in _texts_in(one)]
+        return [_only_about(one, student) for one in mine]
     if isinstance(detail, Mapping):
         if student in detail:
             return {student: detail[student]}
-        return {name: _only_about(item, student) for name, item in detail.items()}
+        return {name: _only_about(one, student) for name, one in detail.items()}
     return detail
 
 
@@ -230,17 +230,17 @@ def _rewrite_settings(connection: Connection, student: str) -> None:
     t = schema.settings.c
     for name, text in connection.execute(select(t.name, t.value)).all():
         value = json.loads(text)
-        rest = _drop_student(value, student)
+        rest = _without(value, student)
         if rest != value:
             query = update(schema.settings).where(t.name == name)
             connection.execute(query.values(value=to_json(rest)))
 
 
-def _drop_student(value: object, student: str) -> object:
+def _without(value: object, student: str) -> object:
     if isinstance(value, list):
-        return [_drop_student(one, student) for one in value if not _is_about(one, student)]
+        return [_without(one, student) for one in value if not _is_about(one, student)]
     if isinstance(value, Mapping):
-        return {k: _drop_student(one, student) for k, one in value.items() if k != student}
+        return {k: _without(one, student) for k, one in value.items() if k != student}
     return value
 
 

@@ -93,5 +93,5 @@ def undo_answers(connection: Connection, batch: int) -> None:
 
 
 def undo_answer(connection: Connection, number: int) -> None:
-    """Marks answer *number* as undone."""
+    """Marks one answer as undone."""
     connection.execute(update(_ANSWERS).where(_ANSWERS.c.number == number).values(undone=True))

@@ -111,7 +111,7 @@ def reason_text(part: ShownPart) -> str:
 
 
 def join_names(names: Iterable[str], most: int = 8) -> str:
-    """Returns up to *most* names, separated by commas, and the number of the others.
+    """Up to *most* names, separated by commas, and the number of the others.
 
     >>> join_names(["a", "b", "c"], most=2)
     'a, b and 1 more'

@@ -142,7 +142,6 @@ def hostile_classes() -> dict[str, ClassResults]:
 
 
 def _two_parts(first: float | None, second: float | None, text: str = "28 GB") -> list[ShownPart]:
-    """Returns two parts of 2 points each, with these points; None for a part that is not graded."""
     verdicts = {None: Verdict.UNSETTLED, 0.0: Verdict.INCORRECT, 2.0: Verdict.CORRECT}
     return [
         ShownPart(
@@ -165,7 +164,7 @@ def _two_parts(first: float | None, second: float | None, text: str = "28 GB") -
 def _result(
     who: int, *problems: list[ShownPart], standing: Standing = Standing.GRADED, **changes: Any
 ) -> Result:
-    shown = tuple(
+    made = tuple(
         ShownProblem(
             number=n,
             id=f"problem-{n}",
@@ -174,13 +173,13 @@ def _result(
         )
         for n, parts in enumerate(problems, 1)
     )
-    is_open = standing is Standing.WAITING or any(problem.unsettled for problem in shown)
+    is_open = standing is Standing.WAITING or any(problem.unsettled for problem in made)
     fields: dict[str, Any] = {
         "student": STUDENTS[who],
-        "problems": shown,
-        "score": round(sum(problem.points for problem in shown), 6),
-        "max_score": round(sum(p.max_points for p in shown), 6) if shown else MOST,
-        "complete": bool(shown) and not is_open and standing is not Standing.EXEMPT,
+        "problems": made,
+        "score": round(sum(problem.points for problem in made), 6),
+        "max_score": round(sum(p.max_points for p in made), 6) if made else MOST,
+        "complete": bool(made) and not is_open and standing is not Standing.EXEMPT,
         "audience": Audience.STUDENT,
         "is_published": False,
         **_EXAM,

@@ -51,7 +51,6 @@ def kept_ranks(keys: Iterable[Key]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _reuse_processes(space: Space) -> Iterator[None]:
-    """Lets `run_ranks` in *space* reuse its processes; starting them takes most of its time."""
     real, pools = space["run_ranks"], [_Pool(space) for _ in range(_MOST_RANKS)]
 
     def run_ranks(
@@ -216,16 +215,16 @@ class _Pickler(pickle.Pickler):
         super().__init__(file)
         self._space = space
 
-    def reducer_override(self, obj: Any) -> Any:
-        if isinstance(obj, types.ModuleType):
-            return importlib.import_module, (obj.__name__,)
-        if not isinstance(obj, types.FunctionType) or not obj.__code__.co_filename.startswith("<"):
+    def reducer_override(self, one: Any) -> Any:
+        if isinstance(one, types.ModuleType):
+            return importlib.import_module, (one.__name__,)
+        if not isinstance(one, types.FunctionType) or not one.__code__.co_filename.startswith("<"):
             return NotImplemented
-        file = None if self._uses_driver(obj) else obj.__code__.co_filename
+        file = None if self._uses_driver(one) else one.__code__.co_filename
         text = "".join(linecache.cache[file][2]) if file else ""  # type: ignore[misc]
-        cells = tuple(cell.cell_contents for cell in obj.__closure__ or ())
-        code = marshal.dumps(obj.__code__)
-        return _function, (code, file, text, obj.__defaults__, obj.__kwdefaults__, cells)
+        cells = tuple(cell.cell_contents for cell in one.__closure__ or ())
+        code = marshal.dumps(one.__code__)
+        return _function, (code, file, text, one.__defaults__, one.__kwdefaults__, cells)
 
     def _uses_driver(self, function: types.FunctionType) -> bool:
         """Returns whether a function uses the driver's names only, as in a visible example."""

@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 class KernelSession:
-    """A Session whose kernels *start* makes."""
+    """A Session over whatever kernels *start* makes."""
 
     def __init__(
         self,
@@ -176,27 +176,27 @@ class KernelSession:
         self._prefetched = asked = asked if kernel.prefetches else ()
         task = asyncio.create_task(kernel.cells.run(source, keep, asked))
         clock = self._start_clock(seconds)
-        is_done = await self._wait_until_done(task, clock)
+        done = await self._wait_until_done(task, clock)
         clock.stop()
-        is_late = not is_done and self._status() is None
-        if is_late:
-            is_done = await self._interrupt(task)
+        late = not done and self._status() is None
+        if late:
+            done = await self._interrupt(task)
         took = loop.time() - began
-        if not is_done and kernel.is_lost:
+        if not done and kernel.is_lost:
             await self._end_kernel()
             raise LostError("the kernel was ended from outside")
-        if is_late and kernel.exceeded_limit in ("memory", MACHINE):
+        if late and kernel.exceeded_limit in ("memory", MACHINE):
             # For example, a process pool that waits forever for a worker that was killed.
             outcome, error = describe_end(None, kernel.exceeded_limit)
-        elif is_late:
+        elif late:
             outcome, error = Outcome.TIMEOUT, None
-        elif is_done:
+        elif done:
             outcome, error = _cell_outcome(task, kernel.cells)
         else:
             outcome, error = describe_end(self._status(), kernel.exceeded_limit)
-        alive = is_done and task.exception() is None and self._status() is None
+        alive = done and task.exception() is None and self._status() is None
         disturbed = _describe_disturbance(
-            kernel, clock, late=is_late, failed=not alive or error is not None
+            kernel, clock, late=late, failed=not alive or error is not None
         )
         output, line = kernel.cells.transcript.text(), kernel.cells.line
         if not alive:
@@ -206,7 +206,7 @@ class KernelSession:
             seconds=round(took, 3),
             alive=alive,
             error=error and _hide_folders(error, kernel),
-            line=None if is_late else line,
+            line=None if late else line,
             output=_hide_folders(output, kernel),
             wait_seconds=round(clock.waited, 3),
             disturbance=disturbed,
@@ -259,30 +259,35 @@ class KernelSession:
         began = loop.time()
         task = asyncio.create_task(kernel.call(request))
         clock = self._start_clock(seconds)
-        is_done = await self._wait_until_done(task, clock)
+        done = await self._wait_until_done(task, clock)
         clock.stop()
         took = loop.time() - began
-        is_late = not is_done and self._status() is None
-        if is_late:
-            is_done = await self._interrupt(task)
-        alive = is_done and task.exception() is None
+        late = not done and self._status() is None
+        if late:
+            done = await self._interrupt(task)
+        alive = done and task.exception() is None
+        waited, disturbed = (
+            clock.waited,
+            _describe_disturbance(kernel, clock, late=late, failed=not alive),
+        )
+        reply = task.result() if alive else None
         result = CallResult(
-            reply=task.result() if alive else None,
+            reply=reply,
             seconds=took,
-            late=is_late,
+            late=late,
             alive=alive,
-            wait_seconds=clock.waited,
-            disturbance=_describe_disturbance(kernel, clock, late=is_late, failed=not alive),
+            wait_seconds=waited,
+            disturbance=disturbed,
         )
         if alive:
             return result
-        if not is_done and kernel.is_lost:
+        if not done and kernel.is_lost:
             await self._end_kernel()
             raise LostError("the kernel was ended from outside")
         outcome, error = Outcome.TIMEOUT, None
-        if is_done:
+        if done:
             outcome, error = Outcome.CRASHED, "made the kernel send messages that can't be read"
-        elif not is_late or kernel.exceeded_limit is not None:
+        elif not late or kernel.exceeded_limit is not None:
             outcome, error = describe_end(self._status(), kernel.exceeded_limit)
         await self._end_kernel()
         return replace(result, error=error, outcome=outcome)

@@ -53,15 +53,15 @@ def grade_group(
     ]
     if not every:
         raise SetupError(f"there is no answer to '{part}' here", fix="go back to the queue")
-    choice = choice_of(form, max(answer.max_points for answer, _ in every))
+    choice = choice_of(form, max(one.max_points for one, _ in every))
     _require_items(book, part, choice)
     shares, instructor = desk.shares(book), person.may(Capability.SETTLE)
-    decided = book.double.decide(
+    done = book.double.decide(
         part,
         [
-            _to_decide(answer, shown, double=is_double(shares, part, answer))
-            for answer, shown in every
-            if shown.state == answer.state
+            _to_decide(one, shown, double=is_double(shares, part, one))
+            for one, shown in every
+            if shown.state == one.state
         ],
         choice,
         by=person.id,
@@ -69,12 +69,12 @@ def grade_group(
         final=instructor and bool(form.text("final")),
         settles=instructor,
     )
-    changed = frozenset(answer.student for answer, shown in every if shown.state != answer.state)
+    changed = frozenset(one.student for one, shown in every if shown.state != one.state)
     return GradedGroup(
         part=part,
-        batch=decided.batch,
+        batch=done.batch,
         choice=choice,
-        conflicts=decided.conflicts,
+        conflicts=done.conflicts,
         changed_students=changed,
     )
 

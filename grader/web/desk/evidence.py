@@ -111,16 +111,16 @@ def _attempts_page(
         counted = {attempt.attempt.sha256: attempt for attempt in every}
     shown = list(enumerate(submissions, 1))[-_MOST:]
     marks = [
-        {mark.name: mark for mark in grades[file.sha256].marks} if file.sha256 in grades else {}
-        for _, file in shown
+        {mark.name: mark for mark in grades[one.sha256].marks} if one.sha256 in grades else {}
+        for _, one in shown
     ]
-    sources = [_sources(book, file.sha256) for _, file in shown]
+    sources = [_sources(book, one.sha256) for _, one in shown]
     names = dict.fromkeys(name for mine in marks for name in mine)
     return AttemptsPage(
         student=id_,
         attempts=tuple(
-            _shown_attempt(number, file, mine, counted.get(file.sha256), file.sha256 == counting)
-            for (number, file), mine in zip(shown, marks, strict=True)
+            _attempt(number, one, mine, counted.get(one.sha256), one.sha256 == counting)
+            for (number, one), mine in zip(shown, marks, strict=True)
         ),
         omitted_count=len(submissions) - len(shown),
         has_policy=policy is not None,
@@ -128,14 +128,13 @@ def _attempts_page(
     )
 
 
-def _shown_attempt(
+def _attempt(
     number: int,
     submission: Submission,
     marks: Mapping[str, Mark],
     counted: CountedAttempt | None,
     counts: bool,
 ) -> ShownAttempt:
-    """Returns the line of an attempt: when it was handed in, and what it earned."""
     settled = [mark.points for mark in marks.values() if mark.points is not None]
     known = counted.attempt if counted else None
     return ShownAttempt(
@@ -160,7 +159,6 @@ def _sources(book: Gradebook, sha256: str) -> dict[str, str]:
 def _cells(
     name: str, marks: Sequence[dict[str, Mark]], sources: Sequence[dict[str, str]]
 ) -> Iterator[AttemptCell]:
-    """Yields the mark of the answer *name* in each attempt, and what changed since the last."""
     before, code_before = None, ""
     for mine, code in zip(marks, sources, strict=True):
         mark, source = mine.get(name), code.get(name, "")

@@ -94,11 +94,11 @@ def ideas_page(desk: Desk, book: Gradebook, searches: IdeaSearch, names: Names) 
     return IdeasPage(
         search=search,
         is_outdated=search.signature != book.answers.grades_signature(),
-        parts=tuple(_part_ideas(part, rows) for part in search.parts if part["ideas"]),
+        parts=tuple(_part(part, rows) for part in search.parts if part["ideas"]),
     )
 
 
-def _part_ideas(found: Mapping[str, Any], rows: Mapping[str, Row]) -> PartIdeas:
+def _part(found: Mapping[str, Any], rows: Mapping[str, Row]) -> PartIdeas:
     part = PartId(found["problem"], found["part"])
     return PartIdeas(
         part=part,

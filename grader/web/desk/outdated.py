@@ -18,8 +18,8 @@ class OutdatedDecisions:
     _decisions: dict[str, tuple[Decision, ...]] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
-    def read(self, book: Gradebook, students: Collection[str]) -> tuple[Decision, ...]:
-        """Returns the outdated decisions about answers of *students*, oldest first."""
+    def of(self, book: Gradebook, students: Collection[str]) -> tuple[Decision, ...]:
+        """Returns those about answers of *students*, oldest first."""
         with self._lock:
             now = book.answers.signatures().students
             changed = [id_ for id_ in students if self._signatures.get(id_) != now.get(id_, ())]

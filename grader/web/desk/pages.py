@@ -199,7 +199,7 @@ class Desk:
             is_divided=shares is not None and shares.are_divided,
             unknown_parts=shares.unknown_parts(parts) if shares else (),
             opinions=tuple(d for d in book.decisions.list_second_opinions() if d.student in mine),
-            outdated_decisions=self._outdated_decisions.read(book, mine),
+            outdated_decisions=self._outdated_decisions.of(book, mine),
             requests=sum(
                 request.student in mine and request.state is RequestState.OPEN
                 for request in book.requests.every()

@@ -75,7 +75,6 @@ class OpenWork:
         return counts
 
     def _update(self, book: Gradebook, shares: Shares, students: Mapping[str, Student]) -> None:
-        """Reads the open answers of the students whose results or sections have changed."""
         now = book.answers.signatures().students
         changed = {
             id_

@@ -61,7 +61,7 @@ def part_views(practice: Practice) -> Iterator[PartView]:
     alone = len(question.keys) == 1
     for index, (part_id, key) in enumerate(question.keys.items()):
         name = question.name(part_id)
-        yield _part_view(
+        yield _view(
             practice,
             asked,
             name,
@@ -71,7 +71,7 @@ def part_views(practice: Practice) -> Iterator[PartView]:
         )
 
 
-def _part_view(
+def _view(
     practice: Practice, asked: PracticeQuestion, name: str, key: Key, points: float, letter: str
 ) -> PartView:
     kind, form = kinds.find(key.part.kind), form_of(key)
