@@ -51,7 +51,7 @@ _FAULTS = {
 _LOOK_SECONDS = 0.05
 
 
-def write_error(error: OSError, path: Path) -> SetupError:
+def make_write_error(error: OSError, path: Path) -> SetupError:
     """Returns the error to raise if *path* could not be written."""
     reason = (error.strerror or str(error)).lower()
     known = _FAULTS.get(error.errno or 0)
@@ -72,7 +72,7 @@ def write_atomic(path: Path, data: bytes, *, durable: bool = False, private: boo
             for folder in (path.parent, *changed):
                 _sync_folder(folder)
     except OSError as error:
-        raise write_error(error, path) from error
+        raise make_write_error(error, path) from error
 
 
 def make_private_folder(folder: Path) -> None:
@@ -84,7 +84,7 @@ def make_private_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         empty = next(folder.iterdir(), None) is None
     except OSError as error:
-        raise write_error(error, folder) from error
+        raise make_write_error(error, folder) from error
     if empty:
         text = "# Answers and students' work: keep this folder out of git.\n*\n"
         write_atomic(folder / ".gitignore", text.encode())
@@ -101,7 +101,8 @@ def _make_folder(folder: Path) -> list[Path]:
 def _write(path: Path, data: bytes, *, durable: bool, mode: int) -> None:
     temporary, descriptor = _create_temporary(path.parent, mode)
     try:
-        # It stays open, and thus locked, until it is renamed, so that `sweep` does not remove it.
+        # It stays open, and thus locked, until it is renamed, so that `remove_partial_files` leaves
+        # it alone.
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
@@ -126,7 +127,7 @@ def _create_temporary(folder: Path, mode: int) -> tuple[Path, int]:
         _lock(descriptor)
         if os.fstat(descriptor).st_nlink:
             return path, descriptor
-        os.close(descriptor)  # `sweep` removed it before it was locked
+        os.close(descriptor)  # `remove_partial_files` was faster than the lock
 
 
 def _lock(descriptor: int) -> bool:

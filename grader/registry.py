@@ -62,14 +62,14 @@ class Registry(Generic[T]):
     def __init__(self, noun: str, group: str):
         self.noun = noun
         self.group = group
-        self._things: dict[str, T] = {}
+        self._registered: dict[str, T] = {}
 
     def add(self, name: str) -> Callable[[T], T]:
         """Returns a decorator that registers its object under *name*."""
 
-        def register(thing: T) -> T:
-            self._things[name] = thing
-            return thing
+        def register(entry: T) -> T:
+            self._registered[name] = entry
+            return entry
 
         return register
 
@@ -78,15 +78,15 @@ class Registry(Generic[T]):
 
         Raises SetupError, with the nearest known name, if there is none or it can't be loaded.
         """
-        thing = self._things.get(name)
-        if thing is not None:
-            return thing
+        known = self._registered.get(name)
+        if known is not None:
+            return known
         if name in self._plugins:
-            self._things[name] = self._load(self._plugins[name])
-        if name not in self._things:
+            self._registered[name] = self._load(self._plugins[name])
+        if name not in self._registered:
             fix = suggest(name, self, "known: " + ", ".join(sorted(self)))
             raise SetupError(f"{self.noun} '{name}' does not exist", fix=fix)
-        return self._things[name]
+        return self._registered[name]
 
     @cached_property
     def _plugins(self) -> Mapping[str, EntryPoint]:
@@ -99,17 +99,17 @@ class Registry(Generic[T]):
 
     def _load(self, point: EntryPoint) -> T:
         try:
-            thing: T = point.load()
+            loaded: T = point.load()
         except Exception as error:
             raise SetupError(
                 f"the plug-in for {self.noun} '{point.name}' can't be loaded: {error}",
                 where=point.value,
                 fix="repair the package that provides it, or uninstall it",
             ) from error
-        return thing
+        return loaded
 
     def __iter__(self) -> Iterator[str]:
-        return iter({**self._things, **self._plugins})
+        return iter({**self._registered, **self._plugins})
 
     def __contains__(self, name: object) -> bool:
-        return name in self._things or name in self._plugins
+        return name in self._registered or name in self._plugins

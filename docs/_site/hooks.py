@@ -17,7 +17,7 @@ from pygments.lexers import PythonLexer
 
 from grader.bank.folders import Bank
 from grader.figures import explanation_figures, figure_svg, prompt_figures
-from grader.release.rendering import sample
+from grader.release.rendering import draw_sample
 from grader.text.markdown import author_text
 
 ROOT = Path(__file__).parents[2]
@@ -64,7 +64,7 @@ _FIGURE = re.compile(r"^<!-- figure ([a-z0-9-]+) ([a-z0-9_-]+) -->$", re.M)
 
 def _drawn_figure(found: re.Match[str]) -> str:
     """Returns a figure of a problem of the bank, for a comment that names both."""
-    variant = sample(Bank.open(()), found[1])
+    variant = draw_sample(Bank.open(()), found[1])
     drawn = {one.id: one for one in (*prompt_figures(variant), *explanation_figures(variant))}
     style = "background:#fff;border-radius:12px;padding:10px;max-width:580px;overflow-x:auto"
     svg = figure_svg(drawn[found[2]]).replace(

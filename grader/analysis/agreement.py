@@ -58,12 +58,12 @@ def _judgments(
     once: dict[tuple[int, int], tuple[IndependentMark, IndependentMark]] = {}
     for mine in answers.values():
         if len(mine) > 1:
-            first, second = sorted(mine[:2], key=lambda one: one.by)
+            first, second = sorted(mine[:2], key=lambda mark: mark.by)
             once[first.batch, second.batch] = first, second
     judgments: dict[tuple[PartId, tuple[str, str]], list[tuple[float, float]]] = {}
-    for one, other in once.values():
-        pair = one.part, (one.by, other.by)
-        judgments.setdefault(pair, []).append((one.points, other.points))
+    for first, second in once.values():
+        pair = first.part, (first.by, second.by)
+        judgments.setdefault(pair, []).append((first.points, second.points))
     return judgments
 
 
@@ -94,7 +94,7 @@ def weighted_kappa(pairs: Sequence[tuple[float, float]]) -> float | None:
     difference between any mark of one person and any mark of the other.
 
     >>> weighted_kappa([(0, 0), (1, 1), (2, 2), (2, 1)])
-    0.7333333333333334
+    0.7142857142857143
     """
     observed = math.fsum(abs(x - y) for x, y in pairs) / len(pairs)
     ones, others = zip(*pairs, strict=True)

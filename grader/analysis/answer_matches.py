@@ -146,7 +146,7 @@ def half_unit(number: float) -> float:
 
 
 def find_matches(sheets: ProblemSheets) -> ProblemMatches:
-    """Returns the matches of one problem."""
+    """Returns which students' answers to one problem fit the numbers of which other students."""
     count = len(sheets.students)
     shape = (count, count + max(map(len, sheets.spare_sheets.values()), default=0))
     counts = _MatchCounts(
@@ -248,8 +248,11 @@ def _roundings(answers: Numbers, wanted: Truths) -> Numbers:
 
 
 def _codes(sheets: ProblemSheets, name: str, at: Indexes) -> Indexes:
-    """Returns numbers that are equal if two students have the same value of a parameter that
-    matters, by student and parameter; without such parameters, one column with equal numbers."""
+    """Returns the values of the parameters that matter as codes, of shape (students, parameters).
+
+    Two students have the same code if they have the same value. Without such parameters, there is
+    one column, of zeros.
+    """
     columns, count = [], len(sheets.students)
     for parameter in sheets.matters.get(name, ()):
         given = [sheets.parameters[index].get(parameter, "") for index in at if index < count]
@@ -299,11 +302,11 @@ def largest_by_chance(
     *,
     times: int = PERMUTATIONS,
 ) -> Numbers:
-    """Returns the largest score of any pair, each time with the variants of every problem, and the
-    answers to them, assigned to other students at random.
+    """Returns the largest score of any pair in each of *times* random assignments, shape (times,).
 
-    *right* is the share of right answers of each student: variants move only between students who
-    are about equally successful, since right answers are found more often with those who have many.
+    Each assigns the variants of every problem, with the answers to them, to other students. *right*
+    is the share of right answers of each student: variants move only between students who are about
+    equally successful, since right answers are found more often with those who have many.
     """
     random, count = np.random.default_rng(_SEED), len(seats)
     _, seat_of = np.unique(list(seats), return_inverse=True)
@@ -329,7 +332,8 @@ def largest_by_chance(
 
 
 def _strata(right: Numbers) -> Indexes:
-    """Returns the stratum of each student, by the share of right answers."""
+    """Returns the stratum of each student, from 0: groups of about equal size by the share of right
+    answers *right*."""
     ranks = np.argsort(np.argsort(right, kind="stable"), kind="stable")
     count = max(1, min(_MOST_STRATA, len(right) // _FEWEST_IN_STRATUM))
     return ranks * count // max(1, len(right))

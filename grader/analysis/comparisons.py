@@ -87,25 +87,28 @@ class ClassComparisons:
                 self._names[place] = names_that_matter(problem, key.part)
             found = {name: levels[name] for name in self._names[place] if name in levels}
             for name, level in (*found.items(), *_right_answer_levels(key)):
-                one = self._comparison(str(place), name, problem.id, part_id)
-                one.scores[id_] = Score(mark.points, mark.max_points)
-                one.levels[id_] = (level,)
+                comparison = self._comparison(str(place), name, problem.id, part_id)
+                comparison.scores[id_] = Score(mark.points, mark.max_points)
+                comparison.levels[id_] = (level,)
 
     def _add_slot(
         self, id_: str, slot: Slot, questions: list[Question], marks: Mapping[str, Mark]
     ) -> None:
+        """Adds the scores of what was drawn for *slot*: problems, or parts of a pool."""
         if slot.count < len(slot.problem_ids):
-            one = self._comparison(_question_numbers(questions), "the problem")
-            one.leave_out = frozenset(slot.problem_ids)
+            comparison = self._comparison(_question_numbers(questions), "the problem")
+            comparison.leave_out = frozenset(slot.problem_ids)
             names = [q.name(part) for q in questions for part in q.points]
             problems = (q.variant.problem.id for q in questions)
-            _add_points(one, id_, [marks.get(name) for name in names], problems)
+            _add_points(comparison, id_, [marks.get(name) for name in names], problems)
         for question in questions:
             problem = question.variant.problem
             for pool in slot.draw:
                 parts = [p.id for p in problem.parts if p.pool == pool and p.id in question.points]
-                one = self._comparison(f"{problem.id}, {pool}", "the part", problem.id)
-                _add_points(one, id_, [marks.get(question.name(part)) for part in parts], parts)
+                comparison = self._comparison(f"{problem.id}, {pool}", "the part", problem.id)
+                _add_points(
+                    comparison, id_, [marks.get(question.name(part)) for part in parts], parts
+                )
 
     def _comparison(self, asked: str, name: str, problem: str = "", part: str = "") -> Comparison:
         comparison = self.comparisons.get((asked, name))
@@ -115,7 +118,7 @@ class ClassComparisons:
         return comparison
 
     def merge(self) -> list[Comparison]:
-        """Returns the comparisons, those that divide a part's students alike as one."""
+        """Returns the comparisons; those that divide a part's students alike become one."""
         merged: dict[tuple[object, ...], Comparison] = {}
         for comparison in self.comparisons.values():
             codes: dict[tuple[FactorLevel, ...], int] = {}
@@ -202,14 +205,14 @@ def _iter_strings(written: object) -> Iterator[str]:
     if isinstance(written, str):
         yield written
     elif isinstance(written, Mapping):
-        for one in written.values():
-            yield from _iter_strings(one)
+        for item in written.values():
+            yield from _iter_strings(item)
     elif isinstance(written, (tuple, list)):
-        for one in written:
-            yield from _iter_strings(one)
+        for item in written:
+            yield from _iter_strings(item)
     elif is_dataclass(written):
-        for one in fields(written):
-            yield from _iter_strings(getattr(written, one.name))
+        for item in fields(written):
+            yield from _iter_strings(getattr(written, item.name))
 
 
 def names_that_matter(problem: Problem, part: Part) -> tuple[str, ...]:

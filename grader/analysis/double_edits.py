@@ -51,46 +51,46 @@ class _Arrays:
     def __init__(self, draws: Sequence[Draw]):
         self._names: dict[str, AnyNumbers] = {}
         for name in draws[0].scope:
-            values = [plain(draw.scope.get(name)) for draw in draws]
+            values = [plain_value(draw.scope.get(name)) for draw in draws]
             if None not in values:
                 self._names[name] = np.array(values)
         for name, value in units.named_units().items():
-            self._names.setdefault(name, np.array(plain(value)))
+            self._names.setdefault(name, np.array(plain_value(value)))
         self._facts = draws[0].facts
 
     def __call__(self, node: ast.expr) -> AnyNumbers:
         match node:
             case ast.Name(name):
-                found = self._names[name]
+                values = self._names[name]
             case ast.Constant(value) if isinstance(value, (int, float, str)):
-                found = np.array(value if isinstance(value, str) else float(value))
+                values = np.array(value if isinstance(value, str) else float(value))
             case ast.BinOp(left, op, right) if type(op) in _BINARY:
-                found = _BINARY[type(op)](self(left), self(right))
+                values = _BINARY[type(op)](self(left), self(right))
             case ast.UnaryOp(ast.USub(), operand):
-                found = -self(operand)
+                values = -self(operand)
             case ast.IfExp(test, body, orelse):
-                found = np.where(self(test), self(body), self(orelse))
+                values = np.where(self(test), self(body), self(orelse))
             case ast.Compare(left, [comparison], [right]) if type(comparison) in _COMPARISONS:
-                found = _COMPARISONS[type(comparison)](self(left), self(right))
+                values = _COMPARISONS[type(comparison)](self(left), self(right))
             case ast.Call(ast.Name("number"), [value, ast.Constant(str(unit))]):
-                found = self(value) / float(units.parse_unit(unit).scale)
+                values = self(value) / float(units.parse_unit(unit).scale)
             case ast.Call(ast.Name("fact"), [item, field]):
-                found = self._look_up(self(item), self(field))
+                values = self._look_up(self(item), self(field))
             case ast.Call(ast.Name(name), args) if name in _FUNCTIONS:
-                found = _FUNCTIONS[name](*map(self, args))
+                values = _FUNCTIONS[name](*map(self, args))
             case _:
                 raise TypeError
-        return np.asarray(found)
+        return np.asarray(values)
 
     def _look_up(self, item: AnyNumbers, field: AnyNumbers) -> AnyNumbers:
         found = [
-            plain(self._facts[str(one)][str(key)])
+            plain_value(self._facts[str(one)][str(key)])
             for one, key in zip(*map(np.ravel, np.broadcast_arrays(item, field)), strict=True)
         ]
         return np.array(found) if np.ndim(item) else np.array(found[0])
 
 
-def plain(value: object) -> float | str | None:
+def plain_value(value: object) -> float | str | None:
     """Returns a number in base units, or a text; None for anything else."""
     if isinstance(value, Quantity):
         value = value.magnitude

@@ -92,13 +92,13 @@ class _Edits:
         # A key that is only a name stands for its definition.
         level, known, cost = [tree], {ast.dump(tree)}, 1
         while level:
-            for one in level:
-                for edited in self.everywhere(one):
+            for expression in level:
+                for edited in self.everywhere(expression):
                     yield ast.unparse(edited), cost
             cost = cost if isinstance(tree, ast.Name) and level == [tree] else 2
             deeper = []
-            for one in level:
-                for expanded in self.expansions(one):
+            for expression in level:
+                for expanded in self.expansions(expression):
                     if ast.dump(expanded) not in known:
                         known.add(ast.dump(expanded))
                         deeper.append(expanded)
@@ -111,7 +111,7 @@ class _Edits:
             if isinstance(written, str):
                 definition = _tree(written)
                 if sum(1 for _ in ast.walk(definition)) <= MOST_NODES:
-                    yield _Renaming({name: definition}).visit(_deep(tree))
+                    yield _Renaming({name: definition}).visit(_deep_copy(tree))
 
     def everywhere(self, tree: ast.expr) -> Iterator[ast.expr]:
         """Yields *tree* with an edit in one place, or with a name replaced in all places."""
@@ -120,24 +120,26 @@ class _Edits:
         for name in dict.fromkeys(n for n in names if n in self._dimensions):
             for other in self._alike(name):
                 if names.count(name) > 1:
-                    yield _Renaming({name: ast.Name(other)}).visit(_deep(tree))
+                    yield _Renaming({name: ast.Name(other)}).visit(_deep_copy(tree))
                 if other in names and name < other:
                     swapped = {name: ast.Name(other), other: ast.Name(name)}
-                    yield _Renaming(swapped).visit(_deep(tree))
+                    yield _Renaming(swapped).visit(_deep_copy(tree))
 
     def _inside(self, node: ast.expr) -> Iterator[ast.expr]:
-        yield from self._of_node(node)
+        yield from self._edit_node(node)
         for field, value in ast.iter_fields(node):
             if isinstance(value, ast.expr) and not (isinstance(node, ast.Call) and field == "func"):
                 for edited in self._inside(value):
-                    yield _with(node, field, edited)
+                    yield _replace_field(node, field, edited)
             elif isinstance(value, list) and not isinstance(node, ast.Compare):
                 for index, one in enumerate(value):
                     if isinstance(one, ast.expr):
                         for edited in self._inside(one):
-                            yield _with(node, field, [*value[:index], edited, *value[index + 1 :]])
+                            yield _replace_field(
+                                node, field, [*value[:index], edited, *value[index + 1 :]]
+                            )
 
-    def _of_node(self, node: ast.expr) -> Iterator[ast.expr]:  # noqa: C901 # one case a kind
+    def _edit_node(self, node: ast.expr) -> Iterator[ast.expr]:  # noqa: C901 # one case a kind
         """Yields what may stand in the place of *node*."""
         match node:
             case ast.BinOp(left, op, right):
@@ -149,24 +151,26 @@ class _Edits:
                     yield ast.BinOp(right, ast.Div(), left)
                 elif not isinstance(op, ast.Add):
                     yield ast.BinOp(right, op, left)
-                yield from self._of_brackets(left, op, right)
-                yield from self._of_chain(node)
+                yield from self._move_brackets(left, op, right)
+                yield from self._edit_chain(node)
                 if isinstance(op, ast.FloorDiv):
-                    yield _call("ceil", ast.BinOp(left, ast.Div(), right))
+                    yield _make_call("ceil", ast.BinOp(left, ast.Div(), right))
             case ast.Call(ast.Name(name), args):
-                yield from self._of_call(name, args)
+                yield from self._edit_call(name, args)
             case ast.Name(name) if name in self._dimensions:
-                yield from self._of_name(node, name)
+                yield from self._edit_name(node, name)
             case ast.Constant(int() | float() as value) if not isinstance(value, bool):
-                yield from self._of_constant(value)
+                yield from self._edit_constant(value)
             case ast.IfExp(_, body, orelse):
                 yield body
                 yield orelse
-                yield _with(_with(node, "body", orelse), "orelse", body)
+                yield _replace_field(_replace_field(node, "body", orelse), "orelse", body)
         if not isinstance(node, ast.Constant):
             yield from _iter_variations(node)
 
-    def _of_brackets(self, left: ast.expr, op: ast.operator, right: ast.expr) -> Iterator[ast.expr]:
+    def _move_brackets(
+        self, left: ast.expr, op: ast.operator, right: ast.expr
+    ) -> Iterator[ast.expr]:
         """Yields what *left* *op* *right* becomes with its brackets in another place."""
         factor, term = (ast.Mult, ast.Div), (ast.Add, ast.Sub)
         match left:
@@ -179,7 +183,7 @@ class _Edits:
             case ast.BinOp(one, ast.Add() | ast.Sub() as within, other) if isinstance(op, ast.Mult):
                 yield ast.BinOp(ast.BinOp(left, op, one), within, other)
 
-    def _of_name(self, node: ast.expr, name: str) -> Iterator[ast.expr]:
+    def _edit_name(self, node: ast.expr, name: str) -> Iterator[ast.expr]:
         for other in self._alike(name):
             yield ast.Name(other)
             yield ast.BinOp(node, ast.Add(), ast.Name(other))
@@ -188,11 +192,14 @@ class _Edits:
             yield from map(ast.Constant, _POWERS)
         if self._dimensions[name] == ONE:
             yield ast.BinOp(node, ast.Pow(), ast.Constant(2))
-            yield _call("sqrt", node)
+            yield _make_call("sqrt", node)
 
-    def _of_chain(self, node: ast.BinOp) -> Iterator[ast.expr]:
-        """Yields a product with two of its names replaced by one other, a quotient with a factor
-        and the divisor exchanged, and a sum with the factor of its first term applied to all."""
+    def _edit_chain(self, node: ast.BinOp) -> Iterator[ast.expr]:
+        """Yields wrong versions of a product, a quotient, or a sum.
+
+        In a product, another name replaces two of its names; in a quotient, a factor and the
+        divisor are exchanged; in a sum, the factor of the first term is applied to all terms.
+        """
         if isinstance(node.op, ast.Mult):
             factors = _factors(node)
             names = [i for i, expression in enumerate(factors) if self._is_plain(expression)]
@@ -212,23 +219,24 @@ class _Edits:
     def _is_plain(self, node: ast.expr) -> bool:
         return isinstance(node, ast.Name) and self._dimensions.get(node.id) == ONE
 
-    def _of_call(self, name: str, args: list[ast.expr]) -> Iterator[ast.expr]:
+    def _edit_call(self, name: str, args: list[ast.expr]) -> Iterator[ast.expr]:
+        """Yields what a call of *name* becomes with another function, or with fewer arguments."""
         if name in _ROUNDINGS:
-            yield from (_call(other, args[0]) for other in _ROUNDINGS if other != name)
+            yield from (_make_call(other, args[0]) for other in _ROUNDINGS if other != name)
             yield args[0]
         elif name in ("sqrt", "log", "log2"):
             yield args[0]
             yield ast.BinOp(args[0], ast.Div(), ast.Constant(2))
         elif name in _EXTREMES and len(args) > 1:
-            yield from (_call(other, *args) for other in _EXTREMES if other != name)
+            yield from (_make_call(other, *args) for other in _EXTREMES if other != name)
             yield from args
             for index in range(len(args) if len(args) > 2 else 0):
-                yield _call(name, *args[:index], *args[index + 1 :])
+                yield _make_call(name, *args[:index], *args[index + 1 :])
         elif name == "fact" and len(args) == 2:
             for field in self._facts_alike(*args):
-                yield _call("fact", args[0], ast.Constant(field))
+                yield _make_call("fact", args[0], ast.Constant(field))
 
-    def _of_constant(self, value: float) -> Iterator[ast.expr]:
+    def _edit_constant(self, value: float) -> Iterator[ast.expr]:
         others = [2 * value, value / 2, value + 1, value - 1]
         others += _FOR_SMALL if 0 < value <= 64 else ()
         others += [_FOR_LARGE[value]] if value in _FOR_LARGE else []
@@ -244,6 +252,7 @@ class _Edits:
         return [n for n, d in self._dimensions.items() if d == dimension and n != name]
 
     def _facts_alike(self, item: ast.expr, field: ast.expr) -> list[str]:
+        """Returns the other fields of the same item that have the same dimension."""
         key = (
             item.value
             if isinstance(item, ast.Constant)
@@ -289,10 +298,12 @@ def _with_common_factor(node: ast.BinOp) -> Iterator[ast.expr]:
     if isinstance(first, ast.BinOp) and isinstance(first.op, (ast.Add, ast.Sub)):
         for product in _with_common_factor(first):
             if isinstance(product, ast.BinOp):
-                yield ast.BinOp(_with(node, "left", product.left), ast.Mult(), product.right)
+                yield ast.BinOp(
+                    _replace_field(node, "left", product.left), ast.Mult(), product.right
+                )
     elif isinstance(first, ast.BinOp) and isinstance(first.op, ast.Mult):
         for kept, factor in ((first.left, first.right), (first.right, first.left)):
-            yield ast.BinOp(_with(node, "left", kept), ast.Mult(), factor)
+            yield ast.BinOp(_replace_field(node, "left", kept), ast.Mult(), factor)
 
 
 class _Renaming(ast.NodeTransformer):
@@ -311,15 +322,15 @@ class _Renaming(ast.NodeTransformer):
         return node
 
 
-def _deep(node: ast.expr) -> ast.expr:
+def _deep_copy(node: ast.expr) -> ast.expr:
     return _tree(ast.unparse(node))
 
 
-def _with(node: ast.expr, field: str, value: object) -> ast.expr:
+def _replace_field(node: ast.expr, field: str, value: object) -> ast.expr:
     new = copy(node)
     setattr(new, field, value)
     return new
 
 
-def _call(name: str, *args: ast.expr) -> ast.Call:
+def _make_call(name: str, *args: ast.expr) -> ast.Call:
     return ast.Call(ast.Name(name), list(args), [])

@@ -130,13 +130,13 @@ def compare(collected: ClassComparisons) -> Fairness:
     # With shared versions, the rest of the paper depends on the version as well.
     individual = 2 * len(set(collected.seats.values())) > len(collected.seats)
     prepared, too_few = [], []
-    for one in collected.merge():
-        found = _prepare(one, collected.totals if individual else {})
-        if found is None:
-            too_few.append((one.question, " and ".join(one.names)))
+    for comparison in collected.merge():
+        arrays = _prepare(comparison, collected.totals if individual else {})
+        if arrays is None:
+            too_few.append((comparison.question, " and ".join(comparison.names)))
         else:
-            prepared.append(found)
-    chance = ERROR_RATE / max(1, sum(len(one.labels) for one in prepared))
+            prepared.append(arrays)
+    chance = ERROR_RATE / max(1, sum(len(arrays.labels) for arrays in prepared))
     # So many that a p-value can be small enough for this number of tests.
     second = max(SECOND, round(2 * len(prepared) / ERROR_RATE) - 1)
     tests = [
@@ -221,30 +221,31 @@ def _residuals(shares: Numbers, rest: Sequence[float | None]) -> Numbers:
 
 
 def _compare_level(
-    one: _ComparisonArrays, group: int, p: float, p_any: float, q: float, chance: float
+    arrays: _ComparisonArrays, group: int, p: float, p_any: float, q: float, chance: float
 ) -> ValueComparison:
-    mine = one.members[:, group]
-    comparison = one.comparison
-    points = float(np.mean([comparison.scores[id_].maximum for id_ in one.students]))
-    low, high = interval_of_difference(one.adjusted_shares[mine], one.adjusted_shares[~mine])
-    smallest = int(np.abs(one.members.mean(axis=0) - 0.5).argmax())
-    size = int(one.members[:, smallest].sum())
-    noticeable = noticeable_difference(one.adjusted_shares, size, chance=chance)
+    """Returns the comparison of the students in *group*, who share a value, with the others."""
+    mine = arrays.members[:, group]
+    comparison = arrays.comparison
+    points = float(np.mean([comparison.scores[id_].maximum for id_ in arrays.students]))
+    low, high = interval_of_difference(arrays.adjusted_shares[mine], arrays.adjusted_shares[~mine])
+    smallest = int(np.abs(arrays.members.mean(axis=0) - 0.5).argmax())
+    size = int(arrays.members[:, smallest].sum())
+    noticeable = noticeable_difference(arrays.adjusted_shares, size, chance=chance)
     return ValueComparison(
         question=comparison.question,
         problem=comparison.problem,
         part=comparison.part,
         what=" and ".join(comparison.names),
-        value=one.labels[group],
-        students=tuple(id_ for id_, has in zip(one.students, mine, strict=True) if has),
+        value=arrays.labels[group],
+        students=tuple(id_ for id_, has in zip(arrays.students, mine, strict=True) if has),
         others=int((~mine).sum()),
-        mean=float(one.shares[mine].mean()),
-        mean_of_others=float(one.shares[~mine].mean()),
+        mean=float(arrays.shares[mine].mean()),
+        mean_of_others=float(arrays.shares[~mine].mean()),
         max_points=points,
         difference=points * (low + high) / 2,
         low=points * low,
         high=points * high,
-        eta_squared=_eta_squared(one),
+        eta_squared=_eta_squared(arrays),
         p=p,
         p_any=p_any,
         q=q,
@@ -253,13 +254,13 @@ def _compare_level(
     )
 
 
-def _eta_squared(one: _ComparisonArrays) -> float:
+def _eta_squared(arrays: _ComparisonArrays) -> float:
     """Returns the share of the variance that is between students with different values."""
-    centered = one.adjusted_shares - one.adjusted_shares.mean()
+    centered = arrays.adjusted_shares - arrays.adjusted_shares.mean()
     total = float(centered @ centered)
     if not total:
         return 0.0
-    patterns, index = np.unique(one.members, axis=0, return_inverse=True)
+    patterns, index = np.unique(arrays.members, axis=0, return_inverse=True)
     between = 0.0
     for pattern in range(len(patterns)):
         group = centered[index.reshape(-1) == pattern]

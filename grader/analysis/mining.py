@@ -137,18 +137,18 @@ class _Search:
         taken = np.zeros(len(self._answers), dtype=bool)
         students: list[list[str]] = [[] for _ in chosen]
         for exactly in (True, False):
-            for (one, _), some in zip(chosen, students, strict=True):
-                hits = (one.exact & one.close if exactly else one.close) & ~taken
-                some += [self._wrong.students[int(i)] for i in np.flatnonzero(hits)]
+            for (candidate, _), explained in zip(chosen, students, strict=True):
+                hits = (candidate.exact & candidate.close if exactly else candidate.close) & ~taken
+                explained += [self._wrong.students[int(i)] for i in np.flatnonzero(hits)]
                 taken |= hits
-        for (one, expected), some in zip(chosen, students, strict=True):
-            if len(some) >= self._fewest:
+        for (candidate, expected), explained in zip(chosen, students, strict=True):
+            if len(explained) >= self._fewest:
                 yield Idea(
-                    expression=one.text,
-                    students=tuple(sorted(some)),
-                    by_chance=one.permuted_share,
+                    expression=candidate.text,
+                    students=tuple(sorted(explained)),
+                    by_chance=candidate.permuted_share,
                     false_ideas=math.exp(expected),
-                    when=one.when,
+                    when=candidate.when,
                 )
 
     def _candidates(self) -> Iterator[_Candidate]:
@@ -179,7 +179,7 @@ class _Search:
             if code in seen or self._log_expected_count(rough, every, every) > limit:
                 continue
             seen.add(code)
-            found = self._check(rough)
+            found = self._recompute(rough)
             if found is not None:
                 yield found
 
@@ -213,7 +213,7 @@ class _Search:
         for name, value in key.draw.scope.items():
             if isinstance(value, (bool, str)):
                 continue
-            every = [double_edits.plain(one.draw.scope.get(name)) for one in self._keys]
+            every = [double_edits.plain_value(one.draw.scope.get(name)) for one in self._keys]
             if all(isinstance(one, float) and one > 0 for one in every):
                 others.append(
                     NamedQuantity(text=name, values=np.array(every), dimension=dimension_of(value))
@@ -246,12 +246,12 @@ class _Search:
             for text, number in factors[0 if plain else 1 :]:
                 counts = (np.abs(ratios * number - 1) <= self._width).sum(axis=1)
                 for index in np.flatnonzero(counts >= self._fewest):
-                    one = products[int(index)]
-                    cost = one.cost + (2 if text else 0)
-                    found.append((one.text + text, cost, one.values * number))
-        for one in products:
-            self._tried[one.cost] += plain
-            self._tried[one.cost + 2] += len(factors) - 1
+                    product = products[int(index)]
+                    cost = product.cost + (2 if text else 0)
+                    found.append((product.text + text, cost, product.values * number))
+        for product in products:
+            self._tried[product.cost] += plain
+            self._tried[product.cost + 2] += len(factors) - 1
         return found
 
     def _differences(self, values: Numbers) -> Numbers:
@@ -274,7 +274,7 @@ class _Search:
         chances = self._density(self._resolution), self._density(self._width)
         return _Candidate(text, cost, near <= self._resolution, np.isfinite(near), *chances)
 
-    def _check(self, rough: _Candidate) -> _Candidate | None:
+    def _recompute(self, rough: _Candidate) -> _Candidate | None:
         """Returns the candidate as the grader itself computes it, with its chances for all other
         students' numbers; None if it can't be written in a spec."""
         values = [_value(rough.text, key) for key in self._wrong.keys]
@@ -323,9 +323,13 @@ class _Search:
     def _log_expected_count(
         self, candidate: _Candidate, left: Truths, unexplained: Truths, *, among: int = 0
     ) -> float:
-        """Returns the logarithm of the expected number of candidates that are as simple and explain
-        as many answers by chance: exactly, of those that are *unexplained*, or closely, of those
-        that are *left*; whichever is less likely. They may be *among* more answers."""
+        """Returns the logarithm of how many candidates as simple as *candidate* explain as many
+        answers by chance.
+
+        Exact matches count among the answers that are *unexplained*, and close ones among those
+        that are *left*; the smaller of the two expected numbers is returned. If *among* is larger
+        than the number of these answers, the matches count among that many.
+        """
         as_simple = sum(number for cost, number in self._tried.items() if cost <= candidate.cost)
         bound = math.inf
         of_exact = (candidate.exact, candidate.exact_chances, unexplained)

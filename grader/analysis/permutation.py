@@ -34,9 +34,10 @@ class Deviation:
 def find_largest_deviation(values: Numbers, members: Truths, *, second: int = SECOND) -> Deviation:
     """Tests whether the mean of any group differs from that of the others.
 
-    *members* has a row for each value and a column for each group; groups may overlap. The
-    statistic is the largest standardized deviation of a group's mean. A promising test draws
-    *second* other permutations.
+    Returns the group that deviates most, and the p-value of a permutation test for all groups
+    together. Its statistic is the largest standardized deviation of a group's mean. *members* has a
+    row for each value and a column for each group; groups may overlap. If the p-value is promising,
+    it is computed again from *second* other permutations.
     """
     centered = values - values.mean()
     if np.abs(centered).max() < 1e-9:
@@ -120,22 +121,22 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     return found
 
 
-def interval_of_difference(one: Numbers, other: Numbers) -> tuple[float, float]:
-    """Returns Welch's 95% interval of the difference of two means."""
-    parts = [float(values.var(ddof=1)) / len(values) for values in (one, other)]
+def interval_of_difference(first: Numbers, second: Numbers) -> tuple[float, float]:
+    """Returns Welch's 95% confidence interval of the difference of the two means."""
+    parts = [float(values.var(ddof=1)) / len(values) for values in (first, second)]
     error = math.sqrt(sum(parts))
-    spread = sum(v * v / (len(x) - 1) for v, x in zip(parts, (one, other), strict=True))
+    spread = sum(v * v / (len(x) - 1) for v, x in zip(parts, (first, second), strict=True))
     width = 0.0
     if spread:
         # The square of Student's t is distributed as F with 1 degree of freedom above.
         width = math.sqrt(f_quantile(0.95, 1, sum(parts) ** 2 / spread)) * error
-    middle = float(one.mean() - other.mean())
+    middle = float(first.mean() - second.mean())
     return middle - width, middle + width
 
 
 def noticeable_difference(values: Numbers, size: int, *, chance: float) -> float:
-    """Returns the difference between *size* of the values and the others that a test with the
-    error rate *chance* notices four times out of five."""
+    """Returns the minimum detectable difference between the mean of *size* of the values and that
+    of the others: a two-sided test at the level *chance* finds it with a probability of 80%."""
     count = len(values)
     error = float(values.std(ddof=1)) * math.sqrt(1 / size + 1 / (count - size))
     return (NormalDist().inv_cdf(1 - chance / 2) + _POWER) * error

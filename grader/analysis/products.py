@@ -65,6 +65,10 @@ def iter_products(
 
 
 def _bases(answer: NamedQuantity, others: Sequence[NamedQuantity]) -> Iterator[CandidateProduct]:
+    """Yields sums, differences, and quotients of quantities that have the dimension of *answer*.
+
+    They are what `_factors` can multiply.
+    """
     unit = base_unit(answer.dimension).replace("*", " * ").replace("/", " / ").replace("^", "**")
     every = [answer, *others]
     same = [
@@ -82,7 +86,7 @@ def _bases(answer: NamedQuantity, others: Sequence[NamedQuantity]) -> Iterator[C
         yield CandidateProduct(f"({product.text} - {other.text})", product.values - other.values, 3)
         yield CandidateProduct(f"({other.text} - {product.text})", other.values - product.values, 3)
     if answer.dimension != ONE:
-        yield from _of_other_dimensions(answer, others)
+        yield from _combine_dimensions(answer, others)
     else:
         with_one = [quantity for quantity in every if quantity.dimension != ONE]
         for over, under in itertools.permutations(with_one, 2):
@@ -90,7 +94,7 @@ def _bases(answer: NamedQuantity, others: Sequence[NamedQuantity]) -> Iterator[C
                 yield CandidateProduct(f"{over.text} / {under.text}", over.values / under.values, 2)
 
 
-def _of_other_dimensions(
+def _combine_dimensions(
     answer: NamedQuantity, others: Sequence[NamedQuantity]
 ) -> Iterator[CandidateProduct]:
     """Yields products and quotients of quantities whose dimensions give that of the answer."""
@@ -107,6 +111,7 @@ def _sum(one: Dimension, other: Dimension, sign: int) -> tuple[int, ...]:
 
 
 def _factors(others: Sequence[NamedQuantity]) -> Iterator[CandidateProduct]:
+    """Yields the factors without a dimension that *others* offer, such as ` * (n - 1)`."""
     for quantity in others:
         if quantity.dimension != ONE:
             continue

@@ -142,7 +142,7 @@ class _Class:
                     sheets.matters[name] = names_that_matter(problem, question.keys[part_id].part)
                     self.unit_of[problem.id, name] = key.unit
                 mark = marks.get(question.name(part_id))
-                sheets.entries[name].append(_entry(key, answer, mark))
+                sheets.entries[name].append(_sheet_entry(key, answer, mark))
             for entries in sheets.entries.values():
                 entries.extend([None] * (len(sheets.students) - len(entries)))
 
@@ -158,7 +158,7 @@ class _Class:
                     for cell, of_cell in _number_keys(key):
                         name = f"{part_id}\n{cell}"
                         if name in sheets.entries:
-                            entry = _entry(of_cell, None, None)
+                            entry = _sheet_entry(of_cell, None, None)
                             sheets.spare_sheets.setdefault(name, []).append(entry)
 
 
@@ -167,7 +167,7 @@ def find_shared_answers(out: Path) -> SharedAnswers:
 
     Raises SetupError if the course doesn't turn this on, or if there is no release.
     """
-    found = _Class()
+    graded_class = _Class()
     with Gradebook.open(out) as book:
         papers = read_papers(book)
         if not compares_answers(book, papers.counts.exam.id):
@@ -180,9 +180,9 @@ def find_shared_answers(out: Path) -> SharedAnswers:
         for graded in iter_graded(book, papers):
             evidence = evidence_of(book, graded.row)
             if evidence is not None:
-                found.add(graded, evidence)
-    found.add_unused(papers.counts)
-    return _compare(found)
+                graded_class.add(graded, evidence)
+    graded_class.add_unused(papers.counts)
+    return _compare(graded_class)
 
 
 def _numbers(
@@ -209,7 +209,8 @@ def _number_keys(key: Key) -> Iterator[tuple[str, NumericKey]]:
                 yield f"row {i}, column {j}", cell
 
 
-def _entry(key: NumericKey, answer: float | None, mark: Mark | None) -> SheetEntry:
+def _sheet_entry(key: NumericKey, answer: float | None, mark: Mark | None) -> SheetEntry:
+    """Returns the student's key and answer for one number, with the answer's verdict."""
     judged = None if answer is None else judge(answer, key)
     # A mark with points is carried forward, or was changed by a person.
     earned = mark is not None and mark.kind != "table" and bool(mark.points)
@@ -241,12 +242,12 @@ def _compare(found: _Class) -> SharedAnswers:
     chances = _chances(scores, list(matches.values()), found)
     pairs = [
         SharedPair(
-            students=(found.ids[one], found.ids[other]),
-            score=scores[one, other],
+            students=(found.ids[first], found.ids[second]),
+            score=scores[first, second],
             chance=chance,
-            answers=tuple(_answers(found, matches, one, other)),
+            answers=tuple(_answers(found, matches, first, second)),
         )
-        for (one, other), chance in chances.items()
+        for (first, second), chance in chances.items()
         if chance <= MOST_CHANCE
     ]
     count = len(found.ids)
@@ -283,16 +284,16 @@ def _shares_of_right(found: _Class) -> list[float]:
                 if entry is not None:
                     right[student] += entry.right
                     asked[student] += 1
-    return [count / of for count, of in zip(right, asked, strict=True)]
+    return [count / total for count, total in zip(right, asked, strict=True)]
 
 
 def _answers(
-    found: _Class, matches: Mapping[str, ProblemMatches], one: int, other: int
+    found: _Class, matches: Mapping[str, ProblemMatches], first: int, second: int
 ) -> Iterator[MatchedAnswer]:
     """Yields the answers of two students that match, in both directions."""
     for problem, of_problem in matches.items():
         sheets = found.sheets[problem]
-        for student, owner in ((one, other), (other, one)):
+        for student, owner in ((first, second), (second, first)):
             if student not in sheets.students or owner not in sheets.students:
                 continue
             row, column = sheets.students.index(student), sheets.students.index(owner)

@@ -96,7 +96,7 @@ def mine_gradebook(
         if grade.submission_sha256 is not None:
             evidence = book.find_evidence(grade.submission_sha256)
             if evidence is not None:
-                _collect(numbers, grade, papers, evidence)
+                _add_wrong_numbers(numbers, grade, papers, evidence)
     mined: list[MinedPart] = []
     for (part, column), wrong in numbers.items():
         if report is not None:
@@ -113,12 +113,13 @@ def mine_gradebook(
     return tuple(mined)
 
 
-def _collect(
+def _add_wrong_numbers(
     found: dict[tuple[PartId, str], WrongNumbers],
     grade: Grade,
     papers: Papers,
     evidence: Evidence,
 ) -> None:
+    """Adds the wrong numbers of one student to *found*, by part and column."""
     marks = {mark.name: mark for mark in grade.marks}
     for name, key in papers.of(grade.student).named_keys():
         mark, answer = marks.get(name), evidence.answers.get(name)

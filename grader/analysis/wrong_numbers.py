@@ -38,6 +38,6 @@ def _is_rounded(answer: float, key: NumericKey) -> bool:
     """Returns whether *answer* is the key or a declared mistake, rounded to too few digits."""
     if isinstance(key.value, int):
         return False
-    known = [float(key.value), *(float(centre) for _, centre, _, _ in key.mistake_ranges)]
+    known = [float(key.value), *(float(center) for _, center, _, _ in key.mistake_ranges)]
     width = min(half_unit(answer), WIDEST * abs(answer))
     return any(abs(answer - value) <= width for value in known)

@@ -1,1 +1,1 @@
-"""Problem banks: loads problems and sets from YAML; coverage, schema, and problem skeletons."""
+"""Problem banks: problems and sets from YAML, their coverage, schemas, and skeletons."""

@@ -39,7 +39,7 @@ def exam_from(source: Located, known: Collection[str], searched: str = "") -> Ex
     shaped = shape(ExamSet, source.data, source, ())
     exam, errors = shaped.record, list(shaped.errors)
     if exam is not None:
-        errors += _check(exam, source, known, searched)
+        errors += _check_fields(exam, source, known, searched)
         if not errors:
             errors += _check_whole(exam, source)
     if errors or not isinstance(exam, ExamSet):
@@ -47,7 +47,7 @@ def exam_from(source: Located, known: Collection[str], searched: str = "") -> Ex
     return exam
 
 
-def _check(
+def _check_fields(
     exam: ExamSet, source: Located, known: Collection[str], searched: str
 ) -> Iterator[SpecError]:
     if not _ID.match(exam.id):

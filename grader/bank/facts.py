@@ -47,7 +47,7 @@ class BankFacts(Mapping[str, Mapping[str, Value]]):
             raise SpecErrors(errors)
         return facts[item]
 
-    def _all(self) -> dict[str, Mapping[str, Value]]:
+    def _facts(self) -> dict[str, Mapping[str, Value]]:
         facts, errors = self._read
         if errors:
             raise SpecErrors(errors)
@@ -57,10 +57,10 @@ class BankFacts(Mapping[str, Mapping[str, Value]]):
         return True  # the default, by length, would read every file
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._all())
+        return iter(self._facts())
 
     def __len__(self) -> int:
-        return len(self._all())
+        return len(self._facts())
 
 
 def read_facts(folder: Path) -> tuple[dict[str, Mapping[str, Value]], tuple[SpecError, ...]]:
@@ -102,12 +102,12 @@ def facts_item(fields: Mapping[str, object]) -> Mapping[str, Value]:
 def facts_data(facts: Mapping[str, Mapping[str, Value]]) -> dict[str, dict[str, object]]:
     """Returns *facts* as plain data; `facts_item` is the inverse for each item."""
     return {
-        item: {name: _plain(value) for name, value in fields.items()}
+        item: {name: _value_data(value) for name, value in fields.items()}
         for item, fields in facts.items()
     }
 
 
-def _plain(value: Value) -> object:
+def _value_data(value: Value) -> object:
     if isinstance(value, str):
         return value
     unit = getattr(value, "unit", None) or ""

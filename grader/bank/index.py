@@ -122,7 +122,8 @@ class BankIndex:
         return merged
 
     def faults(self) -> tuple[SpecError, ...]:
-        """Errors in the named banks beyond single problems: unreadable folders and declarations."""
+        """Returns the errors of the named banks that belong to no problem: unreadable folders and
+        wrong declarations of families."""
         errors: list[SpecError] = []
         for folder in self.named_folders or self.folders:
             for family in self._family_folders(folder, errors):

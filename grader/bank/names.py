@@ -137,6 +137,7 @@ def _check_part(
     at: Path_,
     earlier: Sequence[str],
 ) -> Iterator[SpecError]:
+    """Yields an error for each name in the part's expressions and texts that it can't use."""
     # A misspelled id in 'uses' is reported there; it must not be reported here as well.
     expressions = known | (set(part.uses) & answers) | set(part.local_names())
     if set(part.uses) - answers:

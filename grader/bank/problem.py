@@ -53,7 +53,7 @@ def problem_from(
     *checked* before, as in a release, only its shape is checked: checking names and texts is slow,
     and its family may be declared only in the original bank.
     """
-    shaped, figures = [*_parts(source)], [*shape_figures(source)]
+    shaped, figures = [*_iter_parts(source)], [*shape_figures(source)]
     data = source.data
     if isinstance(data, dict) and "solution" in data:
         fix = "put the solution into the file solutions/FAMILY/ID.py"
@@ -71,7 +71,9 @@ def problem_from(
         drawn = tuple(figure.record for figure in figures if figure.record)
         problem = dataclasses.replace(problem, parts=parts, figures=drawn, solution=solution)
         if not checked:
-            errors += _independent_errors(_check(problem, source, families), source, everything)
+            errors += _independent_errors(
+                _check_problem(problem, source, families), source, everything
+            )
     if errors or not isinstance(problem, Problem):
         raise SpecErrors(tuple(sorted(errors, key=_by_line)))
     return problem
@@ -127,7 +129,7 @@ def _by_line(error: SpecError) -> tuple[int, int]:
     return line, getattr(where, "column", None) or 0
 
 
-def _parts(source: Located) -> Iterator[PartialRecord]:
+def _iter_parts(source: Located) -> Iterator[PartialRecord]:
     """Yields every part, validated by its kind."""
     listed = source.data.get("parts") if isinstance(source.data, dict) else None
     if listed is None:
@@ -140,8 +142,8 @@ def _parts(source: Located) -> Iterator[PartialRecord]:
     yield from shape_list(source, "parts", "part", "kind", kinds)
 
 
-def _check(problem: Problem, source: Located, families: Collection[str]) -> list[SpecError]:
-    """Errors in names, expressions, texts and references."""
+def _check_problem(problem: Problem, source: Located, families: Collection[str]) -> list[SpecError]:
+    """Returns the errors in ids, parameters, names, parts, and figures."""
     errors = list(_check_ids(problem, source))
     if problem.family not in families:
         what = f"'family' can't be '{problem.family}': there is no such family"

@@ -43,7 +43,7 @@ def shape(
     """
     if not isinstance(data, dict):
         what = f"expected keys and values, saw {describe(data)}"
-        fix = "known keys: " + ", ".join(_names(record))
+        fix = "known keys: " + ", ".join(_field_names(record))
         return PartialRecord(None, (source.error(at, what, fix),), (at,))
     try:
         return PartialRecord(_validate(record, data))
@@ -134,7 +134,7 @@ def describe(value: object) -> str:
             return "a list"
 
 
-def _names(record: type) -> list[str]:
+def _field_names(record: type) -> list[str]:
     return [f.name for f in dataclasses.fields(record)]
 
 
@@ -149,7 +149,7 @@ def _errors(
     for path, detail in found.items():
         # Keys and values with an error in them were not meant as the text of another branch.
         if detail["type"] != "string_type" or path not in holders:
-            yield path, _sentence(detail, path, record, source, at)
+            yield path, _make_error(detail, path, record, source, at)
 
 
 def _real_path(loc: tuple[str | int, ...], source: Located, at: Path_, *, missing: bool) -> Path_:
@@ -161,12 +161,13 @@ def _real_path(loc: tuple[str | int, ...], source: Located, at: Path_, *, missin
     return path
 
 
-def _sentence(detail: Any, path: Path_, record: type, source: Located, at: Path_) -> SpecError:
+def _make_error(detail: Any, path: Path_, record: type, source: Located, at: Path_) -> SpecError:
+    """Returns the error that pydantic found at *path*, in the words of an author."""
     # A release has no places, so that a path in it is empty.
     kind, name = detail["type"], path[-1] if path else detail["loc"][-1]
     holder = _record_at(record, path[len(at) : -1])
     if kind in ("unexpected_keyword_argument", "extra_forbidden"):
-        known = _names(holder) if holder else []
+        known = _field_names(holder) if holder else []
         # In an entry of a set, 'id' is written for 'problem'.
         meant = "problem" if name == "id" and "problem" in known else str(name)
         return _unknown_key(name, meant, known, source, path)
@@ -182,7 +183,7 @@ def _sentence(detail: Any, path: Path_, record: type, source: Located, at: Path_
     return source.error(
         path,
         f"{subject} should be {_describe_expected(detail)}, saw {describe(detail['input'])}",
-        _fix(detail, name),
+        _choose_fix(detail, name),
     )
 
 
@@ -230,7 +231,7 @@ _EXAMPLES = {
 }
 
 
-def _fix(detail: Any, name: object) -> str:
+def _choose_fix(detail: Any, name: object) -> str:
     value = detail["input"]
     if detail["type"] == "value_error":
         return "write a percentage, or a number from 0 to 1"

@@ -121,15 +121,15 @@ def add_term(path: Path, term: TermStatistics) -> None:
         if (statistic.spec, statistic.results) != (term.spec, term.results)
     ]
     every = sorted((*others, term), key=lambda one: (one.term, one.results, one.spec))
-    data = {"terms": [_plain(asdict(one)) for one in every]}
+    data = {"terms": [_drop_empty(asdict(one)) for one in every]}
     text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
     write_atomic(path, (_HEAD + text).encode())
 
 
-def _plain(data: object) -> object:
+def _drop_empty(data: object) -> object:
     """Returns *data* without what is empty."""
     if isinstance(data, dict):
-        return {key: _plain(one) for key, one in data.items() if one is not None and one != {}}
+        return {key: _drop_empty(one) for key, one in data.items() if one is not None and one != {}}
     return data
 
 

@@ -146,7 +146,7 @@ def _advice(problem: str, line: str) -> str:
     return "put text with special characters in quotes, or write it as a block after '|'"
 
 
-def _place(event: yaml.Event) -> tuple[int, int]:
+def _line_and_column(event: yaml.Event) -> tuple[int, int]:
     mark = event.start_mark
     return (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)
 
@@ -173,7 +173,7 @@ class _Builder:
         return Located(self._file, data, self._values, self._keys)
 
     def _refuse(self, what: str, event: yaml.Event, fix: str) -> NoReturn:
-        raise SpecError(what, where=Location(self._file, *_place(event)), fix=fix)
+        raise SpecError(what, where=Location(self._file, *_line_and_column(event)), fix=fix)
 
     def _node(self, event: yaml.Event, path: Path_) -> object:
         self._nodes += 1
@@ -188,7 +188,7 @@ class _Builder:
         tag = getattr(event, "tag", None)
         if tag and tag != "!":
             self._refuse(f"unknown tag '{tag}'", event, "remove it; put text in quotes instead")
-        self._values[path] = _place(event)
+        self._values[path] = _line_and_column(event)
         if isinstance(event, yaml.ScalarEvent):
             plain = event.style in (None, "") and not tag
             return scalar(event.value) if plain else event.value
@@ -211,6 +211,6 @@ class _Builder:
             key: str = event.value
             if key in entries:
                 self._refuse(f"duplicate key '{key}'", event, "keep one of them")
-            self._keys[(*path, key)] = _place(event)
+            self._keys[(*path, key)] = _line_and_column(event)
             entries[key] = self._node(next(self._events), (*path, key))
         return entries

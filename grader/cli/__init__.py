@@ -1,4 +1,4 @@
-"""The command `grader`. The module of a subcommand is loaded when it is used."""
+"""The command `grader`. The module of a subcommand is loaded only when it is used."""
 
 from __future__ import annotations
 

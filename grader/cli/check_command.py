@@ -58,9 +58,9 @@ def command(
             raise click.UsageError("Use either --receipt or --verify-receipt, not both.")
         return _verify_receipt(verify_receipt, notebook, as_json=as_json)
     checked = check(notebook, Limits(cell_seconds=cell_seconds))
-    made = _make_receipt(checked, notebook, receipt)
+    content = _make_receipt(checked, notebook, receipt)
     if as_json:
-        print_json(_check_data(checked, made))
+        print_json(_check_data(checked, content))
     elif github:
         _print_for_github(checked, notebook)
     else:
@@ -69,7 +69,7 @@ def command(
         click.echo(report(checked), color=color_setting())
     if receipt is not None and not as_json:
         click.echo(
-            f"Wrote receipt {made['code']} to {receipt}. Keep it with your copy of the notebook."
+            f"Wrote receipt {content['code']} to {receipt}. Keep it with your copy of the notebook."
         )
     return 0 if checked.ready else 1
 

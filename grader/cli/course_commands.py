@@ -76,12 +76,12 @@ def _students_of(course: Course, set_id: str, home: Path) -> Collection[str] | N
     from grader.grading.course_change import set_and_students
     from grader.release.file import load_release
 
-    one = course.sets[set_id]
+    course_set = course.sets[set_id]
     with suppress(GraderError):
-        if one.release is not None:
-            return load_release(home / one.release).students
-        if one.results is not None:
-            return set_and_students(home / one.results)[1]
+        if course_set.release is not None:
+            return load_release(home / course_set.release).students
+        if course_set.results is not None:
+            return set_and_students(home / course_set.results)[1]
     return None
 
 

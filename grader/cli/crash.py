@@ -33,22 +33,24 @@ def report_crash(error: BaseException, arguments: Sequence[str]) -> None:
 def watch_threads(arguments: Sequence[str]) -> None:
     """Installs hooks so that uncaught exceptions in threads and finalizers are reported too."""
 
-    def in_thread(one: threading.ExceptHookArgs) -> None:
-        if one.exc_value is not None and not isinstance(one.exc_value, SystemExit):
-            report_crash(one.exc_value, arguments)
+    def report_in_thread(raised: threading.ExceptHookArgs) -> None:
+        error = raised.exc_value
+        if error is not None and not isinstance(error, SystemExit):
+            report_crash(error, arguments)
 
-    def unraisable(one: sys.UnraisableHookArgs) -> None:
-        if isinstance(one.exc_value, Exception) and not isinstance(one.exc_value, OSError):
-            report_crash(one.exc_value, arguments)
+    def report_unraisable(ignored: sys.UnraisableHookArgs) -> None:
+        error = ignored.exc_value
+        if isinstance(error, Exception) and not isinstance(error, OSError):
+            report_crash(error, arguments)
 
-    def in_main_thread(
+    def report_in_main_thread(
         _type: type[BaseException], error: BaseException, _trace: TracebackType | None
     ) -> None:
         report_crash(error, arguments)
 
-    threading.excepthook = in_thread
-    sys.unraisablehook = unraisable
-    sys.excepthook = in_main_thread
+    threading.excepthook = report_in_thread
+    sys.unraisablehook = report_unraisable
+    sys.excepthook = report_in_main_thread
 
 
 def print_message(text: str) -> None:

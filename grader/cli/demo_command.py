@@ -29,8 +29,8 @@ def command(
     from grader.files import write_atomic
     from grader.release.file import load_release
 
-    roster, made = out / "roster.csv", demo_class.roster_csv().encode()
-    _refuse_other_folder(out, roster, made)
+    roster, roster_data = out / "roster.csv", demo_class.roster_csv().encode()
+    _refuse_other_folder(out, roster, roster_data)
     if (out / "results").exists():
         import shutil
 
@@ -41,7 +41,7 @@ def command(
         click.secho("$ grader " + " ".join(arguments), bold=True)
         grader.main(args=list(arguments), prog_name="grader", standalone_mode=False)
 
-    write_atomic(roster, made)
+    write_atomic(roster, roster_data)
     release, results = out / "release", out / "results"
     pinned_key = ("--private-key", demo_class.PRIVATE_KEY)
     run("render", exam, "--roster", str(roster), "--out", str(release), *pinned_key)

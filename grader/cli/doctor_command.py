@@ -69,18 +69,18 @@ def command(
         raise click.UsageError("--class and --quick need --attack.")
     from grader.cli.doctor_report import examine
 
-    found = examine(kernel=kernel)
+    findings = examine(kernel=kernel)
     if as_json:
         print_json(
-            [{"what": f.what, "ok": f.ok, "seen": f.observation, "fix": f.fix} for f in found]
+            [{"what": f.what, "ok": f.ok, "seen": f.observation, "fix": f.fix} for f in findings]
         )
     else:
-        width = max(len(f.what) for f in found)
-        for f in found:
+        width = max(len(f.what) for f in findings)
+        for f in findings:
             click.echo(f"{_status_word(f.ok)} {f.what.ljust(width)}  {f.observation}")
             if f.fix:
                 click.echo(f"     {' ' * width}  fix: {f.fix}")
-    return 1 if any(f.ok is False for f in found) else 0
+    return 1 if any(f.ok is False for f in findings) else 0
 
 
 def _list_workers(executor: str, sandbox: str, as_json: bool) -> int:

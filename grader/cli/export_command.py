@@ -187,10 +187,10 @@ def _export(
     """Runs the command of *exporter*."""
     from grader.integrations.exporting import append_text, write_exported
 
-    one = exporter(**pop_fields(exporter, values))
+    chosen_exporter = exporter(**pop_fields(exporter, values))
     if exporter.out is not None:
         out = out or Path(exporter.out.format(results=values.get("results"), name=name))
-    exported = _run_exporter(one, out, **values)
+    exported = _run_exporter(chosen_exporter, out, **values)
     if out is not None and Path(exporter.out or "").suffix:
         (data,) = exported.files.values()
         exported, out = replace(exported, files={out.name: data}), out.parent

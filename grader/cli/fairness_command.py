@@ -36,7 +36,7 @@ def command(
 
     fairness = compare_variants(results)
     if as_json:
-        print_json(_data(fairness))
+        print_json(_fairness_data(fairness))
         return
     clear = (ComparisonFinding.DIFFERS, ComparisonFinding.PERHAPS)
     shown = [
@@ -47,11 +47,13 @@ def command(
     if shown:
         header = ("part", "what differs", "value", "students", "mean", "others", "points")
         right = (3, 4, 5, 6, 7)
-        click.echo(table((*header, "p", "finding"), map(_row, shown), right=right) + "\n")
+        click.echo(
+            table((*header, "p", "finding"), map(_comparison_row, shown), right=right) + "\n"
+        )
     click.echo("\n".join(_summary(fairness)))
 
 
-def _row(comparison: ValueComparison) -> tuple[str, ...]:
+def _comparison_row(comparison: ValueComparison) -> tuple[str, ...]:
     from grader.kinds.lettered import one_line
 
     low, high = _format_signed(comparison.low), _format_signed(comparison.high)
@@ -98,7 +100,7 @@ def _summary(found: Fairness) -> list[str]:
     return lines
 
 
-def _data(found: Fairness) -> dict[str, object]:
+def _fairness_data(found: Fairness) -> dict[str, object]:
     return {
         "students": found.students,
         "comparisons": [_comparison_data(comparison) for comparison in found.comparisons],

@@ -178,7 +178,7 @@ def command(
         only_deferred=only == "deferred",
         machine=read_profile(machine).to_json() if machine else "",
     )
-    done: GradingRun | AssignmentRun
+    finished: GradingRun | AssignmentRun
     more: dict[str, object]
     with ExitStack() as stack:
 
@@ -209,10 +209,10 @@ def command(
                     unsettled_count=later.unsettled_count,
                     notebook_seconds=run.notebook_seconds + later.notebook_seconds,
                 )
-            done = run
+            finished = run
             more = {"missing": list(run.collection.missing)}
         else:
-            done = grade_assignment(
+            finished = grade_assignment(
                 submissions,
                 foreign,
                 out,
@@ -221,23 +221,23 @@ def command(
                 only=students,
                 started=start_progress,
             )
-            more = {"assignment": done.assignment.name}
+            more = {"assignment": finished.assignment.name}
     executing = time.perf_counter() - began
     from grader.grading.results import write_results  # usually imported while notebooks ran
 
     written = write_results(out, open_bank(banks))
-    if done.executed_count and not spec.is_local:
+    if finished.executed_count and not spec.is_local:
         click.echo(
             where_time_went(
-                done.executed_count,
+                finished.executed_count,
                 executing=executing,
-                notebooks=done.notebook_seconds,
+                notebooks=finished.notebook_seconds,
                 writing=time.perf_counter() - began - executing,
                 own_cpu=time.process_time(),
             ),
             err=True,
         )
-    return _print_outcome(done, written, {"results": str(out), **more}, as_json=as_json)
+    return _print_outcome(finished, written, {"results": str(out), **more}, as_json=as_json)
 
 
 def _print_outcome(

@@ -111,14 +111,14 @@ def _copy(
     from grader.gradebook.copying import copy_gradebook, place_of, switch_to_copy
 
     from_, to = place_of(source), place_of(target, gradebook)
-    done = copy_gradebook(from_, to, evidence=evidence)
+    copied = copy_gradebook(from_, to, evidence=evidence)
     old = switch_to_copy(from_, to) if switch else None
     where = display_address(to.url)
     if as_json:
-        print_json({"gradebook": where, "rows": done.rows, "evidence": done.evidence})
+        print_json({"gradebook": where, "rows": copied.rows, "evidence": copied.evidence})
         return old
     files = ""
     if from_.folder and to.folder:
-        files = f" and {count_of(done.evidence, 'file')} of evidence"
-    click.echo(f"Copied {count_of(done.rows, 'row')}{files} to {where}; both are equal.")
+        files = f" and {count_of(copied.evidence, 'file')} of evidence"
+    click.echo(f"Copied {count_of(copied.rows, 'row')}{files} to {where}; both are equal.")
     return old

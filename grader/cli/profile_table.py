@@ -74,7 +74,7 @@ def table_of(profile: MachineProfile) -> Table:
     for section, figures in groupby(sorted(profile.figures, key=_sort_key), key=_section):
         table.add_row(section, style="bold")
         for figure in figures:
-            table.add_row(*_row(figure))
+            table.add_row(*_figure_row(figure))
         table.add_section()
     return table
 
@@ -110,7 +110,7 @@ def _sort_key(figure: MeasuredFigure) -> tuple[bool, int]:
     return figure.device == "cuda", _ORDER.index(section)
 
 
-def _row(figure: MeasuredFigure) -> tuple[str, ...]:
+def _figure_row(figure: MeasuredFigure) -> tuple[str, ...]:
     family, _, rest = figure.name.partition(".")
     name = rest if family in {"matmul", "memory"} else figure.name
     return (

@@ -114,24 +114,26 @@ def render_command(
         raise SetupError(
             "there are no students to render for", fix="add --roster FILE.csv or --student ID"
         )
-    made = make_release(open_bank(banks), exam, tuple(listed), out, private_key, versions=versions)
+    rendered = make_release(
+        open_bank(banks), exam, tuple(listed), out, private_key, versions=versions
+    )
     with progress("rendering", len(listed)) as done:
-        written = write_notebooks(made.release, tuple(listed), out, open_bank(banks), done)
+        written = write_notebooks(rendered.release, tuple(listed), out, open_bank(banks), done)
     if as_json:
         print_json(
             {
                 "release": str(out / "release.json"),
-                "id": made.release.id,
-                "set": made.release.exam.id,
+                "id": rendered.release.id,
+                "set": rendered.release.exam.id,
                 "notebooks": [str(p) for p in written],
-                "versions": _students_by_version(made.release),
-                "notes": list(made.notes),
+                "versions": _students_by_version(rendered.release),
+                "notes": list(rendered.notes),
             }
         )
         return
-    print_notes(made.notes)
+    print_notes(rendered.notes)
     click.echo(f"{count_of(len(written), 'notebook')} in {out / 'notebooks'}: hand these out.")
-    if shares := _students_by_version(made.release):
+    if shares := _students_by_version(rendered.release):
         sizes = ", ".join(f"{name} for {len(students)}" for name, students in shares.items())
         click.echo(f"Versions in {out / 'versions'}, without names: {sizes}.")
     click.echo(f"{out / 'release.json'} contains the answers: keep it private.")

@@ -69,7 +69,7 @@ def _change_form(results: Path, opens: bool, by: str, banks: tuple[str, ...]) ->
     click.echo(f"The feedback pages {what} for regrade requests.", err=True)
 
 
-def _data(request: RegradeRequest) -> dict[str, object]:
+def _request_data(request: RegradeRequest) -> dict[str, object]:
     data = asdict(request)
     for answer in data["answers"]:
         answer["undone"] = answer.pop("is_undone")  # the older name
@@ -82,7 +82,7 @@ def _print_requests(results: Path, as_json: bool) -> None:
     with Gradebook.open(results) as book:
         requests = book.requests.every()
     if as_json:
-        print_json([_data(request) for request in requests])
+        print_json([_request_data(request) for request in requests])
         return
     if not requests:
         click.echo("There are no regrade requests.")

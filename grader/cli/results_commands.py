@@ -151,13 +151,13 @@ def _print_answers(results: Path, student: str, answer: str | None, as_json: boo
 
     answers = answers_to_read(results, student, answer)
     if as_json:
-        print_json([one.as_data() for one in answers])
+        print_json([waiting.as_data() for waiting in answers])
         return
     if not answers:
         click.echo(f"No answers of '{student}' need manual grading.")
-    for one in answers:
-        name = f"--student {one.student} --answer {one.answer}"
-        click.echo("\n".join(_answer_lines(one)))
+    for waiting in answers:
+        name = f"--student {waiting.student} --answer {waiting.answer}"
+        click.echo("\n".join(_answer_lines(waiting)))
         click.echo(f"\ngrader mark {results} {name} --points P --why TEXT\n")
 
 
@@ -231,24 +231,24 @@ def enter_command(
     from grader.grading.results import write_results
     from grader.integrations.paper.entry import enter_answers
 
-    done = enter_answers(sheet, release, out)
+    entered = enter_answers(sheet, release, out)
     written = write_results(out, open_bank(banks))
     if as_json:
         print_json(
             {
                 "results": str(out),
-                "scored": done.scored_count,
-                "kept": done.kept_count,
-                "absent": list(done.absent),
-                "unreadable": list(done.unreadable),
-                "open": done.open,
+                "scored": entered.scored_count,
+                "kept": entered.kept_count,
+                "absent": list(entered.absent),
+                "unreadable": list(entered.unreadable),
+                "open": entered.open,
                 "grades": written.totals,
             }
         )
         return
-    for sentence in done.unreadable:
+    for sentence in entered.unreadable:
         click.echo(f"can't be read: {sentence}", err=True)
-    if done.unreadable:
+    if entered.unreadable:
         click.echo(
             "Compare these with the paper, correct typing errors, and run the command again.",
             err=True,

@@ -76,7 +76,7 @@ def command(
     dry_run = dry_run or is_refused
     if faults:
         why = f"not verified: {why}"
-    done = rescore(
+    outcome = rescore(
         results,
         current=bank if specs == "current" else None,
         released=specs == "released",
@@ -86,15 +86,15 @@ def command(
     )
     if not dry_run:
         write_results(results, bank)
-    status = 1 if done.skipped_students else status
+    status = 1 if outcome.skipped_students else status
     if as_json:
         print_json(
             {
-                "applied": done.is_applied,
+                "applied": outcome.is_applied,
                 "faults": faults,
-                "scored": done.scored_count,
-                "skipped": list(done.skipped_students),
-                "changes": [_change_data(d) for d in done.changes],
+                "scored": outcome.scored_count,
+                "skipped": list(outcome.skipped_students),
+                "changes": [_change_data(d) for d in outcome.changes],
             }
         )
         return status
@@ -105,19 +105,20 @@ def command(
             _total_text(d.after),
             "; ".join(f"{m.name}: {m.why}" for m in d.marks),
         )
-        for d in done.changes
+        for d in outcome.changes
     ]
     if rows:
         click.echo(table(("student", "before", "after", "why"), rows, right=(1, 2)))
     verb = "would change" if dry_run else "changed"
-    up = sum(d.points > 0 for d in done.changes)
-    down = sum(d.points < 0 for d in done.changes)
+    up = sum(d.points > 0 for d in outcome.changes)
+    down = sum(d.points < 0 for d in outcome.changes)
     click.echo(
-        f"{len(rows)} of {count_of(done.scored_count, 'grade')} {verb}: {up} up, {down} down."
+        f"{len(rows)} of {count_of(outcome.scored_count, 'grade')} {verb}: {up} up, {down} down."
     )
-    if done.skipped_students:
+    if outcome.skipped_students:
+        skipped = ", ".join(outcome.skipped_students)
         click.echo(
-            f"not scored, because there is no usable evidence: {', '.join(done.skipped_students)}; "
+            f"not scored, because there is no usable evidence: {skipped}; "
             "to execute their notebooks again, run `grader grade`",
             err=True,
         )

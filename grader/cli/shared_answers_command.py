@@ -26,20 +26,20 @@ def command(results: Path, as_json: bool = JSON) -> None:
     """
     from grader.analysis.shared_answers import MOST_CHANCE, REASONS, find_shared_answers
 
-    found = find_shared_answers(results)
+    shared = find_shared_answers(results)
     if as_json:
-        print_json(_data(found))
+        print_json(_shared_answers_data(shared))
         return
-    for number, group in enumerate(found.groups, start=1):
+    for number, group in enumerate(shared.groups, start=1):
         click.echo(f"Group {number}: {', '.join(group.students)}\n")
         for pair in group.pairs:
             click.echo(_title(pair))
             header = ("part", "student", "answer", "right for the student", "for the other", "fits")
-            click.echo(table(header, map(_row, pair.answers)) + "\n")
-    pairs = sum(len(group.pairs) for group in found.groups)
+            click.echo(table(header, map(_match_row, pair.answers)) + "\n")
+    pairs = sum(len(group.pairs) for group in shared.groups)
     click.echo(
-        f"{count_of(pairs, 'pair')} of {found.pairs} to look into, among "
-        f"{count_of(found.wrong, 'wrong number')} of {count_of(found.students, 'student')}."
+        f"{count_of(pairs, 'pair')} of {shared.pairs} to look into, among "
+        f"{count_of(shared.wrong, 'wrong number')} of {count_of(shared.students, 'student')}."
     )
     if pairs:
         click.echo(f"Chance alone leads to any of them in {MOST_CHANCE:.0%} of classes. {REASONS}")
@@ -52,7 +52,7 @@ def _title(pair: SharedPair) -> str:
     )
 
 
-def _row(match: MatchedAnswer) -> tuple[str, ...]:
+def _match_row(match: MatchedAnswer) -> tuple[str, ...]:
     place = f"{match.part} ({match.cell})" if match.cell else str(match.part)
     return (
         place,
@@ -64,7 +64,7 @@ def _row(match: MatchedAnswer) -> tuple[str, ...]:
     )
 
 
-def _data(found: SharedAnswers) -> dict[str, object]:
+def _shared_answers_data(found: SharedAnswers) -> dict[str, object]:
     return {
         "students": found.students,
         "wrong": found.wrong,

@@ -62,7 +62,7 @@ def command(
     is_short = len(checked) < len(results) and (strict or bool(problems))
     status = 0 if holds and not is_short else 1
     if as_json:
-        print_json(_data(results, ran, holds, wording))
+        print_json(_result_data(results, ran, holds, wording))
         return status
     for result in results:
         for line in _result_lines(result):
@@ -84,7 +84,7 @@ def command(
     return status
 
 
-def _data(
+def _result_data(
     results: Sequence[Verified], ran: Sequence[str], holds: bool, wording: Sequence[Finding]
 ) -> dict[str, object]:
     return {

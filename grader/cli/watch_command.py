@@ -51,13 +51,13 @@ def command(
     file names `submissions`, `release`, and `results`.
     """
     if submissions is None:
-        watched: Iterator[list[_Folder]] = _of_course(options)
+        watched: Iterator[list[_Folder]] = _course_folders(options)
     else:
         if options["out"] is None:
             raise click.UsageError("Missing option '--out'.")
         if options["release"] is not None:  # an error now, not when the first submission arrives
             load_release(options["release"])
-        watched = _same([_Folder(submissions, options)])
+        watched = _repeat([_Folder(submissions, options)])
     click.echo(f"Watching {submissions or 'the course'}. Press Ctrl-C to stop.", err=True)
     quiet_since = time.monotonic()
     while stop_after is None or time.monotonic() - quiet_since <= 60 * stop_after:
@@ -91,9 +91,9 @@ class _Folder:
 
         Raises the first error of the only folder, such as a release that does not exist.
         """
-        found = dict(_files_in(self.submissions))
-        changed = found != self.last_files and _is_settled(self.submissions, found)
-        if not found or not (changed or time.monotonic() >= self.retry_at):
+        files = dict(_files_in(self.submissions))
+        changed = files != self.last_files and _is_settled(self.submissions, files)
+        if not files or not (changed or time.monotonic() >= self.retry_at):
             return False
         try:
             click.echo(f"{time.strftime('%H:%M:%S')}  grading {self.submissions}", err=True)
@@ -105,17 +105,17 @@ class _Folder:
                 raise
             click.echo(str(error), err=True)
             complete = False
-        self.has_graded, self.last_files = True, found
+        self.has_graded, self.last_files = True, files
         self.retry_at = float("inf") if complete else time.monotonic() + _RETRY_SECONDS
         return True
 
 
-def _same(folders: list[_Folder]) -> Iterator[list[_Folder]]:
+def _repeat(folders: list[_Folder]) -> Iterator[list[_Folder]]:
     while True:
         yield folders
 
 
-def _of_course(options: Mapping[str, Any]) -> Iterator[list[_Folder]]:
+def _course_folders(options: Mapping[str, Any]) -> Iterator[list[_Folder]]:
     """Yields the folders of the course's sets without end. Reads the course file again whenever it
     changes."""
     from grader.course import load_course
@@ -129,7 +129,7 @@ def _of_course(options: Mapping[str, Any]) -> Iterator[list[_Folder]]:
     folders: dict[Path, _Folder] = {}
     read_at: float | None = None
     while True:
-        if (changed_at := _time_of(path)) != read_at:
+        if (changed_at := _modification_time(path)) != read_at:
             try:
                 named = dict(_folders_of(load_course(path), path, options))
             except GraderError as error:
@@ -164,7 +164,7 @@ def _folders_of(
         )
 
 
-def _time_of(path: Path) -> float:
+def _modification_time(path: Path) -> float:
     try:
         return path.stat().st_mtime
     except OSError:

@@ -1,4 +1,4 @@
-"""Collects submissions from a folder or zip: whose each file is, and which were ignored."""
+"""Collects submissions from a folder or zip: which student sent each file, and what was ignored."""
 
 from __future__ import annotations
 

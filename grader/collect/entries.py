@@ -116,11 +116,11 @@ def empty_folder_remarks(
     folders: Iterable[PurePosixPath], files: Iterable[PurePosixPath]
 ) -> Iterator[Remark]:
     """Yields a remark for each folder that is named like a notebook but contains none."""
-    called = [name for name in folders if is_notebook(name) and not is_ignored(name)]
-    if not called:
+    suspects = [folder for folder in folders if is_notebook(folder) and not is_ignored(folder)]
+    if not suspects:
         return
-    holding = {parent for file in files if is_notebook(file) for parent in file.parents}
-    for name in called:
-        if name not in holding:
+    with_notebooks = {parent for file in files if is_notebook(file) for parent in file.parents}
+    for folder in suspects:
+        if folder not in with_notebooks:
             text = "a folder that is named like a notebook but contains no notebook"
-            yield make_remark("warning", name, text)
+            yield make_remark("warning", folder, text)

@@ -80,9 +80,9 @@ class PlatformPeople:
     """Finds students by what a platform knows about them."""
 
     def __init__(self, known: Mapping[str, Student], users: Mapping[str, str]):
-        """*users* maps a platform's user numbers to student ids.
+        """Looks for the students *known*, by id; *users* maps a platform's user numbers to ids.
 
-        If it comes from one platform, it is not used for another one's users.
+        If *users* comes from one platform, it is not used for the users of another one.
         """
         self._known = known
         self._users = users

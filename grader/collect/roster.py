@@ -46,7 +46,7 @@ class Roster:
     """Finds students by id, whatever case or Unicode form a file system made of it."""
 
     def __init__(self, known: Mapping[str, Student], users: Mapping[str, str] | None = None):
-        """*users* maps a platform's user numbers to student ids."""
+        """Looks for the students *known*, by id; *users* maps a platform's user numbers to ids."""
         self._hints = _HINTS
         self._people = PlatformPeople(known, users or {})
         self._exact = {unicodedata.normalize("NFC", student): student for student in known}

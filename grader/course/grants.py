@@ -102,12 +102,12 @@ def _block(grant: Grant, indent: int) -> list[str]:
     given_fields = [
         (name, given[name]) for name in (*order, "by") if given[name] not in (None, False)
     ]
-    texts = [f"{name}: {_scalar(name, value)}" for name, value in given_fields]
+    texts = [f"{name}: {_yaml_scalar(name, value)}" for name, value in given_fields]
     space = " " * indent
     return [f"{space}- {texts[0]}", *(f"{space}  {text}" for text in texts[1:])]
 
 
-def _scalar(name: str, value: object) -> str:
+def _yaml_scalar(name: str, value: object) -> str:
     if isinstance(value, bool):
         return "true"
     if not isinstance(value, str):

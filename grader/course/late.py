@@ -100,6 +100,7 @@ class _Lateness:
         return Deduction(points=points, why=why, late_seconds=seconds, slip_days=slip_days)
 
     def rejection(self, reason: str) -> Deduction:
+        """Returns the deduction of an attempt that does not count, for *reason*."""
         why = f"{self}; {reason}, so this attempt does not count."
         return replace(self.deduction(why), counts=False)
 
@@ -149,11 +150,11 @@ def _lost_points(policy: LatePolicy, periods: int, score: float, max_score: floa
 
 
 def _describe_charge(policy: LatePolicy, periods: int) -> str:
-    of = "the maximum points" if policy.of == "maximum" else "the points earned"
+    base = "the maximum points" if policy.of == "maximum" else "the points earned"
     share = min(policy.deduct * periods, policy.cap)
     capped = ", which is the maximum" if policy.deduct * periods > policy.cap else ""
     article = "an" if policy.per == "hour" else "a"
-    each = f"{_percent(policy.deduct)} of {of} per {policy.per} or part of {article} {policy.per}"
+    each = f"{_percent(policy.deduct)} of {base} per {policy.per} or part of {article} {policy.per}"
     return f"Deduction: {each}, {_percent(share)} in total{capped}."
 
 
@@ -173,14 +174,15 @@ def count_attempts(
         charged = deduction_for(rules, attempt, max_score, zone)
         if charged.counts and not attempt.by_staff:
             number += 1
-            charged = _for_further(charged, number, rules, attempt, max_score)
+            charged = _charge_attempt(charged, number, rules, attempt, max_score)
         found.append(CountedAttempt(attempt=attempt, deduction=charged))
     return tuple(found)
 
 
-def _for_further(
+def _charge_attempt(
     charged: Deduction, number: int, rules: Rules, attempt: Attempt, max_score: float
 ) -> Deduction:
+    """Returns *charged* with the deduction for attempt *number* added."""
     policy = rules.attempts
     if policy.limit is not None and number > policy.limit:
         why = f"This is attempt {number}, and the limit is {policy.limit}, so it does not count."

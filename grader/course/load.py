@@ -59,13 +59,13 @@ def course_from(source: Located) -> Course:
     errors = list(shaped.errors)
     course = shaped.record
     if isinstance(course, Course):
-        errors += _check(course, source)
+        errors += _check_course(course, source)
     if errors or not isinstance(course, Course):
         raise SpecErrors(tuple(errors))
     return course
 
 
-def _check(course: Course, source: Located) -> Iterator[SpecError]:
+def _check_course(course: Course, source: Located) -> Iterator[SpecError]:
     try:
         zone = find_zone(course.time_zone)
     except TimeError as error:

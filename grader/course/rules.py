@@ -25,16 +25,20 @@ def rules_for(course: Course, set_id: str, student: Student) -> Rules:
 
 def usual_rules(course: Course, set_id: str) -> Rules:
     """Returns the rules of the set *set_id* for a student without exceptions."""
-    one = course.sets.get(set_id, CourseSet())
+    course_set = course.sets.get(set_id, CourseSet())
     zone = find_zone(course.time_zone)
-    slip = course.slip_days if one.slip_days is None else min(one.slip_days, course.slip_days)
+    slip = (
+        course.slip_days
+        if course_set.slip_days is None
+        else min(course_set.slip_days, course.slip_days)
+    )
     return Rules(
-        opens=_instant(one.opens, zone, opening=True),
-        due=_instant(one.due, zone),
-        closes=_instant(one.closes, zone),
-        minutes=one.minutes,
-        late=one.late or course.late,
-        attempts=one.attempts or course.attempts,
+        opens=_instant(course_set.opens, zone, opening=True),
+        due=_instant(course_set.due, zone),
+        closes=_instant(course_set.closes, zone),
+        minutes=course_set.minutes,
+        late=course_set.late or course.late,
+        attempts=course_set.attempts or course.attempts,
         slip_days=slip,
     )
 

@@ -159,8 +159,8 @@ def _not_gradescope(path: Path) -> SetupError:
     return SetupError("this is not Gradescope's submission_metadata.yml", where=str(path), fix=fix)
 
 
-def _submitters(one: Mapping[str, Any], where: Location) -> Iterator[TimeLine]:
-    created = one.get(":created_at")
+def _submitters(entry: Mapping[str, Any], where: Location) -> Iterator[TimeLine]:
+    created = entry.get(":created_at")
     if isinstance(created, dict):  # as Rails writes a time with a zone
         created = created.get("utc")
     if not isinstance(created, datetime):
@@ -170,7 +170,7 @@ def _submitters(one: Mapping[str, Any], where: Location) -> Iterator[TimeLine]:
             fix="export the submissions again",
         )
     received = created.replace(tzinfo=UTC) if created.tzinfo is None else created.astimezone(UTC)
-    for person in one.get(":submitters") or ():
+    for person in entry.get(":submitters") or ():
         people = tuple(str(person[key]) for key in _GRADESCOPE_PEOPLE if person.get(key))
         yield TimeLine(people=people, where=where, received=received)
 

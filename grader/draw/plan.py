@@ -32,11 +32,11 @@ def draw_numbers(problem: Problem, seed: bytes, facts: Facts) -> DrawnNumbers:
         attempt, parameters = b"%d" % number, dict[str, Value]()
         for name, parameter in problem.parameters.items():
             parameters.update(draw_parameter(name, parameter, seed, attempt))
-        failed, rejected = _check(early, problem, parameters, facts)
+        failed, rejected = _check_conditions(early, problem, parameters, facts)
         if rejected:
             continue
         scope, unknown = _compute(problem, parameters, facts)
-        doubtful, rejected = _check(late, problem, scope, facts)
+        doubtful, rejected = _check_conditions(late, problem, scope, facts)
         # An error counts only if no condition rejects the numbers that cause it.
         if rejected:
             continue
@@ -76,7 +76,7 @@ def _compute(
     return scope, None
 
 
-def _check(
+def _check_conditions(
     conditions: Iterable[Expr], problem: Problem, scope: Mapping[str, Value], facts: Facts
 ) -> tuple[DrawError | None, bool]:
     """Returns the first error of *conditions*, and whether any of them does not hold."""

@@ -82,7 +82,7 @@ def _check_constant(node: nodes.Const) -> None:
         raise TextError("the number is too large", node.lineno)
 
 
-def _check_for(node: nodes.For) -> None:
+def _check_for_loop(node: nodes.For) -> None:
     listed = isinstance(node.iter, (nodes.List, nodes.Tuple))
     if node.recursive or not (listed or _is_range(node.iter)):
         fix = "write {% for n in [1, 2, 4] %} or {% for i in range(4) %}"
@@ -176,7 +176,7 @@ def _check_arithmetic(node: nodes.BinExpr) -> None:
 _CHECKS: dict[type[nodes.Node], Any] = {
     nodes.Output: _check_output,
     nodes.Const: _check_constant,
-    nodes.For: _check_for,
+    nodes.For: _check_for_loop,
     nodes.Call: _check_call,
     nodes.Filter: _check_filter,
     nodes.Test: _check_test,

@@ -139,15 +139,15 @@ def shown_values(picture: object) -> tuple[frozenset[str], frozenset[float]]:
     numbers: set[float] = set()
     pending: list[object] = [picture]
     while pending:
-        one = pending.pop()
-        if isinstance(one, str):
-            texts.add(one)
-        elif isinstance(one, (int, float)) and not isinstance(one, bool):
-            numbers.add(float(one))
-        elif isinstance(one, (tuple, list)):
-            pending.extend(one)
-        elif isinstance(one, Mapping):
-            pending.extend(one.values())
-        elif hasattr(one, "__dataclass_fields__"):
-            pending.extend(getattr(one, name) for name in one.__dataclass_fields__)
+        value = pending.pop()
+        if isinstance(value, str):
+            texts.add(value)
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            numbers.add(float(value))
+        elif isinstance(value, (tuple, list)):
+            pending.extend(value)
+        elif isinstance(value, Mapping):
+            pending.extend(value.values())
+        elif hasattr(value, "__dataclass_fields__"):
+            pending.extend(getattr(value, name) for name in value.__dataclass_fields__)
     return frozenset(texts), frozenset(numbers)

@@ -42,27 +42,27 @@ class FormatBits(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BitsPicture:
-    """The formats from the top."""
+    """The formats, with the first at the top."""
 
     formats: tuple[FormatBits, ...]
 
 
 class BitsType(FigureTypeOf[BitFields, BitsPicture]):
-    """A box per bit, from the highest."""
+    """Draws a box per bit, with the most significant bit on the left."""
 
     spec = BitFields
 
     def picture(self, figure: BitFields, read: FieldReader) -> BitsPicture:
-        """Returns the numbers of bits."""
+        """Returns the formats with the evaluated widths of their fields."""
         read.check_length("formats", figure.formats, 1, 6)
         rows = []
-        for n, one in enumerate(figure.formats):
+        for n, bit_format in enumerate(figure.formats):
             at = ("formats", n)
             sizes = [
-                read.count(getattr(one, name), *at, name, least=0)
+                read.count(getattr(bit_format, name), *at, name, least=0)
                 for name in ("sign", "exponent", "mantissa")
             ]
-            rows.append(FormatBits(read.text(one.label, *at, "label"), *sizes))
+            rows.append(FormatBits(read.text(bit_format.label, *at, "label"), *sizes))
         return BitsPicture(formats=tuple(rows))
 
     def height(self, picture: BitsPicture) -> int:
@@ -72,12 +72,12 @@ class BitsType(FigureTypeOf[BitFields, BitsPicture]):
     def paint(self, picture: BitsPicture, canvas: Canvas) -> None:
         """Draws the boxes, the number of bits of each field, and the legend."""
         axes = drawing_area(canvas)
-        left = 24 + 8.5 * max(len(one.label) for one in picture.formats)
-        width = min(24.0, (544 - left) / max(sum(one[1:]) for one in picture.formats))
-        for row, one in enumerate(picture.formats):
+        left = 24 + 8.5 * max(len(bit_format.label) for bit_format in picture.formats)
+        width = min(24.0, (544 - left) / max(sum(bit_format[1:]) for bit_format in picture.formats))
+        for row, bit_format in enumerate(picture.formats):
             x, y = float(left), 16 + 62 * row
-            axes.text(left - 10, y + 15, one.label, ha="right", va="center", weight="bold")
-            for n, bits in enumerate(one[1:]):
+            axes.text(left - 10, y + 15, bit_format.label, ha="right", va="center", weight="bold")
+            for n, bits in enumerate(bit_format[1:]):
                 boxes = [(x + bit * width, y, width, 30) for bit in range(bits)]
                 add_boxes(axes, boxes, lw=0.6, **fill_of(n, across=True))
                 if bits:

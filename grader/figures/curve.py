@@ -86,7 +86,7 @@ class CurvePicture:
 
 
 class CurveType(FigureTypeOf[Curve, CurvePicture]):
-    """A plot with up to four lines."""
+    """Draws a plot with up to four lines."""
 
     spec = Curve
 

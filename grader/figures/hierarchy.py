@@ -24,7 +24,7 @@ class HierarchyLevel(Strict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hierarchy(Figure):
-    """Two to six levels, from the fastest."""
+    """A memory hierarchy of two to six levels, with the fastest first."""
 
     levels: tuple[HierarchyLevel, ...]
 

@@ -68,7 +68,7 @@ class RooflinePicture:
 
 
 class RooflineType(FigureTypeOf[Roofline, RooflinePicture]):
-    """Log-log diagram of rate over intensity."""
+    """Draws the rate over the arithmetic intensity, both on logarithmic axes."""
 
     spec = Roofline
 

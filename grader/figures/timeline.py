@@ -82,7 +82,7 @@ class Lane(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """A moment with a vertical line, in the unit of the figure."""
+    """A labeled vertical line; its time is in the unit of the figure."""
 
     label: str
     at: float
@@ -120,15 +120,15 @@ def _bars(figure: Timeline, read: FieldReader, lane: int) -> Iterator[Bar]:
         at = ("lanes", lane, "bars", m)
         count = read.with_names(i=0).count(bar.count, *at, "count", least=0, most=200)
         for i in range(count):
-            one = read.with_names(i=i)
-            start = one.number(bar.start, *at, "start", unit=figure.unit)
-            length = one.number(bar.length, *at, "length", unit=figure.unit)
+            reader = read.with_names(i=i)
+            start = reader.number(bar.start, *at, "start", unit=figure.unit)
+            length = reader.number(bar.length, *at, "length", unit=figure.unit)
             if length > 0:
-                yield Bar(one.text(bar.label, *at, "label"), bar.kind, start, length)
+                yield Bar(reader.text(bar.label, *at, "label"), bar.kind, start, length)
 
 
 class TimelineType(FigureTypeOf[Timeline, TimelinePicture]):
-    """A row per lane, from the first at the top."""
+    """Draws a row per lane, from the first at the top."""
 
     spec = Timeline
 

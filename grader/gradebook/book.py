@@ -310,13 +310,13 @@ class Gradebook:
     def attempt_grades(self, *, of_several: bool = False) -> tuple[Grade, ...]:
         """Returns the newest grade of each file; if *of_several*, of students with several."""
         with self._engine.begin() as connection:
-            found = rows.read_grades(connection, rows.of_attempts(of_several=of_several))
+            found = rows.read_grades(connection, rows.attempts_condition(of_several=of_several))
             return tuple(grade for _, _, grade in found)
 
     def attempt_heads(self) -> list[tuple[str, str, str | None]]:
         """Returns student, digest, and file of each grade in `attempt_grades(of_several=True)`."""
         with self._engine.begin() as connection:
-            return list(rows.read_heads(connection, rows.of_attempts(of_several=True)))
+            return list(rows.read_heads(connection, rows.attempts_condition(of_several=True)))
 
     def settled_marks(self, student: str, submission_sha256: str) -> frozenset[str]:
         """Returns the names of the marks that the student's current grade for this file settles.

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import URL, Connection, Engine, Integer, Table, func, insert, select, text
 
 from grader.errors import GraderError, SetupError
-from grader.files import write_error
+from grader.files import make_write_error
 from grader.gradebook import schema
 from grader.gradebook.address import (
     FILE,
@@ -132,7 +132,7 @@ def switch_to_copy(source: GradebookPlace, target: GradebookPlace) -> Path:
     try:
         file.rename(old)
     except OSError as error:
-        raise write_error(error, file) from error
+        raise make_write_error(error, file) from error
     return old
 
 
@@ -159,14 +159,14 @@ def _copy_table(table: Table, from_: Connection, to: Connection) -> int:
     if table is _FILLED_ON_CREATION:
         return 0
     count = 0
-    for chunk in _rows(table, from_).partitions(_CHUNK):
+    for chunk in _select_rows(table, from_).partitions(_CHUNK):
         lines = [_storable_line(dict(row._mapping)) for row in chunk]
         to.execute(insert(table), lines)
         count += len(lines)
     return count
 
 
-def _rows(table: Table, connection: Connection) -> Any:
+def _select_rows(table: Table, connection: Connection) -> Any:
     query = select(table).order_by(*table.primary_key.columns)
     return connection.execute(query.execution_options(yield_per=_CHUNK))
 
@@ -201,6 +201,6 @@ def _require_equal(from_: Connection, to: Connection, where: str) -> None:
 
 def _digest(table: Table, connection: Connection) -> str:
     digest = hashlib.sha256()
-    for row in _rows(table, connection):
+    for row in _select_rows(table, connection):
         digest.update(repr(tuple(_storable_line(dict(row._mapping)).values())).encode())
     return digest.hexdigest()

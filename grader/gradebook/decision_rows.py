@@ -17,7 +17,7 @@ from grader.model.desk import Choice, Decision
 _DECISIONS = schema.decisions
 
 
-def about(names: Collection[str] | None) -> tuple[ColumnElement[bool], ...]:
+def condition_on_names(names: Collection[str] | None) -> tuple[ColumnElement[bool], ...]:
     """Returns the condition that a decision is about an answer in *names*; none if None."""
     return () if names is None else (_DECISIONS.c.name.in_(list(names)),)
 
@@ -29,7 +29,7 @@ def choice_from_json(text: str) -> Choice:
     return Choice(**{**data, "items": tuple(data["items"])})
 
 
-def every_decision(connection: Connection, *where: ColumnElement[bool]) -> Iterator[Decision]:
+def iter_decisions(connection: Connection, *where: ColumnElement[bool]) -> Iterator[Decision]:
     """Yields the decisions that fit, oldest first."""
     query = select(_DECISIONS).where(*where).order_by(_DECISIONS.c.number)
     for row in connection.execute(query).mappings():
@@ -45,7 +45,7 @@ def current_decisions(connection: Connection, *where: ColumnElement[bool]) -> It
         later.c.undone.is_(False),
         later.c.number > _DECISIONS.c.number,
     )
-    return every_decision(connection, _DECISIONS.c.undone.is_(False), ~replaced, *where)
+    return iter_decisions(connection, _DECISIONS.c.undone.is_(False), ~replaced, *where)
 
 
 def store_overrides(connection: Connection, batch: Iterable[Override]) -> None:

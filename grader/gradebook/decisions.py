@@ -14,9 +14,9 @@ from sqlalchemy import Connection, update
 from grader.errors import SetupError
 from grader.gradebook import overrides, parts, request_rows, schema
 from grader.gradebook.decision_rows import (
-    about,
+    condition_on_names,
     current_decisions,
-    every_decision,
+    iter_decisions,
     next_batch,
     store_decision,
 )
@@ -59,9 +59,12 @@ class Decisions:
         """Returns the decisions that count, by student and answer; only answers in *names* if
         given."""
         with self._engine.begin() as connection:
-            return {(d.student, d.name): d for d in current_decisions(connection, *about(names))}
+            return {
+                (d.student, d.name): d
+                for d in current_decisions(connection, *condition_on_names(names))
+            }
 
-    def opinions(self) -> tuple[Decision, ...]:
+    def list_second_opinions(self) -> tuple[Decision, ...]:
         """Returns the decisions that count and ask for a second opinion, oldest first."""
         asks = _DECISIONS.c.choice.contains('"second_opinion": true')
         with self._engine.begin() as connection:
@@ -84,7 +87,7 @@ class Decisions:
     def history(self, student: str, name: str | None = None) -> tuple[Decision, ...]:
         """Returns all decisions about a student's answers, or one of them, newest first."""
         with self._engine.begin() as connection:
-            decisions = list(every_decision(connection, _DECISIONS.c.student == student))
+            decisions = list(iter_decisions(connection, _DECISIONS.c.student == student))
         return tuple(d for d in reversed(decisions) if name in (None, d.name))
 
     def decide(
@@ -106,7 +109,10 @@ class Decisions:
         """Does the same as `decide` in the transaction of *connection*; under *batch* if given."""
         stored, conflicts = [], []
         names = {answer.name for answer in answers}
-        latest = {(d.student, d.name): d for d in current_decisions(connection, *about(names))}
+        latest = {
+            (d.student, d.name): d
+            for d in current_decisions(connection, *condition_on_names(names))
+        }
         batch = batch or next_batch(connection)
         for answer in answers:
             other = latest.get((answer.student, answer.name))
@@ -153,7 +159,10 @@ class Decisions:
         return len(decisions)
 
     def _restore(self, connection: Connection, batch: int, decision: Decision, by: str) -> None:
-        """Lets the decision before *one* count; stores it anew if its items have changed since."""
+        """Lets the decision before *decision*, if any, count again for the same answer.
+
+        If rubric items changed its points since, stores it again with the new points.
+        """
         of_answer = (_DECISIONS.c.student == decision.student) & (
             _DECISIONS.c.name == decision.name
         )

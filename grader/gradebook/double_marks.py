@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 from grader.errors import SetupError
 from grader.gradebook import mark_rows, schema
 from grader.gradebook.audit_log import AND
-from grader.gradebook.decision_rows import about, current_decisions, next_batch
+from grader.gradebook.decision_rows import condition_on_names, current_decisions, next_batch
 from grader.gradebook.decisions import DecisionResult, Decisions
 from grader.gradebook.plain import now
 from grader.gradebook.store import Store
@@ -41,7 +41,7 @@ class DoubleMarks:
 
     def current(self, part: PartId | None = None) -> tuple[IndependentMark, ...]:
         """Returns each person's mark of each answer to *part*, or to all parts, oldest first."""
-        where = () if part is None else mark_rows.of_part(part)
+        where = () if part is None else mark_rows.condition_on_part(part)
         with self._engine.begin() as connection:
             return tuple(mark_rows.current_marks(connection, *where))
 
@@ -77,9 +77,9 @@ class DoubleMarks:
         with self._write() as connection:
             batch = next_batch(connection)
             known = mark_rows.by_answer(
-                mark_rows.current_marks(connection, *mark_rows.of_part(part))
+                mark_rows.current_marks(connection, *mark_rows.condition_on_part(part))
             )
-            names = about({answer.name for answer in answers})
+            names = condition_on_names({answer.name for answer in answers})
             decided = {(d.student, d.name): d for d in current_decisions(connection, *names)}
             stored: list[str] = []
             conflicts: list[Decision | IndependentMark] = []
@@ -114,19 +114,19 @@ class DoubleMarks:
         """
         with self._write() as connection:
             mine = _MARKS.c.batch == batch
-            marks = list(mark_rows.every_mark(connection, mine, _MARKS.c.undone.is_(False)))
+            marks = list(mark_rows.iter_marks(connection, mine, _MARKS.c.undone.is_(False)))
             answers = {(mark.student, mark.name) for mark in marks}
-            names = about({name for _, name in answers})
+            names = condition_on_names({name for _, name in answers})
             decided = list(current_decisions(connection, *names))
-            for one in marks:
-                if not may(one.by, one.student):
+            for mark in marks:
+                if not may(mark.by, mark.student):
                     raise SetupError("these marks are not yours to undo", fix="ask who gave them")
-                self._require_newest(connection, one)
+                self._require_newest(connection, mark)
             if any((d.student, d.name) in answers and d.batch != batch for d in decided):
                 raise SetupError(_SINCE, fix="reload the page")
             mark_rows.take_back(connection, marks)
-            for one in marks:
-                detail = {"student": one.student, "name": one.name, "points": one.points}
+            for mark in marks:
+                detail = {"student": mark.student, "name": mark.name, "points": mark.points}
                 self._log(connection, "independent mark undone", by, "", detail)
 
             def may_undo(decision: Decision) -> bool:
@@ -140,7 +140,7 @@ class DoubleMarks:
 
     def _require_newest(self, connection: Connection, mark: IndependentMark) -> None:
         mine = (_MARKS.c.student == mark.student) & (_MARKS.c.name == mark.name)
-        marks = list(mark_rows.every_mark(connection, mine, _MARKS.c.undone.is_(False)))
+        marks = list(mark_rows.iter_marks(connection, mine, _MARKS.c.undone.is_(False)))
         if marks[-1].number != mark.number:
             raise SetupError(_SINCE, fix="reload the page")
 
@@ -155,7 +155,7 @@ class DoubleMarks:
     ) -> None:
         mark_rows.store_mark(connection, batch, part, answer, choice, by=by, at=now())
         mine = (_MARKS.c.batch == batch) & (_MARKS.c.student == answer.student)
-        points = [mark.points for mark in mark_rows.every_mark(connection, mine)][-1]
+        points = [mark.points for mark in mark_rows.iter_marks(connection, mine)][-1]
         detail = {"student": answer.student, "name": answer.name, "points": points}
         self._log(connection, "answer graded independently", by, choice.comment, detail)
 
@@ -169,7 +169,7 @@ class DoubleMarks:
     ) -> None:
         """Stores the mean of the two marks, unless they differ by too much."""
         mine = (_MARKS.c.student == answer.student, _MARKS.c.name == answer.name)
-        marks = mark_rows.current_marks(connection, *mark_rows.of_part(part), *mine)
+        marks = mark_rows.current_marks(connection, *mark_rows.condition_on_part(part), *mine)
         first, second = [mark for mark in marks if mark.key == answer.key][:2]
         if abs(first.points - second.points) <= tolerance * answer.max_points + _ROUNDING:
             choice, by = mean_choice(first, second), AND.join((first.by, second.by))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from grader.errors import PackageError, SetupError
-from grader.files import AGAIN, make_private_folder, write_atomic, write_error
+from grader.files import AGAIN, make_private_folder, make_write_error, write_atomic
 from grader.gradebook.address import read_pointer
 
 POINTER = "evidence.url"
@@ -63,7 +63,7 @@ class EvidenceFolder:
         try:
             (self.folder / name).unlink(missing_ok=True)
         except OSError as error:
-            raise write_error(error, self.folder / name) from error
+            raise make_write_error(error, self.folder / name) from error
 
 
 class ObjectStore:

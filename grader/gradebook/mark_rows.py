@@ -25,12 +25,12 @@ _MARKS = schema.independent_marks
 _Answer = tuple[str, str]
 
 
-def of_part(part: PartId) -> tuple[ColumnElement[bool], ...]:
+def condition_on_part(part: PartId) -> tuple[ColumnElement[bool], ...]:
     """Returns the condition that a mark is about an answer to *part*."""
     return _MARKS.c.problem == part.problem, _MARKS.c.part == part.part
 
 
-def every_mark(connection: Connection, *where: ColumnElement[bool]) -> Iterator[IndependentMark]:
+def iter_marks(connection: Connection, *where: ColumnElement[bool]) -> Iterator[IndependentMark]:
     """Yields the marks that fit, oldest first, with their points by the rubric of today."""
     items = {item.number: item for item in read_items(connection, None)}
     query = select(_MARKS).where(*where).order_by(_MARKS.c.number)
@@ -44,7 +44,7 @@ def current_marks(connection: Connection, *where: ColumnElement[bool]) -> list[I
     """Returns each person's newest mark of each answer, except those taken back, oldest first."""
     newest = {
         (mark.student, mark.name, mark.key, mark.by): mark
-        for mark in every_mark(connection, _MARKS.c.undone.is_(False), *where)
+        for mark in iter_marks(connection, _MARKS.c.undone.is_(False), *where)
     }
     return sorted(newest.values(), key=lambda mark: mark.number)
 

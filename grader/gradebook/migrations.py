@@ -25,7 +25,8 @@ def migrate(connection: Connection, version: int) -> None:
 
 
 def _add_tables(connection: Connection) -> None:
-    """From 1 to 2: adds tables that version 1 gained over time, and the index of `submissions`.
+    """Updates version 1 to 2: adds the tables that version 1 gained over time, and the index of
+    `submissions`.
 
     From version 2 on, evidence is compressed, which version 1 can't read.
     """

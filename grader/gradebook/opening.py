@@ -65,7 +65,7 @@ def open_gradebook(url: URL, *, create: bool) -> Engine:
 
 
 def _is_emptied(url: URL) -> bool:
-    """Returns whether *url* is a file without contents, and none are on their way into it."""
+    """Returns whether *url* is an empty file to which no log of SQLite's will still write."""
     file = Path(url.database or "")
     if url.get_backend_name() != "sqlite" or Path(f"{file}-wal").exists():
         return False

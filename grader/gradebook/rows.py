@@ -40,7 +40,7 @@ def file_grades(connection: Connection, grades: Iterable[Grade], *, run: int, at
     """
     filed = 0
     for chunk in _chunks(grades):
-        filed += _file_chunk(connection, chunk, run=run, at=at)
+        filed += _store_chunk(connection, chunk, run=run, at=at)
     return filed
 
 
@@ -55,7 +55,8 @@ def _chunks(grades: Iterable[Grade]) -> Iterator[list[Grade]]:
         yield list(chunk.values())
 
 
-def _file_chunk(connection: Connection, chunk: list[Grade], *, run: int, at: str) -> int:
+def _store_chunk(connection: Connection, chunk: list[Grade], *, run: int, at: str) -> int:
+    """Stores those grades of *chunk* that differ from the current ones, and returns how many."""
     heads = {grade.student: _grade_row(grade, run=run, at=at) for grade in chunk}
     t = schema.grades
     mine = t.c.student.in_(list(heads)) & t.c.current.is_(True)
@@ -196,7 +197,7 @@ def read_grades(
     yield from _assemble(connection, heads, chain.from_iterable(lines.partitions()))
 
 
-def of_attempts(*, of_several: bool) -> ColumnElement[bool]:
+def attempts_condition(*, of_several: bool) -> ColumnElement[bool]:
     """Returns the condition for the newest grade of each file; if *of_several*, only for students
     with several graded files."""
     g = schema.grades.c
@@ -240,6 +241,10 @@ def read_open_marks(connection: Connection) -> Iterator[tuple[str, Mark]]:
 def _assemble(
     connection: Connection, heads: Iterable[Any], lines: Iterable[Sequence[Any]]
 ) -> Iterator[tuple[int, str, Grade]]:
+    """Yields the run, the time, and the grade of each of *heads*, with its marks from *lines*.
+
+    Both are in the order of the numbers of the grades.
+    """
     asked = {number: one for one, number in _read_questions(connection).items()}
     # Equal feedback is stored once: a class of thousands repeats a few hundred sentences.
     shared: dict[str, str] = {}
@@ -268,6 +273,7 @@ def _assemble(
 def _read_marks(
     lines: Iterable[Sequence[Any]], asked: dict[int, _Asked], shared: dict[str, str]
 ) -> list[Mark]:
+    """Returns the marks in *lines*; equal texts of feedback become one object from *shared*."""
     # One comprehension, because reading a large class spends its time here.
     return [
         Mark(

@@ -69,9 +69,11 @@ class Rubrics:
             before = connection.execute(select(_ITEMS).where(mine)).one_or_none()
             if before is None:
                 raise SetupError("there is no such item in the rubric", fix="reload the page")
-            found = [d for d in current_decisions(connection) if item.number in d.choice.items]
-            marks = list(mark_rows.current_marks(connection, *mark_rows.of_part(item.part)))
-            theirs = {d.student for d in found}
+            affected = [d for d in current_decisions(connection) if item.number in d.choice.items]
+            marks = list(
+                mark_rows.current_marks(connection, *mark_rows.condition_on_part(item.part))
+            )
+            theirs = {d.student for d in affected}
             theirs |= {m.student for m in marks if item.number in m.choice.items}
             if students is not None and not theirs.issubset(students):
                 raise SetupError(
@@ -80,7 +82,7 @@ class Rubrics:
                 )
             means = mark_rows.mean_choices(marks)
             are_means = {
-                (d.student, d.name) for d in found if means.get((d.student, d.name)) == d.choice
+                (d.student, d.name) for d in affected if means.get((d.student, d.name)) == d.choice
             }
             connection.execute(
                 update(_ITEMS)
@@ -104,11 +106,13 @@ class Rubrics:
                     engine_points=d.engine_points,
                     last_decision=d.number,
                 )
-                for d in found
+                for d in affected
                 if (d.student, d.name) in max_points
             ]
-            choices = {(d.student, d.name): d.choice for d in found}
-            marks = list(mark_rows.current_marks(connection, *mark_rows.of_part(item.part)))
+            choices = {(d.student, d.name): d.choice for d in affected}
+            marks = list(
+                mark_rows.current_marks(connection, *mark_rows.condition_on_part(item.part))
+            )
             again = mark_rows.mean_choices(marks)
             choices |= {answer: again[answer] for answer in are_means}
             batch = next_batch(connection)

@@ -26,11 +26,11 @@ class Signatures:
 def read_signatures(connection: Connection, known: Signatures | None = None) -> Signatures:
     """Returns the signatures of the current state; *known* itself if nothing changed since."""
     general = read_general(connection)
-    everybody = tuple(tuple(connection.execute(query).one()) for query in _totals())
+    everybody = tuple(tuple(connection.execute(query).one()) for query in _class_queries())
     if known is not None and (known.general, known.everybody) == (general, everybody):
         return known
     found: dict[str, tuple[object, ...]] = {}
-    for name, query in _queries():
+    for name, query in _student_queries():
         for row in connection.execute(query):
             found[row[0]] = (*found.get(row[0], ()), name, row[1], row[2])
     return Signatures(general=general, students=found, everybody=everybody)
@@ -38,7 +38,7 @@ def read_signatures(connection: Connection, known: Signatures | None = None) -> 
 
 def read_grades_signature(connection: Connection) -> str:
     """Returns the signature of the automatic grades, the same in every process."""
-    rows = sorted(tuple(row) for row in connection.execute(_queries()[0][1]))
+    rows = sorted(tuple(row) for row in connection.execute(_student_queries()[0][1]))
     return hashlib.sha256(repr(rows).encode()).hexdigest()
 
 
@@ -53,7 +53,8 @@ def read_general(connection: Connection) -> int:
     return hash(tuple(rows))
 
 
-def _totals() -> tuple[Select[*tuple[Any, ...]], ...]:
+def _class_queries() -> tuple[Select[*tuple[Any, ...]], ...]:
+    """Returns queries for the signature of all students together."""
     g, d, s = schema.grades.c, schema.decisions.c, schema.submissions.c
     m = schema.independent_marks.c
     # Sums of numbers and not counts: one decision may be undone while another is restored.
@@ -68,7 +69,8 @@ def _totals() -> tuple[Select[*tuple[Any, ...]], ...]:
     )
 
 
-def _queries() -> tuple[tuple[str, Select[Any]], ...]:
+def _student_queries() -> tuple[tuple[str, Select[Any]], ...]:
+    """Returns a query for the signature of each student, by the name of what it covers."""
     g, d, s = schema.grades.c, schema.decisions.c, schema.submissions.c
     m = schema.independent_marks.c
     current = func.sum(case((g.current.is_(True), 1), else_=0))

@@ -23,11 +23,16 @@ def store_students(connection: Connection, students: Iterable[Student]) -> tuple
     known = {student.id: student for student in read_students(connection)}
     new, changed = [], []
     for given in {student.id: student for student in students}.values():
-        one = known.get(given.id, given).merged_with(given)
-        line = {"id": one.id, "name": one.name, "email": one.email, "section": one.section}
-        if one.id not in known:
+        student = known.get(given.id, given).merged_with(given)
+        line = {
+            "id": student.id,
+            "name": student.name,
+            "email": student.email,
+            "section": student.section,
+        }
+        if student.id not in known:
             new.append(line)
-        elif known[one.id] != replace(one, version=""):  # stored only in the release
+        elif known[student.id] != replace(student, version=""):  # stored only in the release
             changed.append(line)
     if new:
         connection.execute(insert(_TABLE), new)

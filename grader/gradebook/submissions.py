@@ -18,20 +18,20 @@ _Same = tuple[str, str, str]
 def store_submissions(connection: Connection, batch: Iterable[Submission], *, at: str) -> None:
     """Stores every attempt of *batch*, the latest last."""
     attempts: dict[_Same, Submission] = {}
-    for one in batch:
-        same = one.student, storable(one.path), one.sha256
+    for attempt in batch:
+        same = attempt.student, storable(attempt.path), attempt.sha256
         attempts.pop(same, None)  # so that it gets the last position
-        attempts[same] = one
+        attempts[same] = attempt
     students.require_known(connection, (student for student, _, _ in attempts))
     numbers = _known_numbers(connection, attempts)
     first = (connection.scalar(select(func.max(_TABLE.c.seen))) or 0) + 1
     new: list[dict[str, object]] = []
     again: list[dict[str, object]] = []
-    for seen, (same, one) in enumerate(attempts.items(), first):
+    for seen, (same, attempt) in enumerate(attempts.items(), first):
         line: dict[str, object] = {
             "seen": seen,
-            "received": one.received,
-            "refusal": storable_or_none(one.refusal),
+            "received": attempt.received,
+            "refusal": storable_or_none(attempt.refusal),
         }
         if same in numbers:
             again.append(line | {"known": numbers[same]})

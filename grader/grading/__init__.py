@@ -1,2 +1,2 @@
-"""From evidence to grades: scoring, totals, what students may see, and the run over a
+"""Turns evidence into grades: scoring, totals, what each audience may see, and the run over a
 class."""

@@ -46,7 +46,8 @@ def apply_course(
     if given.times:
         every = (*collected.submissions, *collected.earlier, *book.submissions())
         lines = [
-            _match_to_file(line, every) for line in _of_students(given.times, release.students)
+            _match_to_file(line, every)
+            for line in _identify_students(given.times, release.students)
         ]
         book.put_times(lines, by=given.by)
     if given.course is not None:
@@ -54,10 +55,15 @@ def apply_course(
     return policy_of(book, release.exam.id)
 
 
-def _of_students(lines: Sequence[TimeLine], students: Mapping[str, Student]) -> Iterator[TimeLine]:
-    """Yields *lines* with the students' ids, without those of other people on a platform."""
+def _identify_students(
+    lines: Sequence[TimeLine], students: Mapping[str, Student]
+) -> Iterator[TimeLine]:
+    """Yields *lines* with the students' ids; leaves out those of other people on a platform.
+
+    Raises SetupError for an id that is not in the release, or if no line names a student.
+    """
     ways = students_by_text(students)
-    found = 0
+    count = 0
     for line in lines:
         if line.student and line.student not in students:
             what = f"there is no student '{line.student}' in this release"
@@ -67,9 +73,9 @@ def _of_students(lines: Sequence[TimeLine], students: Mapping[str, Student]) -> 
             (ways[t] for p in line.people if (t := p.casefold()) in ways), ""
         )
         if id_:
-            found += 1
+            count += 1
             yield replace(line, student=id_)
-    if lines and not found:
+    if lines and not count:
         raise SetupError(
             "this file names no student of the release",
             where=lines[0].where.file,
@@ -78,6 +84,10 @@ def _of_students(lines: Sequence[TimeLine], students: Mapping[str, Student]) -> 
 
 
 def _match_to_file(line: TimeLine, every: Sequence[Submission]) -> HandedIn:
+    """Returns what *line* says about the submission that it names, or about all of its student.
+
+    Raises SetupError unless the line names exactly one of the student's files, or none.
+    """
     sha256 = ""
     if line.file:
         found = {

@@ -191,6 +191,7 @@ class _Batch:
         return finished
 
     def _submit(self, pool: Executor, submission: Submission, *, more_follow: bool) -> Future[Any]:
+        """Submits the execution of *submission* to *pool*."""
         job = Job(
             submission=submission,
             names=self._names,

@@ -58,7 +58,7 @@ class CoursePolicy:
     def needs_all_attempts(self) -> bool:
         """Whether every attempt must be graded, not only the newest ones.
 
-        Then a later exception needs no execution. Files that can't be graded are no attempts.
+        Then a later exception needs no execution. Files that can't be graded are not attempts.
         """
         policy = self._usual.attempts
         return policy.count != "newest" or policy.limit is not None or policy.deduct > 0
@@ -76,7 +76,7 @@ class CoursePolicy:
 
     def lacks_time(self, student: Student, submission: Submission) -> bool:
         """Returns whether lateness matters for this file and its time is unknown."""
-        rules, attempt = self.rules_of(student), self._attempt(submission, None)
+        rules, attempt = self.rules_of(student), self._attempt_of(submission, None)
         is_known = rules.received or attempt.received or attempt.by_staff
         return not is_known and not rules.exempt
 
@@ -116,18 +116,19 @@ class CoursePolicy:
         *scores* are the points before deductions, by SHA-256 of the file.
         """
         return tuple(
-            self._attempt(submission, scores.get(submission.sha256))
+            self._attempt_of(submission, scores.get(submission.sha256))
             for submission in self.by_time(mine)
         )
 
     def by_time(self, mine: Sequence[Submission]) -> list[Submission]:
         """Returns the files of one student, by time if all are known, else in the given order."""
-        times = {submission: self._attempt(submission, None).received for submission in mine}
+        times = {submission: self._attempt_of(submission, None).received for submission in mine}
         if None in times.values():
             return list(mine)
         return sorted(mine, key=lambda submission: times[submission] or datetime.min)
 
-    def _attempt(self, submission: Submission, score: float | None) -> Attempt:
+    def _attempt_of(self, submission: Submission, score: float | None) -> Attempt:
+        """Returns *submission* as an attempt, with the time at which it was handed in, if known."""
         known = self._times_by_file.get((submission.student, submission.sha256))
         common = self._times_by_file.get((submission.student, ""))
         stated = known or common
@@ -267,6 +268,7 @@ def _with_policy(
     mine: Sequence[Submission],
     scores: Mapping[tuple[str, str], float],
 ) -> Row:
+    """Returns *row* with exemptions, and with deductions for lateness and further attempts."""
     rules = policy.rules_of(row.student)
     row = replace(row, policy_notes=rules.notes)
     if rules.exempt:
@@ -296,6 +298,7 @@ def _with_deduction(row: Row, deduction: Deduction) -> Row:
 
 
 def _with_mean(row: Row, every: Sequence[CountedAttempt]) -> Row:
+    """Returns *row* with the mean of the attempts that count as its score."""
     valid = [attempt for attempt in every if attempt.final is not None]
     if not valid:
         why = " ".join(attempt.deduction.why for attempt in every[-1:])

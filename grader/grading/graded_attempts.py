@@ -67,14 +67,14 @@ def in_counting_order(
         by_student.setdefault(submission.student, []).append(submission)
     order: list[Submission] = []
     for id_, mine in by_student.items():
-        graded = [one for one in mine if (id_, one.sha256) in attempts.grades]
+        graded = [attempt for attempt in mine if (id_, attempt.sha256) in attempts.grades]
         if not graded or graded[-1] is not mine[-1]:
             order += mine  # the only one, or the newest waits for its grade
             continue
-        scores = {one.sha256: attempts.scores[id_, one.sha256] for one in graded}
+        scores = {attempt.sha256: attempts.scores[id_, attempt.sha256] for attempt in graded}
         most = attempts.grades[id_, mine[-1].sha256].max_score
         student = students.get(id_, Student(id=id_))
-        others = [one for one in mine if one.sha256 not in scores]
+        others = [attempt for attempt in mine if attempt.sha256 not in scores]
         order += (*others, *policy.order(student, graded, scores, most))
     return order
 

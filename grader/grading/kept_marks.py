@@ -35,7 +35,7 @@ def regrade(
     """Yields each student of *work* with the grade that the stored evidence of a file earns.
 
     *work* are students, each with the SHA-256 of a file. The grade is None if the evidence is
-    missing or damaged. Raises SetupError as `Papers.of` and `settle` do.
+    missing or damaged. Raises SetupError as `Papers.of` and `score_safely` do.
     """
     left = iter(work)
     while chunk := list(islice(left, _CHUNK)):

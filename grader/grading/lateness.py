@@ -56,11 +56,14 @@ def list_lateness(out: Path) -> tuple[LateLine, ...]:
         files = {
             (submission.student, submission.sha256): submission for submission in book.submissions()
         }
-        lines = [_line(policy, row, files) for row in rows_of(book, graded) if row.grade]
+        lines = [_late_line(policy, row, files) for row in rows_of(book, graded) if row.grade]
     return tuple(sorted(lines, key=lambda line: line.student))
 
 
-def _line(policy: CoursePolicy, row: Row, files: dict[tuple[str, str], Submission]) -> LateLine:
+def _late_line(
+    policy: CoursePolicy, row: Row, files: dict[tuple[str, str], Submission]
+) -> LateLine:
+    """Returns when a student's counting attempt was handed in, and what lateness costs."""
     sha256 = (row.grade.submission_sha256 if row.grade else None) or ""
     submission = files.get((row.student.id, sha256))
     attempts = policy.attempts_of([submission], {}) if submission else ()

@@ -58,6 +58,10 @@ def exam_fit(release: Release) -> Callable[[str, Notebook], int]:
 def _check_owner(
     release: Release, versions: frozenset[str], student: Student, says: SelfDescription
 ) -> str | None:
+    """Returns a warning if the notebook may be somebody else's; None if it is the student's own.
+
+    Raises SubmissionError if it has the numbers of another student or version.
+    """
     if says.version == SAMPLE:
         raise SubmissionError("this is the practice sample, which is not graded", fix=_OWN)
     if says.release not in ("", release.id):

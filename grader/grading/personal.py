@@ -10,7 +10,7 @@ from pathlib import Path
 
 from grader.bank.folders import Bank
 from grader.errors import SetupError
-from grader.files import write_error
+from grader.files import make_write_error
 from grader.gradebook import Gradebook
 from grader.grading.audit import require_student
 from grader.grading.results import write_results
@@ -62,7 +62,7 @@ def _write_zip(target: Path, contents: Mapping[str, bytes], files: list[Path], o
             "this file exists already", where=str(target), fix="choose another name for --out"
         ) from None
     except OSError as error:
-        raise write_error(error, target) from error
+        raise make_write_error(error, target) from error
 
 
 def forget_student(out: Path, student: str, bank: Bank, *, by: str, why: str) -> Forgotten:
@@ -82,7 +82,7 @@ def forget_student(out: Path, student: str, bank: Bank, *, by: str, why: str) ->
         try:
             path.unlink(missing_ok=True)
         except OSError as error:
-            raise write_error(error, path) from error
+            raise make_write_error(error, path) from error
     write_results(out, bank)
     return Forgotten(pseudonym=removed.pseudonym, rows=removed.rows, files=gone + len(files))
 

@@ -64,7 +64,7 @@ def parse_requests(text: str, file: str) -> tuple[RequestFile, Located]:
     shaped = shape(RequestFile, source.data, source, ())
     errors = list(shaped.errors)
     if isinstance(shaped.record, RequestFile):
-        errors += _check(shaped.record, source)
+        errors += _check_record(shaped.record, source)
     if errors or not isinstance(shaped.record, RequestFile):
         raise SpecErrors(tuple(errors))
     return shaped.record, source
@@ -92,6 +92,10 @@ def _read_text(path: Path) -> str:
 
 
 def _locate(text: str, file: str, skipped: int) -> Located:
+    """Returns the JSON data in *text* with the line and column of each value.
+
+    Lines count from the start of the file, *skipped* lines above the text. Raises GraderError.
+    """
     try:
         data = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
     except json.JSONDecodeError as error:
@@ -142,7 +146,7 @@ def _with_tuples(data: object) -> object:
     return {k: _with_tuples(v) for k, v in data.items()} if isinstance(data, dict) else data
 
 
-def _check(record: RequestFile, source: Located) -> Iterable[SpecError]:
+def _check_record(record: RequestFile, source: Located) -> Iterable[SpecError]:
     if record.format != FORMAT:
         yield source.error(("format",), f"the format is not '{FORMAT}'", _FIX)
     if not 1 <= len(record.requests) <= MAX_REQUESTS:

@@ -1,4 +1,4 @@
-"""Takes in students' requests for a regrade: whose each file is, and what it asks for."""
+"""Stores students' requests for a regrade, after checking who sent each file, and what it asks."""
 
 from __future__ import annotations
 

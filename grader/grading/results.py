@@ -10,7 +10,7 @@ from pathlib import Path
 
 from grader import __version__
 from grader.bank.folders import Bank
-from grader.files import exclusive_lock, write_error
+from grader.files import exclusive_lock, make_write_error
 from grader.gradebook import Gradebook
 from grader.grading.cache_keys import (
     KEPT,
@@ -124,7 +124,7 @@ def _lock_files(out: Path) -> Iterator[None]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise write_error(error, folder) from error
+        raise make_write_error(error, folder) from error
     with exclusive_lock(folder, wait=_WAIT_SECONDS):
         yield
 

@@ -90,7 +90,7 @@ class ReleaseSource(ResultSource):
 
 
 def evidence_of(book: Gradebook, row: Row) -> Evidence | None:
-    """Returns the evidence of the execution that was graded."""
+    """Returns the evidence of the execution that was graded; None if none was."""
     if row.grade is None or row.grade.submission_sha256 is None:
         return None
     return book.find_evidence(row.grade.submission_sha256)

@@ -77,12 +77,12 @@ def apply_edits(release: Release, edits: Sequence[SpecEdit]) -> Release:
             for part in source["parts"]
         )
         source = {**source, "parts": parts}
-        _check(release, edit, source)
+        _check_spec(release, edit, source)
         changed[edit.problem] = source
     return edit_specs(release, changed) if changed else release
 
 
-def _check(release: Release, edit: SpecEdit, source: Mapping[str, Any]) -> None:
+def _check_spec(release: Release, edit: SpecEdit, source: Mapping[str, Any]) -> None:
     solution = release.problems[edit.problem].solution
     try:
         problem_from(Located(edit.problem, source, {(): (1, 1)}, {}), solution)
@@ -102,12 +102,12 @@ def _edited_part(part: Mapping[str, Any], edit: SpecEdit) -> Mapping[str, Any]:
         raise SetupError(f"'{edit.value}' has no credit", fix=fix)
     for key in ("mistakes", "options"):
         listed = part.get(key, ())
-        if any(one.get("id") == mistake for one in listed):
+        if any(item.get("id") == mistake for item in listed):
             share = scalar(credit)
-            one_more = tuple(
-                {**one, "credit": share} if one.get("id") == mistake else one for one in listed
+            edited = tuple(
+                {**item, "credit": share} if item.get("id") == mistake else item for item in listed
             )
-            return {**part, key: one_more}
+            return {**part, key: edited}
     known = [
         str(o["id"]) for key in ("mistakes", "options") for o in part.get(key, ()) if "id" in o
     ]

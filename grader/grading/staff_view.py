@@ -44,10 +44,11 @@ def _views(graded: ReleaseSource, row: Row, evidence: Evidence) -> Iterator[Code
     for name, key in graded.papers.of(row.student.id).named_keys():
         answer = evidence.answers.get(name)
         if isinstance(key, CodeKey) and answer is not None and answer.raw is not None:
-            yield _view(name, key, answer.raw)
+            yield _code_view(name, key, answer.raw)
 
 
-def _view(name: str, key: CodeKey, raw: object) -> CodeView:
+def _code_view(name: str, key: CodeKey, raw: object) -> CodeView:
+    """Returns the student's code with its cases, or why they can't be shown."""
     assert isinstance(raw, dict)  # noqa: S101 - evidence holds JSON objects
     lines = tuple(source_lines(str(raw.get("source") or ""), key))
     view = CodeView(name=name, lines=lines, forbids=key.part.forbid)

@@ -138,6 +138,7 @@ def _ungraded_row(
     overrides: Mapping[str, Override],
     submission: Submission | None,
 ) -> Row:
+    """Returns the row of a student without a grade."""
     if submission is None:
         standing = Standing.MISSING
     elif submission.refusal is not None:

@@ -125,7 +125,7 @@ def what_if(out: Path, changes: Changes, *, why: str = "") -> WhatIf:
         before = {row.student.id: row for row in rows_of(book, graded)}
         preview = GradePreview(grades=grades, adjustments=adjustments)
         after = {row.student.id: row for row in rows_of(book, graded, policy, preview=preview)}
-    student_changes = (_change(row, after[id_]) for id_, row in before.items())
+    student_changes = (_student_change(row, after[id_]) for id_, row in before.items())
     return WhatIf(
         before=_distribution(before.values()),
         after=_distribution(after.values()),
@@ -188,12 +188,13 @@ def withdraw_adjustments(out: Path, *, by: str, why: str) -> bool:
 
 
 def _choose_again(book: Gradebook) -> None:
-    """Files the grades of the attempts that count, which may be others without a dropped part."""
+    """Stores the grades of the attempts that count, which may be others without a dropped part."""
     graded = source_of(book)
     file_counting_grades(book, policy_of(book, graded.exam), graded.students)
 
 
-def _change(before: Row, after: Row) -> StudentChange | None:
+def _student_change(before: Row, after: Row) -> StudentChange | None:
+    """Returns how the student's total and marks differ; None if the total is the same."""
     if (before.total, before.max_score) == (after.total, after.max_score):
         return None
     was = {part_place(mark): (mark.points, mark.max_points) for mark in before.marks}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from grader import __version__
 from grader.errors import SetupError
-from grader.files import write_atomic, write_error
+from grader.files import make_write_error, write_atomic
 from grader.gradebook import Gradebook
 from grader.grading.sources import evidence_of, is_published, rows_of, source_of
 from grader.integrations.base import StudentExporter
@@ -144,7 +144,7 @@ def move_folders_aside(exported: Exported, out: Path) -> list[str]:
             try:
                 target.rename(moved)
             except OSError as error:
-                raise write_error(error, target) from error
+                raise make_write_error(error, target) from error
             notes.append(f"the folder '{name}' was renamed to '{moved.name}'")
     return notes
 

@@ -94,14 +94,14 @@ def own_source() -> Source:
     """Returns the source of the running package. Raises SetupError if it is not known."""
     if (PACKAGE.parent / ".git").exists():
         return _checkout_source(Git(PACKAGE.parent, ours=False))
-    told = _read_direct_url()
+    record = _read_direct_url()
     try:
-        if "vcs_info" in told:
-            return source_of(f"{_public_url(told['url'])}@{told['vcs_info']['commit_id']}")
-        if "archive_info" in told:
-            info = told["archive_info"]
+        if "vcs_info" in record:
+            return source_of(f"{_public_url(record['url'])}@{record['vcs_info']['commit_id']}")
+        if "archive_info" in record:
+            info = record["archive_info"]
             digest = info.get("hashes", {}).get("sha256") or info["hash"].removeprefix("sha256=")
-            return source_of(f"{_public_url(told['url'])}#sha256={digest}")
+            return source_of(f"{_public_url(record['url'])}#sha256={digest}")
     except (KeyError, TypeError, AttributeError, SetupError):
         pass
     raise _unknown_source("it was not installed from a repository at a commit, or from a wheel")
@@ -131,7 +131,10 @@ def _read_wheel(path: Path) -> bytes:
 
 
 def _read_direct_url() -> dict[str, Any]:
-    """pip's record of how the running package was installed (PEP 610); empty if there is none."""
+    """Returns pip's record of how the running package was installed; empty if there is none.
+
+    PEP 610 describes it.
+    """
     try:
         installed: Distribution = distribution(NAME)
         here = Path(str(installed.locate_file("grader"))).resolve() == PACKAGE.resolve()

@@ -65,9 +65,10 @@ def notebook_lines(data: bytes) -> NotebookLines:
 
 
 def _find_row(text: str, row: str, start: int, *, plain: bool) -> tuple[int, int] | None:
-    """Start and end of *row*, as encoded in JSON, in the file from offset *start*.
+    """Returns the start and end of *row*, encoded as JSON, in *text* from offset *start*; None if
+    it is not there.
 
-    *plain* says whether the file is pure ASCII.
+    *plain* says whether *text* is pure ASCII.
     """
     if not row.strip():
         return start, start

@@ -118,8 +118,8 @@ def _item_with_reasons(key: TrueFalseKey) -> ChoiceItem:
 
 
 def _item_choice(id_: str, text: str, *, credit: float, feedback: str, right: bool) -> ChoiceOption:
-    share, told = (1.0, "") if right else (credit, feedback)
-    return ChoiceOption(id=id_, text=text, right=right, share=share, feedback=told)
+    share, shown_feedback = (1.0, "") if right else (credit, feedback)
+    return ChoiceOption(id=id_, text=text, right=right, share=share, feedback=shown_feedback)
 
 
 @quiz_items.register

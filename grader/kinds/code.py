@@ -15,7 +15,7 @@ from grader.kinds.hidden.compare import Closeness
 from grader.kinds.hidden.judging import CaseResults, broken_rule, example_fault, rule_doubt
 from grader.kinds.hidden.review import SourceReview
 from grader.kinds.hidden.solutions import run_here
-from grader.kinds.hidden.source import definitions
+from grader.kinds.hidden.source import extract_definition
 from grader.kinds.scalars import refusal
 from grader.kinds.texts import fill
 from grader.model import CallPlan, Draw, Judgment, Raw, Verdict, packages
@@ -164,7 +164,7 @@ class CodeKind(KindOf[CodeKey, CodeAnswer]):
         return f"{asked}; to check it, run `pip install {needed}`" if needed else asked
 
     def answer(self, key: CodeKey) -> object:
-        return definitions([key.draw.solution], key.part.id)
+        return extract_definition([key.draw.solution], key.part.id)
 
     def sheet(self, key: CodeKey) -> Mapping[str, object]:
         return {
@@ -180,19 +180,19 @@ class CodeKind(KindOf[CodeKey, CodeAnswer]):
         examples, near = sheet["examples"], sheet["closeness"]
         if not isinstance(examples, list) or not isinstance(near, dict):
             raise TypeError("no examples")
-        found = tuple((str(call), str(gives)) for call, gives in examples)
+        calls = tuple((str(call), str(gives)) for call, gives in examples)
         needs = sheet.get("needs")
         asked = needs if isinstance(needs, list) else []
         part = Code(
             id=str(sheet["part"]),
             ask="",
             starter=str(sheet["starter"]),
-            examples=tuple(CodeExample(call=c, gives=g) for c, g in found),
+            examples=tuple(CodeExample(call=c, gives=g) for c, g in calls),
             closeness=Closeness(**near),
             seconds=float(str(sheet["seconds"])),
             needs=tuple(name for name in get_args(packages.Package) if name in asked),
         )
-        return CodeKey(part=part, draw=UNDRAWN, starter=part.starter, examples=found)
+        return CodeKey(part=part, draw=UNDRAWN, starter=part.starter, examples=calls)
 
     def explain(self, key: CodeKey) -> str:
         return f"A solution:\n\n```python\n{self.answer(key)}\n```"

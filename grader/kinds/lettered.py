@@ -77,20 +77,20 @@ def choices_of_sheet(sheet: Mapping[str, object], name: str) -> tuple[LabeledCho
 
 @lru_cache(maxsize=4096)
 def label_choices(
-    things: tuple[tuple[str, str], ...], order: tuple[int, ...]
+    pairs: tuple[tuple[str, str], ...], order: tuple[int, ...]
 ) -> tuple[LabeledChoice, ...]:
-    """Returns things, given as ID and text, in *order* and labeled from A.
+    """Returns choices, given as pairs of ID and text, in *order* and labeled from A.
 
     Raises ValueError if a student could not tell them apart.
     """
-    if not 2 <= len(things) <= len(LETTERS):
-        raise ValueError(f"there are {len(things)} choices; give 2 to 26")
-    _require_distinct([i for i, _ in things], "have the id")
-    _require_distinct([fold_text(t) for _, t in things], "read")
-    for _, written in things:
-        if len(written.strip()) == 1 and written.strip().upper() in LETTERS[: len(things)]:
+    if not 2 <= len(pairs) <= len(LETTERS):
+        raise ValueError(f"there are {len(pairs)} choices; give 2 to 26")
+    _require_distinct([i for i, _ in pairs], "have the id")
+    _require_distinct([fold_text(t) for _, t in pairs], "read")
+    for _, written in pairs:
+        if len(written.strip()) == 1 and written.strip().upper() in LETTERS[: len(pairs)]:
             raise ValueError(f"the text '{written.strip()}' can be mistaken for a choice's letter")
-    return tuple(LabeledChoice(LETTERS[at], *things[index]) for at, index in enumerate(order))
+    return tuple(LabeledChoice(LETTERS[at], *pairs[index]) for at, index in enumerate(order))
 
 
 def _require_distinct(texts: Sequence[str], verb: str) -> None:
@@ -104,9 +104,9 @@ def fill_items(items: Sequence[Item], draw: Draw) -> tuple[tuple[str, str], ...]
     return tuple([(item.id, fill(item.text, draw)) for item in items])
 
 
-def as_markdown(things: Sequence[LabeledChoice]) -> str:
+def as_markdown(choices: Sequence[LabeledChoice]) -> str:
     """Returns the choices as a Markdown list."""
-    return "\n".join(f"- **{t.letter}.** {indent_item(t.text)}" for t in things)
+    return "\n".join(f"- **{t.letter}.** {indent_item(t.text)}" for t in choices)
 
 
 def indent_item(written: str) -> str:
@@ -114,38 +114,38 @@ def indent_item(written: str) -> str:
     return written.replace("\n", "\n  ")
 
 
-def letters_in_words(things: Sequence[LabeledChoice]) -> str:
+def letters_in_words(choices: Sequence[LabeledChoice]) -> str:
     """Returns the letters in words: "A to D", or "A or B"."""
-    joint = " or " if len(things) == 2 else " to "
-    return things[0].letter + joint + things[-1].letter
+    joint = " or " if len(choices) == 2 else " to "
+    return choices[0].letter + joint + choices[-1].letter
 
 
-def letter_range(things: Sequence[LabeledChoice]) -> str:
+def letter_range(choices: Sequence[LabeledChoice]) -> str:
     """Returns the first and the last letter, such as "A-D"."""
-    return f"{things[0].letter}-{things[-1].letter}"
+    return f"{choices[0].letter}-{choices[-1].letter}"
 
 
-def choice_by_letter(things: Sequence[LabeledChoice], letter: str) -> LabeledChoice:
+def choice_by_letter(choices: Sequence[LabeledChoice], letter: str) -> LabeledChoice:
     """Returns the choice with a letter."""
-    return things[LETTERS.index(letter)]
+    return choices[LETTERS.index(letter)]
 
 
-def find_choices(answer: str, things: Sequence[LabeledChoice]) -> tuple[str, ...]:
+def find_choices(answer: str, choices: Sequence[LabeledChoice]) -> tuple[str, ...]:
     """Returns the choices named by letters in *answer*, each with its letter, as Markdown.
 
     *answer* is a text from a kind's `say`: letters, numbers of items, and words.
     """
-    named = {thing.letter: thing for thing in things}
+    named = {choice.letter: choice for choice in choices}
     letters = dict.fromkeys(_LETTER.findall(answer))
     return tuple(f"**{letter}.** {named[letter].text}" for letter in letters if letter in named)
 
 
-def letter_of(things: Sequence[LabeledChoice], thing_id: object) -> str:
+def letter_of(choices: Sequence[LabeledChoice], choice_id: object) -> str:
     """Returns the letter of the choice with an ID. Raises ValueError if there is none."""
-    for thing in things:
-        if thing.id == thing_id:
-            return thing.letter
-    raise ValueError(f"{thing_id!r} is not one of " + ", ".join(repr(t.id) for t in things))
+    for choice in choices:
+        if choice.id == choice_id:
+            return choice.letter
+    raise ValueError(f"{choice_id!r} is not one of " + ", ".join(repr(t.id) for t in choices))
 
 
 def one_line(written: str, limit: int = 60) -> str:
@@ -162,27 +162,27 @@ CHOICES = (r"\(? ?{0} ?[).:]?", "{1}", r"\(? ?{0} ?[).:]? ?{1}")
 _BARE = re.compile(r"\(? ?([a-z]) ?[).:]?")
 
 
-def find_letter(written: str, things: Sequence[LabeledChoice]) -> str | None:
+def find_letter(written: str, choices: Sequence[LabeledChoice]) -> str | None:
     """Returns the letter meant by "B", "b", "(B)", "option B", "B) its text", or its text."""
     line = fold_text(written)
     bare = _BARE.fullmatch(line)  # the most common form
-    if bare and bare[1].upper() in [thing.letter for thing in things]:
+    if bare and bare[1].upper() in [choice.letter for choice in choices]:
         return bare[1].upper()
-    likely = [thing for thing in things if _may_mean(line, thing)]
-    for label, form, thing in product(LABELS, CHOICES, likely):
-        pattern = label + form.format(thing.letter.lower(), re.escape(fold_text(thing.text)))
+    likely = [choice for choice in choices if _may_mean(line, choice)]
+    for label, form, choice in product(LABELS, CHOICES, likely):
+        pattern = label + form.format(choice.letter.lower(), re.escape(fold_text(choice.text)))
         if re.fullmatch(pattern, line):
-            return thing.letter
+            return choice.letter
     return None
 
 
-def _may_mean(line: str, thing: LabeledChoice) -> bool:
-    """Returns whether a folded text ends like every text that means *thing*.
+def _may_mean(line: str, choice: LabeledChoice) -> bool:
+    """Returns whether a folded text ends like every text that means *choice*.
 
     This spares most texts the patterns, which take long to compile.
     """
-    return line.rstrip(" ).:").endswith(thing.letter.lower()) or line.endswith(
-        fold_text(thing.text)
+    return line.rstrip(" ).:").endswith(choice.letter.lower()) or line.endswith(
+        fold_text(choice.text)
     )
 
 
@@ -190,35 +190,35 @@ def _may_mean(line: str, thing: LabeledChoice) -> bool:
 def fold_text(written: str) -> str:
     """Returns a text in lower case with single spaces, without Markdown markup.
 
-    >>> fold("the `KV`  cache")
+    >>> fold_text("the `KV`  cache")
     'the kv cache'
     """
     return " ".join(re.sub(r"[`*$]", "", written).casefold().split())
 
 
-def one_letter(things: Sequence[LabeledChoice]) -> str:
+def one_letter(choices: Sequence[LabeledChoice]) -> str:
     """Returns the words for a single letter, such as "one letter, A to D"."""
-    return f"one letter, {letters_in_words(things)}"
+    return f"one letter, {letters_in_words(choices)}"
 
 
-def read_letter_cell(raw: Raw, things: Sequence[LabeledChoice]) -> str:
+def read_letter_cell(raw: Raw, choices: Sequence[LabeledChoice]) -> str:
     """Returns the letter that one of several entries gives, which None leaves blank. Raises
     Unreadable."""
     if raw.get("t") == "none":
         raise Unreadable("The answer is empty.", blank=True)
-    return read_letter(raw, things)
+    return read_letter(raw, choices)
 
 
-def read_letter(raw: Raw, things: Sequence[LabeledChoice], wanted: str = "") -> str:
+def read_letter(raw: Raw, choices: Sequence[LabeledChoice], wanted: str = "") -> str:
     """Returns the letter that *raw* gives. Raises Unreadable, which asks for *wanted*, by default
     one letter."""
-    wanted = wanted or one_letter(things)
+    wanted = wanted or one_letter(choices)
     written = read_text(raw, wanted)
-    letter = find_letter(written, things)
+    letter = find_letter(written, choices)
     if letter is None:
         seen = quote(written)
         raise Unreadable(
-            f"{seen} is not one of the letters {letters_in_words(things)}; give {wanted}."
+            f"{seen} is not one of the letters {letters_in_words(choices)}; give {wanted}."
         )
     return letter
 
@@ -227,35 +227,37 @@ BETWEEN = r"\s*(?:,|;|->|→|>|<|&|\+|/|\band\b|\bthen\b|\s)\s*"
 """Pattern of what separates letters in a text; use with IGNORECASE."""
 
 
-def read_letters(raw: Raw, things: Sequence[LabeledChoice], wanted: str) -> list[str]:
+def read_letters(raw: Raw, choices: Sequence[LabeledChoice], wanted: str) -> list[str]:
     """Returns the letters in the order in which *raw* gives them. Raises Unreadable.
 
     *raw* is a list, a tuple, or an array of letters, or a text such as "AC", "A, C", or "a and c".
     """
     items = raw.get("v")
     if raw.get("t") in ("list", "array") and isinstance(items, list):
-        return _read_items(items, things, wanted)
+        return _read_items(items, choices, wanted)
     written = " ".join(read_text(raw, wanted).split())  # runs of space would take the pattern long
-    whole = find_letter(written, things)
+    whole = find_letter(written, choices)
     if whole is not None:
         return [whole]
-    letters = {thing.letter for thing in things}
+    letters = {choice.letter for choice in choices}
     found: list[str] = []
     for piece in filter(None, re.split(BETWEEN, written, flags=re.IGNORECASE)):
-        letter = find_letter(piece, things)
+        letter = find_letter(piece, choices)
         if letter is None and not (
             len(piece) <= len(LETTERS) and letters.issuperset(piece.upper())
         ):
             inside = "" if piece == written else f" in {quote(written)}"
             raise Unreadable(
-                f"{quote(piece)}{inside} is not one of the letters {letters_in_words(things)}; "
+                f"{quote(piece)}{inside} is not one of the letters {letters_in_words(choices)}; "
                 f"give {wanted}."
             )
         found += [letter] if letter else list(piece.upper())
     return found
 
 
-def _read_items(items: Sequence[object], things: Sequence[LabeledChoice], wanted: str) -> list[str]:
+def _read_items(
+    items: Sequence[object], choices: Sequence[LabeledChoice], wanted: str
+) -> list[str]:
     raws: list[Raw] = [i if isinstance(i, dict) else {} for i in items]
     if raws and all(r.get("t") == "ellipsis" for r in raws):
         raise refusal({"t": "ellipsis"}, wanted)
@@ -264,7 +266,7 @@ def _read_items(items: Sequence[object], things: Sequence[LabeledChoice], wanted
         if item.get("t") != "str":
             raise Unreadable(_describe_wrong_item(item, wanted))
         try:
-            found.append(read_letter(item, things, wanted))
+            found.append(read_letter(item, choices, wanted))
         except Unreadable as error:
             raise Unreadable(error.sentence) from None  # not blank as a whole
     return found

@@ -72,8 +72,8 @@ def label_options(
     given if it is None."""
     count = len(options)
     order = tuple(range(count)) if label is None else draw.order(label, count)
-    things = tuple([(option_id(o), _option_text(o, draw)) for o in options])
-    return lettered.label_choices(things, order)
+    labeled = tuple([(option_id(o), _option_text(o, draw)) for o in options])
+    return lettered.label_choices(labeled, order)
 
 
 def _option_text(option: AnswerOption, draw: Draw) -> str:

@@ -81,18 +81,18 @@ class PlanKind(KindOf[PlanKey, Chosen]):
         wanted = f"a dict with {', '.join(key.part.choose)}"
         if raw.get("t") != "dict":
             raise refusal(raw, wanted)
-        found: dict[str, Scalar] = {}
+        plan: dict[str, Scalar] = {}
         for name, value in raw_pairs(raw):
             written = str(name.get("v", "")).strip()
             if written not in key.part.choose:
                 raise Unreadable(f"There is no choice {quote(written)}; give {wanted}.")
             if value.get("t") not in ("ellipsis", "none"):
-                found[written] = _read_choice(value, written, key.part.choose[written])
-        if not found:
+                plan[written] = _read_choice(value, written, key.part.choose[written])
+        if not plan:
             raise Unreadable("The answer is empty.", blank=True)
-        if missing := [name for name in key.part.choose if name not in found]:
+        if missing := [name for name in key.part.choose if name not in plan]:
             raise Unreadable(f"No value is given for {', '.join(missing)}.")
-        return {name: found[name] for name in key.part.choose}
+        return {name: plan[name] for name in key.part.choose}
 
     def judge(self, value: Chosen, key: PlanKey) -> Judgment:
         part = key.part
@@ -286,12 +286,12 @@ def _judged_examples(key: PlanKey) -> Iterator[Example]:
     """Yields the first plan that fails each requirement or has each shortcoming, and the worst
     feasible plan."""
     seen = set[str]()
-    for one in key.judged_plans:
-        if one.mistake and one.mistake not in seen:
-            seen.add(one.mistake)
-            yield _example_of(one)
+    for plan in key.judged_plans:
+        if plan.mistake and plan.mistake not in seen:
+            seen.add(plan.mistake)
+            yield _example_of(plan)
     feasible = [plan for plan in key.judged_plans if plan.feasible]
-    yield _example_of(min(feasible, key=lambda one: one.share))
+    yield _example_of(min(feasible, key=lambda plan: plan.share))
 
 
 def _example_of(plan: JudgedPlan) -> Example:

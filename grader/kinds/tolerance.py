@@ -86,6 +86,7 @@ def _intervals(
     draw: Draw,
     compute: Callable[[Mapping[str, Value]], float],
 ) -> Iterator[AcceptedInterval]:
+    """Yields the interval around *key* that each rule of *tolerance* accepts."""
     if tolerance.relative is not None:
         yield _relative_interval(key, tolerance.relative)
     if tolerance.absolute is not None:
@@ -148,6 +149,10 @@ def _rounding_interval(
     draw: Draw,
     compute: Callable[[Mapping[str, Value]], float],
 ) -> AcceptedInterval:
+    """Returns the interval of results if the inputs are rounded as they are printed.
+
+    The effects of all inputs, each moved by half a step in both directions, are added up.
+    """
     below = above = 0.0
     reasons = []
     for name in inputs:

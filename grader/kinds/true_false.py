@@ -106,9 +106,9 @@ class TrueFalseKind(LetteredKind[TrueFalseKey, "bool | Reasoned"]):
 
     def instructions(self, key: TrueFalseKey) -> str:
         if not key.choices:
-            return _form(key)
+            return _expected_form(key)
         share = f"{100 * key.part.reason_share:g}%"
-        return f"{_form(key)}; {share} of the points need the right reason as well"
+        return f"{_expected_form(key)}; {share} of the points need the right reason as well"
 
     def answer(self, key: TrueFalseKey) -> object:
         return [key.right, key.reason] if key.choices else key.right
@@ -139,7 +139,7 @@ class TrueFalseKind(LetteredKind[TrueFalseKey, "bool | Reasoned"]):
         return truth if isinstance(truth, bool) else None
 
 
-def _form(key: TrueFalseKey) -> str:
+def _expected_form(key: TrueFalseKey) -> str:
     if not key.choices:
         return _WANTED
     letters = lettered.letters_in_words(key.choices)
@@ -172,11 +172,11 @@ def _two_raws(raw: Raw, key: TrueFalseKey) -> tuple[Raw, Raw]:
     if raw.get("t") in ("list", "array"):
         items = raw_items(raw)
         if not 1 <= len(items) <= 2:
-            raise Unreadable(f"The list has {len(items)} items; give {_form(key)}.")
+            raise Unreadable(f"The list has {len(items)} items; give {_expected_form(key)}.")
         return items[0], items[1] if len(items) == 2 else _NOTHING
     if raw.get("t") != "str":
         return raw, _NOTHING
-    written = " ".join(read_text(raw, _form(key)).split())
+    written = " ".join(read_text(raw, _expected_form(key)).split())
     start = _PAIR.match(written)
     if start is None or start.end() == len(written):
         return raw, _NOTHING

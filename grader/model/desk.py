@@ -122,14 +122,14 @@ def visible_marks(marks: Sequence[IndependentMark], person: str) -> tuple[Indepe
 
 def mean_choice(first: IndependentMark, second: IndependentMark) -> Choice:
     """Returns the choice that stands for two marks: their mean, with the words of both."""
-    one, other = first.choice, second.choice
-    same = (one.items, one.points) == (other.items, other.points)
-    comments = dict.fromkeys(text for c in (one, other) if (text := c.comment.strip()))
+    choice, other = first.choice, second.choice
+    same = (choice.items, choice.points) == (other.items, other.points)
+    comments = dict.fromkeys(text for c in (choice, other) if (text := c.comment.strip()))
     return Choice(
-        items=tuple(sorted({*one.items, *other.items})),
-        points=one.points if same else round((first.points + second.points) / 2, 6),
+        items=tuple(sorted({*choice.items, *other.items})),
+        points=choice.points if same else round((first.points + second.points) / 2, 6),
         comment="\n\n".join(comments),
-        second_opinion=one.second_opinion or other.second_opinion,
+        second_opinion=choice.second_opinion or other.second_opinion,
     )
 
 

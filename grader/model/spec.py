@@ -161,7 +161,8 @@ class Part(Strict):
     """The worked solution of this part, for problems of which a set asks only some parts."""
 
     def local_names(self) -> tuple[str, ...]:
-        """Names that this part binds for its own expressions, such as a table's row."""
+        """Returns the names that only this part's expressions can use, such as those of a table's
+        row."""
         return ()
 
 

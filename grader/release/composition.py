@@ -109,12 +109,12 @@ def composition(bank: Bank, wanted: str) -> Composition:
     return Composition(
         exam=exam,
         entries=tuple(_entries(exam.slots, groups)),
-        questions=_range(one.questions for one in totals),
+        questions=_range(total.questions for total in totals),
         parts=_range(sum(group.part_count for group in paper) for paper in papers),
-        minutes=_range(one.minutes for one in totals),
-        points=_range(one.points for one in totals),
-        families=_shares([(one.families, one.points) for one in totals]),
-        levels=_in_order(_shares([(one.levels, one.points) for one in totals])),
+        minutes=_range(total.minutes for total in totals),
+        points=_range(total.points for total in totals),
+        families=_shares([(total.families, total.points) for total in totals]),
+        levels=_in_order(_shares([(total.levels, total.points) for total in totals])),
         concepts=tuple(sorted({c for group in groups.values() for c in group.examined})),
         on_one_concept=max(_on_one_concept(paper) for paper in papers),
     )

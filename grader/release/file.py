@@ -65,8 +65,8 @@ def _asks_for_facts(sources: Mapping[str, Any]) -> bool:
 
 
 def add_students_to(release: Release, students: tuple[Student, ...]) -> Release:
-    """Returns the release with *students* added, or updated with `Student.updated` if they are
-    in it.
+    """Returns the release with *students* added; those who are in it are updated by
+    `Student.merged_with`.
 
     The numbers of students already in the release never change. Raises SetupError if a student
     would get different numbers, or if two ids or versions are too similar.
@@ -108,9 +108,9 @@ def release_bytes(release: Release) -> bytes:
         "id": release.id,
         "engine": release.engine,
         "private_key": base64.b64encode(release.private_key).decode(),
-        "set": _plain(dataclasses.asdict(release.exam)),
+        "set": _round_trip_json(dataclasses.asdict(release.exam)),
         "digests": dict(release.digests),
-        "problems": _plain(release.sources),
+        "problems": _round_trip_json(release.sources),
         "facts": facts_data(release.facts),
         "students": [_line(s) for s in release.students.values()],
     }
@@ -144,6 +144,7 @@ def load_release(path: Path) -> Release:
 
 @lru_cache(maxsize=2)  # a command may read the same release for grading and for the report
 def _read(packed: bytes, file: Path, fix: str) -> Release:
+    """Returns the release in *packed*, the content of *file*. Raises SetupError."""
     try:
         data = json.loads(packed, parse_int=scalar)
     except (ValueError, RecursionError) as error:
@@ -179,6 +180,7 @@ def _read_unsealed(file: Path) -> bytes:
 
 
 def _parse(data: Mapping[str, Any], file: Path) -> Release:
+    """Returns the release in *data*. Raises SetupError if it is damaged or was changed by hand."""
     try:
         exam_data = {k: v for k, v in data["set"].items() if v is not None}
         sources = _tuples(data["problems"])
@@ -217,7 +219,7 @@ _ENTRY_SINCE_FIRST = ("draw", "edition")
 
 
 def _identity_data(exam: ExamSet) -> Any:
-    plain = _plain(dataclasses.asdict(exam))
+    plain = _round_trip_json(dataclasses.asdict(exam))
     kept = {name: v for name, v in plain.items() if v or name not in _SINCE_FIRST}
     return {**kept, "problems": [_identity_of_entry(entry) for entry in kept["problems"]]}
 
@@ -237,6 +239,7 @@ def _release(
     private_key: bytes,
     engine: str,
 ) -> Release:
+    """Returns the release made of its parts; its id is a digest of all but the students."""
     problems = {
         name: problem_from(_without_places(source, name), solutions.get(name, ""), checked=True)
         for name, source in sources.items()
@@ -262,7 +265,7 @@ def _without_places(data: object, file: Path | str) -> Located:
     return Located(str(file), data, {(): (1, 1)}, {})
 
 
-def _plain(data: Any) -> Any:
+def _round_trip_json(data: Any) -> Any:
     return json.loads(json.dumps(data))
 
 

@@ -37,7 +37,7 @@ def load_numbers(path: Path, known: Mapping[str, Student]) -> UserNumbers:
             where=Location(str(path), 1),
             fix="use Canvas's gradebook, Moodle's worksheet, or columns 'number' and 'student'",
         )
-    found = _numbers(rows, number, columns, students_by_text(known))
+    found = _user_numbers(rows, number, columns, students_by_text(known))
     return UserNumbers(found, platform=_platform(header, number, rows), file=str(path))
 
 
@@ -64,9 +64,10 @@ def students_by_text(known: Mapping[str, Student]) -> Mapping[str, str]:
     return {text: next(iter(ids)) for text, ids in ways.items() if len(ids) == 1}
 
 
-def _numbers(
+def _user_numbers(
     rows: list[list[str]], number: int, columns: list[int], ways: Mapping[str, str]
 ) -> Mapping[str, str]:
+    """Returns the student's id for each user number in *rows*, which identify students by text."""
     found: dict[str, str] = {}
     for row in rows:
         match = _PARTICIPANT.match(row[number].strip()) if number < len(row) else None

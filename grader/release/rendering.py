@@ -58,11 +58,11 @@ def make_release(
 ) -> MadeRelease:
     """Makes a release in *out*, or adds students to the one that is there; raises SetupError.
 
-    If *versions* is given, students share that many versions; see `versions.seated`.
+    If *versions* is given, students share that many versions; see `versions.assign_versions`.
     """
     exam = bank.exam(wanted) if isinstance(wanted, str) else wanted
     for name in exam.problem_ids:
-        sample(bank, name)  # reports a problem that can't be drawn with its line in the YAML
+        draw_sample(bank, name)  # reports a problem that can't be drawn with its line in the YAML
     file = out / "release.json"
     key = private_key_of(private_key)
     if not file.exists():
@@ -309,8 +309,9 @@ class Preview:
         return fill(variant.problem.explanation, variant.draw)
 
 
-def sample(bank: Bank, wanted: str, number: int = 0) -> Variant:
-    """Returns variant *number* of the problem; raises SpecError with the place in the YAML."""
+def draw_sample(bank: Bank, wanted: str, number: int = 0) -> Variant:
+    """Draws sample *number* of the problem *wanted*. Raises SpecError, with the place in the YAML,
+    if it can't be drawn."""
     problem, source = bank.locate(wanted)
     try:
         return draw(problem, sample_seed(problem.id, number), bank.facts)
@@ -320,7 +321,7 @@ def sample(bank: Bank, wanted: str, number: int = 0) -> Variant:
 
 def preview(bank: Bank, wanted: str, seed: int) -> Preview:
     """Returns the problem for the seed that `grader verify` counts as *seed*; raises SpecError."""
-    variant = sample(bank, wanted, seed)
+    variant = draw_sample(bank, wanted, seed)
     mine = standalone_paper([variant], "preview")
     try:
         explanation_figures(variant)

@@ -143,8 +143,8 @@ def seats_problem(students: Iterable[Student]) -> str | None:
 
 
 def _columns(header: list[str], file: str) -> dict[str, int]:
-    found = find_columns(header, COLUMNS)
-    if "id" not in found:
+    columns = find_columns(header, COLUMNS)
+    if "id" not in columns:
         if not any(map(str.strip, header)):
             raise SpecError(
                 "the roster is empty", where=Location(file, 1), fix=f"start it with {_HEADER}"
@@ -157,11 +157,11 @@ def _columns(header: list[str], file: str) -> dict[str, int]:
             fix=f"rename '{close}' to 'id'" if close else f"start the file with {_HEADER}",
         )
     names = [cell.strip().casefold() for cell in header]
-    twice = next((header[i].strip() for i in found.values() if names.count(names[i]) > 1), None)
+    twice = next((header[i].strip() for i in columns.values() if names.count(names[i]) > 1), None)
     if twice is not None:
         raise SpecError(
             f"two columns are named '{twice}'",
             where=Location(file, 1),
             fix="rename or delete one of them",
         )
-    return found
+    return columns

@@ -52,7 +52,7 @@ class PackKey:
     @property
     def text(self) -> str:
         """The secret as text, with a checksum that tells a typing error from a wrong key."""
-        data = self.secret + _check(self.secret)
+        data = self.secret + _checksum(self.secret)
         return PREFIX + base64.urlsafe_b64encode(data).decode()
 
 
@@ -70,7 +70,7 @@ def read_key(text: str, where: Location | str = VARIABLE) -> PackKey:
     with contextlib.suppress(binascii.Error):
         data = base64.urlsafe_b64decode(text.removeprefix(PREFIX))
         secret, check = data[:_SECRET_BYTES], data[_SECRET_BYTES:]
-        if hmac.compare_digest(check, _check(secret)):
+        if hmac.compare_digest(check, _checksum(secret)):
             return PackKey(secret)
     raise SetupError("a character of this key is wrong or missing", where=where, fix=fix)
 
@@ -90,7 +90,7 @@ def read_key_file(path: Path) -> PackKey:
     return read_key(data.decode("utf-8", "replace"), where)
 
 
-def _check(secret: bytes) -> bytes:
+def _checksum(secret: bytes) -> bytes:
     return hashlib.sha256(PREFIX.encode() + secret).digest()[:_CHECK_BYTES]
 
 

@@ -36,17 +36,17 @@ def assign_versions(
     kept = [_with_known_version(student, known.get(student.id)) for student in students]
     letters = _letters(versions, known)
     taken = Counter(s.version for s in {**known, **{s.id: s for s in kept}}.values())
-    done: list[Student] = []
+    assigned: list[Student] = []
     for student in kept:
         mine = student.version
         if letters and not mine and student.id not in known:
             mine = min(letters, key=lambda letter: taken[letter])
             taken[mine] += 1
-        done.append(replace(student, version=mine))
-    problem = seats_problem({**known, **{s.id: s for s in done}}.values())
+        assigned.append(replace(student, version=mine))
+    problem = seats_problem({**known, **{s.id: s for s in assigned}}.values())
     if problem:
         raise SetupError(problem, fix="name versions A, B, C, ..., unlike any student's id")
-    return tuple(done)
+    return tuple(assigned)
 
 
 def _with_known_version(student: Student, before: Student | None) -> Student:

@@ -82,7 +82,7 @@ class PartLine:
     @property
     def questions(self) -> tuple[str, ...]:
         """What to look at in this part; a few sentences, which end in a question."""
-        return tuple(_questions(self))
+        return tuple(_questions_to_ask(self))
 
     def as_data(self) -> dict[str, object]:
         """Returns the statistics as plain data for `--json`."""
@@ -118,7 +118,8 @@ def _interval_data(interval: ConfidenceInterval | None) -> list[float] | None:
     return list(interval) if interval else None
 
 
-def _questions(part: PartLine) -> Iterator[str]:
+def _questions_to_ask(part: PartLine) -> Iterator[str]:
+    """Yields questions for the instructor about *part*, such as whether its key is right."""
     if part.settled_count < _ENOUGH:
         return
     if part.mean_share == 1:
@@ -232,6 +233,7 @@ class PartFigures:
     def _mistakes(
         self, students: int, rests: Sequence[float], right: Sequence[float]
     ) -> Iterator[MistakeLine]:
+        """Yields the most common mistakes, with how those who made them did on the other parts."""
         solved = [rest for rest, one in zip(rests, right, strict=True) if one]
         common = sorted(self.counts, key=lambda id_: (-self.counts[id_], id_))[:_MISTAKES]
         for id_ in common:

@@ -152,9 +152,9 @@ def summarize(
         release=release,
         engine=engine,
         is_published=published,
-        totals=_totals(students),
+        totals=_class_totals(students),
         sections={
-            section: _totals([line for line in students if line.section == section])
+            section: _class_totals([line for line in students if line.section == section])
             for section in (sections if any(sections) else ())
         },
         parts=tuple(part.line() for part in sorted(parts.values(), key=PartFigures.place)),
@@ -197,7 +197,8 @@ def _student_line(row: Row) -> StudentLine:
     )
 
 
-def _totals(students: Sequence[StudentLine]) -> ClassTotals:
+def _class_totals(students: Sequence[StudentLine]) -> ClassTotals:
+    """Returns the distribution of the totals; students without one are only counted."""
     counted = [line for line in students if line.share is not None]
     shares = sorted(line.share for line in counted if line.share is not None)
     worth = {line.max_score for line in counted}

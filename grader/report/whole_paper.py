@@ -29,13 +29,13 @@ class WholePaper:
 
     def as_data(self) -> dict[str, object]:
         """Returns the reliability as plain data for `--json`."""
-        one = self.reliability
+        reliability = self.reliability
         return {
-            "alpha": one.alpha if one else None,
-            "alpha_interval": list(one.interval) if one else None,
-            "standard_error": one.error if one else None,
-            "students": one.students if one else 0,
-            "items": one.items if one else 0,
+            "alpha": reliability.alpha if reliability else None,
+            "alpha_interval": list(reliability.interval) if reliability else None,
+            "standard_error": reliability.error if reliability else None,
+            "students": reliability.students if reliability else 0,
+            "items": reliability.items if reliability else 0,
             "items_are": self.items,
             "left_out": self.omitted_count,
             "why_not": self.why_not,
@@ -66,7 +66,7 @@ class PaperPoints:
             self.parts.append(_sums((f"{mark.problem}/{mark.name}", [mark]) for mark in row.marks))
 
     def whole(self) -> WholePaper:
-        """Returns the reliability, with whole questions as the items.
+        """Returns the reliability of the totals, with whole questions as the items.
 
         The parts of one question share its numbers and may build on one another, so that parts as
         items would make the totals look more reliable than they are. They are the items only if

@@ -140,7 +140,7 @@ class InlineExecutor(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Accepts no more tasks; all earlier ones are done."""
+        """Accepts no more tasks. There is nothing to wait for: `submit` runs each task at once."""
         del wait, cancel_futures
         self._open = False
 

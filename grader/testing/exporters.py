@@ -61,20 +61,22 @@ class _Check:
     missing_is_zero: bool
 
     def check_results(self) -> None:
-        for name, one in self._subjects(samples.settled_classes()):
+        for name, subject in self._subjects(samples.settled_classes()):
             for leave_out in (False, True):
-                self._check_complete(one, self._export_all(one, name, leave_out=leave_out), name)
-        for name, one in self._subjects(samples.unsettled_classes()):
-            self._check_open(one, name)
-        for name, one in self._subjects(samples.classes_without_grades()):
-            self._check_absent(one, name)
-        for name, one in self._subjects(samples.hostile_classes()):
+                self._check_complete(
+                    subject, self._export_all(subject, name, leave_out=leave_out), name
+                )
+        for name, subject in self._subjects(samples.unsettled_classes()):
+            self._check_open(subject, name)
+        for name, subject in self._subjects(samples.classes_without_grades()):
+            self._check_absent(subject, name)
+        for name, subject in self._subjects(samples.hostile_classes()):
             said = f"a student writes {name}"
-            exported = self._export_all(one, said)
+            exported = self._export_all(subject, said)
             _check_harmless(_all_files(exported), samples.HOSTILE, said)
-            self._check_complete(one, exported, said)
-        for name, one in self._subjects({"an exempt student": samples.exempt_class()}):
-            self._check_exempt(one, name)
+            self._check_complete(subject, exported, said)
+        for name, subject in self._subjects({"an exempt student": samples.exempt_class()}):
+            self._check_exempt(subject, name)
 
     def _subjects(self, classes: Mapping[str, ClassResults]) -> Iterator[tuple[str, _Subject]]:
         for name, sample in classes.items():
@@ -96,7 +98,7 @@ class _Check:
             yield result, found.get(result.feedback.student.id) or Points()
 
     def _check_complete(self, subject: _Subject, exported: Exported, name: str) -> None:
-        """The points read equal the points earned."""
+        """Checks that the points read equal the points earned."""
         for result, got in self._points(subject, exported):
             feedback = result.feedback
             _require(got.earned is not None, f"{name}: no points are read")
@@ -108,13 +110,13 @@ class _Check:
                 )
 
     def _check_exempt(self, subject: _Subject, name: str) -> None:
-        """An exempt student has no points, whatever was graded."""
+        """Checks that an exempt student has no points, whatever was graded."""
         for result, got in self._points(subject, self._export(subject, name, leave_out=True)):
             if result.feedback.standing is Standing.EXEMPT:
                 _require(got.earned is None, f"{name}: {got.earned} points are read")
 
     def _check_open(self, subject: _Subject, name: str) -> None:
-        """Open marks do not become 0, and a note names them."""
+        """Checks that open marks do not become 0, and that a note names them."""
         made = self._export(subject, name, leave_out=False)
         left = self._export(subject, name, leave_out=True)
         _require(left or made is None, f"{name}: refused only where parts may be left out")
@@ -131,7 +133,7 @@ class _Check:
                 _require(named, f"{name}: no note names the open parts")
 
     def _check_absent(self, subject: _Subject, name: str) -> None:
-        """A student without a submission has no points, unless the system requires some."""
+        """Checks that a student without a submission has no points, or 0 if some are required."""
         for leave_out in (False, True):
             exported = self._export(subject, name, leave_out=leave_out)
             for result, got in self._points(subject, exported):
@@ -164,7 +166,7 @@ class _Check:
             self._check_complete_quiz(quiz, made, said)
 
     def _check_complete_quiz(self, quiz: Quiz, exported: Exported, name: str) -> None:
-        """All points are present, and notes name every lost feature with its part."""
+        """Checks that no points are lost, and that notes name every lost feature with its part."""
         self._check_maximum(exported, _quiz_points(quiz), name)
         for part, field in _quiz_parts(quiz):
             for phrase in (phrase for item in field.items for phrase in item.lost_features):
@@ -172,7 +174,7 @@ class _Check:
                 _require(noted, f"{name}: no note about {part} says: {phrase}")
 
     def _check_left_out(self, quiz: Quiz, exported: Exported, name: str) -> None:
-        """Notes name the parts left out, whose points equal the missing points."""
+        """Checks that notes name the parts left out, whose points equal the missing points."""
         notes = [note for note in exported.notes if "left out" in note]
         gone = [
             field.points
@@ -204,23 +206,23 @@ class _Check:
         has_option = any(field.name == "leave_out" for field in fields(self.exporter))
         exporter = replace(self.exporter, **change) if has_option else self.exporter
         try:
-            made = exporter.export(subject)
+            exported = exporter.export(subject)
         except GraderError as refusal:
             _require(_one_line(refusal.what), f"{name}: refused with {refusal.what!r}")
             _require(refusal.fix and _one_line(refusal.fix), f"{name}: refused without a fix")
             return None
         except Exception as error:
             raise AssertionError(f"{name}: {type(error).__name__}: {error}") from error
-        _require(made == exporter.export(subject), f"{name}: two exports of the same differ")
-        for note in made.notes:
+        _require(exported == exporter.export(subject), f"{name}: two exports of the same differ")
+        for note in exported.notes:
             _require(_one_line(note), f"{name}: the note {note!r} is not one printable line")
-        for file, data in made.files.items():
+        for file, data in exported.files.items():
             _require(_is_portable_path(file), f"{name}: the file's name {file!r}")
             _require(isinstance(data, bytes), f"{name}: {file} is not bytes")
             secrets = find_secrets(data, samples.SECRETS) if exporter.public(file) else ()
             for what in secrets:
                 raise AssertionError(f"{name}: {file}, which students get, has {what}")
-        return made
+        return exported
 
 
 def _check_harmless(files: Mapping[str, bytes], written: Sequence[str], name: str) -> None:

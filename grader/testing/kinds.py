@@ -167,7 +167,7 @@ def _check_texts(kind: Kind, key: Key) -> None:
 
 
 def _check_sheet(kind: Kind, key: Key, samples: tuple[Example, ...]) -> None:
-    """From the sheet alone, the same answers are read and formatted in the same way."""
+    """Checks that answers are read and formatted in the same way from the sheet alone."""
     sheet = json.loads(json.dumps(kind.sheet(key), allow_nan=False))
     public = kind.from_sheet(sheet)
     for sample in samples:

@@ -42,18 +42,18 @@ def magnitude(value: Value, unit_text: str) -> int | float:
 
     Plain zero is zero in every unit.
     """
-    one = parse_unit(unit_text)
-    if type(value) is Quantity and value.dimension == one.dimension:
-        return _in_unit(value.magnitude, one)
+    unit = parse_unit(unit_text)
+    if type(value) is Quantity and value.dimension == unit.dimension:
+        return _in_unit(value.magnitude, unit)
     if isinstance(value, (bool, str)):
         seen = "text" if isinstance(value, str) else "a truth value"
-        raise DimensionError(f"expected {describe_dimension(one.dimension)}, got {seen}")
-    if dimension_of(value) != one.dimension and value:
-        wanted, seen = describe_dimension(one.dimension), describe_dimension(dimension_of(value))
-        inside = f" in {printed_unit(one.text)}" if one.text else ""
+        raise DimensionError(f"expected {describe_dimension(unit.dimension)}, got {seen}")
+    if dimension_of(value) != unit.dimension and value:
+        wanted, seen = describe_dimension(unit.dimension), describe_dimension(dimension_of(value))
+        inside = f" in {printed_unit(unit.text)}" if unit.text else ""
         raise DimensionError(f"expected {wanted}{inside}, got {seen}")
     base = value.magnitude if isinstance(value, Quantity) else value
-    return _in_unit(base, one)
+    return _in_unit(base, unit)
 
 
 def _in_unit(base: float, unit: Unit) -> int | float:

@@ -67,7 +67,11 @@ def parse_unit(text: str, expected: Dimension | None = None) -> Unit:
 
 
 def _parse_factors(text: str, flops: int | None) -> Unit:
-    """Returns the unit; *flops* is the power of time in FLOPS, which is an error if None."""
+    """Returns the unit in *text*.
+
+    *flops* is the power of time in FLOPS: 0 for a count, -1 for a speed; if None, FLOPS raises
+    UnitError.
+    """
     if len(text) > MAX_LENGTH:
         raise UnitError("the unit is too long", "write it like 'GB/s'")
     written = text.strip()

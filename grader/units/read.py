@@ -39,11 +39,11 @@ def read(text: str, unit_text: str) -> int | float:
     written = clean(text)
     if not written:
         raise ReadError(f"the text is empty; write a number like {example}")
-    found, rest = _split_number(written, example)
+    number, rest = _split_number(written, example)
     if not rest:
-        return found
+        return number
     if asked.dimension == ONE:
-        return _read_plain(found, rest, asked)
+        return _read_plain(number, rest, asked)
     given = _parse_given_unit(rest, asked, example)
     if given.dimension != asked.dimension:
         hint = f"; {_BILLIONS}" if _means_billions(rest) else ""
@@ -51,19 +51,19 @@ def read(text: str, unit_text: str) -> int | float:
             f"expected {describe_dimension(asked.dimension)} such as {example}, got "
             f"'{shorten(written)}', which is {describe_dimension(given.dimension)}{hint}"
         )
-    return _convert(found, given, asked, written)
+    return _convert(number, given, asked, written)
 
 
-def _read_plain(found: float, rest: str, asked: Unit) -> int | float:
+def _read_plain(number: float, rest: str, asked: Unit) -> int | float:
     """Reads an answer without a dimension: a percentage, a factor such as "3.2x", or no unit."""
     word = rest.casefold()
     if word in {"x", "times"} and asked.text != "%":
-        return found
+        return number
     if word not in {"%", "percent"}:
         expected = "a percentage" if asked.text == "%" else "a plain number"
         hint = _BILLIONS if _means_billions(rest) else f"remove '{shorten(rest)}'"
         raise ReadError(f"expected {expected}, got a number followed by '{shorten(rest)}'; {hint}")
-    return found if asked.text == "%" else rescale(found, 1, 100)
+    return number if asked.text == "%" else rescale(number, 1, 100)
 
 
 _BILLIONS = "'B' means bytes; write billions as '7e9'"

@@ -66,16 +66,17 @@ def second_computation(case: Case) -> Iterator[Finding]:
         )
         return
     for part_id, key in case.variant.keys.items():
-        yield from _agreement(case, part_id, key, solved)
+        yield from _check_agreement(case, part_id, key, solved)
     for extra in sorted(set(solved) - set(case.variant.keys)):
         what = f"the solution answers part '{extra}', which does not exist"
         fix = "rename it in the solution or in the spec"
         yield case.finding("second-computation", ("parts",), what, fix)
 
 
-def _agreement(
+def _check_agreement(
     case: Case, part_id: str, key: Key, solved: Mapping[str, object]
 ) -> Iterator[Finding]:
+    """Yields a finding unless the solution computes the key of the part."""
     kind, at = kinds.find(key.part.kind), case.part_path(part_id)
     if kind.needs_solution or kind.answer(key) is None:
         return  # a person grades it, or hidden cases do
@@ -308,7 +309,7 @@ def examples(case: Case) -> Iterator[Finding]:
                 continue
             judged = kind.judge(value, key)
             if judged.share != sample.share or judged.mistake != sample.mistake:
-                yield _surprise(case, part_id, sample, judged, kind.format_value(value, key))
+                yield _wrong_judgment(case, part_id, sample, judged, kind.format_value(value, key))
 
 
 def _culprit(key: Key) -> str | None:
@@ -324,7 +325,10 @@ def _culprit(key: Key) -> str | None:
     return None
 
 
-def _surprise(case: Case, part_id: str, sample: Example, judged: Judgment, shown: str) -> Finding:
+def _wrong_judgment(
+    case: Case, part_id: str, sample: Example, judged: Judgment, shown: str
+) -> Finding:
+    """Returns the finding that *sample* was not judged as it should be."""
     if sample.mistake is None:
         return case.part_finding(
             "examples",

@@ -98,12 +98,12 @@ class Case:
         at = self.part_path(part_id)
         part = next(p for p in self.problem.parts if p.id == part_id)
         for listed in ("mistakes", "options"):
-            for index, one in enumerate(getattr(part, listed, ())):
-                if one.id == mistake:
+            for index, entry in enumerate(getattr(part, listed, ())):
+                if entry.id == mistake:
                     return (*at, listed, index)
         for column, cells in enumerate(getattr(part, "columns", ())):
-            for index, one in enumerate(cells.mistakes):
-                if one.id == mistake:
+            for index, entry in enumerate(cells.mistakes):
+                if entry.id == mistake:
                     return (*at, "columns", column, "mistakes", index)
         return at
 

@@ -46,7 +46,7 @@ def texts(case: Case) -> Iterator[Finding]:
             yield case.finding("texts", case.part_path(part_id), error.what, "check the names")
 
 
-def drawable(case: Case) -> Iterator[Finding]:
+def check_draw(case: Case) -> Iterator[Finding]:
     """Yields a finding if the variant can't be drawn, such as when dimensions disagree."""
     try:
         _ = case.variant

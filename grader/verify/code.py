@@ -56,6 +56,7 @@ def implementations(case: Case) -> Iterator[Finding]:
 
 
 def _faults(runs: _Runs) -> Iterator[tuple[str, str]]:
+    """Yields what is wrong with the part's solution or hidden cases, and what to do."""
     key = runs.key
     hidden, part = key.solution_functions, key.part.id
     if hidden.get() is None:
@@ -74,13 +75,13 @@ def _faults(runs: _Runs) -> Iterator[tuple[str, str]]:
         )
     if len(key.cases) < FEWEST_CASES:
         yield f"there are {len(key.cases)} hidden cases", f"yield at least {FEWEST_CASES}"
-    yield from _reference(runs)
-    yield from _examples(key)
-    yield from _right(key)
-    yield from _wrong(runs)
+    yield from _check_reference(runs)
+    yield from _check_examples(key)
+    yield from _check_right(key)
+    yield from _check_wrong(runs)
 
 
-def _right(key: CodeKey) -> Iterator[tuple[str, str]]:
+def _check_right(key: CodeKey) -> Iterator[tuple[str, str]]:
     """Yields a fault for each known-right implementation that calls the reference.
 
     `examples` checks that they pass.
@@ -94,14 +95,14 @@ def _right(key: CodeKey) -> Iterator[tuple[str, str]]:
             )
 
 
-def _wrong(runs: _Runs) -> Iterator[tuple[str, str]]:
+def _check_wrong(runs: _Runs) -> Iterator[tuple[str, str]]:
     """Yields a fault for each known-wrong implementation that passes, or that fails for another
     reason than intended."""
     part = runs.key.part.id
     failing: dict[str, Judgment] = {}
     for name, function in runs.key.solution_functions.functions_of_kind("wrong").items():
         full, declared = f"{part}_wrong_{name}", _declares_recursion(name, function)
-        judged = runs.fail(full, declared)
+        judged = runs.find_failure(full, declared)
         if judged is None:
             raw, judged = runs.run(full)
             if judged.share == 1:
@@ -145,9 +146,9 @@ class _Runs:
         """The result of each call by the reference."""
         return right_calls(self.kind, self.key, self.case)
 
-    def fail(self, function: str, recursion: bool) -> Judgment | None:
-        """Calls a function of the solution file with one hidden case after another until one
-        fails, and returns its judgment; None if none fails by itself.
+    def find_failure(self, function: str, recursion: bool) -> Judgment | None:
+        """Returns the judgment of the first hidden case that a function of the solution file fails;
+        None if it fails no case by itself.
 
         The case that revealed the function for an earlier seed comes first. A RecursionError counts
         only if *recursion* is set. What is measured is judged only as a whole.
@@ -228,24 +229,24 @@ def _too_deep(call: Mapping[str, object]) -> bool:
     return call["is"] == "raised" and call["type"] == "RecursionError"
 
 
-def _reference(runs: _Runs) -> Iterator[tuple[str, str]]:
+def _check_reference(runs: _Runs) -> Iterator[tuple[str, str]]:
     """Yields a fault if the reference, called through the driver, and the independent expectation
     differ."""
     if runs.key.solution_functions.get("expected") is None:
         return
     key, made = runs.key, runs.right[len(runs.key.examples) :]
-    for case, want, said in zip(key.cases, key.expected_results, made, strict=True):
+    for case, want, result in zip(key.cases, key.expected_results, made, strict=True):
         if "form" in want:
             continue
         if "raises" in want:
-            above = said.get("above", ())
+            above = result.get("above", ())
             assert isinstance(above, Sequence)  # noqa: S101 - names of classes
-            types = (said.get("type"), *above)
+            types = (result.get("type"), *above)
             why = None if want["raises"] in types else f"{want['raises']} is not raised"
-        elif said["is"] != "returned":
-            why = f"{said.get('type')}: {said.get('what')}"
+        elif result["is"] != "returned":
+            why = f"{result.get('type')}: {result.get('what')}"
         else:
-            why = difference(decode_result(said["v"]), decode_result(want["value"]), case.near)
+            why = difference(decode_result(result["v"]), decode_result(want["value"]), case.near)
         if why is not None:
             yield (
                 f"the reference and '{key.part.id}_expected' disagree ({case.group}): {why}",
@@ -254,15 +255,16 @@ def _reference(runs: _Runs) -> Iterator[tuple[str, str]]:
             return
 
 
-def _examples(key: CodeKey) -> Iterator[tuple[str, str]]:
+def _check_examples(key: CodeKey) -> Iterator[tuple[str, str]]:
+    """Yields what is wrong with the examples in the notebook, and what to do."""
     for call in key.call_plan(key.part.id).calls[: len(key.examples)]:
-        one = CallPlan(
+        plan = CallPlan(
             name="it", alias=key.part.id, driver=key.part.driver, tools=key.tools, calls=(call,)
         )
         source = key.solution_functions.source(key.part.id, "it")
         space: dict[str, Any] = {}
         run_solution_code(f"{key.starter}\n{source}", space)
-        said = perform_first_call(one, space)
+        said = perform_first_call(plan, space)
         if said["is"] != "returned":
             yield f"the example {call.example[0]}: {said.get('type')}: {said.get('what')}", "fix it"
             continue

@@ -139,7 +139,7 @@ def _forgeries(raw: Raw) -> Iterator[_ForgedResult]:
         for how, another, always in _replacements(one, alone=not any(map(_is_item, place))):
             if another != one:
                 yield _ForgedResult(
-                    (_describe_place(place), how), _with(raw, place, another), always
+                    (_describe_place(place), how), _replace_item(raw, place, another), always
                 )
 
 
@@ -196,16 +196,16 @@ def _array_replacements(raw: Raw) -> Iterator[tuple[str, Raw, bool]]:
     yield "full of zeros", {**raw, "v": base64.b64encode(bytes(len(data))).decode()}, False
 
 
-def _with(raw: Raw, place: Place, another: Raw) -> Raw:
+def _replace_item(raw: Raw, place: Place, another: Raw) -> Raw:
     """Returns a copy of *raw* with *another* at *place*."""
     if not place:
         return another
     (index, key), *rest = place
     values = list(raw["v"])
     if key:
-        values[index] = [values[index][0], _with(values[index][1], tuple(rest), another)]
+        values[index] = [values[index][0], _replace_item(values[index][1], tuple(rest), another)]
     else:
-        values[index] = _with(values[index], tuple(rest), another)
+        values[index] = _replace_item(values[index], tuple(rest), another)
     return {**raw, "v": values}
 
 

@@ -55,12 +55,12 @@ def verify(
         if cache and (known := cache.find(name)) is not None:
             results[name] = Verified(**known, findings=(), seconds=0.0, is_cached=True)
             done(name)
-    left = tuple(sorted((n for n in names if n not in results), key=partial(_rank, bank)))
+    left = tuple(sorted((n for n in names if n not in results), key=partial(_duration_order, bank)))
     jobs = min(jobs or os.cpu_count() or 1, len(left) or 1)
     preload = TORCH if len(left) >= _MANY else ()
     job = _Job(tuple(str(f) for f in folders), seeds, preload)
     try:
-        for name, result in _results(job, left, jobs, kernel=kernel):
+        for name, result in _iter_results(job, left, jobs, kernel=kernel):
             results[name] = result
             if cache and result.holds and not result.kernel:
                 cache.add(name, result)
@@ -71,8 +71,9 @@ def verify(
     return (*broken, *(results[name] for name in names))
 
 
-def _rank(bank: Bank, name: str) -> tuple[int, bool, int]:
-    """Sorts problems that take long first, so that no worker ends up with them alone."""
+def _duration_order(bank: Bank, name: str) -> tuple[int, bool, int]:
+    """Returns the sort key of the problem *name*. Problems that take long go first, so that at the
+    end, no worker is left with one of them alone."""
     try:
         solution = bank.solution(name)
         text = solution.read_text(encoding="utf-8", errors="replace") if solution else ""
@@ -120,7 +121,7 @@ class _Job:
         return {name: run_references(bank, [name], self.preload) for name in names}
 
 
-def _results(
+def _iter_results(
     job: _Job, names: Sequence[str], jobs: int, *, kernel: bool
 ) -> Iterator[tuple[str, Verified]]:
     """Yields each result as soon as it is available."""
@@ -158,19 +159,21 @@ def _run_in_pool(
         size = _MOST_TOGETHER if left or checks else min(_MOST_TOGETHER, -(-len(waiting) // jobs))
         while waiting and len(waiting) >= size:
             chunk = dict(islice(waiting.items(), size))
-            waiting = {name: one for name, one in waiting.items() if name not in chunk}
+            waiting = {name: checked for name, checked in waiting.items() if name not in chunk}
             runs[pool.submit(job.run_together, tuple(chunk))] = chunk
         going: list[Future[Any]] = [*checks, *runs]
         wait(going, _LOOK_SECONDS, return_when=FIRST_COMPLETED)
-        for check in [one for one in checks if one.done()]:
+        for check in [future for future in checks if future.done()]:
             name, result = checks.pop(check), check.result()
             if kernel and result.holds:
                 waiting[name] = result
             else:
                 yield name, result
-        for run in [one for one in runs if one.done()]:
+        for run in [future for future in runs if future.done()]:
             chunk, wrong = runs.pop(run), run.result()
-            yield from ((name, replace(one, kernel=wrong[name])) for name, one in chunk.items())
+            yield from (
+                (name, replace(checked, kernel=wrong[name])) for name, checked in chunk.items()
+            )
 
 
 @lru_cache(maxsize=1)

@@ -18,10 +18,10 @@ from grader.kinds.attempts import Code, required_packages
 from grader.model import Problem, Variant, packages
 from grader.units.quantity import Quantity
 from grader.verify.case import CODE_SEEDS, Case, Finding
-from grader.verify.checks import CHECKS, drawable
+from grader.verify.checks import CHECKS, check_draw
 from grader.verify.code import unrun
 from grader.verify.solutions import Solve, load_file, load_solve
-from grader.verify.variants import across, group_findings
+from grader.verify.variants import compare_variants, group_findings
 
 OF_VARIANTS = frozenset(["variants-differ", "hit-rate"])
 """Checks of how variants are drawn, not of keys and marks."""
@@ -64,7 +64,7 @@ def verify_problem(
     If an author's code makes a check raise, only that problem gets an error.
     """
     try:
-        # What an author's code prints is no part of the report, which may be JSON.
+        # What an author's code prints is not part of the report, which may be JSON.
         with redirect_stdout(StringIO()):
             return _check_problem(bank, name, seeds, code_seeds)
     except GraderError as wrong:
@@ -82,6 +82,7 @@ def error_result(name: str, wrong: GraderError) -> Verified:
 
 
 def _check_problem(bank: Bank, name: str, seeds: int, code_seeds: int) -> Verified:
+    """Draws *seeds* variants of the problem, and runs every check on them."""
     started = time.perf_counter()
     problem, source = bank.locate(name)
     path = bank.solution(name)
@@ -91,8 +92,8 @@ def _check_problem(bank: Bank, name: str, seeds: int, code_seeds: int) -> Verifi
         )
     findings: list[Finding] = []
     has_answers = any(not kinds.find(p.kind).needs_solution for p in problem.parts)
-    solve = _solve(bank, name, problem, findings) if has_answers else None
-    if path is not None and (broken := _unloadable(problem, path)):
+    solve = _load_solve_function(bank, name, problem, findings) if has_answers else None
+    if path is not None and (broken := _loading_fault(problem, path)):
         # The checks of code look into the solution file.
         return Verified(problem=problem.id, seeds=0, findings=(broken,), seconds=0.0)
     first = Case(problem, source, bank.facts, 0, solve, bank.templates, code_seeds)
@@ -102,20 +103,20 @@ def _check_problem(bank: Bank, name: str, seeds: int, code_seeds: int) -> Verifi
     checked = 0
     for case in cases:
         checked += 1
-        undrawable = list(drawable(case))
-        findings += undrawable
-        if undrawable:
+        draw_findings = list(check_draw(case))
+        findings += draw_findings
+        if draw_findings:
             continue
         variants.append(case.variant)
         for check in CHECKS:
             findings += check(case)
         if any("TimeoutError" in f.what for f in findings):
             break  # a solution that never returns would time out for every seed
-    distinct = len({tuple(map(_plain, v.draw.parameters.values())) for v in variants})
+    distinct = len({tuple(map(_without_unit, v.draw.parameters.values())) for v in variants})
     draws = sum(v.draws for v in variants)
     hit_rate = len(variants) / draws if draws else 1 / MAX_DRAWS
     if variants:
-        findings += across(cases[0], variants, distinct, hit_rate)
+        findings += compare_variants(cases[0], variants, distinct, hit_rate)
     return Verified(
         problem=problem.id,
         seeds=seeds,
@@ -141,11 +142,14 @@ def _missing_packages(problem: Problem, solution: Path | None) -> tuple[str, ...
     return packages.missing_packages(name for name in packages.PACKAGES if name in needed)
 
 
-def _plain(value: object) -> object:
+def _without_unit(value: object) -> object:
     return value.magnitude if isinstance(value, Quantity) else value
 
 
-def _solve(bank: Bank, name: str, problem: Problem, findings: list[Finding]) -> Solve | None:
+def _load_solve_function(
+    bank: Bank, name: str, problem: Problem, findings: list[Finding]
+) -> Solve | None:
+    """Returns `solve` of the solution file; None, with a finding, if it can't be loaded."""
     path = bank.solution(name)
     if path is None:
         findings.append(
@@ -161,11 +165,11 @@ def _solve(bank: Bank, name: str, problem: Problem, findings: list[Finding]) -> 
     try:
         return load_solve(path)
     except SetupError as error:
-        findings.append(_of_file(problem, path, error))
+        findings.append(_file_finding(problem, path, error))
         return None
 
 
-def _unloadable(problem: Problem, path: Path) -> Finding | None:
+def _loading_fault(problem: Problem, path: Path) -> Finding | None:
     """Returns a finding if the solution file can't be loaded; None if it can, or if there is none.
 
     The file has the hidden cases of a code problem.
@@ -175,11 +179,11 @@ def _unloadable(problem: Problem, path: Path) -> Finding | None:
     try:
         load_file(path)
     except SetupError as error:
-        return _of_file(problem, path, error)
+        return _file_finding(problem, path, error)
     return None
 
 
-def _of_file(problem: Problem, path: Path, error: SetupError) -> Finding:
+def _file_finding(problem: Problem, path: Path, error: SetupError) -> Finding:
     return Finding(
         problem=problem.id,
         check="second-computation",

@@ -37,7 +37,7 @@ def stated_rules(case: Case) -> Iterator[Finding]:
         shown = (problem.prompt, *problem.assumptions, key.part.ask)
         read = [*(fill(text, dice) for text in shown), *labels]
         for index, rule in enumerate(key.part.require):
-            wrong = _unstated_rule(rule, dice, [_plain(text) for text in read])
+            wrong = _unstated_rule(rule, dice, [_on_one_line(text) for text in read])
             if wrong:
                 at = (*case.part_path(part_id), "require", index)
                 yield case.finding(
@@ -52,7 +52,7 @@ def _unstated_rule(rule: Requirement, dice: Draw, read: Sequence[str]) -> tuple[
     if not rule.stated:
         return "has no 'stated'", "quote the words of the prompt or the assumptions that state it"
     try:
-        quoted = _plain(fill(rule.stated, dice))
+        quoted = _on_one_line(fill(rule.stated, dice))
     except TextError as error:
         return (
             f"quotes words that can't be filled in: {error.what}",
@@ -63,7 +63,7 @@ def _unstated_rule(rule: Requirement, dice: Draw, read: Sequence[str]) -> tuple[
     return None
 
 
-def _plain(text: str) -> str:
+def _on_one_line(text: str) -> str:
     return " ".join(text.split())
 
 

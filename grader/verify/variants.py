@@ -24,7 +24,7 @@ FEW_SEEDS = frozenset({"zero-marks", "implementations", "properties"})
 _NUMBER = re.compile(r"[-+]?\d[\d.,]*(?:e[-+]?\d+)?")
 
 
-def across(
+def compare_variants(
     case: Case, variants: Sequence[Variant], distinct: int, hit_rate: float
 ) -> Iterator[Finding]:
     """Yields the findings that need many variants."""
@@ -66,11 +66,11 @@ def group_findings(findings: Sequence[Finding], seeds: int, code_seeds: int) -> 
     kept: list[Finding] = []
     places: dict[tuple[str, Location], int] = {}
     for (check, where, _), group in groups.items():
-        of = min(seeds, code_seeds) if check in FEW_SEEDS else seeds
+        checked = min(seeds, code_seeds) if check in FEW_SEEDS else seeds
         hit = len({finding.seed for finding in group})
-        if check == "trivial-guess" and hit < LUCKY_SHARE * of:
+        if check == "trivial-guess" and hit < LUCKY_SHARE * checked:
             continue
         places[check, where] = places.get((check, where), 0) + 1
         if places[check, where] <= MOST_AT_A_PLACE:
-            kept.append(replace(group[0], seeds=hit, of=max(of, hit)))
+            kept.append(replace(group[0], seeds=hit, of=max(checked, hit)))
     return tuple(kept)

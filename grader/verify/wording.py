@@ -50,7 +50,7 @@ _LIST_KINDS = frozenset(["choice", "multi_choice", "matching", "ordering", "plan
 
 @cache
 def _terms() -> list[tuple[re.Pattern[str], str]]:
-    """Returns what to look for and what to say about it, in the order of the advice."""
+    """Returns a pattern for each piece of advice, with the advice."""
     return [
         (re.compile(rf"(?<![\w-])(?:{pattern})(?!\w)", re.IGNORECASE), advice)
         for pattern, advice in _ADVICE.items()

@@ -1,1 +1,1 @@
-"""The data exchanged between the grader and a kernel. Standard library only, without any key."""
+"""The data exchanged between the grader and a kernel. Nothing here knows a key."""

@@ -23,7 +23,7 @@ from grader.wire.encoding import (
     encode_result,
 )
 
-_MAX_WORDS = 300
+_MAX_CHARACTERS = 300
 """Limit on the characters of an exception's message."""
 
 _compiled: dict[tuple[str, ...], dict[str, Any]] = {}
@@ -64,16 +64,16 @@ def perform(asked: Mapping[str, Any], space: Mapping[str, Any]) -> dict[str, Any
     inputs = {name: decode_input(raw) for name, raw in asked["inputs"].items()}
     drive = around.get("drive")
     call = student if drive is None else functools.partial(drive, student)
-    said: dict[str, Any] = {"is": "returned"}
+    reply: dict[str, Any] = {"is": "returned"}
     if "watch" in asked:
         watched = _compile_namespace({"tools": [], "driver": asked["watch"]})["call_watched"]
-        call = functools.partial(watched, call, asked["forbid"], said)
-    said["v"] = encode_result(call(**inputs))
+        call = functools.partial(watched, call, asked["forbid"], reply)
+    reply["v"] = encode_result(call(**inputs))
     # After the result, which may be the input itself.
     changed = [
         name for name, raw in asked["inputs"].items() if not _is_unchanged(inputs[name], raw)
     ]
-    return {**said, "changed": changed} if changed else said
+    return {**reply, "changed": changed} if changed else reply
 
 
 def _is_unchanged(value: Any, raw: Raw) -> bool:
@@ -90,7 +90,7 @@ _KEPT = "_grader_kept_"
 def _perform_round(
     asked: Mapping[str, Any], space: Any, around: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """One step of a measurement.
+    """Performs the step `round` of a measurement, and returns its result.
 
     `run` creates inputs from the seed, calls the student's function or the baseline on them, and
     returns a digest of the whole result and a mark of the inputs. The grader takes the time from
@@ -171,26 +171,31 @@ def _seed_generators(seed: int) -> None:
 
 
 def _describe_exception(error: BaseException) -> dict[str, Any]:
-    # From the interpreter's own data, whatever a student's class claims about itself.
+    """Returns the type, message, and line in the notebook of what a call raised.
+
+    Reads the interpreter's own data, whatever the student's class claims about itself.
+    """
+    if isinstance(error, KeyboardInterrupt):
+        return {"is": "late"}
     line, trace = None, BaseException.__dict__["__traceback__"].__get__(error)
     while trace is not None:
         if trace.tb_frame.f_code.co_filename.startswith("<ipython-input-"):
             line = trace.tb_lineno
         trace = trace.tb_next
     try:
-        message = str.__str__(str(error))[:_MAX_WORDS].encode("utf-8", "replace").decode()
+        message = str.__str__(str(error))[:_MAX_CHARACTERS].encode("utf-8", "replace").decode()
     except BaseException:  # noqa: BLE001  # a message of the student's own making
         message = ""
-    said: dict[str, Any] = {"type": _class_name(type(error)), "what": message}
-    if isinstance(error, KeyboardInterrupt):
-        return {"is": "late"}
-    found = {"is": "unfit" if isinstance(error, UnfitError) else "raised", **said}
-    above = [_class_name(one) for one in type.__dict__["__mro__"].__get__(type(error))[1:]]
-    if found["is"] == "raised" and above[:-2]:  # all have BaseException and object
-        found["above"] = above[:-2][:20]
-    return found if line is None else {**found, "line": line}
+    is_unfit = isinstance(error, UnfitError)
+    reply: dict[str, Any] = {
+        "is": "unfit" if is_unfit else "raised", "type": _class_name(type(error)), "what": message,
+    }  # fmt: skip
+    bases = [_class_name(base) for base in type.__dict__["__mro__"].__get__(type(error))[1:]]
+    if not is_unfit and bases[:-2]:  # all have BaseException and object
+        reply["above"] = bases[:-2][:20]
+    return reply if line is None else {**reply, "line": line}
 
 
-def _class_name(one: type) -> str:
-    name = type.__dict__["__name__"].__get__(one)[:80]
+def _class_name(class_: type) -> str:
+    name = type.__dict__["__name__"].__get__(class_)[:80]
     return str(name.encode("utf-8", "replace").decode())

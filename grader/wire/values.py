@@ -34,8 +34,9 @@ _PLAIN_DTYPES = frozenset(
     ["bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float16",
      "float32", "float64", "float128", "complex64", "complex128"]
 )  # fmt: skip
-# Bits of exponent and mantissa, the bias, and whether there is an infinity: OCP's two formats, and
-# those of GPUs that have neither infinity nor a negative zero.
+# Bits of exponent and mantissa, the bias, and whether there is an infinity: the two formats of the
+# "OCP 8-bit Floating Point Specification", and those with neither infinity nor a negative zero of
+# Noune et al., "8-bit Numerical Formats for Deep Neural Networks" (2022).
 _SMALL_FLOATS = {
     "float8_e4m3fn": (4, 3, 7, False),
     "float8_e5m2": (5, 2, 15, True),
@@ -74,10 +75,10 @@ def decode_result(raw: object) -> object:
 
 
 def digest_of_result(raw: Any) -> str:
-    """Returns the digest that the kernel reports before it shows a result, recomputed from the
-    result as `encoding.encode_result` returns it; for anything else, the digest of no result.
+    """Returns the digest of *raw*, a result as `encoding.encode_result` returns it.
 
-    Raises ValueError if bytes are not base64.
+    It equals the digest that the kernel reports before it shows that result; the digest of anything
+    else is that of no result. Raises ValueError if bytes are not base64.
     """
     return encoding.digest_of_bytes(json.dumps(_with_hashes(raw)).encode())
 
@@ -131,7 +132,7 @@ class _Reader:
 
     def dict(self, raw: Mapping[str, Any]) -> object:
         """Returns a dict whose keys are plain data."""
-        found: dict[object, object] = {}
+        entries: dict[object, object] = {}
         pairs = _read_list(raw)
         if len(pairs) > _MOST_KEYS:
             raise UnknownError(f"more than {_MOST_KEYS:,} keys of a dict")
@@ -142,10 +143,10 @@ class _Reader:
             if not isinstance(key, (str, bytes, int, float, complex, tuple)) and key is not None:
                 raise ValueError("not a key")
             try:
-                found[key] = value
+                entries[key] = value
             except TypeError:  # a tuple that holds a list
                 raise ValueError("not a key") from None
-        return found
+        return entries
 
 
 def _normalized_key(value: object) -> object:
@@ -253,7 +254,11 @@ def _as_float64(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _float8_values(dtype: str) -> np.ndarray[Any, Any]:
-    """Returns the values of the 256 codes of an eight-bit float."""
+    """Returns the number that each code of the eight-bit float *dtype* stands for, in shape (256,).
+
+    An exponent of 0 marks subnormal numbers. With an infinity, the highest exponent marks infinity
+    and NaN, as in IEEE 754; the formats without one have NaN only at the codes set below.
+    """
     import numpy as np
 
     exponent_bits, mantissa_bits, bias, has_infinity = _SMALL_FLOATS[dtype]

@@ -144,37 +144,37 @@ def find_reached_rules(start: Any, rules: list[str]) -> list[str]:
     waiting: list[Any] = [start]
     seen: dict[int, Any] = {}
     while waiting and len(seen) < MOST_REACHED:
-        one = waiting.pop()
-        if id(one) in seen:
+        obj = waiting.pop()
+        if id(obj) in seen:
             continue
-        seen[id(one)] = one  # kept alive, so that no other object gets its id
-        if _is_named(one):
-            reached += [r for r in broken_by(_full_name_of(one), rules) if r not in reached]
-        waiting += _referents_of(one, libraries)
+        seen[id(obj)] = obj  # kept alive, so that no other object gets its id
+        if _is_named(obj):
+            reached += [r for r in broken_by(_full_name_of(obj), rules) if r not in reached]
+        waiting += _referents_of(obj, libraries)
     return reached
 
 
-def _is_named(one: Any) -> bool:
+def _is_named(obj: Any) -> bool:
     """Returns whether its full name can be read without running the student's code."""
-    kind = type(one)
-    return not _is_of_student(kind) and (issubclass(kind, types.ModuleType) or callable(one))
+    kind = type(obj)
+    return not _is_of_student(kind) and (issubclass(kind, types.ModuleType) or callable(obj))
 
 
-def _referents_of(one: Any, libraries: tuple[str, ...]) -> list[Any]:
-    """Returns the objects to which *one* refers; none for the objects of libraries."""
-    kind = type(one)
+def _referents_of(obj: Any, libraries: tuple[str, ...]) -> list[Any]:
+    """Returns the objects to which *obj* refers; none for the objects of libraries."""
+    kind = type(obj)
     if kind is types.FunctionType:
-        if not _is_own(one.__code__, libraries):
+        if not _is_own(obj.__code__, libraries):
             return []
-        cells = dict(zip(one.__code__.co_freevars, one.__closure__ or (), strict=True))
+        cells = dict(zip(obj.__code__.co_freevars, obj.__closure__ or (), strict=True))
         inside = {name: cell.cell_contents for name, cell in cells.items() if _is_filled(cell)}
-        named = [value for _, value in _iter_named_objects(one.__code__, one.__globals__, inside)]
-        return [*named, *inside.values(), one.__defaults__, one.__kwdefaults__, one.__dict__]
+        named = [value for _, value in _iter_named_objects(obj.__code__, obj.__globals__, inside)]
+        return [*named, *inside.values(), obj.__defaults__, obj.__kwdefaults__, obj.__dict__]
     if issubclass(kind, type):
-        return gc.get_referents(one) if _is_of_student(one) else []
+        return gc.get_referents(obj) if _is_of_student(obj) else []
     if _is_of_student(kind) or kind.__module__ in _HOLDING:
         # Not a module: the one of the notebook has all of its names.
-        return [] if issubclass(kind, types.ModuleType) else gc.get_referents(one)
+        return [] if issubclass(kind, types.ModuleType) else gc.get_referents(obj)
     return []
 
 

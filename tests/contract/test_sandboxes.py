@@ -72,7 +72,7 @@ def test_another_sandbox_plugs_in_by_a_wrapper_and_satisfies_the_contract(
         subprocess.run([*Unshared.WRAPPER, "true"], check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("no network namespace can be made here")
-    monkeypatch.setitem(sandboxes._things, "unshared", Unshared())
+    monkeypatch.setitem(sandboxes._registered, "unshared", Unshared())
     check_sandbox("unshared")
     described: Any = choose("unshared").describe()
     assert "network" in described["layers"]
@@ -86,7 +86,7 @@ def test_a_layer_that_is_claimed_and_not_there_fails_the_check(
     class Claims(Unshared):
         WRAPPER = ()
 
-    monkeypatch.setitem(sandboxes._things, "claims", Claims())
+    monkeypatch.setitem(sandboxes._registered, "claims", Claims())
     with pytest.raises(AssertionError, match="network: connected to"):
         check_sandbox("claims")
 

@@ -32,7 +32,7 @@ from grader.integrations.paper.printing import printed_exam
 from grader.notebook import read, write
 from grader.notebook.render import metadata, render
 from grader.notebook.render.figure_cells import describe_figures
-from grader.release.rendering import sample
+from grader.release.rendering import draw_sample
 from grader.verify.gate import verify
 from tests.helpers.banks import SPEC
 from tests.helpers.figures import ASKED, STACK, variant_of, write_bank
@@ -178,8 +178,8 @@ def test_loading_and_drawing_numbers_does_not_import_matplotlib(tmp_path: Path) 
 import json, sys
 from grader.bank.folders import Bank
 from grader.figures import explanation_figures
-from grader.release.rendering import sample
-explanation_figures(sample(Bank.open(()), "roofline-ridge-batch"))
+from grader.release.rendering import draw_sample
+explanation_figures(draw_sample(Bank.open(()), "roofline-ridge-batch"))
 print(json.dumps("matplotlib" in sys.modules))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
@@ -206,7 +206,7 @@ def test_the_bank_has_an_example_of_every_type() -> None:
 
 @pytest.mark.parametrize("name", sorted(EXAMPLES))
 def test_every_type_is_small_valid_and_has_a_text_alternative(name: str) -> None:
-    figures = explanation_figures(sample(Bank.open(()), EXAMPLES[name]))
+    figures = explanation_figures(draw_sample(Bank.open(()), EXAMPLES[name]))
     one = next(figure for figure in figures if figure.type == name)
     svg = figure_svg(one)
     root = ElementTree.fromstring(svg)
@@ -219,7 +219,7 @@ def test_every_type_is_small_valid_and_has_a_text_alternative(name: str) -> None
 
 
 def test_figures_of_the_explanation_are_not_in_the_prompt() -> None:
-    variant = sample(Bank.open(()), "kv-cache-size")
+    variant = draw_sample(Bank.open(()), "kv-cache-size")
     assert prompt_figures(variant) == ()
 
 

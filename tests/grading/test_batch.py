@@ -169,7 +169,7 @@ def test_more_workers_than_the_machine_can_start_are_a_sentence(
         def submit(self, *args: object, **more: Any) -> Future[object]:  # type: ignore[override]
             raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(executors.executors, "_things", {"full": lambda *_: Full(1)})
+    monkeypatch.setattr(executors.executors, "_registered", {"full": lambda *_: Full(1)})
     with pytest.raises(SetupError, match="can't start another worker") as caught:
         outcomes(handed_in(tmp_path, "ada"), settings("full"))
     assert caught.value.fix
@@ -189,7 +189,7 @@ def test_workers_that_die_without_end_are_a_sentence(
         opened.append(Dead(1))
         return opened[-1]
 
-    monkeypatch.setattr(executors.executors, "_things", {"dead": dead})
+    monkeypatch.setattr(executors.executors, "_registered", {"dead": dead})
     todo = handed_in(tmp_path, *(f"s{n}" for n in range(30)))
     with pytest.raises(SetupError, match="worker processes died in a row"):
         outcomes(todo, settings("dead"))
@@ -240,7 +240,7 @@ def test_who_was_in_a_pool_that_broke_is_run_alone_and_costs_nobody_anything(
             return found
         return replace(found, environment={**found.environment, "disturbed": {"q1_x": "slow"}})
 
-    monkeypatch.setattr(executors.executors, "_things", {"fragile": fragile})
+    monkeypatch.setattr(executors.executors, "_registered", {"fragile": fragile})
     monkeypatch.setattr(batch, "execute", execute)
     found = outcomes(handed_in(tmp_path, "ada", "bob"), settings("fragile"))
     assert {found[name][0] for name in ("ada", "bob")} == {Outcome.FINISHED}

@@ -281,7 +281,7 @@ def test_results_of_another_system_have_a_source_of_their_own_and_no_specs(home:
     with Gradebook.open(home / "results") as book:
         book.set_setting(RELEASE, "lines:ps1")
         with pytest.MonkeyPatch.context() as patch:
-            patch.setitem(sources._things, "lines", lambda book: ("lines", book))
+            patch.setitem(sources._registered, "lines", lambda book: ("lines", book))
             assert source_of(book) == ("lines", book)
     with pytest.raises(SetupError, match="the lines assignment 'ps1' has no specs") as caught:
         rescore(home / "results")

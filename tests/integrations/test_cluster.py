@@ -225,7 +225,7 @@ def test_a_job_holds_the_notebook_and_no_other_submission(
             sent.append(pickle.dumps((args, more)))
             return self.submit(fn, *args, **more)
 
-    monkeypatch.setattr(executors.executors, "_things", {"record": lambda *_: Recording()})
+    monkeypatch.setattr(executors.executors, "_registered", {"record": lambda *_: Recording()})
     monkeypatch.setattr(batch, "load_bytes", lambda one: Path(one.path).read_bytes())
     todo = handed_in(tmp_path, 2, "# MARK OF {}")
     assert answers(todo, settings("record", 1)) == right(todo)

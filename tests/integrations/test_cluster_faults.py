@@ -220,7 +220,7 @@ def test_what_is_no_evidence_of_this_notebook_grades_nobody(
         def submit_for(self, _needs: Any, _fn: Any, /, *_args: Any, **_more: Any) -> Future[Any]:
             return self.submit(bytes, sent)
 
-    monkeypatch.setattr(executors.executors, "_things", {"lying": lambda *_: Lying()})
+    monkeypatch.setattr(executors.executors, "_registered", {"lying": lambda *_: Lying()})
     ((_, found),) = execute_all(handed_in(tmp_path, 1), ("q1_x",), settings("lying", 1))
     assert found.outcome is Outcome.REFUSED
     assert "a worker sent" in str(found.note)

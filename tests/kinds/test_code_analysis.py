@@ -21,7 +21,7 @@ from grader.kinds.hidden import analysis, statements
 from grader.kinds.hidden.analysis import NotAnalyzedError
 from grader.kinds.hidden.doubtful_use import find_doubtful_use
 from grader.kinds.hidden.forbidden_use import find_forbidden_use
-from grader.kinds.hidden.source import MOST_CHARACTERS, definitions
+from grader.kinds.hidden.source import MOST_CHARACTERS, extract_definition
 from grader.model import Verdict
 from grader.wire.watch import LOOPED, MOST_EVENTS, Watch
 from tests.helpers.code import a_code_key, defined, judged, ran
@@ -38,14 +38,14 @@ def test_long_cells_that_are_not_used_do_not_count() -> None:
     data = f"TABLE = [{'1, ' * MOST_CHARACTERS}]"
     tool = student_tools.source("warps")
     cells = [data, tool, "import numpy as np", RIGHT, *[f"# {'x' * 30_000}\nprint(np)"] * 9]
-    assert analysis.definitions(cells, "q1_f") == RIGHT
+    assert analysis.extract_definition(cells, "q1_f") == RIGHT
 
 
 @pytest.mark.thorough
 def test_code_that_is_too_long_says_so() -> None:
     data = f"TABLE = [{'1, ' * MOST_CHARACTERS}]"
     with pytest.raises(NotAnalyzedError, match="more than 100,000 characters"):
-        analysis.definitions([data, "def q1_f(x): return TABLE"], "q1_f")
+        analysis.extract_definition([data, "def q1_f(x): return TABLE"], "q1_f")
 
 
 @pytest.mark.thorough
@@ -102,7 +102,7 @@ def test_every_function_of_a_long_lab_is_found(long_lab: Path) -> None:
     names = re.findall(r"^(?:def|class) (q\d+_\w+)", "\n".join(cells), re.M)
     assert len(names) > 26
     for name in names:
-        source = analysis.definitions(cells, name)
+        source = analysis.extract_definition(cells, name)
         assert f" {name}" in source
         assert len(source) < MOST_CHARACTERS
 
@@ -123,7 +123,7 @@ def test_long_code_is_analyzed_in_another_process_with_the_same_result() -> None
     source = f"import math\ndef f(x): return math.fsum(x)\n{'# more' * 10_000}"
     assert len(source) > analysis.MOST_HERE
     short = source[: analysis.MOST_HERE]
-    assert analysis.definitions([source], "f") == analysis.definitions([short], "f")
+    assert analysis.extract_definition([source], "f") == analysis.extract_definition([short], "f")
     forbidden = ["math.fsum"]
     review = analysis.review_source(source, "f", short, forbidden)
     assert review == analysis.review_source(short, "f", short, forbidden)
@@ -139,9 +139,9 @@ def test_code_that_takes_too_long_is_given_up_and_the_next_is_analyzed(
         patched.setattr(analysis, "SECONDS", 0.001)
         for _ in range(2):  # the second time without a try
             with pytest.raises(NotAnalyzedError, match=r"took more than 0\.001 s"):
-                analysis.definitions([slow], "f")
-    assert analysis.definitions([slow + " "], "f") == slow + " "
-    assert analysis.definitions(["#" * 30_000, "f = 1"], "f") == "f = 1"
+                analysis.extract_definition([slow], "f")
+    assert analysis.extract_definition([slow + " "], "f") == slow + " "
+    assert analysis.extract_definition(["#" * 30_000, "f = 1"], "f") == "f = 1"
 
 
 def test_the_process_for_long_code_is_there_before_it_is_needed() -> None:
@@ -151,24 +151,24 @@ def test_the_process_for_long_code_is_there_before_it_is_needed() -> None:
     analysis.start_early(["#" * 30_000, "f = 1"])
     process = analysis._process_of_thread()._process
     assert process is not None
-    assert analysis.definitions(["#" * 30_000, "f = 1"], "f") == "f = 1"
+    assert analysis.extract_definition(["#" * 30_000, "f = 1"], "f") == "f = 1"
     assert analysis._process_of_thread()._process is process
 
 
 def test_a_process_that_dies_costs_one_text_alone() -> None:
     worker = analysis._process_of_thread()
     text = "#" * 30_000
-    analysis.definitions([text, "f = 1"], "f")
+    analysis.extract_definition([text, "f = 1"], "f")
     process = worker._process
     assert process is not None
     os.kill(process.pid, 9)
     process.wait()
-    assert analysis.definitions([text, "f = 2"], "f") == "f = 2"
+    assert analysis.extract_definition([text, "f = 2"], "f") == "f = 2"
 
 
 def test_a_deep_text_is_a_reason_and_no_fault() -> None:
     source = "f = " + "-" * 60_000 + "1"
-    assert analysis.definitions([source], "f") == ""  # which no Python can run
+    assert analysis.extract_definition([source], "f") == ""  # which no Python can run
 
 
 @pytest.mark.parametrize("times", [3, statements._TRIES])
@@ -184,7 +184,7 @@ def test_threads_that_parse_while_garbage_is_collected_do_not_fail(
         return parse(text)
 
     monkeypatch.setattr(ast, "parse", disturbed)
-    assert definitions([f"def f(): return 'disturbed {times}'"], "f").startswith("def f()")
+    assert extract_definition([f"def f(): return 'disturbed {times}'"], "f").startswith("def f()")
 
 
 # -- by what it says
@@ -251,7 +251,7 @@ def test_what_is_right_in_the_bank_is_decidable() -> None:
             text, part = key.draw.solution, key.part.id
             rights = [part, *re.findall(rf"^def ({part}_right_\w+)", text, re.M)]
             for right in rights:
-                source = definitions([text], right)
+                source = extract_definition([text], right)
                 assert find_doubtful_use(source, key.part.forbid) is None, (name, right)
                 assert find_forbidden_use(source, key.part.forbid) is None, (name, right)
                 seen += 1

@@ -19,7 +19,7 @@ from grader.kinds.hidden.doubtful_use import find_doubtful_use
 from grader.kinds.hidden.forbidden_use import find_forbidden_lines, find_forbidden_use
 from grader.kinds.hidden.judging import broken_rule, rule_doubt
 from grader.kinds.hidden.review import SourceReview, review_source
-from grader.kinds.hidden.source import definitions, functions_of
+from grader.kinds.hidden.source import extract_definition, functions_of
 from grader.wire.watch import call_watched, find_reached_rules
 from tests.helpers.code import STARTER, a_code_key, judged, ran
 
@@ -32,7 +32,7 @@ def verdict(cells: list[str], *forbidden: str) -> tuple[str, object]:
     space: dict[str, object] = {"__name__": "__main__"}
     for number, cell in enumerate(cells):
         exec(compile(cell, f"<ipython-input-{number}-abc>", "exec"), space)
-    source = definitions(cells, "f")
+    source = extract_definition(cells, "f")
     exec(compile(functions_of(source), "<ipython-input-again>", "exec"), space)
     said: dict[str, object] = {"is": "returned"}
     result = call_watched(space["f"], [*forbidden], said, x=list(VALUES))  # type: ignore[arg-type]

@@ -536,7 +536,7 @@ def test_rules(rule: str, code: str, holds: bool) -> None:
     ],
 )  # fmt: skip
 def test_definitions(cells: list[str], found: str) -> None:
-    assert source.definitions(cells, "f") == found
+    assert source.extract_definition(cells, "f") == found
 
 
 HOSTILE = {
@@ -577,7 +577,7 @@ _TIERS: dict[str, Any] = {"lines": pytest.mark.thorough, **dict.fromkeys(_QUICK,
 )
 def test_no_text_makes_the_parser_hang_or_raise(text: str) -> None:
     for ask in (
-        lambda: analysis.definitions([text], "a"),
+        lambda: analysis.extract_definition([text], "a"),
         lambda: analysis.review_source(text[:40_000], "a", "", ("torch.softmax", "loops")),
     ):
         with in_time(), contextlib.suppress(analysis.NotAnalyzedError):

@@ -12,7 +12,7 @@ from grader.kinds.hidden import analysis, source
 from grader.kinds.hidden.compare import count_numbers
 from grader.kinds.hidden.doubtful_use import find_doubtful_use
 from grader.kinds.hidden.judging import describe_exception, example_fault
-from grader.kinds.hidden.source import TooLongError, definitions, functions_of
+from grader.kinds.hidden.source import TooLongError, extract_definition, functions_of
 from grader.wire.encoding import encode_result
 from grader.wire.values import decode_result
 from tests.helpers.code import a_code_key
@@ -74,8 +74,8 @@ def test_code_beyond_what_python_can_analyze_is_left_to_a_person(
 def test_code_that_needs_too_much_other_code_is_too_long_wherever_it_is_analyzed() -> None:
     cells = [f"TABLE = [{'1, ' * source.MOST_CHARACTERS}]", "def f(): return TABLE"]
     with pytest.raises(TooLongError):
-        definitions(cells, "f")
-    found, why = analysis._call_analysis("definitions", cells, "f")
+        extract_definition(cells, "f")
+    found, why = analysis._call_analysis("extract_definition", cells, "f")
     assert found is None
     assert why == "it needs more than 100,000 characters of code"
 
@@ -83,7 +83,7 @@ def test_code_that_needs_too_much_other_code_is_too_long_wherever_it_is_analyzed
 def test_a_process_that_analyzes_ends_with_the_last_reference_to_it() -> None:
     worker = analysis._AnalysisProcess()
     worker.end()  # before it was ever started
-    assert worker.ask("definitions", ["f = 1"], "f") == "f = 1"
+    assert worker.ask("extract_definition", ["f = 1"], "f") == "f = 1"
     process = worker._process
     assert process
     del worker
@@ -132,7 +132,7 @@ def test_what_may_reach_a_forbidden_name_is_in_doubt(code: str, said: str | None
     ],
 )
 def test_definitions_hold_what_a_function_needs(cells: list[str], needed: str | None) -> None:
-    assert definitions(cells, "f") == ("\n".join(cells) if needed is None else needed)
+    assert extract_definition(cells, "f") == ("\n".join(cells) if needed is None else needed)
 
 
 def test_what_only_changed_a_class_that_is_left_out_is_left_out_too() -> None:

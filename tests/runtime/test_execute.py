@@ -806,7 +806,9 @@ def test_a_kernel_that_can_not_be_closed_costs_no_evidence(
             super().close()
             raise OSError("still there")
 
-    monkeypatch.setitem(kernels._things, "clinging", lambda options: Clinging(options, cold.start))
+    monkeypatch.setitem(
+        kernels._registered, "clinging", lambda options: Clinging(options, cold.start)
+    )
     evidence = run("q1_a = 1", asks="q1_a", kernel="clinging", sandbox="off")
     assert value(evidence, "q1_a") == "1"
     assert "still there" in caplog.text
@@ -887,7 +889,7 @@ class Broken(Sandbox):
 def broken(monkeypatch: pytest.MonkeyPatch, own_nursery: KernelPool) -> Callable[..., Broken]:
     def make(failures: float, *command: str) -> Broken:
         sandbox = Broken(failures, list(command))
-        monkeypatch.setattr(sandboxes, "_things", {"broken": sandbox})
+        monkeypatch.setattr(sandboxes, "_registered", {"broken": sandbox})
         return sandbox
 
     return make

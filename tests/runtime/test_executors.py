@@ -74,7 +74,7 @@ def test_another_executor_plugs_in_by_name_and_gets_what_stands_after_the_colon(
         opened.append((address, jobs))
         return ThreadPoolExecutor(1)
 
-    monkeypatch.setattr(executors.executors, "_things", {"cluster": cluster})
+    monkeypatch.setattr(executors.executors, "_registered", {"cluster": cluster})
     with executors.open("cluster:tcp://host:8786", 5) as executor:
         assert executor.submit(operator.add, 1, 2).result() == 3
     assert opened == [("tcp://host:8786", 5)]

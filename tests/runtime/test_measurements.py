@@ -128,7 +128,7 @@ def test_a_kernel_that_can_not_be_closed_costs_no_measurement(
         session.close = failing  # type: ignore[method-assign]
         return session
 
-    monkeypatch.setitem(kernels._things, "clinging", clinging)
+    monkeypatch.setitem(kernels._registered, "clinging", clinging)
     judgment, race = raced("return by * x", kernel="clinging")
     assert judgment.share == 1, judgment.note
     assert len(race["rounds"]) >= measure.FEWEST

@@ -52,7 +52,9 @@ class UnfilledBlueprint:
         if not self.groups:
             fix = "allow more 'families:', 'levels:' or 'topics:', or omit 'code:'"
             return self._error((), "the bank has no problem that fits this blueprint", fix)
-        found = self._short() or next(self._at_odds(), None) or self._other_points()
+        found = (
+            self._short() or next(self._contradictory_requirements(), None) or self._other_points()
+        )
         what = "no paper has these minutes, points, and shares together"
         return found or self._error((), what, "raise 'tolerance:', or add problems to the bank")
 
@@ -101,11 +103,11 @@ class UnfilledBlueprint:
             most = max(most, points)
         return most
 
-    def _at_odds(self) -> Iterator[SpecError]:
-        """Yields errors for single requirements without which there would be papers."""
+    def _contradictory_requirements(self) -> Iterator[SpecError]:
+        """Yields an error for each requirement without which a paper could be made."""
         bounds = self.bounds
         low, high = bounds.minutes
-        if papers := self._papers(replace(bounds, minutes=(0.0, _NO_LIMIT))):
+        if papers := self._possible_papers(replace(bounds, minutes=(0.0, _NO_LIMIT))):
             times = _closest([totals.minutes for totals in papers], low, high)
             what = (
                 f"the closest papers with these points and shares take {times} minutes, not "
@@ -113,7 +115,7 @@ class UnfilledBlueprint:
             )
             fix = "change 'minutes:' or 'points:', or raise 'tolerance:'"
             yield self._error(("minutes",), what, fix)
-        if papers := self._papers(replace(bounds, questions=None)):
+        if papers := self._possible_papers(replace(bounds, questions=None)):
             what = f"papers with these points and shares have {_numbers(papers)} questions"
             yield self._error(("questions",), what, "change 'questions:', or omit it")
         yield from self._wrong_shares("levels", replace(bounds, levels={}), bounds.levels)
@@ -122,7 +124,8 @@ class UnfilledBlueprint:
     def _wrong_shares(
         self, key: str, bounds: PaperBounds, wanted: Mapping[str, tuple[float, float]]
     ) -> Iterator[SpecError]:
-        papers = self._papers(bounds) if wanted else []
+        """Yields an error about the share that even the closest paper misses most, if any."""
+        papers = self._possible_papers(bounds) if wanted else []
         if not papers:
             return
         shares = [paper.families if key == "families" else paper.levels for paper in papers]
@@ -144,12 +147,13 @@ class UnfilledBlueprint:
         for off in _OFF:
             points = self.blueprint.points + off
             bounds = bounds_of(replace(self.blueprint, points=points))
-            if points > 0 and self._papers(replace(bounds, minutes=self.bounds.minutes)):
+            if points > 0 and self._possible_papers(replace(bounds, minutes=self.bounds.minutes)):
                 what = f"no paper has exactly {self.blueprint.points:g} points and these shares"
                 return self._error(("points",), what, f"write 'points: {points:g}'")
         return None
 
-    def _papers(self, bounds: PaperBounds) -> list[PaperTotals]:
+    def _possible_papers(self, bounds: PaperBounds) -> list[PaperTotals]:
+        """Returns the totals of some papers within *bounds*; empty if there are none."""
         found = iter_papers(self.groups, self.start, bounds, self.seed)
         papers = []
         for paper in islice(found, _PAPERS):

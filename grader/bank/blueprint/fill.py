@@ -58,7 +58,7 @@ def fill_blueprint(
         raise SpecErrors((unfilled.error(),))
     filled = [widen(paper, groups, start, bounds, seed) for paper in papers]
     best = max(filled, key=lambda pools: _merit(pools, start, blueprint))
-    pools = sorted(best, key=lambda pool: _place(pool, blueprint))
+    pools = sorted(best, key=lambda pool: _sort_key(pool, blueprint))
     return replace(exam, problems=(*exam.problems, *(pool.slot() for pool in pools)))
 
 
@@ -108,7 +108,7 @@ def _merit(pools: Sequence[GroupPool], start: PaperTotals, blueprint: Blueprint)
     return variety(pools) - _EXACTNESS * off - _CUT * cut
 
 
-def _place(pool: GroupPool, blueprint: Blueprint) -> tuple[int, str, int, str]:
+def _sort_key(pool: GroupPool, blueprint: Blueprint) -> tuple[int, str, int, str]:
     """Returns the sort key of a question: families as the blueprint lists them, then easy levels
     first."""
     group = pool.groups[0]

@@ -39,14 +39,14 @@ class GroupPool:
 
     def takes(self, group: PartGroup) -> bool:
         """Returns whether *group* can stand for the groups of this pool."""
-        one = self.groups[0]
+        first = self.groups[0]
         low, high = self.minutes
-        means = [one.mean for one in (*self.groups, group) if one.mean is not None]
+        means = [first.mean for first in (*self.groups, group) if first.mean is not None]
         if means and max(means) - min(means) > _HARDER:
             return False
         return (
-            (group.family, group.level) == (one.family, one.level)
-            and math.isclose(group.points, one.points)
+            (group.family, group.level) == (first.family, first.level)
+            and math.isclose(group.points, first.points)
             and max(high, group.minutes) <= _LONGER * min(low, group.minutes)
         )
 

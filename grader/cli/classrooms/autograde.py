@@ -57,16 +57,16 @@ def command(
     when = commit_time(here)
     require_no_links(notebook)
     if pack is None:
-        made, values = _check_publicly(notebook, whose, limits, when, scale)
+        exported, values = _check_publicly(notebook, whose, limits, when, scale)
     else:
         result = _grade_with_pack(notebook, whose.owner, pack, limits, sandbox)
-        made = result_files(result, whose, scale=scale, leave_out=True, submitted_at=when)
+        exported = result_files(result, whose, scale=scale, leave_out=True, submitted_at=when)
         values = runner_outputs(result, scale=scale, leave_out=True)
-    moved = move_folders_aside(made, here)
-    write_exported(made, here)
+    moved = move_folders_aside(exported, here)
+    write_exported(exported, here)
     if os.environ.get("GITHUB_OUTPUT"):
         append_text(Path(os.environ["GITHUB_OUTPUT"]), step_outputs(values))
-    print_notes([*moved, *made.notes])
+    print_notes([*moved, *exported.notes])
     click.echo(values["summary"])
 
 

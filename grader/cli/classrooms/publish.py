@@ -43,25 +43,25 @@ def command(
     from grader.model.result import Standing
     from grader.text.words import join_names
 
-    found = class_results(results, students)
-    everyone = {result.feedback.student.id: result for result in found.results}
-    nothing = [s for s, one in everyone.items() if one.feedback.standing is Standing.MISSING]
-    graded = {student: one for student, one in everyone.items() if student not in nothing}
+    graded_class = class_results(results, students)
+    everyone = {result.feedback.student.id: result for result in graded_class.results}
+    nothing = [s for s, result in everyone.items() if result.feedback.standing is Standing.MISSING]
+    graded = {student: result for student, result in everyone.items() if student not in nothing}
     if nothing and not as_json:
         click.echo(f"note: {join_names(nothing)}: no submission, so there is no feedback", err=True)
     if not graded and not as_json:
         whom = f" to {join_names(nothing)}" if students else ": there are no submissions"
         click.echo(f"There is nothing to send{whom}.")
         return 1 if students else 0
-    files = {student: feedback_files(one, results) for student, one in graded.items()}
+    files = {student: feedback_files(result, results) for student, result in graded.items()}
     how = SendOptions(
         branch=branch,
-        message=f"Feedback on {found.title}\n",
+        message=f"Feedback on {graded_class.title}\n",
         whole=True,
         access=git_access(),
         jobs=jobs,
     )
-    to = [one.feedback.student for one in graded.values()]
+    to = [result.feedback.student for result in graded.values()]
     data = {"nothing": nothing} if as_json else None
     code = send_files("publishing", to, files.__getitem__, how, roster, url, data)
     return 1 if students and nothing else code

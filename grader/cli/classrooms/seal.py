@@ -34,18 +34,22 @@ def command(
     """
     from grader.release.sealing import seal_release
 
-    done = seal_release(release, out, key_file)
+    sealed = seal_release(release, out, key_file)
     if as_json:
-        data: dict[str, object] = {"pack": str(out), "release": done.release, "bytes": done.bytes}
-        shown = {"key_file": str(key_file)} if key_file else {"key": done.key.text}
-        print_json({**data, **shown, "new_key": done.new_key})
+        data: dict[str, object] = {
+            "pack": str(out),
+            "release": sealed.release,
+            "bytes": sealed.bytes,
+        }
+        shown = {"key_file": str(key_file)} if key_file else {"key": sealed.key.text}
+        print_json({**data, **shown, "new_key": sealed.new_key})
         return
-    text = f"Sealed release {done.release} in {out} ({done.bytes} bytes)."
+    text = f"Sealed release {sealed.release} in {out} ({sealed.bytes} bytes)."
     click.echo(text, err=key_file is None)
     if key_file is None:
         click.echo("Store its key as the secret GRADER_PACK_KEY; it is shown only once:", err=True)
-        click.echo(done.key.text)
-    elif done.new_key:
+        click.echo(sealed.key.text)
+    elif sealed.new_key:
         click.echo(f"Wrote its key to {key_file}. Store it as the secret GRADER_PACK_KEY.")
     else:
         click.echo(f"Used the existing key in {key_file}.")

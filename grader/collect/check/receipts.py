@@ -47,7 +47,7 @@ def make_receipt(checked: CheckResult, name: str, now: datetime) -> Receipt:
 
     It does not prove when or by whom the file was handed in: anyone who has the file can make one.
     """
-    made: dict[str, object] = {
+    content: dict[str, object] = {
         "schema": SCHEMA,
         "engine": __version__,
         "time": now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -65,7 +65,7 @@ def make_receipt(checked: CheckResult, name: str, now: datetime) -> Receipt:
         "answers": answers_data(checked),
         "stopped": list(checked.trouble),
     }
-    return {**made, "code": receipt_code(made)}
+    return {**content, "code": receipt_code(content)}
 
 
 def answers_data(checked: CheckResult) -> list[dict[str, object]]:
@@ -88,8 +88,8 @@ def answers_data(checked: CheckResult) -> list[dict[str, object]]:
 def receipt_code(made: Receipt) -> str:
     """Returns the code of a receipt: twelve letters and digits from a hash of its other fields.
 
-    >>> code_of({"time": "2026-01-01T00:00:00Z"})
-    'W5JY-JNYL-WE3Y'
+    >>> receipt_code({"time": "2026-01-01T00:00:00Z"})
+    '6R2J-2MB7-SF3W'
     """
     plain = {name: value for name, value in made.items() if name != "code"}
     text = json.dumps(plain, sort_keys=True, ensure_ascii=True, separators=(",", ":"))

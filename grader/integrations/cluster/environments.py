@@ -119,7 +119,7 @@ def require_same(workers: Iterable[Worker], *, sandbox: str) -> None:
     """Raises SetupError, naming the workers, if versions differ from this machine's, or if no
     worker has the sandbox that was asked for.
 
-    A single worker without the sandbox is no error: it gets no work.
+    A single worker without the sandbox is not an error: it gets no work.
     """
     wanted, every = wanted_environment(), list(workers)
     lines = [

@@ -131,25 +131,25 @@ def annotations_of(
     """Returns annotations of a result, at lines of the notebook *file* that *places* has."""
     feedback = result.feedback
     error = partial(Annotation, level=AnnotationLevel.ERROR, file=file)
-    found = [error(message=feedback.refusal)] if feedback.refusal else []
-    found += [
+    annotations = [error(message=feedback.refusal)] if feedback.refusal else []
+    annotations += [
         Annotation(level=AnnotationLevel.WARNING, message=text, file=file)
         for text in feedback.warnings
     ]
     for trouble in feedback.run.troubles if feedback.run else ():
         line = places.line_of_cell(trouble.number, trouble.line) if places else None
         title = f"code cell {trouble.number}"
-        found.append(error(title=title, message=trouble.error, line=line))
+        annotations.append(error(title=title, message=trouble.error, line=line))
     parts = [part for problem in feedback.problems for part in problem.parts]
     for part in [] if feedback.refusal else parts:
         if level := _LEVELS.get(part.verdict):
             worth = f"{points(part.points)} of {points(part.max_points)} points"
             text = f"{VERDICT_TEXTS[part.verdict]}, {worth}. {to_one_line(reason_text(part))}"
             line = places.answers.get(part.name) if places else None
-            found.append(
+            annotations.append(
                 Annotation(level=level, title=part.name, message=text.strip(), file=file, line=line)
             )
-    return tuple(found)
+    return tuple(annotations)
 
 
 _LEVELS = {

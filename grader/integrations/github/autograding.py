@@ -76,7 +76,7 @@ def grade_submission(
     with tempfile.TemporaryDirectory(prefix="grader-one-") as folder:
         handed, out = Path(folder) / "submissions", Path(folder) / "results"
         _copy(submission, handed / student)
-        (handed / "submitted").touch()  # so that a submission without files is no error
+        (handed / "submitted").touch()  # so that a submission without files is not an error
         run = grade(handed, release, out, settings)
         if not run.collection.submissions:
             if submission.is_dir():

@@ -71,12 +71,12 @@ def classroom50_files(
 
     Raises SetupError if the bundle is too large for Classroom 50.
     """
-    made = _render_files("classroom50", templates, course=course, pack=bool(pack), limits=LIMITS)
+    files = _render_files("classroom50", templates, course=course, pack=bool(pack), limits=LIMITS)
     entry = json.dumps(_assignment_entry(course, owner), indent=2, ensure_ascii=False)
-    made[ENTRY] = (entry + "\n").encode()
+    files[ENTRY] = (entry + "\n").encode()
     if pack:
-        made[PACK] = pack
-    size = sum(len(data) for data in made.values())
+        files[PACK] = pack
+    size = sum(len(data) for data in files.values())
     if size > MOST_BYTES:
         raise SetupError(
             f"Classroom 50's bundle would have {size / 2**20:.1f} MiB, and its runner downloads at "
@@ -84,7 +84,7 @@ def classroom50_files(
             fix="seal a smaller release, such as one per section or one with --shared versions, or "
             "omit --pack and grade in the instructor's repository",
         )
-    return made
+    return files
 
 
 def _render_files(kind: str, templates: tuple[Path, ...], **names: object) -> dict[str, bytes]:

@@ -115,7 +115,8 @@ def _require_reachable(source: Source, options: ClassroomOptions) -> None:
 
 
 def _template_notebook(course: ClassroomCourse, notebooks: Notebooks) -> dict[str, bytes]:
-    """Returns the notebook in the template, which does not depend on the student, if any."""
+    """Returns the template's notebook by its path: the shared version, or else the sample. Empty if
+    there is neither."""
     if course.shared_version:
         return {course.notebook: notebooks.of(of_version(course.shared_version))}
     return {course.sample_path: notebooks.of(sample_student())} if course.sample_path else {}

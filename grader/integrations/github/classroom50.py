@@ -194,7 +194,7 @@ def result_files(
     if result.feedback.refusal:
         paragraphs.append(result.feedback.refusal)
     paragraphs += [f"Warning: {text}." for text in result.feedback.warnings]
-    earned, worth = (points(round(_total(tests, of), 6)) for of in ("points", "max-points"))
+    earned, worth = (points(round(_total(tests, field), 6)) for field in ("points", "max-points"))
     earned = points(result.feedback.score) if taken else earned
     title = f"{result.feedback.title}: {earned} of {worth} points"
     rows = part_rows(graded_problems(result, leave_out=leave_out))

@@ -117,7 +117,7 @@ class _Scores:
         self._exact = Fraction(0)
         self._sum = 0.0
 
-    def of(self, step: Fraction) -> float | int:
+    def next_score(self, step: Fraction) -> float | int:
         """Returns the score of the next test that is worth *step*."""
         self._exact += step
         value, wanted = float(step), float(self._exact)
@@ -214,27 +214,29 @@ def _problem_runner(
 
 
 def _test_entries(
-    one: EqualTests, split: EqualSplit, problem: ShownProblem, scores: _Scores
+    tests: EqualTests, split: EqualSplit, problem: ShownProblem, scores: _Scores
 ) -> list[dict[str, object]]:
     """Returns the tests, passing ones first; the first failing one has the reason."""
-    name = one.part.name if one.part else f"problem {problem.number}"
-    earned = points(one.part.points if one.part else problem.points)
-    worth = points(one.part.max_points if one.part else float(split.step * one.total))
+    name = tests.part.name if tests.part else f"problem {problem.number}"
+    earned = points(tests.part.points if tests.part else problem.points)
+    worth = points(tests.part.max_points if tests.part else float(split.step * tests.total))
     title = f"{name}: {earned} of {worth} points"
-    why = _failure_text(one.part) if one.part else ""
+    why = _failure_text(tests.part) if tests.part else ""
     return [
         {
-            "name": neutralize_line(f"{title}, {count} of {one.total}" if one.total > 1 else title),
-            "status": "pass" if count <= one.passing_count else "fail",
-            "score": scores.of(split.step) if count <= one.passing_count else 0,
+            "name": neutralize_line(
+                f"{title}, {count} of {tests.total}" if tests.total > 1 else title
+            ),
+            "status": "pass" if count <= tests.passing_count else "fail",
+            "score": scores.next_score(split.step) if count <= tests.passing_count else 0,
             "message": None,
-            "test_code": why if count == one.passing_count + 1 else "",
+            "test_code": why if count == tests.passing_count + 1 else "",
             "filename": "",
             # The reporter prints any other value, and a missing one, as a line number.
             "line_no": 0,
             "duration": 0,
         }
-        for count in range(1, one.total + 1)
+        for count in range(1, tests.total + 1)
     ]
 
 

@@ -81,7 +81,10 @@ class RunSettings:
 
     @property
     def limit(self) -> tuple[int, float] | None:
-        """Maximum number of submissions, and the period in minutes; None for no limit."""
+        """Maximum number of submissions, and the period in minutes; None for no limit.
+
+        Raises SetupError if `--rate` is not valid.
+        """
         if not self.rate:
             return None
         match = re.fullmatch(r"\s*(\d{1,4})\s*/\s*(\d{1,6}(?:\.\d+)?)\s*", self.rate)
@@ -167,6 +170,7 @@ def autograder_zip(
 
 
 def _notes(release: Release, how: RunSettings, source: Source) -> Iterator[str]:
+    """Yields what an instructor must know before uploading the autograder."""
     if source.note:
         yield source.note
     if source.wheel is None:

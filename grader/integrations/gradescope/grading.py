@@ -85,7 +85,7 @@ def autograde(root: Path) -> AutograderOutput:
             root / "submission_metadata.json",
             "run this in Gradescope's container, which provides the file",
         )
-        done = _grade(root, _load_settings(root / "source"), metadata)
+        output = _grade(root, _load_settings(root / "source"), metadata)
     except Exception as error:
         if not isinstance(error, GraderError):
             log.exception("grading failed")
@@ -93,9 +93,9 @@ def autograde(root: Path) -> AutograderOutput:
             "Your submission could not be graded because of an internal error. This is not your "
             "fault, and no points are deducted. Tell your instructor."
         )
-        done = replace(_ungraded_output(sentence, metadata), sentence=f"not graded: {error}")
-    write_atomic(root / "results" / FILE, done.data)
-    return done
+        output = replace(_ungraded_output(sentence, metadata), sentence=f"not graded: {error}")
+    write_atomic(root / "results" / FILE, output.data)
+    return output
 
 
 def _grade(root: Path, how: RunSettings, metadata: Mapping[str, Any]) -> AutograderOutput:
@@ -117,17 +117,17 @@ def _grade(root: Path, how: RunSettings, metadata: Mapping[str, Any]) -> Autogra
     named = set(_named_students(submission)) if len(students) > 1 else set()
     whose = [student for student in students if student in named] or students
     settings, published = _run_settings(how, len(whose)), how.solutions is not None
-    graded = [grade_submission(submission, one, source, settings, published) for one in whose]
-    found = [one for one in graded if one is not None]
-    if not found:
+    attempts = (grade_submission(submission, one, source, settings, published) for one in whose)
+    graded = [attempt for attempt in attempts if attempt is not None]
+    if not graded:
         return _ungraded_output(
             "Not graded: your submission contains no notebook. Submit the file that ends in "
             ".ipynb.",
             metadata,
         )
     if network_problems(release) and not has_loopback(how.sandbox):
-        found = [replace(one, result=leave_open(one.result, release)) for one in found]
-    best = max(found, key=lambda one: one.result.feedback.score)
+        graded = [replace(one, result=leave_open(one.result, release)) for one in graded]
+    best = max(graded, key=lambda one: one.result.feedback.score)
     runs = counted_runs(metadata, minutes=how.limit[1]) if how.limit else ()
     if best.result.feedback.total is None:
         runs = runs[:-1]  # a submission without a score does not count toward the limit

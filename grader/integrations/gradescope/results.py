@@ -228,10 +228,10 @@ def _previous_submissions(metadata: Mapping[str, Any]) -> list[Mapping[str, Any]
 
 
 def _last_score(metadata: Mapping[str, Any]) -> float | None:
-    for one in reversed(_previous_submissions(metadata)):
+    for submission in reversed(_previous_submissions(metadata)):
         try:
-            if one.get("score") is not None and not one.get("autograder_error"):
-                return float(one["score"])
+            if submission.get("score") is not None and not submission.get("autograder_error"):
+                return float(submission["score"])
         except (TypeError, ValueError):
             continue
     return None

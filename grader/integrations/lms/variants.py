@@ -109,13 +109,13 @@ class _VariantDraw:
             except DrawError as error:
                 raise SpecError(error.what, where=source.at(error.path), fix=error.fix) from None
             worth = points_of(problem, slot, variant.draw.seed)
-            one = quiz_question(variant, worth, len(seen) + 1)
+            question = quiz_question(variant, worth, len(seen) + 1)
             # What a student sees, apart from the order of options.
-            fields = tuple(replace(field, items=()) for field in one.fields)
-            shown = replace(one, variant=0, solution="", fields=fields)
+            fields = tuple(replace(field, items=()) for field in question.fields)
+            shown = replace(question, variant=0, solution="", fields=fields)
             if shown not in seen:
                 seen.add(shown)
-                yield one
+                yield question
 
 
 def _worked_solution(variant: Variant, asked: Iterable[str]) -> str:

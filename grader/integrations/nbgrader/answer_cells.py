@@ -77,11 +77,14 @@ def _unit_factors(unit: str) -> dict[str, int | float]:
     for name in _UNITS.split():
         for text in (name, f"{name}/{below}") if below else (name,):
             try:
-                one = units.parse_unit(text)
+                other = units.parse_unit(text)
             except units.UnitError:
                 continue
-            if one.dimension == asked.dimension:
-                top, bottom = one.numerator * asked.denominator, one.denominator * asked.numerator
+            if other.dimension == asked.dimension:
+                top, bottom = (
+                    other.numerator * asked.denominator,
+                    other.denominator * asked.numerator,
+                )
                 factors[text] = top // bottom if top % bottom == 0 else top / bottom
     return {**factors, unit: 1}
 

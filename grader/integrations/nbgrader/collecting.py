@@ -37,7 +37,7 @@ def collect_assignment(
     layout = _CourseLayout(assignment, notebooks)
     path = Path(path).absolute()
     notices = Notices()
-    found: dict[tuple[str, str], list[NotebookFile]] = {}
+    files: dict[tuple[str, str], list[NotebookFile]] = {}
     budget = FileQuota(path, layout.student)
     for entry in iter_entries(path, budget):
         if layout.is_other_assignment(entry.name):
@@ -50,12 +50,12 @@ def collect_assignment(
             if isinstance(whose, Notice):
                 notices.add(layout.student(entry.name), whose)
             else:
-                found.setdefault(whose, []).append(entry)
+                files.setdefault(whose, []).append(entry)
     submissions: dict[str, dict[str, Submission]] = {}
-    for student, name in sorted(found):
+    for student, name in sorted(files):
         # A file with the notebook's name takes precedence over newer files.
         mine = sorted(
-            found[student, name],
+            files[student, name],
             key=lambda e: (e.name.stem == name, e.time, str(e.name)),
             reverse=True,
         )

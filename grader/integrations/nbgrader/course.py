@@ -244,7 +244,7 @@ def _changes_marks(name: str, value: object) -> bool:
 
 
 def _config_fields(settings: Settings) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for name, (field, fits, wanted) in _HONORED.items():
         if name not in settings:
             continue
@@ -253,10 +253,10 @@ def _config_fields(settings: Settings) -> dict[str, Any]:
             what = f"c.{name} is {value!r}, not {wanted}"
             raise SpecError(what, where=settings[name].where, fix=f"make it {wanted}")
         if name in _DELIMITERS:
-            pair = [*found.get(field, getattr(CourseConfig(), field))]
+            pair = [*fields.get(field, getattr(CourseConfig(), field))]
             pair[_DELIMITERS[name][1]] = value
             value = tuple(pair)
         elif field == "cell_seconds":  # as in nbclient, 0 and negative numbers mean no limit
             value = float(value) if value is not None and value > 0 else None
-        found[field] = value["python"] if isinstance(value, dict) else value
-    return found
+        fields[field] = value["python"] if isinstance(value, dict) else value
+    return fields

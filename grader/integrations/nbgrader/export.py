@@ -33,7 +33,7 @@ from grader.notebook import Cell, write
 from grader.notebook.cells import CellType
 from grader.notebook.render.figure_cells import figure_markdown
 from grader.release.file import new_release
-from grader.release.rendering import private_key_of, sample
+from grader.release.rendering import draw_sample, private_key_of
 from grader.text.escape import escape_controls
 from grader.text.words import points
 
@@ -126,7 +126,7 @@ def version_paper(bank: Bank, wanted: str, version: str, private_key: str | None
         )
     exam = bank.exam(wanted)
     for name in exam.problem_ids:
-        sample(bank, name)  # reports problems that can't be drawn with their line in the YAML
+        draw_sample(bank, name)  # reports problems that can't be drawn with their line in the YAML
     student = Student(id=f"version-{version}")
     key = private_key_of(private_key) or secrets.token_bytes(32)
     return paper(new_release(bank, exam, (student,), key), student)

@@ -67,8 +67,10 @@ def grade_assignment(
     """
     assignment = load_assignment(source)
     settings = replace(settings, limits=_limits(assignment, settings.limits, cell_seconds))
-    found = collect_assignment(submissions, assignment.name, [n.name for n in assignment.notebooks])
-    _require_students(found, only, submissions)
+    collected = collect_assignment(
+        submissions, assignment.name, [n.name for n in assignment.notebooks]
+    )
+    _require_students(collected, only, submissions)
     at = wanted_address(out, settings.gradebook, assignment.name)
     with (
         Gradebook.open(out, create=True, at=at, evidence=settings.evidence) as book,
@@ -77,13 +79,13 @@ def grade_assignment(
         for folder in WRITTEN_INTO:
             remove_partial_files(out / folder)
         _bind_results(book, assignment)
-        book.add_students(Student(id=student) for student in found.submissions)
+        book.add_students(Student(id=student) for student in collected.submissions)
         works = {
             student: StudentWork(whole=_whole_submission(student, mine), notebooks=mine)
-            for student, mine in found.submissions.items()
+            for student, mine in collected.submissions.items()
         }
         book.add_submissions(work.whole for work in works.values())
-        book.set_setting(NOTICES, [asdict(n) for n in found.notices])
+        book.set_setting(NOTICES, [asdict(n) for n in collected.notices])
         filer = _AssignmentFiler(book, assignment, settings, f"grade {submissions.name}")
         filer.run({s: work for s, work in works.items() if not only or s in only}, started)
     file = PurePosixPath(PurePath(assignment.config.file).name)
@@ -95,7 +97,7 @@ def grade_assignment(
         notebook_seconds=filer.seconds,
         notices=(
             *(make_notice("warning", file, text) for text in assignment.config.notes),
-            *(n for n in found.notices if not only or n.student in only),
+            *(n for n in collected.notices if not only or n.student in only),
         ),
     )
 

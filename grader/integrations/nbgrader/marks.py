@@ -143,6 +143,7 @@ def _judge_written(mark: Mark, raw: Raw) -> Mark:
 
 
 def _judge_tests(mark: Mark, raw: Raw, evidence: Evidence) -> Mark:
+    """Returns *mark* with the points that nbgrader gives for the tests' outputs in *raw*."""
     listed = raw.get("v")
     entries = listed if isinstance(listed, list) else []
     outputs = [[str(part) for part in e] for e in entries if isinstance(e, list | tuple) and e]
@@ -164,7 +165,7 @@ def _judge_tests(mark: Mark, raw: Raw, evidence: Evidence) -> Mark:
 
 
 def _failure_reason(outputs: list[list[str]], run: CellRun | None) -> str:
-    """Why the tests gave no points, without their messages, which may reveal the answer."""
+    """Returns why the tests gave no points, without their messages, which may reveal the answer."""
     if outputs and outputs[0][0] == STDERR:
         return "The tests printed an error or a warning, for which nbgrader gives no points."
     if run is None or not run.has_failed:

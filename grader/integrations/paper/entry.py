@@ -140,10 +140,10 @@ class _SheetPoints:
         """Stores the sheet's points of *student*; returns the names of manually graded marks."""
         given = self._given.get(student, {})
         for name, number in points.items():
-            one = given.get(name)
-            if one and one.by != BY and self._last_points.get((student, name)) == number:
+            current = given.get(name)
+            if current and current.by != BY and self._last_points.get((student, name)) == number:
                 continue  # the sheet still has what it had before other points were assigned
-            if one is None or one.points != number:
+            if current is None or current.points != number:
                 override = Override(
                     student=student,
                     name=name,
@@ -153,7 +153,7 @@ class _SheetPoints:
                     at=datetime.now(UTC).isoformat(timespec="seconds"),
                 )
                 self._book.put_overrides([override])
-        emptied = {name for name, one in given.items() if one.by == BY and name not in points}
+        emptied = {n for n, current in given.items() if current.by == BY and n not in points}
         for name in sorted(emptied):
             self._book.withdraw_override(student, name, by=BY, why="The sheet has no points.")
         return (given.keys() | points.keys()) - emptied

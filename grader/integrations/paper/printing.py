@@ -85,25 +85,29 @@ def print_exam(
         Student(id=letter, name=f"Version {letter}", version=letter)
         for letter in LETTERS[:versions]
     )
-    made = make_release(bank, exam, letters, out, private_key)
-    release = made.release
-    exams = [printed_exam(paper(release, release.students[student.id])) for student in letters]
+    rendered = make_release(bank, exam, letters, out, private_key)
+    release = rendered.release
+    printed = [printed_exam(paper(release, release.students[student.id])) for student in letters]
     files = []
-    for one in exams:
-        files += [out / f"exam-{one.version}.html", out / f"key-{one.version}.html"]
-        write_atomic(files[-2], page_html("exam", one, bank.templates))
-        write_atomic(files[-1], page_html("key", one, bank.templates), private=True)
+    for copy in printed:
+        files += [out / f"exam-{copy.version}.html", out / f"key-{copy.version}.html"]
+        write_atomic(files[-2], page_html("exam", copy, bank.templates))
+        write_atomic(files[-1], page_html("key", copy, bank.templates), private=True)
     files.append(out / SHEET)
     kept = [f"{SHEET} already exists and was not changed"] if files[-1].exists() else []
     if not kept:  # a person may have typed into it
-        write_atomic(files[-1], answer_sheet(exams, students))
-    strange = sorted({s.version for s in students if s.version} - {e.version for e in exams})
+        write_atomic(files[-1], answer_sheet(printed, students))
+    strange = sorted(
+        {s.version for s in students if s.version} - {copy.version for copy in printed}
+    )
     if strange:
         kept.append(f"the roster names versions that are not printed: {', '.join(strange)}")
-    essays = dict.fromkeys(p.name for e in exams for p in e.places if p.form is AnswerForm.TEXT)
+    essays = dict.fromkeys(
+        p.name for copy in printed for p in copy.places if p.form is AnswerForm.TEXT
+    )
     read = [f"grade manually and type the points in: {', '.join(essays)}"] if essays else []
     return PrintResult(
-        release=release, files=tuple(files), notes=(*notes, *made.notes, *read, *kept)
+        release=release, files=tuple(files), notes=(*notes, *rendered.notes, *read, *kept)
     )
 
 

@@ -178,7 +178,7 @@ def _collect_one(
     asked = _to_iso(datetime.now(UTC))
     entry = partial(CollectedEntry, seen=asked, deadline=deadline)
     try:
-        found = fetch_notebook(repository, how)
+        notebook = fetch_notebook(repository, how)
     except NothingThereError as error:
         return outcome(status=CollectStatus.NOTHING, text=error.what), entry()
     except Exception as error:  # noqa: BLE001  # one repository must not stop the others
@@ -191,22 +191,22 @@ def _collect_one(
         failed = replace(failed, failed=failed.failed or asked)
         is_late = deadline and deadline <= asked
         return outcome(status=CollectStatus.FAILED, text=text), failed if is_late else None
-    committed = _to_iso(datetime.fromtimestamp(found.commit_time, UTC))
-    if not target.exists() or target.read_bytes() != found.data:
-        write_atomic(target, found.data)
+    committed = _to_iso(datetime.fromtimestamp(notebook.commit_time, UTC))
+    if not target.exists() or target.read_bytes() != notebook.data:
+        write_atomic(target, notebook.data)
     _set_file_time(target, committed)
     created = repository.pushes.creation_time
-    made = entry(
-        commit=found.commit,
+    collected = entry(
+        commit=notebook.commit,
         committed=committed,
-        sha256=_sha256(found.data),
-        pushed=_to_iso(found.push_time) if found.push_time else "",
+        sha256=_sha256(notebook.data),
+        pushed=_to_iso(notebook.push_time) if notebook.push_time else "",
         created=_to_iso(created) if created else "",
     )
-    if before and before.commit != found.commit and deadline and before.failed >= deadline:
-        made = replace(made, failed=before.failed)
-    text = _describe(found, made)
-    return outcome(status=CollectStatus.COLLECTED, text=text, commit=found.commit), made
+    if before and before.commit != notebook.commit and deadline and before.failed >= deadline:
+        collected = replace(collected, failed=before.failed)
+    text = _describe(notebook, collected)
+    return outcome(status=CollectStatus.COLLECTED, text=text, commit=notebook.commit), collected
 
 
 def _describe(found: FetchedNotebook, entry: CollectedEntry) -> str:
@@ -232,7 +232,8 @@ def _times_csv(state: Mapping[str, CollectedEntry]) -> str:
 
 
 def _is_final(before: CollectedEntry, repository: Repository, target: Path) -> bool:
-    """Returns whether it was collected after this same deadline, and the file is unchanged."""
+    """Returns whether *before* was collected after the current deadline, and *target* is unchanged
+    since."""
     if repository.deadline is None or before.deadline != _to_iso(repository.deadline):
         return False
     if datetime.fromisoformat(before.seen) < repository.deadline:

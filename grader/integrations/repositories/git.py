@@ -82,7 +82,7 @@ class Credentials:
     server: str = "https://github.com"
 
     def settings(self) -> Mapping[str, str]:
-        """Git settings with the token. Not for a command line, which other users can read."""
+        """Returns git settings with the token; not for a command line, which others can read."""
         if not self.token:
             return {}
         pair = base64.b64encode(f"x-access-token:{self.token}".encode()).decode()
@@ -157,6 +157,7 @@ class Git:
         return self.run(*arguments, given=given).decode("utf-8", "replace").strip()
 
     def _environment(self) -> dict[str, str]:
+        """Returns an environment in which git ignores the user's settings and asks for nothing."""
         kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
         settings = {**_SETTINGS, **self.access.settings()}
         numbered = {f"GIT_CONFIG_KEY_{n}": key for n, key in enumerate(settings)}
@@ -214,9 +215,9 @@ def git_address(text: str) -> str:
 
 
 def origin_settings(where: str) -> dict[str, str]:
-    """Git settings for the remote `origin` at *where*, an address from `git_address`.
+    """Returns git settings for the remote `origin` at *where*, an address from `git_address`.
 
-    If it is a folder on this machine, no program that its settings or hooks name is run. On a
+    If it is a folder on this machine, git runs no program that its settings or hooks name. On a
     server, that is up to the server.
     """
     settings = {"remote.origin.url": where}

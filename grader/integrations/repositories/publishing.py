@@ -78,7 +78,8 @@ def _send_one(
 
 
 def _send(to: Repository, files: Mapping[str, bytes], how: SendOptions) -> RepositoryOutcome:
-    told = partial(RepositoryOutcome, student=to.student)
+    """Commits *files* to a branch of a repository, without cloning its files, and pushes it."""
+    outcome = partial(RepositoryOutcome, student=to.student)
     with scratch_git(how.access, how.bounds) as outer:
         outer.run("init", "--quiet", "--bare", "--template=", "repository")
         git = Git(outer.folder / "repository", how.access, how.bounds)
@@ -92,14 +93,14 @@ def _send(to: Repository, files: Mapping[str, bytes], how: SendOptions) -> Repos
         ours = how.whole or not parent
         new = {n: data for n, data in files.items() if ours or not git.run(*exists, n)}
         if not new:
-            return told(status=SendStatus.SAME, text="all files exist", commit=parent)
+            return outcome(status=SendStatus.SAME, text="all files exist", commit=parent)
         for name, data in new.items():
             blob = git.line("hash-object", "-w", "--stdin", "--no-filters", given=data)
             git.run("update-index", "--add", "--cacheinfo", f"100644,{blob},{name}")
         # Existing files are named in the tree, and their content need not be on this disk.
         tree = git.line("write-tree", "--missing-ok")
         if parent and tree == git.line("rev-parse", f"{parent}^{{tree}}"):
-            return told(status=SendStatus.SAME, text="unchanged", commit=parent)
+            return outcome(status=SendStatus.SAME, text="unchanged", commit=parent)
         who = ["-c", f"user.name={NAME}", "-c", f"user.email={EMAIL}"]
         parents = ["-p", parent] if parent else []
         message = how.message.encode()
@@ -107,7 +108,7 @@ def _send(to: Repository, files: Mapping[str, bytes], how: SendOptions) -> Repos
         git.run("push", "--quiet", "--no-verify", "origin", f"{commit}:refs/heads/{how.branch}")
         text = f"{join_names(sorted(new), most=4)} to the branch {how.branch}"
         text += ", replacing another user's commit there" if taken_over else ""
-        return told(status=SendStatus.SENT, text=text, commit=commit)
+        return outcome(status=SendStatus.SENT, text=text, commit=commit)
 
 
 def _branch_tip(git: Git, how: SendOptions) -> tuple[str, bool]:

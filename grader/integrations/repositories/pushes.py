@@ -59,12 +59,12 @@ def read_push_log(path: Path) -> PushLog:
         raise _not_a_log(path, 1) from error
     pushes: list[Push] = []
     created: list[datetime] = []
-    for line, one in _objects(text, path):
+    for line, entry in _objects(text, path):
         try:
-            if "full_name" in one:
-                created.append(_instant(one["created_at"]))
+            if "full_name" in entry:
+                created.append(_instant(entry["created_at"]))
             else:
-                pushes += _push(one)
+                pushes += _push(entry)
         except (KeyError, TypeError, ValueError) as error:
             raise _not_a_log(path, line) from error
     return PushLog(pushes=tuple(sorted(set(pushes))), creation_time=min(created, default=None))
@@ -80,10 +80,10 @@ def _objects(text: str, path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
             document, at = decoder.raw_decode(text, at)
         except (ValueError, RecursionError) as error:
             raise _not_a_log(path, line) from error
-        for one in document if isinstance(document, list) else [document]:
-            if not isinstance(one, dict):
+        for entry in document if isinstance(document, list) else [document]:
+            if not isinstance(entry, dict):
                 raise _not_a_log(path, line)
-            yield line, one
+            yield line, entry
 
 
 def _not_a_log(path: Path, line: int) -> SetupError:
@@ -94,14 +94,14 @@ def _not_a_log(path: Path, line: int) -> SetupError:
     )
 
 
-def _push(one: Mapping[str, Any]) -> Iterator[Push]:
+def _push(entry: Mapping[str, Any]) -> Iterator[Push]:
     """Yields the push that an entry of the activity or of the events describes, if it does."""
-    if one.get("activity_type") in _MOVES:
-        yield Push(_instant(one["timestamp"]), str(one["after"]), str(one["ref"]))
-    elif one.get("type") == "PushEvent":
-        payload = one["payload"]
-        yield Push(_instant(one["created_at"]), str(payload["head"]), str(payload["ref"]))
-    elif "activity_type" not in one and "type" not in one:
+    if entry.get("activity_type") in _MOVES:
+        yield Push(_instant(entry["timestamp"]), str(entry["after"]), str(entry["ref"]))
+    elif entry.get("type") == "PushEvent":
+        payload = entry["payload"]
+        yield Push(_instant(entry["created_at"]), str(payload["head"]), str(payload["ref"]))
+    elif "activity_type" not in entry and "type" not in entry:
         raise KeyError("activity_type")
 
 

@@ -18,13 +18,13 @@ _COLUMNS = {
 
 
 def load_repositories(path: Path) -> Mapping[str, Mapping[str, str]]:
-    """`repository` and `deadline` by student's id, if the roster at *path* has such columns.
+    """Returns each student's `repository` and `deadline`, as far as the roster at *path* has them.
 
     Raises SpecError for a deadline that is not valid; `load_roster` checks everything else.
     """
     (_, head), *rows = table_rows(path, "the roster", fix="check the path and its permissions")
     places = find_columns(head, _COLUMNS)
-    found: dict[str, Mapping[str, str]] = {}
+    repositories: dict[str, Mapping[str, str]] = {}
     for number, row in rows:
         cells = {field: row[place].strip() for field, place in places.items() if place < len(row)}
         if cells.get("deadline"):
@@ -34,8 +34,8 @@ def load_repositories(path: Path) -> Mapping[str, Mapping[str, str]]:
                 where = Location(str(path), number)
                 raise SpecError(error.what, where=where, fix=error.fix) from None
         student = cells.pop("id", "")
-        found[student] = {field: cell for field, cell in cells.items() if cell}
-    return found
+        repositories[student] = {field: cell for field, cell in cells.items() if cell}
+    return repositories
 
 
 def parse_instant(text: str) -> datetime:

@@ -30,7 +30,7 @@ _MOST_SAID = 4_000_000
 _PROGRAM = "from grader.kinds.hidden.analysis import serve; serve()"
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
-    "definitions": source.definitions,
+    "extract_definition": source.extract_definition,
     "functions_of": source.functions_of,
     "review": review.review_source,
     "forbidden_lines": review.list_forbidden_lines,
@@ -42,9 +42,9 @@ class NotAnalyzedError(Exception):
     """The code can't be analyzed; says why, as the end of a sentence."""
 
 
-def definitions(cells: Sequence[str], name: str) -> str:
-    """Calls `source.definitions`. Raises NotAnalyzedError."""
-    return str(_analyze("definitions", list(cells), name))
+def extract_definition(cells: Sequence[str], name: str) -> str:
+    """Calls `source.extract_definition`. Raises NotAnalyzedError."""
+    return str(_analyze("extract_definition", list(cells), name))
 
 
 def functions_of(code: str) -> str:
@@ -180,7 +180,7 @@ def _process_of_thread() -> _AnalysisProcess:
 
 
 def serve() -> None:  # pragma: no cover - runs in a process that is not measured
-    """The worker's program: answers each line of the input with a line of output."""
+    """Runs the worker process: answers each line of the input with a line of output."""
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource
 

@@ -143,7 +143,7 @@ def _row_of(array: ArrayValue, row: int) -> ArrayValue:
 
 
 def _number_class(array: ArrayValue) -> str:
-    """Returns whether its numbers are Boolean, integer, real, or complex, of any width."""
+    """Returns the class of the numbers: Boolean, integer, real, or complex, of any width."""
     kind = str(array.numbers.dtype.kind)
     return "i" if kind == "u" else kind
 

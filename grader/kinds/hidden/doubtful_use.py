@@ -146,7 +146,7 @@ class _DoubtFinder:
         elif full is not None:
             yield from self._full_name_doubts(full)
         elif isinstance(node, ast.Attribute) and self.names.reads_unknown_object(node):
-            # It may be an attribute that the code defines itself, see `Names.uses`.
+            # It may be an attribute that the code defines itself, see `ModuleNames.uses`.
             yield from (f"`.{name}` of an object that may be anything" for rule in self.rules
                         if name == rule.rpartition(".")[2] != rule)  # fmt: skip
 

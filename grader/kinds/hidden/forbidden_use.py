@@ -112,7 +112,7 @@ class ModuleNames:
     own: OwnDefinitions
 
     @classmethod
-    def of(cls, tree: ast.Module) -> ModuleNames:
+    def from_tree(cls, tree: ast.Module) -> ModuleNames:
         """Returns the names of *tree*."""
         nodes = list(ast.walk(tree))
         imported = [pair for node in nodes for pair in _iter_imported_names(node)]
@@ -131,7 +131,7 @@ class ModuleNames:
             full_names=known,
             whole=frozenset(full.split(".")[0] for name, full in imported if name == "*"),
             own_names=frozenset(n.name for n in nodes if isinstance(n, defines)),
-            own=OwnDefinitions.of(tree),
+            own=OwnDefinitions.from_tree(tree),
         )
 
     def uses(self, node: ast.AST, rule: str) -> bool:
@@ -175,7 +175,7 @@ class ModuleNames:
         return isinstance(node.ctx, ast.Load) and not self.own.holds(node.value)
 
     def is_looping(self, node: ast.AST, rule: str) -> bool:
-        """Returns whether *node* is that function rather than a method of the same name."""
+        """Returns whether *node* is the function *rule*, rather than a method of the same name."""
         last, root = rule.rpartition(".")[2], rule.partition(".")[0]
         if isinstance(node, ast.Name):
             if node.id != last and node.id not in self.full_names:
@@ -206,13 +206,16 @@ class ModuleNames:
 
     def _name_nodes(self, node: ast.AST) -> Iterator[ast.AST]:
         """Yields the nodes that give the name in a call or an index that looks something up."""
-        of = _looked_up_object(node)
+        container = _looked_up_object(node)
         if isinstance(node, ast.Call) and _called_name(node) in _BY_NAME:
             # For getattr the second argument: the first is the object.
             yield from node.args[1:2] if _called_name(node) == "getattr" else node.args
-        elif of is not None:
-            name = of.attr if isinstance(of, ast.Attribute) else _called_name(of)
-            if name in _BY_KEY or self._is_modules(of):
+        elif container is not None:
+            if isinstance(container, ast.Attribute):
+                name = container.attr
+            else:
+                name = _called_name(container)
+            if name in _BY_KEY or self._is_modules(container):
                 yield from [node.slice] if isinstance(node, ast.Subscript) else _arguments(node)[:1]
 
     def _is_modules(self, node: ast.AST | None) -> bool:
@@ -220,12 +223,14 @@ class ModuleNames:
 
     def _owning_package(self, node: ast.AST) -> str | None:
         """Returns the package that *node* looks something up in, by name; None if it is unknown."""
-        of = _looked_up_object(node)
-        if of is not None:
-            of = of.value if isinstance(of, ast.Attribute) else next(iter(_arguments(of)), None)
+        owner = _looked_up_object(node)
+        if isinstance(owner, ast.Attribute):
+            owner = owner.value
+        elif owner is not None:
+            owner = next(iter(_arguments(owner)), None)
         elif _called_name(node) in _BY_NAME and len(_arguments(node)) > 1:
-            of = _arguments(node)[0]
-        full = None if of is None else full_name_of(of, self.full_names)
+            owner = _arguments(node)[0]
+        full = None if owner is None else full_name_of(owner, self.full_names)
         return None if full is None else full.partition(".")[0]
 
     def is_made_at_run_time(self, node: ast.AST) -> bool:
@@ -252,7 +257,7 @@ def read_names(source: str) -> tuple[ast.Module, ModuleNames] | None:
     """Returns the syntax tree, which must not be changed, and its names; None if *source* is not
     Python."""
     tree = syntax_tree(source)
-    return None if tree is None else (tree, ModuleNames.of(tree))
+    return None if tree is None else (tree, ModuleNames.from_tree(tree))
 
 
 def is_name_or_member(full: str, rule: str) -> bool:

@@ -68,11 +68,11 @@ def read_cases(
     """
     found = [
         HiddenCase(
-            group=one["group"],
-            call=Call(inputs=one["inputs"], seed=one["seed"], group=one["group"]),
-            near=near if one["closeness"] is None else Closeness(**one["closeness"]),
+            group=case["group"],
+            call=Call(inputs=case["inputs"], seed=case["seed"], group=case["group"]),
+            near=near if case["closeness"] is None else Closeness(**case["closeness"]),
         )
-        for one in data
+        for case in data
     ]
     again = (found[i] for i in sorted(order[:REPEATED]))
     repeated = (HiddenCase(group=c.group, call=c.call, near=c.near, again=True) for c in again)

@@ -35,7 +35,7 @@ class OwnDefinitions:
     _locals: frozenset[int]
 
     @classmethod
-    def of(cls, tree: ast.Module) -> OwnDefinitions:
+    def from_tree(cls, tree: ast.Module) -> OwnDefinitions:
         """Returns what the module *tree* certainly defines itself."""
         nodes = list(ast.walk(tree))
         bound = Counter(name for node in nodes for name in _bound_names(node))
@@ -205,10 +205,10 @@ def _walk_scope(node: ast.AST) -> Iterator[ast.AST]:
     """Yields *node* and the nodes in it, except those inside functions and classes."""
     waiting = [node]
     while waiting:
-        one = waiting.pop()
-        yield one
-        if not isinstance(one, _SCOPES):
-            waiting += ast.iter_child_nodes(one)
+        inner = waiting.pop()
+        yield inner
+        if not isinstance(inner, _SCOPES):
+            waiting += ast.iter_child_nodes(inner)
 
 
 def _local_names(node: ast.AST) -> Iterator[ast.Name]:

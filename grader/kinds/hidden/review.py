@@ -13,7 +13,7 @@ from pathlib import Path
 
 from grader.kinds.hidden.doubtful_use import find_doubtful_use
 from grader.kinds.hidden.forbidden_use import find_forbidden_lines, find_forbidden_use
-from grader.kinds.hidden.source import definitions, find_undefined_name
+from grader.kinds.hidden.source import extract_definition, find_undefined_name
 from grader.kinds.hidden.statements import shape_of
 
 
@@ -34,9 +34,10 @@ def review_source(
 ) -> dict[str, object]:
     """Returns the fields of the `SourceReview` of the code of *name*, as JSON data."""
     rule = find_forbidden_use(source, forbidden)
-    mine = definitions([source], name)
+    mine = extract_definition([source], name)
     return {
-        "is_starter": bool(mine) and shape_of(mine) == shape_of(definitions([starter], name)),
+        "is_starter": bool(mine)
+        and shape_of(mine) == shape_of(extract_definition([starter], name)),
         "broken_rule": rule,
         "doubt": None if rule else next(_doubts(source, mine, forbidden), None),
     }

@@ -24,7 +24,7 @@ from typing import Any
 from grader import units
 from grader.errors import PackageError
 from grader.kinds.hidden.compare import Closeness
-from grader.kinds.hidden.source import definitions
+from grader.kinds.hidden.source import extract_definition
 from grader.model import Call, CallPlan, Draw, Facts, packages
 from grader.units.quantity import Quantity, Value
 from grader.wire import calls, watch
@@ -93,12 +93,12 @@ class SolutionFunctions:
         Run it with `run_here` and the same *function*; otherwise, code that calls the reference
         would call itself.
         """
-        return definitions([self._draw.solution], function) + _binding_code(name, function)
+        return extract_definition([self._draw.solution], function) + _binding_code(name, function)
 
     def calls_reference(self, function: str) -> bool:
         """Returns whether that function of the file calls the reference, directly or indirectly."""
-        defined = definitions([self._draw.solution], function)
-        return function != self.part and bool(definitions([defined], self.part))
+        defined = extract_definition([self._draw.solution], function)
+        return function != self.part and bool(extract_definition([defined], self.part))
 
     def draw_cases(self) -> list[dict[str, Any]]:
         """Returns the cases of the solution as JSON data, in the order of their calls."""
@@ -123,6 +123,7 @@ class SolutionFunctions:
             ) from error
 
     def _encode_cases(self, cases: Iterator[Any], seed: int) -> Iterator[dict[str, Any]]:
+        """Yields *cases* as JSON data, each with its own seed. Raises ValueError if that fails."""
         for number, (group, inputs, *more) in enumerate(cases):
             if number >= MOST_CASES:
                 raise ValueError(f"'{self.part}_cases' yields more than {MOST_CASES} cases")
@@ -148,6 +149,11 @@ class SolutionFunctions:
         return {"asks": asks, "wanted": [self._expected_result(call) for call in calls]}
 
     def _expected_result(self, call: Call) -> dict[str, Any]:
+        """Returns what `PART_expected` or else the reference gives: `value`, `raises`, or `form`.
+
+        `form` is a result of the reference, whose form a right result must have; None if
+        `PART_form` checks the form.
+        """
         function = self.get("expected")
         if function is None:
             reply = self._call_reference_with_packages(call)
@@ -179,10 +185,10 @@ class SolutionFunctions:
 
     def call_reference(self, call: Call) -> Mapping[str, Any]:
         """Returns the result of calling the reference."""
-        one = CallPlan(
+        plan = CallPlan(
             name="it", alias=self.part, driver=self.driver, tools=self.tools, calls=(call,)
         )
-        return perform_first_call(one, {"it": self.get()})
+        return perform_first_call(plan, {"it": self.get()})
 
     def ask(self, kind: str, call: Call, raw: Mapping[str, Any]) -> str | None:
         """Returns the first sentence that `PART_KIND` yields for a result; None if there is
@@ -221,8 +227,8 @@ def _watch_source() -> str:
 
 
 def perform_first_call(plan: CallPlan, space: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns the result of the first call of *one* by `grader.wire.calls`, run in this process;
-    for trusted code only."""
+    """Runs the first call of *plan* in this process, and returns its result as `grader.wire.calls`
+    does. For trusted code only."""
     asked = call_request(plan, plan.calls[0])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # wrong implementations are expected to overflow
@@ -307,7 +313,8 @@ def _binding_code(name: str, function: str) -> str:
 
 
 def run_here(plan: CallPlan, source: str, function: str = "") -> Mapping[str, object]:
-    """Returns the data that running *source* and every call of *one* leaves; for trusted code only.
+    """Runs *source* and every call of *plan* in this process, and returns the raw answer that a
+    kernel would. For trusted code only.
 
     *source* is code that `SolutionFunctions.source` made from *function*. Functions of the file
     keep their own namespace, where the part's name means the reference, as in the solution file.

@@ -38,7 +38,7 @@ class TooLongError(ValueError):
     """A name needs more code than `MOST_CHARACTERS`; the message says so."""
 
 
-def definitions(cells: Sequence[str], name: str) -> str:
+def extract_definition(cells: Sequence[str], name: str) -> str:
     """Returns the source of the last definition of *name* in *cells*, after everything it uses.
 
     Only the syntax tree is examined. Cells that are not Python are ignored, and a cell is only
@@ -50,13 +50,13 @@ def definitions(cells: Sequence[str], name: str) -> str:
     waiting = [name]
     seen: set[str] = set()
     while waiting:
-        one = waiting.pop()
-        if one in seen:
+        mention = waiting.pop()
+        if mention in seen:
             continue
-        seen.add(one)
-        index.parse_cells_with(one)
-        waiting += (*index.leads.get(one, ()), *_related_names(one, index.given))
-        for place in index.given.get(one, ()):
+        seen.add(mention)
+        index.parse_cells_with(mention)
+        waiting += (*index.leads.get(mention, ()), *_related_names(mention, index.given))
+        for place in index.given.get(mention, ()):
             if place not in wanted:
                 wanted.add(place)
                 waiting += index.at(place).mentions
@@ -148,7 +148,7 @@ def functions_of(source: str) -> str:
 def _statements_to_rerun(body: list[ast.stmt]) -> set[ast.stmt]:
     """Returns the statements to run again, examining each only once."""
     again = {statement for statement in body if _is_definition(statement)}
-    made = Counter(
+    counts = Counter(
         name
         for statement in again
         if not isinstance(statement, _IMPORTS)
@@ -163,7 +163,7 @@ def _statements_to_rerun(body: list[ast.stmt]) -> set[ast.stmt]:
         (statement.name, statement) for statement in again if isinstance(statement, ast.ClassDef)
     )
     touching = _group_by_name((name, one) for one, names in touched.items() for name in names)
-    rerun_by_name = {one for one, names in touched.items() if any(made[name] for name in names)}
+    rerun_by_name = {one for one, names in touched.items() if any(counts[name] for name in names)}
     kept: list[ast.stmt] = [statement for statement in touched if statement not in rerun_by_name]
     while kept:
         for used in {n.id for n in ast.walk(kept.pop()) if isinstance(n, ast.Name)}:
@@ -171,10 +171,10 @@ def _statements_to_rerun(body: list[ast.stmt]) -> set[ast.stmt]:
                 again.discard(statement)
                 kept.append(statement)
                 for name in _assigned_names(statement):
-                    made[name] -= 1
+                    counts[name] -= 1
                     # Statements that only changed that class are not run again either.
-                    for other in touching.pop(name, ()) if not made[name] else ():
-                        if other in rerun_by_name and not any(made[n] for n in touched[other]):
+                    for other in touching.pop(name, ()) if not counts[name] else ():
+                        if other in rerun_by_name and not any(counts[n] for n in touched[other]):
                             rerun_by_name.discard(other)
                             kept.append(other)
     return again | rerun_by_name
@@ -351,14 +351,14 @@ def _outer_names(text: str) -> set[str] | None:
             waiting = [symtable.symtable(text, "<cell>", "exec")]
     except NO_CODE:
         return None
-    found: set[str] = set()
+    outer: set[str] = set()
     while waiting:
         table = waiting.pop()
         whole = table.get_type() == "module"
-        found.update(
+        outer.update(
             symbol.get_name()
             for symbol in table.get_symbols()
             if (symbol.is_referenced() if whole else symbol.is_global())
         )
         waiting += table.get_children()
-    return found
+    return outer

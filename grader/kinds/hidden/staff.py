@@ -52,7 +52,7 @@ def _shown_case(run: CaseRun) -> ShownCase:
         group=run.case.group + again,
         inputs=", ".join(f"{name}={format_result(value)}" for name, value in inputs.items()),
         expected=_expectation(run.want),
-        result=_result(run.call),
+        result=_result_text(run.call),
         fault=run.fault,
     )
 
@@ -63,7 +63,7 @@ def _expectation(want: Mapping[str, object]) -> str:
     return format_result(decode_result(want["value"])) if "value" in want else "has the properties"
 
 
-def _result(call: Mapping[str, object]) -> str:
+def _result_text(call: Mapping[str, object]) -> str:
     if call["is"] != "returned":
         message = " ".join(str(call[name]) for name in ("type", "what") if call.get(name))
         return visible(f"{call['is']}: {message}"[:500])

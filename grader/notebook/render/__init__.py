@@ -95,7 +95,7 @@ def metadata(paper: Paper) -> dict[str, object]:
 
 
 def solution(paper: Paper) -> dict[str, str]:
-    """Returns, by every answer's variable, the right answer as a Python expression. **Secret.**"""
+    """Returns the right answer to each part as a Python expression, by variable. **Secret.**"""
     return {
         name: answer_as_python(kinds.find(key.part.kind), key) for name, key in paper.named_keys()
     }
@@ -277,7 +277,7 @@ def _comment(text: str) -> str:
 
 
 def cell_id(name: str) -> str:
-    """Returns the id of the cell for the answer *name*."""
+    """Returns the id of the cell for the answer *name*; nbformat allows 64 characters."""
     return name[:64].replace("_", "-")
 
 

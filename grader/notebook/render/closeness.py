@@ -71,18 +71,18 @@ def _width(rule: Tolerance) -> str:
     """Returns a tolerance in words, such as "within 1%"."""
     if rule == EXACT:
         return "exactly"
-    said = []
+    limits = []
     if rule.relative is not None:
-        said.append(f"within {units.format_number(100 * rule.relative, 3)}%")
+        limits.append(f"within {units.format_number(100 * rule.relative, 3)}%")
     if rule.absolute is not None:
-        said.append(f"within {_distance(rule.absolute)}")
+        limits.append(f"within {_distance(rule.absolute)}")
     if rule.significant_figures is not None:
-        said.append(f"to {rule.significant_figures} significant figures")
+        limits.append(f"to {rule.significant_figures} significant figures")
     if rule.factor is not None:
-        said.append(f"within a factor of {units.format_number(rule.factor)}")
+        limits.append(f"within a factor of {units.format_number(rule.factor)}")
     if rule.input_rounding is not None:
-        said.append("as exactly as the given numbers allow")
-    return " or ".join(said)
+        limits.append("as exactly as the given numbers allow")
+    return " or ".join(limits)
 
 
 def _distance(written: object) -> str:

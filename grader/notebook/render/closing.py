@@ -50,7 +50,7 @@ def check_of(keys: Mapping[str, Key], about: Sequence[str]) -> dict[str, object]
 
     *keys* are by the names of their answers; *about* identifies the exam, release, and student.
     """
-    forms = {name: _form(key) for name, key in keys.items()}
+    forms = {name: _reading_form(key) for name, key in keys.items()}
     asked = {key.part.kind for key in keys.values()}
     return {
         "about": repr(tuple(about)),
@@ -100,7 +100,7 @@ def brief(key: Key) -> str:
     return lettered.letter_range(choices) if choices else ""
 
 
-def _form(key: Key) -> object:
+def _reading_form(key: Key) -> object:
     """Returns what else the check must know to read an answer, as plain data; None for nothing."""
     if isinstance(key, TableKey):
         return {"rows": [*map(fold_label, key.rows)], "columns": [*key.units]}

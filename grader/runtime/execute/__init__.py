@@ -150,39 +150,39 @@ def _add_measurements(
     start: Start,
     options: KernelOptions,
 ) -> Mapping[str, Answer]:
-    """Adds measurements to *answers*; called once every process of the notebook has ended."""
+    """Returns *answers* with their measurements. Call it once no process of the notebook runs."""
     code = [cell.source for cell in cells if cell.type == "code"]
     profile = from_json(job.machine) if job.machine else None
-    found = dict(answers)
+    measured = dict(answers)
     for call_plan in job.call_plans:
-        if call_plan.benchmark is None or call_plan.name not in found:
+        if call_plan.benchmark is None or call_plan.name not in measured:
             continue
-        answer = found[call_plan.name]
-        found[call_plan.name] = (
+        answer = measured[call_plan.name]
+        measured[call_plan.name] = (
             defer_measurement(call_plan, answer, job.device)
             if missing_requirement(call_plan, job.device)
             else measure_answer(
                 call_plan, answer, code, start, options, profile, alone=bool(job.rerun)
             )
         )
-    return found
+    return measured
 
 
 def _find_disturbances(
     job: Job, run: NotebookRun, answers: Mapping[str, Answer]
 ) -> Mapping[str, str]:
     """Returns how other work on the machine interfered, by the answer it may have affected."""
-    found = dict(run.disturbed)
-    whole = found.pop(WHOLE, None)
+    disturbances = dict(run.disturbed)
+    whole = disturbances.pop(WHOLE, None)
     if whole is not None:
-        found |= dict.fromkeys(answers, whole)
+        disturbances |= dict.fromkeys(answers, whole)
     if not job.rerun:
         measured = (t for t in job.call_plans if t.benchmark is not None and t.name in answers)
         for call_plan in measured:
             why = reason_to_repeat(call_plan, answers[call_plan.name])
             if why is not None:
-                found.setdefault(call_plan.name, why)
-    return found
+                disturbances.setdefault(call_plan.name, why)
+    return disturbances
 
 
 def _find_cut_short(run: NotebookRun, answers: Mapping[str, Answer]) -> Mapping[str, str]:
@@ -196,7 +196,8 @@ def _find_cut_short(run: NotebookRun, answers: Mapping[str, Answer]) -> Mapping[
 
 
 def _note_of(job: Job, run: NotebookRun, disturbed: Mapping[str, str]) -> str | None:
-    """Problems with the run, interference by other work, and whether this is a second run."""
+    """Returns what went wrong in the run, which other work disturbed it, and why it is a second
+    run; None if there is nothing to say."""
     again = f"this is a second run, alone: in the first, {job.rerun}" if job.rerun else None
     return "; ".join(filter(None, (run.note, *dict.fromkeys(disturbed.values()), again))) or None
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from grader.kinds.hidden.analysis import NotAnalyzedError, definitions, functions_of
+from grader.kinds.hidden.analysis import NotAnalyzedError, extract_definition, functions_of
 from grader.kinds.hidden.solutions import call_request
 from grader.kinds.hidden.source import FAILED_BEFORE, UNDEFINED
 from grader.model import Answer, Call, CallPlan, Outcome, Raw
@@ -83,7 +83,7 @@ def add_call_results(
 def _find_source(call_plan: CallPlan, code: Sequence[str]) -> tuple[str, str]:
     """Returns the function's source and ""; or "" and why the source can't be found."""
     try:
-        source = definitions(code, call_plan.name)
+        source = extract_definition(code, call_plan.name)
         if call_plan.as_read:
             functions_of(source)  # so that it can be run again
     except NotAnalyzedError as error:
@@ -196,15 +196,15 @@ def _check_value(value: object) -> object:
     waiting: list[tuple[object, int]] = [(value, 0)]
     seen = 0
     while waiting:
-        one, depth = waiting.pop()
+        item, depth = waiting.pop()
         seen += 1
         if depth > _DEEPEST or seen > _MOST_PIECES:
             raise ValueError
-        if isinstance(one, dict):
-            waiting += ((inner, depth + 1) for inner in one.values())
-        elif isinstance(one, list):
-            waiting += ((inner, depth + 1) for inner in one)
-        elif not isinstance(one, (str, bool)) and not (type(one) is int and abs(one) < _LARGEST):
+        if isinstance(item, dict):
+            waiting += ((inner, depth + 1) for inner in item.values())
+        elif isinstance(item, list):
+            waiting += ((inner, depth + 1) for inner in item)
+        elif not isinstance(item, (str, bool)) and not (type(item) is int and abs(item) < _LARGEST):
             raise ValueError
     return value
 

@@ -18,7 +18,7 @@ from contextlib import nullcontext, suppress
 
 from grader.errors import SetupError
 from grader.kinds import ratios
-from grader.kinds.hidden.analysis import NotAnalyzedError, definitions
+from grader.kinds.hidden.analysis import NotAnalyzedError, extract_definition
 from grader.model import Answer, Benchmark, CallPlan, Outcome, Raw
 from grader.runtime.execute import agreement
 from grader.runtime.execute.calls import read_reply
@@ -77,21 +77,21 @@ def measure_answer(
         or not (benchmark.alone or _has_returned(answer.raw))
     ):
         return answer
-    found: Raw = {}
+    measured: Raw = {}
     for cells in _iter_definitions(call_plan, benchmark, code):
         for _ in range(ATTEMPTS):
-            found = _measure_once(call_plan, benchmark, cells, start, options)
-            if _is_clear(benchmark, found):
+            measured = _measure_once(call_plan, benchmark, cells, start, options)
+            if _is_clear(benchmark, measured):
                 break
-        if "failed" not in found and not found.get("wrong"):
+        if "failed" not in measured and not measured.get("wrong"):
             break
-    if profile is not None and "rounds" in found:
-        found = {**found, "floor": roofline_bound(benchmark, call_plan.device, profile)}
+    if profile is not None and "rounds" in measured:
+        measured = {**measured, "floor": roofline_bound(benchmark, call_plan.device, profile)}
     if alone:
-        found = {**found, ratios.UNDISTURBED: True}
+        measured = {**measured, ratios.UNDISTURBED: True}
     value = {"t": "measured", "value": answer.raw}
     is_code = answer.raw.get("t") == "code"
-    return Answer(name=answer.name, raw={**(answer.raw if is_code else value), "race": found})
+    return Answer(name=answer.name, raw={**(answer.raw if is_code else value), "race": measured})
 
 
 def reason_to_repeat(call_plan: CallPlan, answer: Answer) -> str | None:
@@ -123,7 +123,7 @@ def _iter_definitions(
         yield ()
         return
     with suppress(NotAnalyzedError):
-        source = definitions(code, call_plan.name)
+        source = extract_definition(code, call_plan.name)
         if source:
             yield (source,)
     yield code
@@ -210,9 +210,10 @@ class _Measurement:
                 raise _EndedError(failed="the code could not be run by itself")
 
     def _compare(self, mine: Session, key: str, before: Raw) -> dict[str, object]:
-        """Returns, under *key*, what alternating runs of student and baseline took.
+        """Runs the student's function and the baseline in turn, and returns the seconds that each
+        took, round by round, under *key*.
 
-        "wrong" says how their results differed. *before* holds the rest of the measurement.
+        Its "wrong" says how their results differed. *before* holds the rest of the measurement.
         """
         rounds: list[list[float]] = []
         sides = [(mine, self._call_plan.name), (self._clean, "")]
@@ -289,19 +290,19 @@ class _Measurement:
         # A failure of the student's side asks the baseline too.
         with self._clean_turn if session is self._clean else nullcontext():
             called = session.call(request, seconds=self._call_plan.seconds + _OVERTIME_SECONDS)
-        found = read_reply(called.reply)
+        reply = read_reply(called.reply)
         if called.late and session is not self._clean:
             raise _EndedError(late=self._call_plan.seconds)
         if called.disturbance:
             raise _EndedError(unmade=f"a run {called.disturbance}")
-        why = self._failure_of(called, found["is"])
+        why = self._failure_of(called, reply["is"])
         if why is None:
-            return found["v"], round(called.seconds, 6)
+            return reply["v"], round(called.seconds, 6)
         if session is self._clean:
             raise _EndedError(unmade=f"the baseline: {why}")
         if self._cut_short:  # what the function needs may be what took too long
             raise _EndedError(unmade="running the notebook again took too long")
-        if found["is"] == "unfit" and agreement.may_exceed_limit(self._ask(self._clean, "show")[0]):
+        if reply["is"] == "unfit" and agreement.may_exceed_limit(self._ask(self._clean, "show")[0]):
             raise _EndedError(unmade="the result is too large")
         raise _EndedError(failed=why)
 

@@ -177,6 +177,7 @@ class Channels:
         return _LONGEST_OUTPUT if self._shows else _UNWANTED
 
     def _deliver(self, message: Message) -> None:
+        """Puts *message*, unless it is no longer expected, into the channel that nbclient reads."""
         if (
             self._longest_accepted(message.kind, message.to) < 0
         ):  # no longer expected since its head arrived

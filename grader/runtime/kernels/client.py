@@ -132,7 +132,7 @@ class CellClient(NotebookClient):
         await self.async_execute_cell(notebook.one_cell_notebook(source).cells[0], 0)
 
     async def _async_poll_kernel_alive(self) -> None:
-        """Never returns: the session checks whether the kernel is alive, and does so sooner."""
+        """Waits forever: the session checks whether the kernel is alive, and does so sooner."""
         await asyncio.get_running_loop().create_future()
 
     async def ask(self, names: tuple[str, ...]) -> AskReply:

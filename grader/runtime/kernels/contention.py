@@ -114,7 +114,8 @@ class FairClock:
 
 
 def count_oom_kills() -> int:
-    """Processes that the system has killed for lack of memory since boot; 0 if unknown."""
+    """Returns how many processes the system has killed for lack of memory since boot; 0 if
+    unknown."""
     for line in _read_text("/proc/vmstat").splitlines():
         name, _, value = line.partition(" ")
         if name == "oom_kill" and value.strip().isdigit():

@@ -234,6 +234,7 @@ class KernelPool:
         self._ended.put(kernel)
 
     def _reap_all(self) -> None:
+        """Cleans up after kernels that have ended, for as long as the grader runs."""
         while True:
             kernel = self._ended.get()
             try:

@@ -122,6 +122,7 @@ def _measure_calls(bench: Bench) -> None:
 def _measure_products(
     bench: Bench, dtypes: tuple[str, ...], make: Callable[[str, int, str], MatrixProduct]
 ) -> None:
+    """Measures the best rate of a matrix product for each of *dtypes*."""
     device = bench.assignment.device
     for dtype in dtypes:
         with bench.attempt(f"matmul.{dtype} with {bench.assignment.threads} threads"):
@@ -208,11 +209,11 @@ def _torch_memory(bench: Bench) -> _Memory:
     import torch
 
     count = bench.assignment.array_bytes // 4
-    one, out = (torch.rand(count, device=bench.assignment.device) for _ in range(2))
+    source, out = (torch.rand(count, device=bench.assignment.device) for _ in range(2))
     return {
-        "read": (1, lambda: torch.amax(one), "Maximum by torch.amax"),
+        "read": (1, lambda: torch.amax(source), "Maximum by torch.amax"),
         "write": (1, lambda: out.fill_(1.0), "Filling by torch"),
-        "copy": (2, lambda: out.copy_(one), "Copy by torch, a load and a store counted"),
+        "copy": (2, lambda: out.copy_(source), "Copy by torch, a load and a store counted"),
     }
 
 

@@ -32,7 +32,7 @@ def probe_features(asked: Mapping[str, object]) -> Mapping[str, str | None]:
     if "PYTHONPATH" in os.environ and package_path_variables():
         environment["PYTHONPATH"] += os.pathsep + os.environ["PYTHONPATH"]
     try:
-        done = subprocess.run(  # noqa: S603
+        process = subprocess.run(  # noqa: S603
             command,
             check=False,
             input=json.dumps(asked).encode(),
@@ -40,12 +40,12 @@ def probe_features(asked: Mapping[str, object]) -> Mapping[str, str | None]:
             timeout=SECONDS,
             env=environment,
         )
-        found = json.loads(done.stdout) if done.returncode == 0 else None
+        found = json.loads(process.stdout) if process.returncode == 0 else None
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         raise _probe_error(str(error), command) from error
     if not isinstance(found, dict):
-        printed = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        raise _probe_error(f"exit status {done.returncode}, {printed[-_END:]}", command)
+        printed = process.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        raise _probe_error(f"exit status {process.returncode}, {printed[-_END:]}", command)
     return found
 
 

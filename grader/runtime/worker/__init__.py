@@ -1,1 +1,1 @@
-"""Code that runs in the student's process: standard library only, without secrets."""
+"""Code that runs in the student's process: it has no secrets, and needs only Jupyter's kernel."""

@@ -67,6 +67,7 @@ def _continue_in_child(line: socket.socket) -> None:
 
 
 def _serve(plan: SandboxPlan, settings: dict[str, Any], line: socket.socket) -> None:
+    """Prepares this process as the parent of all kernels, then forks one for each request."""
     if plan["view"] is not None:
         view.enter_view(plan["view"], settings["places"])
     kernel.create_kernel(settings["folder"])

@@ -46,7 +46,10 @@ _made: list[GradedKernel] = []
 
 
 class GradedKernel(IPythonKernel):
-    """Created before the fork without a connection; `attach` connects it."""
+    """The kernel that runs a student's notebook.
+
+    It is created before the fork, without a connection; `attach` connects it.
+    """
 
     shell_stream = traitlets.Any()  # carries replies
     _supports_kernel_subshells = False  # it would take one more thread
@@ -84,6 +87,7 @@ class GradedKernel(IPythonKernel):
                 os._exit(0)  # a child process of a cell, which must not serve requests
 
     async def _serve_request(self, request: Message) -> None:
+        """Runs a cell, then reads the names or makes the call that the request asks for."""
         header = {"msg_id": request.to, "msg_type": f"{request.kind}_request", "session": ""}
         parent = {"header": header, "msg_id": request.to, "metadata": {}, "content": {}}
         self.set_parent([], parent, channel="shell")

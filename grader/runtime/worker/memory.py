@@ -21,8 +21,8 @@ _OWN = (b"VmRSS", b"VmSwap", b"VmPTE", b"HugetlbPages")
 def exceeds_limit(limit: int, pids: Sequence[int], scratch: Sequence[str] = ()) -> bool:
     """Returns whether the processes *pids* and the folders *scratch* use more than *limit* bytes.
 
-    Measures quickly, and if that is too much, twice exactly: a process that is about to start
-    another program is seen twice for a moment.
+    If a quick measurement exceeds *limit*, two exact ones, after pauses, must exceed it too: a
+    process that is about to start another program is counted twice for a moment.
     """
     if used_bytes(pids, scratch) <= limit:
         return False

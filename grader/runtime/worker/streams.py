@@ -76,6 +76,7 @@ class Publisher:
         self._send(b"".join(pack_message(self._key, kind, to, each) for kind, each in said))
 
     def _send(self, message: bytes) -> None:
+        """Writes *message* whole, even if the main thread is interrupted meanwhile."""
         main = threading.current_thread() is self._main
         with self._lock:
             # An interrupt between two pieces would lose the rest of a message.
@@ -243,6 +244,7 @@ class Stream(io.TextIOBase):
             self._send(last=True)
 
     def _send(self, *, last: bool = False) -> None:
+        """Sends the collected text, and how much of the output was cut."""
         self._sent = time.monotonic()
         text = "".join(self._parts)
         if not text and not self._cut:

@@ -52,6 +52,7 @@ class _DeferredTraceRules:
 
 
 def _import_dynamo(stand_in: types.ModuleType) -> types.ModuleType:
+    """Replaces *stand_in* with the real `torch._dynamo`, and returns it."""
     if sys.modules.get(_DYNAMO) is stand_in:
         del sys.modules[_DYNAMO]
         vars(sys.modules["torch"]).pop("_dynamo", None)

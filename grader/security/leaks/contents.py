@@ -166,12 +166,12 @@ def _join_lines(value: object) -> str:
 
 def _iter_texts(tree: object, depth: int = 0) -> Iterator[str]:
     """Yields the texts of outputs and attachments, with lists joined as Jupyter does."""
-    lines = isinstance(tree, list) and tree and all(isinstance(one, str) for one in tree)
+    lines = isinstance(tree, list) and tree and all(isinstance(item, str) for item in tree)
     if isinstance(tree, str) or lines:
         yield _join_lines(tree)
     elif isinstance(tree, list | dict) and depth < 8:
-        for one in tree.values() if isinstance(tree, dict) else tree:
-            yield from _iter_texts(one, depth + 1)
+        for item in tree.values() if isinstance(tree, dict) else tree:
+            yield from _iter_texts(item, depth + 1)
 
 
 _LEGIBLE = re.compile(rb"[\x20-\x7e\t\n\r]{4,}")

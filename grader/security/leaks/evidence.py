@@ -155,6 +155,7 @@ class FileEvidence:
                 yield _finding(place, "key", what)
 
     def _find_named(self, reported: set[str]) -> Iterator[Leak]:
+        """Yields the named answers that are right for students who must not see them."""
         right: list[tuple[Pair, LeakPosition, frozenset[str]]] = []
         wrong: list[tuple[Pair, frozenset[str]]] = []
         for pair, place in self._pairs.values():

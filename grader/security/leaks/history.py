@@ -19,7 +19,8 @@ class GitObjects:
     """One repository. Its settings are not read, and nothing in it is run."""
 
     def __init__(self, repository: Path, name: str, budget: SearchBudget):
-        """*name* is the repository's folder as findings show it; empty for the searched folder."""
+        """Prepares to search *repository*. Findings call it *name*, which is empty for the searched
+        folder itself."""
         self._repository = repository
         self._prefix = f"{name}: " if name else ""
         self._budget = budget
@@ -93,7 +94,7 @@ class GitObjects:
                 continue
             if self._budget.is_late:
                 return
-            one, kind, size = words[0], words[1], int(words[2])
+            id_, kind, size = words[0], words[1], int(words[2])
             data = out.read(min(size, most))
             left = size - len(data)
             while left > 0 and (part := out.read(min(left, 2**20))):
@@ -101,21 +102,21 @@ class GitObjects:
             out.readline()
             if size > most or left:
                 why = f"it has more than {most} bytes" if size > most else "git can't read it"
-                self._budget.skip(f"{self._prefix}{one}", why)
+                self._budget.skip(f"{self._prefix}{id_}", why)
             self.objects += 1
-            yield self._object_piece(one, kind, data)
+            yield self._object_piece(id_, kind, data)
 
-    def _object_piece(self, one: str, kind: str, data: bytes) -> Piece:
-        path = f"git:{one}"
-        self._kinds[one] = kind
+    def _object_piece(self, id_: str, kind: str, data: bytes) -> Piece:
+        path = f"git:{id_}"
+        self._kinds[id_] = kind
         if kind == "tree":
-            entries = list(_tree_entries(data, len(one) // 2))
+            entries = list(_tree_entries(data, len(id_) // 2))
             for name, other in entries:
-                self._parents.setdefault(other, (one, name))
+                self._parents.setdefault(other, (id_, name))
             names = "\n".join(name for name, _ in entries)
             return Piece(path=path, data=names.encode("utf-8", "surrogateescape"), is_name=True)
         if kind == "commit":
-            self._parents.setdefault(data[5 : 5 + len(one)].decode("ascii", "replace"), (one, ""))
+            self._parents.setdefault(data[5 : 5 + len(id_)].decode("ascii", "replace"), (id_, ""))
             # Ids of trees and parents resemble secrets.
             lines = data.split(b"\n")
             data = b"\n".join(row for row in lines if not row.startswith((b"tree ", b"parent ")))
@@ -128,18 +129,18 @@ class GitObjects:
             return None
         return f"{self._prefix}{self._describe_origin(match[1])}{match[2]}"
 
-    def _describe_origin(self, one: str) -> str:
+    def _describe_origin(self, id_: str) -> str:
         names: list[str] = []
-        here = one
+        here = id_
         while here in self._parents and len(names) < 200:
             here, name = self._parents[here]
             names.append(name)
         where = "/".join(name for name in reversed(names) if name)
-        if self._kinds.get(one) in ("commit", "tag"):
-            return f"{one[:10]} (message of a {self._kinds[one]})"
+        if self._kinds.get(id_) in ("commit", "tag"):
+            return f"{id_[:10]} (message of a {self._kinds[id_]})"
         if self._kinds.get(here) == "commit":
             return f"{here[:10]}:{where}"
-        return f"{one[:10]} (in no commit{f', named {where}' if where else ''})"
+        return f"{id_[:10]} (in no commit{f', named {where}' if where else ''})"
 
 
 def _tree_entries(tree: bytes, width: int) -> Iterator[tuple[str, str]]:

@@ -170,7 +170,7 @@ def _share_of(raw: Raw, key: Key) -> float | None:
         return None  # code is recognized by its words instead
     try:
         return kind.judge(kind.read(raw, key), key).share
-    except Exception:  # noqa: BLE001 - any text at all comes here, and most of it is no answer
+    except Exception:  # noqa: BLE001 - any text at all comes here, and most of it is not an answer
         return None
 
 

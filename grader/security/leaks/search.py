@@ -119,13 +119,13 @@ def search_folder(
     size = 0
     for piece in contents.pieces():
         size += len(piece.data)
-        for one in searcher.search(piece):
-            leaks.setdefault((one.path, one.kind, one.detail), one)
+        for leak in searcher.search(piece):
+            leaks.setdefault((leak.path, leak.kind, leak.detail), leak)
         if not piece.is_name:
             on_piece(piece.path)
-    for key, one in leaks.items():
-        places = (history.place(one.path) for history in contents.histories)
-        leaks[key] = dataclasses.replace(one, path=next(filter(None, places), one.path))
+    for key, leak in leaks.items():
+        places = (history.place(leak.path) for history in contents.histories)
+        leaks[key] = dataclasses.replace(leak, path=next(filter(None, places), leak.path))
     listed = sorted(
         leaks.values(), key=lambda leak: (leak.path, leak.line or 0, leak.kind, leak.detail)
     )

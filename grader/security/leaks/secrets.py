@@ -200,11 +200,11 @@ def _iter_texts(
     if isinstance(tree, str):
         yield path, tree
     elif isinstance(tree, Mapping):
-        for name, one in tree.items():
-            yield from _iter_texts(one, path | {str(name)})
+        for name, item in tree.items():
+            yield from _iter_texts(item, path | {str(name)})
     elif isinstance(tree, list | tuple):
-        for one in tree:
-            yield from _iter_texts(one, path)
+        for item in tree:
+            yield from _iter_texts(item, path)
 
 
 def _iter_plain(value: object) -> Iterator[str | int | float]:
@@ -213,10 +213,10 @@ def _iter_plain(value: object) -> Iterator[str | int | float]:
     if numbers is not None:
         yield from numbers.ravel()[:_FIRST].tolist()
     elif isinstance(value, Mapping):
-        for one in value.values():
-            yield from _iter_plain(one)
+        for item in value.values():
+            yield from _iter_plain(item)
     elif isinstance(value, list | tuple | set | frozenset):
-        for one in value:
-            yield from _iter_plain(one)
+        for item in value:
+            yield from _iter_plain(item)
     elif isinstance(value, str | int | float) and not isinstance(value, bool):
         yield value

@@ -79,6 +79,7 @@ def run_attacks(terms: AttackSettings, attacks: Path | None = None) -> Report:
 
 
 def _untried_row(attack: Attack, layers: Sequence[str]) -> AttackResult:
+    """Returns the result of an attack that can't or must not be tried here."""
     absent = tuple(layer for layer in attack.unsafe_without if layer not in layers)
     if absent:
         seen = f"not tried, because it would do harm without the layer {', '.join(absent)}"
@@ -98,6 +99,7 @@ def _untried_row(attack: Attack, layers: Sequence[str]) -> AttackResult:
 def _run_attacks(
     root: Path, attacks: Sequence[Attack], terms: AttackSettings, layers: frozenset[str]
 ) -> list[AttackResult]:
+    """Grades all attacks among honest submissions, and returns what each of them achieved."""
     with watch.DecoySockets(root) as outside:
         course = make_course(root, Bank.open([own_bank()]), attacks, outside.words)
         copy_honest_submissions(course, root / "alone")
@@ -194,7 +196,8 @@ def _batch_results(
 
 
 def _leftover_result(strange: list[str], absent: tuple[str, ...]) -> AttackResult:
-    """Leftovers without a student's token; *absent* layers would have prevented them."""
+    """Returns the result for what no student's token explains; *absent* layers would have prevented
+    it."""
     tries = "Nothing else is left behind: no process, file, memory or connection."
     row = _batch_result("left-behind", tries, strange)
     return replace(row, missing=absent) if strange else row

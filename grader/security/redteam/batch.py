@@ -66,18 +66,18 @@ def grade_course(
         "TMPDIR": str(course.scratch),
         "GRADER_ATTACK_SECRET": course.canaries["environment"],
     }
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(  # noqa: S603  # our own command
             command,
             cwd=course.folder,
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            stderr=said,
+            stderr=output,
         )
         code, memory = _wait_and_measure(process, terms.most_seconds)
-        said.seek(0)
-        errors = said.read().decode("utf-8", "replace")
+        output.seek(0)
+        errors = output.read().decode("utf-8", "replace")
     if code is None:
         errors += f"did not end within {terms.most_seconds:g} s"
     found = read_results(out, course) if (out / "gradebook.sqlite").exists() else {}

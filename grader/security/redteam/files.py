@@ -99,17 +99,17 @@ def read_attack(path: Path) -> Attack:
     if not document:
         raise _attack_error(path, "it does not say what it tries")
     tries, _, fields = document.partition("\n\n")
-    said = dict(_header_fields(path, fields))
+    header = dict(_header_fields(path, fields))
     cells = list(zip(rest[::2], rest[1::2], strict=True))
     return Attack(
         path=path,
         tries=" ".join(tries.split()),
-        earns=_require_known(path, said.get("earns"), EARNS),
-        stopped_by=_split_names(said.get("stopped by")),
-        unsafe_without=_split_names(said.get("unsafe without")),
-        needs=_split_names(said.get("needs")),
-        says=said.get("says", ""),
-        slow=said.get("slow") == "yes",
+        earns=_require_known(path, header.get("earns"), EARNS),
+        stopped_by=_split_names(header.get("stopped by")),
+        unsafe_without=_split_names(header.get("unsafe without")),
+        needs=_split_names(header.get("needs")),
+        says=header.get("says", ""),
+        slow=header.get("slow") == "yes",
         before=tuple(source.strip("\n") for where, source in cells if where == "before"),
         after=tuple(source.strip("\n") for where, source in cells if where != "before"),
         form="cells" if cells else _submission_form(path, tree),

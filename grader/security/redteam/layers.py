@@ -61,7 +61,7 @@ def _layer_outcome(layer: str, evidence: Evidence, attempted: list[str]) -> tupl
 
 @contextlib.contextmanager
 def _open_targets() -> Iterator[Mapping[str, object]]:
-    """Resources of the grader that a notebook must not reach."""
+    """Opens resources of the grader that a notebook must not reach, and yields where they are."""
     import socket
 
     abstract = f"grader-doctor-{os.getpid()}"

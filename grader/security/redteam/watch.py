@@ -48,6 +48,7 @@ class DecoySockets:
         self.port = self._open()
 
     def _open(self) -> int:
+        """Opens TCP, UDP, and Unix sockets that nothing should reach, and returns the port."""
         tcp = socket.create_server(("127.0.0.1", 0))
         port: int = tcp.getsockname()[1]
         udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

@@ -99,7 +99,7 @@ class AccountFile:
             except FileNotFoundError:
                 return {}
             except OSError as error:
-                raise _unreadable(self._path) from error
+                raise _unreadable_error(self._path) from error
             state = (status.st_mtime_ns, status.st_size, status.st_ino)
             if state != self._state:
                 if os.name == "posix" and status.st_mode & _OTHERS:
@@ -123,13 +123,13 @@ def _load(path: Path) -> _Accounts:
     try:
         data = json.loads(path.read_bytes())
         if data["format"] != _FORMAT:
-            raise _unreadable(path)
+            raise _unreadable_error(path)
         return {id_: replace(Account(), **one) for id_, one in data["people"].items()}
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise _unreadable(path) from error
+        raise _unreadable_error(path) from error
 
 
-def _unreadable(path: Path) -> SetupError:
+def _unreadable_error(path: Path) -> SetupError:
     return SetupError(
         "this is not a file with accounts that can be read",
         where=str(path),

@@ -59,7 +59,7 @@ class DeskApp:
         *,
         secure: bool = False,
     ):
-        """With *secure*, browsers send the session's cookie over https alone."""
+        """Opens the gradebook. If *secure*, browsers send the session's cookie only over https."""
         self._desk = desk
         self._entrance = entrance
         self._cookie = SessionCookie(name="desk", secure=secure)
@@ -91,7 +91,7 @@ class DeskApp:
                 get("/student/{id}", shown(self._student, can.READ)),
                 get("/student/{id}/{view}", shown(self._student_view, can.READ)),
                 get("/part/{problem}/{part}", shown(self._part, can.READ)),
-                get("/here", shown(self._here, can.READ)),
+                get("/here", shown(self._report_place, can.READ)),
                 get("/requests", shown(self._requests, can.READ)),
                 get("/agreement", shown(self._agreement, can.READ_LOG)),
                 get("/audit", shown(self._audit, can.READ_LOG)),
@@ -199,7 +199,7 @@ class DeskApp:
             call, "part", place, page=page, done=done, graded=graded, everything=everything
         )
 
-    def _here(self, call: DeskCall) -> Response:
+    def _report_place(self, call: DeskCall) -> Response:
         query, person = call.request.query_params, call.person
         problem, part, key = (query.get(name, "")[:200] for name in ("problem", "part", "key"))
         place = OpenPage(PartId(problem, part) if part else None, key) if key else None
@@ -222,7 +222,7 @@ class DeskApp:
         query = call.request.query_params
         start = query.get("page", "1")[:6]
         number = int(start) if start.isdecimal() else 1
-        page = self._audits.read(call.book, call.names, AuditFilter.of(query), number)
+        page = self._audits.read(call.book, call.names, AuditFilter.from_query(query), number)
         return self._page(call, "audit", page=page)
 
     def _show_ideas(self, call: DeskCall) -> Response:

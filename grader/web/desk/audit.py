@@ -22,7 +22,7 @@ _LONGEST = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFilter:
-    """Which entries to show; all that are empty leave out none."""
+    """Which entries of the audit log to show; an empty field leaves out none."""
 
     q: str = ""
     """Words that the entry contains."""
@@ -36,12 +36,12 @@ class AuditFilter:
     """The part that it is about, such as "kv-cache/bytes"."""
 
     @classmethod
-    def of(cls, query: Mapping[str, str]) -> AuditFilter:
-        """Returns the filter in an address."""
+    def from_query(cls, query: Mapping[str, str]) -> AuditFilter:
+        """Returns the filter in the query of an address; long values are cut."""
         return cls(**{name: query.get(name, "").strip()[:_LONGEST] for name in asdict(cls())})
 
     def page(self, number: int) -> str:
-        """Returns the address of a page."""
+        """Returns the address of page *number* with this filter."""
         given = {name: value for name, value in asdict(self).items() if value}
         return f"/audit?{urlencode({**given, 'page': number})}"
 
@@ -67,7 +67,7 @@ class AuditPage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _About:
+class _AuditSubject:
     """A student or a part, and what says that an entry is about it."""
 
     student: str = ""
@@ -140,19 +140,19 @@ class AuditPages:
         )  # fmt: skip
 
     def _find(self, book: Gradebook, names: Names, wanted: AuditFilter) -> Iterator[AuditLine]:
-        about, words = _about(book, names, wanted), wanted.q.casefold()
+        subject, words = _find_subject(book, names, wanted), wanted.q.casefold()
         for entry in reversed(self._entries(book, names)):
             if (
                 not (wanted.people and entry.line.who == ENGINE)
                 and (not wanted.person or wanted.person in entry.masked_line.who.split(AND))
                 and words in entry.text
-                and about.covers(entry.line)
+                and subject.covers(entry.line)
             ):
                 yield entry.masked_line
 
     def _entries(self, book: Gradebook, names: Names) -> list[_MaskedEntry]:
         if not names.secret:
-            return [_MaskedEntry(line, line, _text(line)) for line in book.audit()]
+            return [_MaskedEntry(line, line, _searched_text(line)) for line in book.audit()]
         # The search must not tell which entries are about somebody, so it sees the pseudonyms.
         with self._lock:
             if self._mask is not names.mask:
@@ -163,19 +163,19 @@ class AuditPages:
                 detail = {key: names.hide(str(value), about) for key, value in line.detail.items()}
                 who, why = names.hide(line.who), names.hide(line.why, about)
                 hidden = replace(line, who=who, why=why, detail=detail)
-                self._masked_entries.append(_MaskedEntry(line, hidden, _text(hidden)))
+                self._masked_entries.append(_MaskedEntry(line, hidden, _searched_text(hidden)))
             return list(self._masked_entries)
 
 
-def _text(line: AuditLine) -> str:
+def _searched_text(line: AuditLine) -> str:
     return f"{line.what} {line.who} {line.why} {line.detail}".casefold()
 
 
-def _about(book: Gradebook, names: Names, wanted: AuditFilter) -> _About:
+def _find_subject(book: Gradebook, names: Names, wanted: AuditFilter) -> _AuditSubject:
     student = names.find(wanted.student) if wanted.student else ""
     problem, slash, name = wanted.part.partition("/")
     part = PartId(problem, name) if slash else None
-    return _About(
+    return _AuditSubject(
         student=student,
         files={submission.sha256 for submission in book.submissions(student)} if student else (),
         part=part,

@@ -43,20 +43,22 @@ class Form:
 
     def number(self, name: str) -> int:
         """Returns the field's whole number; 0 if there is none."""
-        return _whole(self.text(name))
+        return _parse_count(self.text(name))
 
     def page_states(self) -> dict[str, PageState]:
         """Returns what the page showed of each answer that the form is about, by student as in
         addresses."""
         rows = (value.rsplit(":", 3) for value in self.every("answer"))
         return {
-            row[0]: PageState(decision=_whole(row[1]), mark=_whole(row[2]), state=row[3])
+            row[0]: PageState(
+                decision=_parse_count(row[1]), mark=_parse_count(row[2]), state=row[3]
+            )
             for row in rows
             if len(row) == 4
         }
 
 
-def _whole(text: str) -> int:
+def _parse_count(text: str) -> int:
     return int(text) if text.isdecimal() and len(text) < _MOST_DIGITS else 0
 
 
@@ -67,7 +69,7 @@ def choice_of(form: Form, max_points: float) -> Choice:
     """
     quick = form.text("quick")
     points = _points(quick or form.text("points"), "points", 0.0, max_points)
-    items = () if quick else tuple(sorted({_whole(one) for one in form.every("item")} - {0}))
+    items = () if quick else tuple(sorted({_parse_count(one) for one in form.every("item")} - {0}))
     comment, second = form.text("comment"), bool(form.text("second_opinion"))
     if points is None and not items:
         raise SetupError(

@@ -188,6 +188,7 @@ class Hub:
     async def _come_back(
         self, request: Request, renderer: DeskRenderer, cookie: SessionCookie
     ) -> Response:
+        """Signs in somebody who returns from JupyterHub, and redirects to the page they wanted."""
         state, known = request.query_params.get("state", ""), _STATE.id_of(request) or ""
         with self._lock:
             is_same = hmac.compare_digest(state.encode(), known.encode())

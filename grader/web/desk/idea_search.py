@@ -102,6 +102,7 @@ class IdeaSearch:
                 self._process.wait()
 
     def _follow(self, search: Search, process: subprocess.Popen[str]) -> None:
+        """Stores what *process* reports about *search*, until it ends."""
         try:
             for line in process.stdout or ():
                 told = json.loads(line)

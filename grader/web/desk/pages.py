@@ -60,8 +60,8 @@ class Names:
         raise SetupError(f"there is no student '{shown}' here", fix="go back to the list")
 
     def hide(self, text: str, of: str = "") -> str:
-        """Returns *text* with pseudonyms for the ids, names, and emails of students, if they have
-        pseudonyms; *of* is the id of the student that the text is of or about."""
+        """Returns *text* with pseudonyms for the ids, names, and emails of students, if names are
+        hidden; *of* is the id of the student who wrote the text, or whom it is about."""
         return self.mask.hide(text, of) if self.mask else text
 
     def address(self, id_: str) -> str:
@@ -77,7 +77,7 @@ def pseudonym(secret: str, id_: str) -> str:
     """Returns the student's pseudonym, which is the same as long as the secret is.
 
     >>> pseudonym("s", "ada")
-    'student-1e0a5d4f'
+    'student-d0467f86'
     """
     digest = hmac.new(secret.encode(), id_.encode(), hashlib.sha256).hexdigest()
     return f"student-{digest[:8]}"
@@ -198,7 +198,7 @@ class Desk:
             open_counts=left,
             is_divided=shares is not None and shares.are_divided,
             unknown_parts=shares.unknown_parts(parts) if shares else (),
-            opinions=tuple(d for d in book.decisions.opinions() if d.student in mine),
+            opinions=tuple(d for d in book.decisions.list_second_opinions() if d.student in mine),
             outdated_decisions=self._find_outdated_decisions(book, mine),
             requests=sum(
                 request.student in mine and request.state is RequestState.OPEN

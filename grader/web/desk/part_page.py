@@ -187,13 +187,13 @@ def _unsaved_group(
     ]
     if not found:
         return 0, groups[0]
-    same = [one for one in found if one[1] == found[0][1]]
+    same = [entry for entry in found if entry[1] == found[0][1]]
     return found[0][0], AnswerGroup(
         text=found[0][2].answer,
         key=found[0][1],
-        answers=tuple(one[2] for one in same),
-        decisions=tuple(one[3] for one in same),
-        marks=tuple(one[4] for one in same),
+        answers=tuple(entry[2] for entry in same),
+        decisions=tuple(entry[3] for entry in same),
+        marks=tuple(entry[4] for entry in same),
     )
 
 

@@ -55,20 +55,20 @@ class Presence:
         others = self.others(person)
         texts: dict[str, str] = {}
         for part in {place.part for place in others.values() if place.part}:
-            texts[str(part)] = ", ".join(p for p, one in others.items() if one.part == part)
+            texts[str(part)] = ", ".join(p for p, seen in others.items() if seen.part == part)
         if here is not None:
-            same = [p for p, one in others.items() if one == here]
-            near = [p for p, one in others.items() if one.part == here.part and p not in same]
+            same = [p for p, seen in others.items() if seen == here]
+            near = [p for p, seen in others.items() if seen.part == here.part and p not in same]
             texts["here"] = " ".join(_sentences(same, near if here.part else [], here))
         return texts
 
 
 def _sentences(same: list[str], near: list[str], here: OpenPage) -> list[str]:
     what = "this answer" if here.part else "this student's page"
-    said = [f"{_names(same)} {what} open."] if same else []
-    return said + ([f"{_names(near)} another answer to this part open."] if near else [])
+    said = [f"{_join_names(same)} {what} open."] if same else []
+    return said + ([f"{_join_names(near)} another answer to this part open."] if near else [])
 
 
-def _names(people: list[str]) -> str:
+def _join_names(people: list[str]) -> str:
     text = " and ".join(filter(None, (", ".join(people[:-1]), people[-1])))
     return f"{text} {'has' if len(people) == 1 else 'have'}"

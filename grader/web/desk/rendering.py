@@ -22,7 +22,7 @@ from grader.web.desk.sessions import DeskSession
 
 
 def _moment(text: str, zone: ZoneInfo) -> Markup:
-    """Returns a time in ISO 8601 as people in *zone* write it, or *text* if it is no time.
+    """Returns a time in ISO 8601 as people in *zone* write it, or *text* if it is not a time.
 
     >>> _moment("2026-10-05T21:59:00Z", ZoneInfo("Europe/Berlin"))
     Markup('<time datetime="2026-10-05T21:59:00Z">Oct 5, 2026, 23:59 CEST</time>')
@@ -41,7 +41,7 @@ class DeskRenderer:
     """The compiled templates of one bank."""
 
     def __init__(self, folders: tuple[Path, ...], zone: ZoneInfo, *, anonymous: bool = False):
-        """Times are shown in *zone*."""
+        """Compiles the templates in *folders*; pages show times in *zone*."""
         filters = {
             "kind": kind_words,
             "moment": lambda text: _moment(text, zone),

@@ -27,7 +27,7 @@ class ListFilter:
     order: str = ""
 
     @classmethod
-    def of(cls, query: Mapping[str, str]) -> ListFilter:
+    def from_query(cls, query: Mapping[str, str]) -> ListFilter:
         """Returns the filter in the query of an address."""
         return cls(**{field.name: query.get(field.name, "") for field in fields(cls)})
 
@@ -51,7 +51,7 @@ class StudentList:
 
 def student_list(call: DeskCall) -> StudentList:
     """Returns the list for one reader. Readers who see no names see no sections either."""
-    names, wanted = call.names, ListFilter.of(call.request.query_params)
+    names, wanted = call.names, ListFilter.from_query(call.request.query_params)
     every = call.desk.rows(call.book, names)
     there = {row.standing for row in every}
     sections = set() if names.secret else {row.student.section for row in every} - {""}

@@ -1,1 +1,1 @@
-"""Practice: variants of a bank with instant verdicts, spaced by what was missed."""
+"""Practice: a web application that asks variants, judges at once, and repeats what was missed."""

@@ -58,8 +58,8 @@ def form_of(key: Key) -> str:
 def answer_of(name: str, key: Key, fields: FormFields) -> Raw | None:
     """Returns the answer to the part *name* as the kernel would send it; None for a blank one.
 
-    The fields come from a browser and may be anything: what is no answer is refused later, by the
-    kind's own reader.
+    The fields come from a browser and may be anything: what is not an answer is refused later, by
+    the kind's own reader.
     """
     value = _form(key).read(name, key, fields)
     return None if value is None else encoding.encode_answer(value)

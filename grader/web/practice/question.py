@@ -140,10 +140,10 @@ def mark(asked: PracticeQuestion, fields: FormFields, sandbox: str = "auto") -> 
     grade = score(asked.preview.paper, evidence)
     notes = {**_blank_fields(asked, fields), **_stopped_cells(asked, evidence)}
     marks = {
-        one.name: replace(one, feedback=notes[one.name])
-        if one.verdict in _ASK_AGAIN and one.name in notes
-        else one
-        for one in grade.marks
+        mark.name: replace(mark, feedback=notes[mark.name])
+        if mark.verdict in _ASK_AGAIN and mark.name in notes
+        else mark
+        for mark in grade.marks
     }
     examples = {
         name: found

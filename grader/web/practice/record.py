@@ -21,7 +21,7 @@ def load_progress(path: Path) -> Progress:
         if data["schema"] != SCHEMA:
             raise ValueError
         return Progress(
-            answer_count=_whole(data["answered"], 10**9),
+            answer_count=_check_count(data["answered"], 10**9),
             level=LEVELS.index(data["level"]),
             boxes={str(name): _box(one) for name, one in data["boxes"].items()},
         )
@@ -55,11 +55,11 @@ def save_progress(path: Path, progress: Progress) -> None:
 
 
 def _box(data: Mapping[str, Any]) -> Box:
-    number = _whole(data["box"], len(INTERVALS))
-    return Box(max(number, 1), _whole(data["due"], 10**9 + max(INTERVALS)))
+    number = _check_count(data["box"], len(INTERVALS))
+    return Box(max(number, 1), _check_count(data["due"], 10**9 + max(INTERVALS)))
 
 
-def _whole(value: object, most: int) -> int:
+def _check_count(value: object, most: int) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
         raise ValueError
     return value

@@ -30,7 +30,7 @@ def select(bank: Bank, heads: Sequence[Head], choice: Selection) -> tuple[Head, 
 
     Raises SetupError if there are none, or if there is no such problem or set.
     """
-    ids = _ids(bank, heads, choice.name)
+    ids = _wanted_ids(bank, heads, choice.name)
     known = bank.concepts() if choice.concept else {}
     matching = tuple(
         head
@@ -59,7 +59,8 @@ def _suggest_other(choice: Selection, heads: Sequence[Head], known: object) -> s
     return otherwise
 
 
-def _ids(bank: Bank, heads: Sequence[Head], wanted: str) -> set[str] | None:
+def _wanted_ids(bank: Bank, heads: Sequence[Head], wanted: str) -> set[str] | None:
+    """Returns the ids of the problems that *wanted*, a problem or set, stands for; None for all."""
     if not wanted:
         return None
     if any(head.id == wanted for head in heads):

@@ -136,6 +136,10 @@ class GradebookExporter(ClassExporter):
     def _points_to_write(
         self, result: Result, table: CsvSheet, row: int, layout: GradebookLayout
     ) -> float:
+        """Returns the points for the gradebook, converted to the maximum of its column.
+
+        Raises SetupError if the maximum differs and the points can't or must not be converted.
+        """
         feedback, most = result.feedback, layout.most
         if layout.most_column is not None:
             most = parse_number(table.cell_text(row, layout.most_column))
@@ -230,6 +234,7 @@ def _fold(text: str, kind: str) -> str:
 def _find_row(
     result: Result, known: Mapping[tuple[str, str], list[int]], table: CsvSheet
 ) -> int | None:
+    """Returns the student's row in *table*; None if there is none. Several raise SetupError."""
     student = result.feedback.student
     tried = (
         ("id", student.id), ("email", student.email), ("id", student.email),

@@ -134,13 +134,16 @@ def _categories(quiz: Quiz, pool: Pool) -> Iterator[dict[str, object]]:
             "path": "/".join(name.replace("/", "//") for name in (quiz.title, title)),
             "info": f"<p>{advice}{_mark(first)}.</p>",
             "questions": [
-                _question(asked, groups[index], f"{asked.problem} {asked.variant:03d}{ids}", scale)
+                _moodle_question(
+                    asked, groups[index], f"{asked.problem} {asked.variant:03d}{ids}", scale
+                )
                 for asked, groups in every
             ],
         }
 
 
-def _question(asked: QuizQuestion, parts: _Parts, name: str, scale: int) -> MoodleQuestion:
+def _moodle_question(asked: QuizQuestion, parts: _Parts, name: str, scale: int) -> MoodleQuestion:
+    """Returns one question of Moodle for *parts*; with gaps if no other type can hold them."""
     item, text = parts[0].items[0], prompt_html(asked)
     if gaps := _has_gaps(parts):
         questions = "".join(cloze.question_with_gaps(part, scale) for part in parts)

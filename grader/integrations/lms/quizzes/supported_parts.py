@@ -135,18 +135,19 @@ def loss_notes(quiz: Quiz, more: Callable[[Item], Iterator[str]]) -> tuple[str, 
 
     *more* yields what this system loses in addition to what the item itself states.
     """
-    found: dict[str, dict[str, None]] = {}
+    labels_by_phrase: dict[str, dict[str, None]] = {}
     for pool in quiz.pools:
         for asked in pool.questions:
             for field in asked.fields:
                 phrases = [
-                    said for item in field.items for said in (*item.lost_features, *more(item))
+                    lost for item in field.items for lost in (*item.lost_features, *more(item))
                 ]
                 if field.uses:
                     phrases.append(_USES_KEY)
+                label = part_label(pool, asked, field)
                 for phrase in phrases:
-                    found.setdefault(phrase, {})[part_label(pool, asked, field)] = None
-    return tuple(f"{phrase}: {', '.join(names)}" for phrase, names in found.items())
+                    labels_by_phrase.setdefault(phrase, {})[label] = None
+    return tuple(f"{phrase}: {', '.join(labels)}" for phrase, labels in labels_by_phrase.items())
 
 
 def one_question_pools(quiz: Quiz, several: Callable[[QuizQuestion], bool], why: str) -> Quiz:
