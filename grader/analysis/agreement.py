@@ -94,7 +94,7 @@ def weighted_kappa(pairs: Sequence[tuple[float, float]]) -> float | None:
     difference between any mark of one person and any mark of the other.
 
     >>> weighted_kappa([(0, 0), (1, 1), (2, 2), (2, 1)])
-    0.7333333333333334
+    0.7142857142857143
     """
     observed = math.fsum(abs(x - y) for x, y in pairs) / len(pairs)
     ones, others = zip(*pairs, strict=True)

@@ -115,7 +115,7 @@ this machine used 9 s of CPU time'
 def duration_text(seconds: float) -> str:
     """Returns *seconds* in a rounded form for estimates.
 
-    >>> [duration_text(s) for s in (0.4, 47, 150, 9000)]
+    >>> [duration_text(s) for s in (0.4, 47, 170, 9000)]
     ['1 s', '47 s', '3 min', '2.5 h']
     """
     if seconds < 90:

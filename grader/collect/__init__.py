@@ -19,7 +19,7 @@ from grader.collect.roster import Roster
 from grader.errors import SubmissionError
 from grader.model import Student, Submission
 
-__all__ = ["CollectedSubmissions", "Notice", "collect", "load"]
+__all__ = ["CollectedSubmissions", "Notice", "collect", "load_submission"]
 
 MAX_ATTEMPTS = 100
 """Maximum attempts per student; only the newest are read."""

@@ -27,7 +27,7 @@ def render_folder(
 def _target_name(name: str) -> str:
     """Returns the file's name. Templates avoid leading dots, because packages omit such files.
 
-    >>> _target("dot_github/workflows/check.yml.j2")
+    >>> _target_name("dot_github/workflows/check.yml.j2")
     '.github/workflows/check.yml'
     """
     parts = name.removesuffix(".j2").split("/")

@@ -190,7 +190,7 @@ def _may_mean(line: str, thing: LabeledChoice) -> bool:
 def fold_text(written: str) -> str:
     """Returns a text in lower case with single spaces, without Markdown markup.
 
-    >>> fold("the `KV`  cache")
+    >>> fold_text("the `KV`  cache")
     'the kv cache'
     """
     return " ".join(re.sub(r"[`*$]", "", written).casefold().split())

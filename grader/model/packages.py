@@ -56,9 +56,9 @@ def imported_packages(*sources: str, at_load: bool = False) -> tuple[str, ...]:
 
     Searches the text line by line, so that templates and files with syntax errors work too.
 
-    >>> imported_packages("import math, torch", "def f():\n    import triton")
+    >>> imported_packages("import math, torch", "def f():\\n    import triton")
     ('torch', 'triton')
-    >>> imported_packages("def f():\n    import triton", at_load=True)
+    >>> imported_packages("def f():\\n    import triton", at_load=True)
     ()
     """
     indent = "" if at_load else r"[ \t]*"

@@ -99,7 +99,7 @@ def format_interval(ends: tuple[float, float]) -> str:
 def format_seconds(number: float) -> str:
     """Returns a time with a unit.
 
-    >>> seconds(0.25), seconds(12.34), seconds(312)
+    >>> format_seconds(0.25), format_seconds(12.34), format_seconds(312)
     ('0.25 s', '12.3 s', '5 min 12 s')
     """
     if number < 1:

@@ -27,7 +27,7 @@ def escape_controls(text: str) -> str:
 def to_one_line(text: str, most: int = LONGEST) -> str:
     """Returns *text* as one line of at most *most* characters, without control characters.
 
-    >>> one_line("28 GB\\r\\n::error::no")
+    >>> to_one_line("28 GB\\r\\n::error::no")
     '28 GB ::error::no'
     """
     flat = " ".join(escape_controls(text).split())
@@ -40,8 +40,10 @@ def neutralize(text: str) -> str:
     Indenting does not help: the runner trims a line before it looks for `::`, and finds the older
     `##[` anywhere in it.
 
-    >>> inert(" ::set-env name=A::b").isascii(), inert("##[error]no").startswith("##[")
-    (False, False)
+    >>> neutralize(" ::set-env name=A::b").isascii()
+    False
+    >>> neutralize("##[error]no").startswith("##[")
+    False
     """
     # Every pair of colons, because another program may print text in front of it.
     broken = re.sub(":(?=:)", f":{_BREAK}", escape_controls(text))
@@ -58,7 +60,7 @@ def escape_markdown(text: str, most: int = LONGEST) -> str:
 
     It contains no markup, HTML, formula, mention, reference to an issue, or address.
 
-    >>> markdown("<b>28|GB</b>")
+    >>> escape_markdown("<b>28|GB</b>")
     '&#60;b&#62;28&#124;GB&#60;/b&#62;'
     """
     flat = to_one_line(text, most)

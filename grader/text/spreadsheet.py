@@ -14,7 +14,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 def quote_cell(cell: str) -> str:
     """Returns *cell* as CSV, with quotes if necessary.
 
-    >>> quote('a "b", c')
+    >>> quote_cell('a "b", c')
     '"a ""b"", c"'
     """
     return quote_always(cell) if _QUOTED.search(cell) else cell
@@ -28,16 +28,16 @@ def quote_always(cell: str) -> str:
 def escape_cell(value: str) -> str:
     """Returns *value*, with an apostrophe before it if a spreadsheet would compute it.
 
-    >>> text("=1+1"), text("ada")
+    >>> escape_cell("=1+1"), escape_cell("ada")
     ("'=1+1", 'ada')
     """
     return f"'{value}" if value.startswith(_FORMULA) else value
 
 
 def unescape_cell(cell: str) -> str:
-    """Returns *cell* as it was before `text` escaped it; other apostrophes stay.
+    """Returns *cell* as it was before `escape_cell` escaped it; other apostrophes stay.
 
-    >>> unescape("'=1+1"), unescape("'t Hooft")
+    >>> unescape_cell("'=1+1"), unescape_cell("'t Hooft")
     ('=1+1', "'t Hooft")
     """
     return cell[1:] if cell.startswith("'") and cell[1:].startswith(_FORMULA) else cell

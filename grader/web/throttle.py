@@ -23,7 +23,7 @@ class Allowance:
     def delay(self, failures: int) -> float:
         """Returns the seconds to wait after so many failures: 1, 2, 4, and so on.
 
-        >>> [Allowance(free=3, longest=5).delay(n) for n in (2, 3, 4, 5, 6)]
+        >>> [Allowance(free=3, longest=5.0).delay(n) for n in (2, 3, 4, 5, 6)]
         [0.0, 1.0, 2.0, 4.0, 5.0]
         """
         beyond = failures - self.free

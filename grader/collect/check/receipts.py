@@ -88,8 +88,8 @@ def answers_data(checked: CheckResult) -> list[dict[str, object]]:
 def receipt_code(made: Receipt) -> str:
     """Returns the code of a receipt: twelve letters and digits from a hash of its other fields.
 
-    >>> code_of({"time": "2026-01-01T00:00:00Z"})
-    'W5JY-JNYL-WE3Y'
+    >>> receipt_code({"time": "2026-01-01T00:00:00Z"})
+    '6R2J-2MB7-SF3W'
     """
     plain = {name: value for name, value in made.items() if name != "code"}
     text = json.dumps(plain, sort_keys=True, ensure_ascii=True, separators=(",", ":"))

@@ -1,0 +1,37 @@
+"""The examples in docstrings show what the code does, and `__all__` lists names that exist."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from importlib import import_module
+
+import pytest
+
+from tests.helpers.docs import ROOT
+
+SOURCES = {
+    path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+    for path in sorted((ROOT / "grader").rglob("*.py"))
+}
+EXAMPLE = re.compile(r"^ *>>> ", re.MULTILINE)
+
+
+def module_of(file: str) -> str:
+    return file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+@pytest.mark.parametrize("file", [file for file, text in SOURCES.items() if EXAMPLE.search(text)])
+def test_the_examples_of_a_module_are_right(file: str) -> None:
+    found = doctest.testmod(pytest.importorskip(module_of(file)))
+    assert found.attempted
+    assert not found.failed
+
+
+def test_every_listed_name_exists() -> None:
+    listing = [file for file, text in SOURCES.items() if re.search(r"^__all__", text, re.M)]
+    assert listing
+    for file in listing:
+        module = import_module(module_of(file))
+        for name in module.__all__:
+            assert hasattr(module, name), f"{file}: {name}"
