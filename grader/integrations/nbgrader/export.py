@@ -126,7 +126,7 @@ def version_paper(bank: Bank, wanted: str, version: str, private_key: str | None
         )
     exam = bank.exam(wanted)
     for name in exam.problem_ids:
-        sample(bank, name)  # reports problems that can't be drawn with their line in the YAML
+        sample(bank, name)  # raises for a problem that can't be drawn or printed, with its line
     student = Student(id=f"version-{version}")
     key = private_key_of(private_key) or secrets.token_bytes(32)
     return paper(new_release(bank, exam, (student,), key), student)
