@@ -18,7 +18,7 @@ class DrawError(SpecError):
 
     path: Path = ()
     check: str = "values"
-    """The class of defect: `dimensions`, `hit-rate`, or `values` for anything else."""
+    """The class of defect: `dimensions`, `hit-rate`, `texts`, or `values` for anything else."""
 
 
 def draw_error(

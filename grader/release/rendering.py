@@ -11,7 +11,15 @@ from pathlib import Path
 
 from grader import units
 from grader.bank.folders import Bank
-from grader.draw import DrawError, draw, paper, sample_seed, standalone_paper
+from grader.draw import (
+    DrawError,
+    check_explanations,
+    check_question,
+    draw,
+    paper,
+    sample_seed,
+    standalone_paper,
+)
 from grader.errors import SetupError, SpecError
 from grader.figures import FigureError, explanation_figures, prompt_figures
 from grader.files import make_private_folder, write_atomic
@@ -62,7 +70,7 @@ def make_release(
     """
     exam = bank.exam(wanted) if isinstance(wanted, str) else wanted
     for name in exam.problem_ids:
-        draw_sample(bank, name)  # reports a problem that can't be drawn with its line in the YAML
+        draw_sample(bank, name)  # raises, with its line, if it can't be drawn or printed
     file = out / "release.json"
     key = private_key_of(private_key)
     if not file.exists():
@@ -310,13 +318,19 @@ class Preview:
 
 
 def draw_sample(bank: Bank, wanted: str, number: int = 0) -> Variant:
-    """Draws sample *number* of the problem *wanted*. Raises SpecError, with the place in the YAML,
-    if it can't be drawn."""
+    """Draws sample *number* of the problem *wanted*.
+
+    Raises SpecError, with the place in the YAML, if it can't be drawn, or if one of its texts can't
+    be filled in.
+    """
     problem, source = bank.locate(wanted)
     try:
-        return draw(problem, sample_seed(problem.id, number), bank.facts)
+        variant = draw(problem, sample_seed(problem.id, number), bank.facts)
+        check_question(variant)
+        check_explanations(variant)
     except DrawError as error:
         raise SpecError(error.what, where=source.at(error.path), fix=error.fix) from None
+    return variant
 
 
 def preview(bank: Bank, wanted: str, seed: int) -> Preview:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from grader.draw import DrawError
+from grader.draw import DrawError, check_explanations, check_question
 from grader.expressions import ExpressionError, TextError
 from grader.kinds import kinds
 from grader.kinds.answers import explain_part
-from grader.kinds.texts import fill
 from grader.verify.answers import (
     carried_forward,
     examples,
@@ -33,12 +32,12 @@ Check = Callable[[Case], Iterator[Finding]]
 
 
 def texts(case: Case) -> Iterator[Finding]:
-    """Yields a finding for each text for students that can't be rendered."""
-    dice = case.variant.draw
+    """Yields a finding for the worked solution, and for each part's, that can't be filled in."""
     try:
-        fill(case.problem.explanation, dice)
-    except TextError as error:
-        yield case.finding("texts", ("explanation",), error.what, "check the names in the braces")
+        check_explanations(case.variant)
+    except DrawError as error:
+        yield _as_finding(case, error)
+        return
     for part_id, key in case.variant.keys.items():
         try:
             explain_part(kinds.find(key.part.kind), key)
@@ -47,13 +46,18 @@ def texts(case: Case) -> Iterator[Finding]:
 
 
 def check_draw(case: Case) -> Iterator[Finding]:
-    """Yields a finding if the variant can't be drawn, such as when dimensions disagree."""
+    """Yields a finding if the variant can't be drawn, such as when dimensions disagree, or if its
+    question can't be printed."""
     try:
-        _ = case.variant
+        check_question(case.variant)
     except DrawError as error:
-        fix = error.fix or "check the expressions and their units"
-        general = case.general_finding(error.check, error.path, error.what, fix)
-        yield replace(general, seed=case.number)
+        yield _as_finding(case, error)
+
+
+def _as_finding(case: Case, error: DrawError) -> Finding:
+    fix = error.fix or "check the expressions and their units"
+    general = case.general_finding(error.check, error.path, error.what, fix)
+    return replace(general, seed=case.number)
 
 
 # In this order, because a variant that can't be drawn is not checked further.

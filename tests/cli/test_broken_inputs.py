@@ -212,3 +212,34 @@ def test_a_name_that_is_defined_elsewhere_says_how_to_use_it(tmp_path):
     said = run("verify", "sample", "--bank", a_bank(tmp_path / "bank", text)).stdout
     assert "'share' can't be used in '2 * share'" in said
     assert "fix: add it to 'uses:' of the part 'twice'" in said
+
+
+PRINTED = {
+    "prompt": ("{{ billions }} billion", "{{ billions / (gpus - gpus) }} billion", "prompt: |"),
+    "assumptions": ("2 bytes a parameter.", "{{ 2 / (gpus - gpus) }} bytes.", "Weights are bf16"),
+    "given": ("prompt: |", "given: {half: 1 / (gpus - gpus)}\nprompt: |", "given:"),
+    "ask": ("ask: How", "ask: In {{ 1 / (gpus - gpus) }} units, how", "ask: In"),
+    "explanation": ("= {{ share", "= {{ 1 / (gpus - gpus) }} {{ share", "explanation: |"),
+}
+
+
+@pytest.mark.parametrize("place", PRINTED)
+def test_a_text_that_no_variant_can_fill_in_is_an_error_of_its_author(tmp_path, capsys, place):
+    before, after, line = PRINTED[place]
+    spec = SPEC.replace(before, after, 1)
+    bank = a_bank(tmp_path, spec)
+    number = next(n for n, text in enumerate(spec.splitlines(), 1) if line in text)
+    for command in (("show", "sample"), ("render", "quiz", "--student", "ada", "--out", bank)):
+        said = fails(capsys, *command, "--bank", bank)
+        assert f"sample.yaml:{number}:" in said
+        assert "division by zero (with billions = " in said
+    found = run("verify", "sample", "--bank", bank, "--no-cache").output
+    assert f"sample.yaml:{number}:" in found
+    assert "a check raised" not in found
+
+
+def test_an_answer_without_a_value_can_not_be_printed(tmp_path, capsys):
+    why = "  - {id: why, kind: explanation, ask: Why?}\n"
+    spec = SPEC.replace("explanation: |\n", f"{why}explanation: |\n  Because of {{{{ why }}}}.\n")
+    said = fails(capsys, "show", "sample", "--bank", a_bank(tmp_path, spec))
+    assert "the answer of part 'why' can't be printed: it is of kind explanation" in said

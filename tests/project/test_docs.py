@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 import pytest
 
+from grader import testing
 from grader.bank.schema import course_schema, json_schema, set_schema
 from grader.cli import _COMMANDS, grader
 from grader.kinds import kinds
@@ -121,6 +122,16 @@ def test_modules_and_classes_in_pages_exist() -> None:
             assert exists(name), f"{page.name}: {name}"
         for folder in re.findall(r"`(grader/[\w/]+)", text):
             assert (ROOT / folder).exists() or (ROOT / f"{folder}.py").exists(), folder
+
+
+def test_the_api_page_lists_what_exists() -> None:
+    block = r"^::: (grader[.\w]+)\n(?: .*\n)*? .*members: \[(.*?)\]"
+    listed = dict(re.findall(block, text_of("api.md"), re.MULTILINE))
+    assert set(listed) >= {"grader.units", "grader.testing"}
+    for module, names in listed.items():
+        for name in names.split(", "):
+            assert hasattr(import_module(module), name), f"{module}.{name}"
+    assert set(listed["grader.testing"].split(", ")) == set(testing.__all__)
 
 
 def exists(name: str) -> bool:

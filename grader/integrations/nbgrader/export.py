@@ -126,7 +126,7 @@ def version_paper(bank: Bank, wanted: str, version: str, private_key: str | None
         )
     exam = bank.exam(wanted)
     for name in exam.problem_ids:
-        draw_sample(bank, name)  # reports problems that can't be drawn with their line in the YAML
+        draw_sample(bank, name)  # raises, with its line, if it can't be drawn or printed
     student = Student(id=f"version-{version}")
     key = private_key_of(private_key) or secrets.token_bytes(32)
     return paper(new_release(bank, exam, (student,), key), student)
