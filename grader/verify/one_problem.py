@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import time
 import traceback
-from contextlib import redirect_stdout
+from contextlib import ExitStack, redirect_stdout
 from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
@@ -20,6 +20,7 @@ from grader.units.quantity import Quantity
 from grader.verify.case import CODE_SEEDS, Case, Finding
 from grader.verify.checks import CHECKS, check_draw
 from grader.verify.code import unrun
+from grader.verify.rank_pool import kept_ranks
 from grader.verify.solutions import Solve, load_file, load_solve
 from grader.verify.variants import compare_variants, group_findings
 
@@ -101,17 +102,20 @@ def _check_problem(bank: Bank, name: str, seeds: int, code_seeds: int) -> Verifi
     gc.freeze()  # solutions that measure memory collect garbage, which would look at all libraries
     variants: list[Variant] = []
     checked = 0
-    for case in cases:
-        checked += 1
-        draw_findings = list(check_draw(case))
-        findings += draw_findings
-        if draw_findings:
-            continue
-        variants.append(case.variant)
-        for check in CHECKS:
-            findings += check(case)
-        if any("TimeoutError" in f.what for f in findings):
-            break  # a solution that never returns would time out for every seed
+    with ExitStack() as stack:
+        for case in cases:
+            checked += 1
+            draw_findings = list(check_draw(case))
+            findings += draw_findings
+            if draw_findings:
+                continue
+            if not variants:
+                stack.enter_context(kept_ranks(case.variant.keys.values()))
+            variants.append(case.variant)
+            for check in CHECKS:
+                findings += check(case)
+            if any("TimeoutError" in f.what for f in findings):
+                break  # a solution that never returns would time out for every seed
     distinct = len({tuple(map(_without_unit, v.draw.parameters.values())) for v in variants})
     draws = sum(v.draws for v in variants)
     hit_rate = len(variants) / draws if draws else 1 / MAX_DRAWS

@@ -9,12 +9,18 @@ import pytest
 
 from grader.bank.folders import Bank
 from grader.bank.skeleton import write_skeleton
+from grader.draw import draw, sample_seed
 from grader.errors import Location
-from grader.kinds import kinds
+from grader.kinds import kinds, student_tools
 from grader.kinds.answers import answer_as_python
+from grader.kinds.attempts import CodeKey
+from grader.kinds.code import CodeKind
+from grader.kinds.hidden.solutions import run_solution_code
 from grader.verify import Finding, Verified, verify, verify_problem
 from grader.verify.cache import cache_file
+from grader.verify.rank_pool import _Pool, kept_ranks
 from grader.verify.variants import group_findings
+from grader.wire import calls
 from tests.helpers.banks import SOLUTION, SPEC, a_bank
 
 
@@ -296,3 +302,52 @@ def test_a_problem_with_findings_is_not_remembered(tmp_path: Path) -> None:
         (result,) = verify([bank], seeds=40, cached=True)
         assert result.findings
         assert not result.is_cached
+
+
+@pytest.mark.slow
+def test_kept_ranks_give_the_results_of_fresh_ones() -> None:
+    pytest.importorskip("torch")
+    part, bank = "ring_all_reduce", Bank.open()
+    name = "ring-all-reduce-messages"
+    variant = draw(bank.problem(name), sample_seed(name, 0), bank.facts)
+    key, kind = variant.keys[part], kinds.find("code")
+    assert isinstance(key, CodeKey)
+    assert isinstance(kind, CodeKind)
+    functions = [part, f"{part}_right_padded", f"{part}_wrong_everybody_sends_first"]
+    fresh = [kind.raw(key, one) for one in functions]
+    with kept_ranks([key]):
+        assert [kind.raw(key, one) for one in functions] == fresh
+
+
+@pytest.mark.thorough
+def test_ranks_are_kept_unless_one_has_sent_what_nobody_received() -> None:
+    torch = pytest.importorskip("torch")
+    space = calls._compile_namespace({"tools": [student_tools.source("ranks")], "driver": ""})
+    functions: dict[str, Any] = {"__name__": "solution"}
+    run_solution_code(SENDING, functions)
+    pool, each = _Pool(space), [torch.zeros(1), torch.ones(1)]
+    left = []
+    for name in ("exchanges", "exchanges", "sends_too_much", "exchanges"):
+        pool.run(functions[name], 2, [each], 5.0)
+        left.append([rank.pid for rank in pool._ranks])
+    pool.close()
+    assert left[0] == left[1] != left[3]
+    assert left[2] == []
+
+
+SENDING = """
+import torch
+import torch.distributed as dist
+
+def sends_too_much(x):
+    if dist.get_rank() == 0:
+        torch.work = dist.isend(x, 1)
+    return x
+
+def exchanges(x):
+    rank, other = dist.get_rank(), torch.empty(1)
+    work = dist.isend(x, 1 - rank)
+    dist.recv(other, 1 - rank)
+    work.wait()
+    return other
+"""
