@@ -111,6 +111,12 @@ def test_a_solution_that_raises_is_named_with_file_and_line(tmp_path: Path) -> N
     assert "KeyError" in finding.what
 
 
+def test_a_fact_without_its_unit_says_how_to_name_it(tmp_path: Path) -> None:
+    body = "    return given.fact('h100-sxm', 'memory_bandwidth')\n"
+    what = gate(tmp_path, solution=f"def solve(given):\n{body}").findings[0].what
+    assert "write given.fact('h100-sxm', 'memory_bandwidth', 'TB/s')" in what
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     ("body", "words"),
