@@ -180,7 +180,7 @@ def _read_and_judge(question: Question, key: Key, raw: Raw, own: dict[str, _OwnA
     judgment = kind.judge(value, key)
     shown = kind.format_value(value, key)
     mark = _judged_mark(
-        question, key, shown, _best_judgement(question, kind, value, key, judgment, own)
+        question, key, shown, _best_judgment(question, kind, value, key, judgment, own)
     )
     carried = kind.carry_value(value, key)
     if carried is not None:
@@ -242,7 +242,7 @@ def _make_mark(
     )
 
 
-def _best_judgement(
+def _best_judgment(
     question: Question,
     kind: Kind,
     value: object,

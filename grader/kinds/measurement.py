@@ -152,9 +152,9 @@ def _judge_speed(part: Measurement, measured: Mapping[str, object]) -> Judgment:
     try:
         ratio = ratios.measured_ratio(measured)
     except ratios.TooSlowError as error:
-        return _judgement(part.correct, f"All hidden cases pass, but {error}.")
+        return _judgment(part.correct, f"All hidden cases pass, but {error}.")
     except ratios.RanWrongError as error:
-        return _judgement(0.0, f"All hidden cases pass, but {error}.")
+        return _judgment(0.0, f"All hidden cases pass, but {error}.")
     except ratios.ElsewhereError as error:
         note = f"The rest waits for a machine that counts {what}: {error}. No points are deducted."
     except ratios.DisturbedError as error:
@@ -164,7 +164,7 @@ def _judge_speed(part: Measurement, measured: Mapping[str, object]) -> Judgment:
         note = f"The {failed}: {error}. {ratios.next_step(measured)}"
     else:
         return _judge_ratio(part, ratio, measured)
-    return _judgement(None, f"All hidden cases pass. {note}")
+    return _judgment(None, f"All hidden cases pass. {note}")
 
 
 def _judge_ratio(
@@ -178,21 +178,21 @@ def _judge_ratio(
         between = f"a ratio of {between.replace('and', 'to')}"
     elif ratios.is_too_fast(measured):
         note = "It is faster than this machine should allow; a person will review it."
-        return _judgement(None, f"{right} {note}")
+        return _judgment(None, f"{right} {note}")
     else:
         told = f"It is {ratio.middle:.3g} times as fast as the baseline"
         between = f"between {between}"
     if any(ratio.is_at_least(step.ratio) is None for step in part.speed):
         busy = part.by == "time" and ratios.is_busy(measured)
         why = "the machine was busy" if busy else "too close to a threshold"
-        return _judgement(None, f"{right} {told} ({between}): {why}. {ratios.next_step(measured)}")
+        return _judgment(None, f"{right} {told} ({between}): {why}. {ratios.next_step(measured)}")
     steps = sorted(part.speed, key=lambda step: step.ratio)
     reached = [step for step in steps if ratio.is_at_least(step.ratio)]
     total = round(part.correct + (1 - part.correct) * (reached[-1].share if reached else 0.0), 6)
     if total >= 1:
         return Judgment(share=1.0, verdict=Verdict.CORRECT, note=f"{told}.")
     nearest = next(step for step in steps if step not in reached)
-    return _judgement(total, f"{right} {told}. A ratio of {nearest.ratio:g} earns more.")
+    return _judgment(total, f"{right} {told}. A ratio of {nearest.ratio:g} earns more.")
 
 
 _COUNTED = {
@@ -202,7 +202,7 @@ _COUNTED = {
 }
 
 
-def _judgement(share: float | None, note: str) -> Judgment:
+def _judgment(share: float | None, note: str) -> Judgment:
     """Returns the judgment of correct code that does not earn all points; None if it is open."""
     verdict = Verdict.PARTIAL if share else Verdict.INCORRECT
     verdict = Verdict.UNSETTLED if share is None else verdict
