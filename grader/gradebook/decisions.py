@@ -147,7 +147,7 @@ class Decisions:
         return len(decisions)
 
     def _restore(self, connection: Connection, batch: int, decision: Decision, by: str) -> None:
-        """Lets the decision before *one* count; stores it anew if its items have changed since."""
+        """Makes the decision before *decision* count; stores it anew if its items have changed."""
         of_answer = (_DECISIONS.c.student == decision.student) & (
             _DECISIONS.c.name == decision.name
         )

@@ -1,9 +1,11 @@
-"""The examples in docstrings show what the code does, and `__all__` lists names that exist."""
+"""Docstrings: their examples are right, and the parameters that they name exist."""
 
 from __future__ import annotations
 
+import ast
 import doctest
 import re
+from collections.abc import Iterator
 from importlib import import_module
 
 import pytest
@@ -14,6 +16,7 @@ SOURCES = {
     path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
     for path in sorted((ROOT / "grader").rglob("*.py"))
 }
+PARAMETER = re.compile(r"(?<![\w*`])\*([a-z_]\w*)\*(?![\w*`])")
 EXAMPLE = re.compile(r"^ *>>> ", re.MULTILINE)
 
 
@@ -35,3 +38,18 @@ def test_every_listed_name_exists() -> None:
         module = import_module(module_of(file))
         for name in module.__all__:
             assert hasattr(module, name), f"{file}: {name}"
+
+
+def functions() -> Iterator[tuple[str, ast.FunctionDef]]:
+    for file, text in SOURCES.items():
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef):
+                yield f"{file}:{node.lineno}", node
+
+
+@pytest.mark.thorough
+def test_a_docstring_names_only_parameters_of_its_function() -> None:
+    for place, function in functions():
+        listed = (a.arg for a in ast.walk(function.args) if isinstance(a, ast.arg))
+        named = set(PARAMETER.findall(ast.get_docstring(function) or ""))
+        assert named <= set(listed), place

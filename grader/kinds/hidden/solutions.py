@@ -227,7 +227,7 @@ def _watch_source() -> str:
 
 
 def perform_first_call(plan: CallPlan, space: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns the result of the first call of *one* by `grader.wire.calls`, run in this process;
+    """Returns the result of the first call of *plan* by `grader.wire.calls`, run in this process;
     for trusted code only."""
     asked = call_request(plan, plan.calls[0])
     with warnings.catch_warnings():
@@ -313,7 +313,7 @@ def _binding_code(name: str, function: str) -> str:
 
 
 def run_here(plan: CallPlan, source: str, function: str = "") -> Mapping[str, object]:
-    """Returns the data that running *source* and every call of *one* leaves; for trusted code only.
+    """Returns the data that running *source* and the calls of *plan* leaves; for trusted code only.
 
     *source* is code that `SolutionFunctions.source` made from *function*. Functions of the file
     keep their own namespace, where the part's name means the reference, as in the solution file.
