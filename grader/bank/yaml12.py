@@ -206,7 +206,8 @@ class _Builder:
         entries: dict[str, object] = {}
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
             if not isinstance(event, yaml.ScalarEvent):
-                self._refuse("a key must be text", event, "write it as a single word or in quotes")
+                fix = "write it as a single word or in quotes; quote a text that starts with {{"
+                self._refuse("a key must be text", event, fix)
             # Keys are always text: `1:` is the key "1", and `no:` is "no".
             key: str = event.value
             if key in entries:

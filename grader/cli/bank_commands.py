@@ -219,9 +219,12 @@ def _print_coverage(found: Coverage, *, missing: bool) -> None:
     have, total = len(found.problems), len(found.concepts)
     by_family.append(("all", str(have), str(total), f"{have / total:.0%}" if total else "-"))
     click.echo(table(("family", "examined", "of", "share"), by_family, right=(1, 2, 3)))
-    if missing:
+    unexamined = sorted(set(found.concepts) - set(found.problems))
+    if missing and not unexamined:
+        click.echo("\nEvery concept is examined by at least one problem.")
+    elif missing:
         click.echo("\nNot examined by any problem:")
-        for name in sorted(set(found.concepts) - set(found.problems)):
+        for name in unexamined:
             click.echo(f"  {name}  {found.concepts[name].get('topic', '')}")
     for name, problems in sorted(found.unknown_concepts.items()):
         click.echo(f"unknown concept '{name}' in {', '.join(problems)}", err=True)

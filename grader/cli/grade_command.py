@@ -201,8 +201,8 @@ def command(
                 warn=_print_note,
             )
             run = grade_all(settings=first, course=course)
-            for again_ in others:
-                later = grade_all(settings=again_)
+            for more_settings in others:  # on a cluster, for the parts that need a GPU
+                later = grade_all(settings=more_settings)
                 run = replace(
                     run,
                     executed_count=run.executed_count + later.executed_count,

@@ -66,10 +66,10 @@ NOTEBOOK_SECONDS = option(
 )
 SANDBOX = option(
     "auto",
-    metavar="auto|required[:LAYERS]|off",
+    metavar="auto|required[:LAYERS]|off|NAME",
     help="auto: use every layer available on this machine; required: refuse to run without the "
     "layers files, network, processes and system-calls, or without those listed; off: no "
-    "isolation.",
+    "isolation; NAME: the sandbox of a plug-in.",
 )
 RELEASE = argument(metavar="DIR")
 """The folder that `grader render` wrote."""

@@ -1,9 +1,9 @@
 """Draws variants, with keys, from problems and seeds, and papers from releases and students."""
 
 from grader.draw.fault import DrawError, format_numbers
+from grader.draw.numbers import MAX_DRAWS
 from grader.draw.paper import iter_chosen, iter_questions, paper, points_of, standalone_paper
 from grader.draw.parameters import choices_of
-from grader.draw.plan import MAX_DRAWS
 from grader.draw.texts import check_explanations, check_question
 from grader.draw.variant import draw
 from grader.model.dice import draw_below, order, sample_seed, seed_for

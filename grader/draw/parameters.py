@@ -1,4 +1,4 @@
-"""The possible values of parameters."""
+"""Draws the value of a parameter, and lists the values that it may take."""
 
 from __future__ import annotations
 

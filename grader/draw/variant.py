@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from grader.draw.fault import defect_class, draw_error, format_numbers
-from grader.draw.plan import compute_scope, draw_numbers
+from grader.draw.numbers import compute_scope, draw_numbers
 from grader.expressions import ExpressionError, TextError
 from grader.kinds import kinds
 from grader.kinds.answers import carried_answer

@@ -172,7 +172,7 @@ def _check_tree(tree: ast.expr, line: bytes, start: int) -> None:
 
 
 def _children(node: ast.expr) -> list[tuple[ast.expr, bool]]:
-    """Yields the subexpressions of *node*, and whether each may be a list."""
+    """Returns the subexpressions of *node*, and whether each may be a list."""
     if isinstance(node, ast.Compare):
         listed = [isinstance(op, (ast.In, ast.NotIn)) for op in node.ops]
         return [(node.left, False), *zip(node.comparators, listed, strict=True)]

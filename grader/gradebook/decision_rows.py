@@ -37,7 +37,7 @@ def iter_decisions(connection: Connection, *where: ColumnElement[bool]) -> Itera
 
 
 def current_decisions(connection: Connection, *where: ColumnElement[bool]) -> Iterable[Decision]:
-    """Yields the decisions that count and fit, oldest first."""
+    """Returns the decisions that count and fulfill the conditions *where*, oldest first."""
     later = _DECISIONS.alias()
     replaced = exists().where(
         later.c.student == _DECISIONS.c.student,

@@ -12,7 +12,7 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from grader.collect import load_submission as load_bytes
+from grader.collect import load_submission
 from grader.errors import GraderError, SetupError
 from grader.gradebook.evidence_files import pack_evidence, unpack_evidence
 from grader.model import CallPlan, Evidence, Job, Outcome, Submission
@@ -232,7 +232,7 @@ def _submit_with_data(pool: executors.RemoteExecutor, job: Job, more_follow: boo
     )
     try:
         return pool.submit_for(
-            needs, _execute_remotely, job, more_follow, load_bytes(job.submission)
+            needs, _execute_remotely, job, more_follow, load_submission(job.submission)
         )
     except GraderError as error:
         failed: Future[Any] = Future()
@@ -265,7 +265,7 @@ def _execute_job(
 
     *data* is the submission's file, which is read if omitted.
     """
-    data = load_bytes(job.submission) if data is None else data
+    data = load_submission(job.submission) if data is None else data
     try:
         return execute(job, data, more_follow=more_follow, stop=stop)
     except GraderError:

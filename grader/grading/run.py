@@ -134,12 +134,12 @@ def grade(
         for student in only:
             papers.of(student)  # an unknown student is an error before anything runs
         book.add_students(release.students.values())
-        # The latest last: the gradebook counts the last attempt.
+        # The newest last: the gradebook counts the last attempt.
         book.add_submissions((*reversed(collected.earlier), *collected.submissions))
         book.set_setting(NOTICES, [asdict(n) for n in collected.notices])
         policy = apply_course(book, course, release, collected)
         every = attempts_to_grade(book, policy, release, collected)
-        latest = [s for s in every if not only or s.student in only]
+        attempts = [s for s in every if not only or s.student in only]
         settings = replace(
             settings,
             loopback=papers.needs("loopback"),
@@ -148,14 +148,14 @@ def grade(
                 settings.limits, processes=release.exam.processes or settings.limits.processes
             ),
         )
-        _start_kernels_early(release, settings, book, latest[-_LOOKED_AT:])
+        _start_kernels_early(release, settings, book, attempts[-_LOOKED_AT:])
         filing = _GradeFiler(book, papers, settings, f"grade {submissions.name}")
-        todo = filing.score_known(latest)
+        todo = filing.score_known(attempts)
         if settings.only_deferred and not todo:
             nothing = blocking_reason(release.problems.values(), settings.device)
             if nothing is not None:
                 raise SetupError(nothing[0], fix=nothing[1])
-        untimed = untimed_note(policy, release, latest)
+        untimed = untimed_note(policy, release, attempts)
         notes = (*missing_package_notes(release.problems), untimed, filing.set_apart_note())
         for note in filter(None, notes):
             warn(note)
@@ -182,7 +182,7 @@ def grade(
         release=release,
         collection=collected,
         executed_count=len(todo),
-        kept_count=len(latest) - len(todo),
+        kept_count=len(attempts) - len(todo),
         unsettled_count=filing.unsettled,
         notebook_seconds=filing.notebook_seconds,
         notices=tuple(n for n in collected.notices if not only or n.student in only),
@@ -228,13 +228,13 @@ class _GradeFiler:
         self._settings = settings
         self._run = book.begin_run(why)
 
-    def score_known(self, latest: list[Submission]) -> list[Submission]:
+    def score_known(self, attempts: list[Submission]) -> list[Submission]:
         """Scores what needs no execution; returns the submissions that do."""
-        several = len({s.student for s in latest}) < len(latest)
+        several = len({s.student for s in attempts}) < len(attempts)
         every = self._book.attempt_grades() if several else self._book.grades()
         grades = {(g.student, g.submission_sha256): g for g in every}
         if self._deferred:
-            stored = ((s, self._find_stored(s)) for s in latest if s.refusal is None)
+            stored = ((s, self._find_stored(s)) for s in attempts if s.refusal is None)
             return [
                 s
                 for s, evidence in stored
@@ -252,7 +252,7 @@ class _GradeFiler:
             if any(mark.points is not None for mark in g.marks) and not has_fault(g)
         }
         todo = []
-        for submission in latest:
+        for submission in attempts:
             if submission.refusal is not None:
                 self._store_grade(score_refused(self._papers.of(submission.student), submission))
                 continue

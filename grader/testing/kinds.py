@@ -92,6 +92,9 @@ def _check_read(kind: Kind, raw: Raw, key: Key) -> tuple[object] | None:
         found = (kind.read(raw, key),)
     except Unreadable as reason:
         _require(_one_line(reason.sentence), f"{raw} is refused with {reason.sentence!r}")
+    except Exception as error:
+        what = f"read() raises {type(error).__name__} instead of Unreadable for {raw}: {error}"
+        raise AssertionError(what) from error
     else:
         _check_judge(kind, found[0], key)
     _require(raw == before, f"read() changed {before} to {raw}")
@@ -102,9 +105,15 @@ def _check_judge(kind: Kind, value: object, key: Key) -> Judgment:
     judgment = kind.judge(value, key)
     _require(judgment == kind.judge(value, key), f"{value!r} is judged in two ways")
     share, verdict = judgment.share, judgment.verdict
-    _require((share is None) == (verdict is Verdict.UNSETTLED), f"{verdict} earns {share}")
+    _require(
+        (share is None) == (verdict is Verdict.UNSETTLED),
+        f"{value!r} is judged {verdict}, but earns {share}",
+    )
     _require(share is None or 0 <= share <= 1, f"{value!r} earns {share}")
-    _require((share == 1) == (verdict is Verdict.CORRECT) or judgment.mistake, f"{judgment}")
+    _require(
+        (share == 1) == (verdict is Verdict.CORRECT) or judgment.mistake,
+        f"{value!r} is judged {verdict}, but earns {share}",
+    )
     _require(
         _one_line(kind.format_value(value, key)),
         f"format_value() gives {kind.format_value(value, key)!r}",
@@ -163,7 +172,7 @@ def _check_texts(kind: Kind, key: Key) -> None:
         return
     literal = re.compile(rf"(?<![\d.]){re.escape(repr(answer))}(?![\d.])")
     for text in (kind.instructions(key), json.dumps(kind.sheet(key))):
-        _require(not literal.search(text), f"the key {literal.pattern} appears in {text!r}")
+        _require(not literal.search(text), f"the key {answer!r} appears in {text!r}")
 
 
 def _check_sheet(kind: Kind, key: Key, samples: tuple[Example, ...]) -> None:

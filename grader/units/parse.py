@@ -94,7 +94,7 @@ _FACTOR = re.compile(r"([^\d^*/]+|1)(?:\^([+-]?\d))?")
 
 
 def _split_unit(written: str) -> list[tuple[int, str, int]]:
-    """Yields each factor's sign, symbol, and power, from left to right."""
+    """Returns each factor's sign, symbol, and power, from left to right."""
     if not written:
         return []
     pieces = _SEPARATOR.split(_PER.sub("/", written))
@@ -117,8 +117,8 @@ _LOOSE_PREFIX = re.compile(notation.LOOSE_PREFIX)
 
 
 def _split_factors(piece: str) -> list[str]:
-    """Yields factors that are separated only by spaces: "GB s^-1" or "kW h", but not "GPU
-    hours"."""
+    """Returns the factors of *piece* that are separated only by spaces: "GB s^-1" or "kW h", but
+    not "GPU hours"."""
     if " " not in piece or _is_known("-".join(piece.split())):
         return [piece]
     # "2.5k tokens": the prefix belongs to the unit, if there is such a unit.

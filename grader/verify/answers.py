@@ -60,7 +60,7 @@ def second_computation(case: Case) -> Iterator[Finding]:
                 "second-computation",
                 (),
                 f"the solution raised {type(error).__name__}: {error}",
-                "make solve() work for every variant",
+                "change solve() so that it works for every variant",
             ),
             where=where,
         )

@@ -14,6 +14,8 @@ import platform
 import sys
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 _MOST = 5_000
 """Results that are kept; the oldest are dropped."""
 _LIBRARIES = ("numpy", "jinja2", "pydantic", "ipykernel", *packages.PACKAGES)
+_PLUG_INS = ("grader.kinds", "grader.figures")
+"""The groups of the plug-ins that decide whether a problem passes."""
 _FIELDS = ("problem", "seeds", "distinct", "hit_rate", "unrun")
 """The fields of a result that are kept."""
 
@@ -85,17 +89,19 @@ class ResultCache:
 
     @cached_property
     def _environment_digest(self) -> str:
-        """The digest of the engine, the libraries, the facts, and the templates."""
+        """The digest of the engine, the libraries, the plug-ins, the facts, and the templates."""
         from importlib.metadata import PackageNotFoundError, entry_points, version
 
         versions: list[object] = [sys.version, platform.platform(), platform.machine()]
         for library in _LIBRARIES:
             with contextlib.suppress(PackageNotFoundError):
                 versions.append([library, version(library)])
-        points = entry_points(group="grader.kinds")
-        versions += [[p.name, p.value, p.dist and p.dist.version] for p in points]
+        points = [p for group in _PLUG_INS for p in entry_points(group=group)]
+        versions += [[p.group, p.name, p.value, p.dist and p.dist.version] for p in points]
         versions.append(packages.missing_packages(packages.PACKAGES))
-        return _digest_of(versions, self._shared_files())
+        modules = sorted({p.module.partition(".")[0] for p in points})
+        files = (file for module in modules for file in _files_of_module(module))
+        return _digest_of(versions, chain(self._shared_files(), files))
 
     def _shared_files(self) -> Iterator[Path]:
         yield from sorted(PACKAGE.rglob("*.py"))
@@ -104,6 +110,17 @@ class ResultCache:
             yield from (folder / "problems").glob("families.yaml")
         for folder in self._bank.templates:
             yield from sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def _files_of_module(name: str) -> Iterator[Path]:
+    """Yields the source files of a module or package of a plug-in, whose author may be editing
+    it."""
+    with contextlib.suppress(ImportError, ValueError):
+        if (spec := find_spec(name)) is not None:
+            if spec.origin is not None and spec.origin.endswith(".py"):
+                yield Path(spec.origin)
+            for folder in spec.submodule_search_locations or ():
+                yield from sorted(Path(folder).rglob("*.py"))
 
 
 def _digest_of(values: object, files: Iterable[Path]) -> str:

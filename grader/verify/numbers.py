@@ -30,18 +30,19 @@ _NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 def trivial_guesses(case: Case) -> Iterator[Finding]:
     """Yields a finding for each part that accepts 0, 1, or a number that the problem prints."""
-    dice = case.variant.draw
-    printed = fill(case.problem.prompt, dice)
+    drawn = case.variant.draw
+    printed = fill(case.problem.prompt, drawn)
     printed += " " + " ".join(value for _, value in given_values(case.variant))
     for part_id, key in case.variant.keys.items():
         if not isinstance(key, NumericKey):
             continue
-        ask = fill(key.part.ask, dice)
+        ask = fill(key.part.ask, drawn)
         guesses = {0.0, 1.0, *printed_numbers(printed), *printed_numbers(ask)}
         for guess in sorted(guesses):
             if key.low <= guess <= key.high:
+                of = "" if guess in (0.0, 1.0) else ", a number that the question prints,"
                 what = (
-                    f"the guess {units.format_number(guess)} is accepted "
+                    f"the guess {units.format_number(guess)}{of} is accepted "
                     f"({units.format_number(key.low)} to {units.format_number(key.high)})"
                 )
                 fix = (

@@ -29,15 +29,15 @@ def stated_rules(case: Case) -> Iterator[Finding]:
 
     A student can only search among the plans that they know to be feasible.
     """
-    problem, dice = case.problem, case.variant.draw
+    problem, drawn = case.problem, case.variant.draw
     for part_id, key in case.variant.keys.items():
         if not isinstance(key, PlanKey):
             continue
         labels = (label for label, _ in given_values(case.variant))
         shown = (problem.prompt, *problem.assumptions, key.part.ask)
-        read = [*(fill(text, dice) for text in shown), *labels]
+        read = [*(fill(text, drawn) for text in shown), *labels]
         for index, rule in enumerate(key.part.require):
-            wrong = _unstated_rule(rule, dice, [_on_one_line(text) for text in read])
+            wrong = _unstated_rule(rule, drawn, [_on_one_line(text) for text in read])
             if wrong:
                 at = (*case.part_path(part_id), "require", index)
                 yield case.finding(
@@ -45,14 +45,14 @@ def stated_rules(case: Case) -> Iterator[Finding]:
                 )
 
 
-def _unstated_rule(rule: Requirement, dice: Draw, read: Sequence[str]) -> tuple[str, str] | None:
+def _unstated_rule(rule: Requirement, drawn: Draw, read: Sequence[str]) -> tuple[str, str] | None:
     """Returns what is wrong with how the question states *rule*, and what to do."""
     if any(isinstance(node, ast.And) for node in ast.walk(ast.parse(str(rule.that), mode="eval"))):
         return "joins rules with 'and'", "split it, so that each rule quotes its own words"
     if not rule.stated:
         return "has no 'stated'", "quote the words of the prompt or the assumptions that state it"
     try:
-        quoted = _on_one_line(fill(rule.stated, dice))
+        quoted = _on_one_line(fill(rule.stated, drawn))
     except TextError as error:
         return (
             f"quotes words that can't be filled in: {error.what}",

@@ -6,7 +6,11 @@ enumerates, or measures. `grader verify` compares the two over many variants.
 
 
 def solve(given):
-    """Return each part's answer in the part's unit; for a choice, the option's id."""
+    """Return each part's answer in the part's unit; for a choice, the option's id.
+
+    `given["bandwidth"]` is a plain number in the unit of the parameter, and
+    `given.fact("h100-sxm", "memory_bandwidth", "GB/s")` is a fact in that unit.
+    """
     parameters = round(given["billions"] * 1e9)
     # If the parameters don't divide evenly, the first GPUs get one more.
     shares = [parameters // given["gpus"]] * given["gpus"]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from grader.bank.coverage import coverage
+from grader.bank.coverage import Coverage, coverage
 from grader.bank.folders import Bank
+from grader.cli.bank_commands import _print_coverage
 from tests.helpers.banks import SPEC, a_bank
 from tests.helpers.commands import ok, run
 
@@ -45,6 +47,15 @@ def test_without_named_parts_every_part_examines_all_concepts(tmp_path: Path) ->
         "a-01": {"sample": ("share", "bound")},
         "a-02": {"sample": ("share", "bound")},
     }
+
+
+def test_coverage_says_if_no_concept_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    concepts = {"a-01": {"family": "memory-math", "topic": "sharding"}}
+    found = Coverage(concepts=concepts, problems={}, unknown_concepts={})
+    _print_coverage(found, missing=True)
+    assert "Not examined by any problem:\n  a-01  sharding\n" in capsys.readouterr().out
+    _print_coverage(replace(found, problems={"a-01": {"sample": ("share",)}}), missing=True)
+    assert capsys.readouterr().out.endswith("Every concept is examined by at least one problem.\n")
 
 
 def test_coverage_and_list_name_the_parts(tmp_path: Path) -> None:

@@ -88,6 +88,7 @@ def test_a_release_that_can_not_be_used_says_why(home, tmp_path, capsys, text, w
     ("options", "what", "fix"),
     [
         ({"--sandbox": "requird"}, "'requird' is not a mode of --sandbox", "'required'?"),
+        ({"--sandbox": "mine"}, "'mine' is not a mode of --sandbox", "the name of a plug-in's"),
         ({"--sandbox": "required:netwrk"}, "'netwrk' is not a sandbox layer", "'network'?"),
         ({"--pack": "x.pack"}, "--release and --pack can't be used together", "use one of them"),
     ],

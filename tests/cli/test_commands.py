@@ -10,12 +10,15 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import click
 import nbformat
 import pytest
 
+from grader.cli import grader
 from grader.gradebook import Gradebook
+from grader.model import Limits
 from tests.helpers.banks import SPEC, a_bank, a_roster
 from tests.helpers.commands import fails, ok, run
 
@@ -350,3 +353,13 @@ def test_git_keeps_releases_and_results_to_itself(exam: Path, tmp_path: Path) ->
     (tmp_path / "notes.txt").write_text("mine")
     ok("render", "quiz", "--student", "ada", "--out", tmp_path, "--bank", exam / "bank")
     assert not (tmp_path / ".gitignore").exists()
+
+
+def test_the_limits_in_the_help_are_the_defaults() -> None:
+    command = grader.get_command(click.Context(grader), "grade")
+    assert command is not None
+    defaults: dict[str, Any] = {
+        str(parameter.name): parameter.default for parameter in command.params
+    }
+    assert defaults["memory_gb"] * 1e9 == Limits().memory_bytes
+    assert defaults["notebook_seconds"] == Limits().notebook_seconds

@@ -105,6 +105,8 @@ class Broken(NumericKind):
     def judge(self, value: float, key: NumericKey) -> Judgment:
         if self.defect == "gives too much":
             return Judgment(share=1.5, verdict=Verdict.CORRECT)
+        if self.defect == "gives too little":
+            return Judgment(share=0.5, verdict=Verdict.CORRECT)
         if self.defect == "is not pure":
             self.defect = "is not pure "
             return Judgment(share=0.0, verdict=Verdict.INCORRECT)
@@ -135,9 +137,10 @@ class Broken(NumericKind):
     ("defect", "said"),
     [
         ("gives too much", "earns 1.5"),
+        ("gives too little", "is judged correct, but earns 0.5"),
         ("is not pure", "two ways"),
         ("says two lines", "format_value.. gives"),
-        ("tells the key", "the key .* appears in"),
+        ("tells the key", "the key [0-9.]+ appears in"),
         ("solves it wrongly", "the right answer 1000000000.0 earns"),
         ("has no wrong sample", "none is wrong"),
         ("declares another share", "half right"),
@@ -151,7 +154,7 @@ def test_the_suite_finds_a_kind_with_a_defect(defect: str, said: str) -> None:
 
 
 def test_the_suite_lets_no_other_error_than_unreadable_pass() -> None:
-    with pytest.raises(KeyError):
+    with pytest.raises(AssertionError, match=r"raises KeyError instead of Unreadable for \{\}"):
         check_kind(Broken("raises on nonsense"), a_key(a_numeric()))
 
 

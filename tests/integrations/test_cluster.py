@@ -226,7 +226,7 @@ def test_a_job_holds_the_notebook_and_no_other_submission(
             return self.submit(fn, *args, **more)
 
     monkeypatch.setattr(executors.executors, "_registered", {"record": lambda *_: Recording()})
-    monkeypatch.setattr(batch, "load_bytes", lambda one: Path(one.path).read_bytes())
+    monkeypatch.setattr(batch, "load_submission", lambda one: Path(one.path).read_bytes())
     todo = handed_in(tmp_path, 2, "# MARK OF {}")
     assert answers(todo, settings("record", 1)) == right(todo)
     texts = [Path(one.path).read_bytes() for one in todo]

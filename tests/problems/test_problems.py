@@ -78,7 +78,8 @@ def test_a_problem_names_at_least_five_mistakes(name: str) -> None:
         named |= {(part, sample.mistake) for sample in samples if sample.mistake is not None}
     problem = BANK.problem(name)
     runs = problem.solution or any(part.kind == "prediction" for part in problem.parts)
-    assert len(named) >= (1 if runs else 5)  # what runs is held against more than mistakes
+    fewest = 1 if runs else 5  # what runs is compared with more than mistakes
+    assert len(named) >= fewest, f"{name} has only these mistakes and wrong options: {named}"
 
 
 def test_the_longest_option_is_seldom_the_right_one() -> None:

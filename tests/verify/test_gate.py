@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from grader.kinds.attempts import CodeKey
 from grader.kinds.code import CodeKind
 from grader.kinds.hidden.solutions import run_solution_code
 from grader.verify import Finding, Verified, verify, verify_problem
-from grader.verify.cache import cache_file
+from grader.verify.cache import ResultCache, cache_file
 from grader.verify.rank_pool import _Pool, kept_ranks
 from grader.verify.variants import group_findings
 from grader.wire import calls
@@ -109,6 +110,12 @@ def test_a_solution_that_raises_is_named_with_file_and_line(tmp_path: Path) -> N
     assert finding.where.file.endswith("sample.py")
     assert finding.where.line == 2
     assert "KeyError" in finding.what
+
+
+def test_a_fact_without_its_unit_says_how_to_name_it(tmp_path: Path) -> None:
+    body = "    return given.fact('h100-sxm', 'memory_bandwidth')\n"
+    what = gate(tmp_path, solution=f"def solve(given):\n{body}").findings[0].what
+    assert "write given.fact('h100-sxm', 'memory_bandwidth', 'TB/s')" in what
 
 
 @pytest.mark.thorough
@@ -294,6 +301,23 @@ def test_a_sound_problem_is_remembered_until_something_changes(tmp_path: Path) -
     assert [cached(), cached()] == [[False], [True]]
     file.write_text('{"a": ', encoding="utf-8")
     assert [cached(), cached()] == [[False], [True]]
+
+
+def test_a_change_of_a_plug_in_is_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bank = Bank.open([a_bank(tmp_path / "bank", SPEC, SOLUTION)])
+    point = EntryPoint("mine", "my_kinds.mine:MINE", "grader.kinds")
+    monkeypatch.setattr(
+        "importlib.metadata.entry_points", lambda group: [point] if group == point.group else []
+    )
+    module = tmp_path / "my_kinds" / "mine.py"
+    module.parent.mkdir()
+    module.with_name("__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    digests = set()
+    for text in ("MINE = 1", "MINE = 2"):
+        module.write_text(text, encoding="utf-8")
+        digests.add(ResultCache(bank, 40, kernel=False)._digest("sample"))
+    assert len(digests) == 2
 
 
 def test_a_problem_with_findings_is_not_remembered(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ class RunSettings:
     """Whether a part needs torch."""
 
     def __post_init__(self) -> None:
-        """Raises SetupError if *rate* can't be read."""
+        """Raises SetupError if `rate` can't be read."""
         _ = self.limit
 
     @property

@@ -218,15 +218,15 @@ def printed_problem(question: Question, common: Tolerance | None = None) -> Prin
     Parts whose numbers are accepted within the tolerance *common* don't say so.
     """
     variant, problem = question.variant, question.variant.problem
-    dice = variant.draw
+    drawn = variant.draw
     alone = len(question.keys) == 1
-    solution = fill(problem.explanation, dice)
+    solution = fill(problem.explanation, drawn)
     return PrintedProblem(
         number=question.number,
         title=problem.title,
-        prompt=fill(problem.prompt, dice),
+        prompt=fill(problem.prompt, drawn),
         given_values=tuple(given_values(variant)),
-        assumptions=tuple(fill(a, dice) for a in problem.assumptions),
+        assumptions=tuple(fill(a, drawn) for a in problem.assumptions),
         parts=tuple(
             _printed_part(question, key, "" if alone else part_letter(index), common)
             for index, key in enumerate(question.keys.values())

@@ -51,9 +51,15 @@ class Given(UserDict[str, object]):
         self._facts = facts
 
     def fact(self, item: str, name: str, unit: str = "") -> float | int | str:
-        """Returns a fact as a plain number in *unit*, or as text."""
+        """Returns a fact as a plain number in *unit*, or as text. Raises DimensionError."""
         value = self._facts[item][name]
-        return value if isinstance(value, str) else units.magnitude(value, unit)
+        if isinstance(value, str):
+            return value
+        if isinstance(value, Quantity) and not unit:
+            call = f"given.fact({item!r}, {name!r}"
+            known = f": write {call}, {value.unit!r})" if value.unit else ""
+            raise units.DimensionError(f"{call}) needs a unit{known}")
+        return units.magnitude(value, unit)
 
 
 class SolutionFunctions:

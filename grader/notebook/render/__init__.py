@@ -217,7 +217,7 @@ def _question(
     common: Tolerance | None,
 ) -> Iterator[Cell]:
     variant, problem, number = question.variant, question.variant.problem, question.number
-    dice = variant.draw
+    drawn = variant.draw
     yield Cell(
         type="markdown",
         id=f"q{number}",
@@ -227,9 +227,9 @@ def _question(
             number=number,
             title=problem.title,
             points=points(sum(question.points.values())),
-            prompt=fill(problem.prompt, dice),
+            prompt=fill(problem.prompt, drawn),
             given=given_values(variant),
-            assumptions=[fill(a, dice) for a in problem.assumptions],
+            assumptions=[fill(a, drawn) for a in problem.assumptions],
         ),
     )
     for figure in prompt_figures(variant):
@@ -246,7 +246,7 @@ def _question(
                 number=number,
                 letter=letter,
                 points=points(question.points[part_id]),
-                ask=fill(key.part.ask, dice),
+                ask=fill(key.part.ask, drawn),
                 options=choices_text(key),
                 closeness=tolerance_note(key.part, common, getattr(key, "titles", ())),
             ),

@@ -236,8 +236,10 @@ def choose(mode: str) -> SandboxChoice:
     word, _, listed = mode.partition(":")
     if word not in ("auto", "required") or (listed and word == "auto"):
         if mode not in sandboxes:
-            known = ("auto", "required", "off")
-            fix = suggest(word, known, f"use {known[0]}, {known[1]}, or {known[2]}")
+            known = ("auto", "required", *sandboxes)
+            fix = suggest(
+                word, known, "use auto, required, off, or the name of a plug-in's sandbox"
+            )
             raise SetupError(f"'{mode}' is not a mode of --sandbox", fix=fix)
         return SandboxChoice(mode, mode, sandboxes.find(mode))
     name = max(sandboxes, key=lambda name: _strength(sandboxes.find(name)))

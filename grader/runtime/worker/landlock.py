@@ -105,7 +105,7 @@ def list_allowed_paths(folder: str, without: Sequence[str]) -> list[str]:
     """Returns the paths to allow so that everything below *folder* is allowed except *without*.
 
     Rules can only allow, so a folder with an exception is allowed child by child, and can't be
-    listed itself: also pass it to `restrict` as *names*. Links are left out, since their targets
+    listed itself: also pass it to `restrict` as `names`. Links are left out, since their targets
     have their own paths.
     """
     return list(_iter_allowed_paths(os.path.realpath(folder), set(map(os.path.realpath, without))))
