@@ -199,34 +199,41 @@ def _instant(text: str | None) -> datetime | None:
 
 def policy_of(book: Gradebook, set_id: str) -> CoursePolicy | None:
     """Returns the policies that were stored in *book*; None if there are none for the set."""
+    course, slip_days_used = _stored_course(book)
+    if course is None or set_id not in course.sets:
+        return None
+    return policy_with(book, set_id, course, slip_days_used)
+
+
+def policy_with(
+    book: Gradebook, set_id: str, course: Course, slip_days_used: Mapping[str, int]
+) -> CoursePolicy:
+    """Returns the policies of *course*; a set that it does not list has none."""
+    counts = course if set_id in course.sets else Course(id=course.id)
+    return CoursePolicy(
+        course=counts, set_id=set_id, slip_days_used=slip_days_used, times=book.times()
+    )
+
+
+def _stored_course(book: Gradebook) -> tuple[Course | None, Mapping[str, int]]:
+    """Returns the course in *book*, if any, and how many slip days each student used elsewhere."""
     kept = book.setting(COURSE)
     if not isinstance(kept, dict):
-        return None
-    course = course_from_plain(kept["course"])
-    if set_id not in course.sets:
-        return None
-    return CoursePolicy(
-        course=course,
-        set_id=set_id,
-        slip_days_used=kept.get("slip_days_used", {}),
-        times=book.times(),
-    )
+        return None, {}
+    return course_from_plain(kept["course"]), kept.get("slip_days_used", {})
 
 
 def zone_of(book: Gradebook, course: Course | None) -> ZoneInfo:
     """Returns the time zone of *course*, or else of the course in *book*; UTC without one."""
-    kept = book.setting(COURSE)
-    if course is None and isinstance(kept, dict):
-        course = course_from_plain(kept["course"])
+    course = course or _stored_course(book)[0]
     return ZoneInfo(course.time_zone if course else "UTC")
 
 
 def compares_answers(book: Gradebook, set_id: str) -> bool:
     """Returns whether the course in *book* turns on the comparison of answers between students."""
-    kept = book.setting(COURSE)
-    if not isinstance(kept, dict):
+    course, _ = _stored_course(book)
+    if course is None:
         return False
-    course = course_from_plain(kept["course"])
     own = course.sets[set_id].shared_answers if set_id in course.sets else None
     return course.shared_answers if own is None else own
 

@@ -17,7 +17,7 @@ from grader.bank.facts import facts_data, facts_item
 from grader.bank.folders import Bank
 from grader.bank.problem import digest, digest_of, problem_from
 from grader.bank.yaml12 import Located, scalar
-from grader.errors import Location, SetupError, SpecError, SpecErrors
+from grader.errors import Location, SetupError, SpecError
 from grader.model import ExamSet, Release, Student
 from grader.release import sealed
 from grader.release.roster import seats_problem
@@ -196,9 +196,9 @@ def _parse(data: Mapping[str, Any], file: Path) -> Release:
         )
         kept = data["id"]
     except (KeyError, TypeError, ValueError, AttributeError, SpecError) as error:
-        first = error.errors[0] if isinstance(error, SpecErrors) and error.errors else error
+        first = error.errors[0].what if isinstance(error, SpecError) else error
         raise SetupError(
-            f"the release is damaged: {first.what if isinstance(first, SpecError) else first}",
+            f"the release is damaged: {first}",
             where=Location(str(file)),
             fix="restore the file that `grader render` wrote",
         ) from None

@@ -98,7 +98,6 @@ class _ProcessSecret:
     """The secret of this process, global because commands load a release in many places."""
 
     text: str | None = None
-    key: PackKey | None = None
 
 
 def take_from_environment() -> None:
@@ -109,7 +108,7 @@ def take_from_environment() -> None:
     text = os.environ.pop(VARIABLE, None)
     if text is None:
         return
-    _ProcessSecret.text, _ProcessSecret.key = text, None
+    _ProcessSecret.text = text
     with contextlib.suppress(OSError, ValueError, IndexError):
         _wipe(VARIABLE)
     _dump_no_memory()
@@ -117,21 +116,19 @@ def take_from_environment() -> None:
 
 def hold_key(key: PackKey) -> None:
     """Sets *key* as the key that this process opens packs with."""
-    _ProcessSecret.text, _ProcessSecret.key = None, key
+    _ProcessSecret.text = key.text
     _dump_no_memory()
 
 
 def current_key() -> PackKey | None:
     """Returns the secret of this process, or None; raises SetupError for a mistyped one."""
     take_from_environment()
-    if _ProcessSecret.key is None and _ProcessSecret.text is not None:
-        _ProcessSecret.key, _ProcessSecret.text = read_key(_ProcessSecret.text), None
-    return _ProcessSecret.key
+    return None if _ProcessSecret.text is None else read_key(_ProcessSecret.text)
 
 
 def forget_key() -> None:
     """Discards the secret of this process."""
-    _ProcessSecret.text = _ProcessSecret.key = None
+    _ProcessSecret.text = None
 
 
 def _wipe(name: str) -> None:
