@@ -11,6 +11,7 @@ from grader.cli.options import BANKS, JSON, RELEASE, open_bank, print_json, prin
 from grader.cli.parameters import argument, option, subcommand
 from grader.cli.progress import progress
 from grader.errors import SetupError
+from grader.model.grouping import group_by_key
 from grader.text.words import count_of, points
 
 if TYPE_CHECKING:
@@ -161,11 +162,8 @@ def _new_students(names: tuple[str, ...], listed: list[Student]) -> list[Student
 
 def _students_by_version(release: Release) -> dict[str, list[str]]:
     """Returns the ids of the students that share each version, by its name."""
-    students: dict[str, list[str]] = {}
-    for student in release.students.values():
-        if student.version:
-            students.setdefault(student.version, []).append(student.id)
-    return dict(sorted(students.items()))
+    versions = ((one.version, one.id) for one in release.students.values() if one.version)
+    return dict(sorted(group_by_key(versions).items()))
 
 
 def _print_paper(done: PrintResult, out: Path, *, as_json: bool) -> None:

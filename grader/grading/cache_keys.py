@@ -23,7 +23,8 @@ from grader.grading.sources import (
     collect_warnings,
     requests_by_student,
 )
-from grader.model import Override, Student, Submission
+from grader.model import Student
+from grader.model.grouping import group_by_key
 from grader.release.papers import SEATS, absent
 
 KEPT = "report/.pages.json"
@@ -102,20 +103,14 @@ def result_digests(
     gone = absent(book)
     heads = book.grade_heads()
     runs = book.evidence_summaries()
-    by_hand: dict[str, list[Override]] = {}
-    for override in book.overrides():
-        by_hand.setdefault(override.student, []).append(override)
-    attempts: dict[str, list[Submission]] = {}
-    for attempt in book.submissions():
-        if attempt.student not in gone:
-            attempts.setdefault(attempt.student, []).append(attempt)
-    every = (attempt for mine in attempts.values() for attempt in mine)
+    by_hand = group_by_key((override.student, override) for override in book.overrides())
+    every = [attempt for attempt in book.submissions() if attempt.student not in gone]
+    attempts = group_by_key((attempt.student, attempt) for attempt in every)
     warned = collect_warnings(book, every)
     people = graded.students
     policy = policy_of(book, graded.exam)
-    attempted: dict[str, list[str]] = {}
-    for who, *head in book.attempt_heads() if policy and policy.chooses else ():
-        attempted.setdefault(who, []).append(repr(head))
+    attempt_heads = book.attempt_heads() if policy and policy.chooses else ()
+    attempted = group_by_key((who, repr(head)) for who, *head in attempt_heads)
     asked = requests_by_student(book)
     secret = form_secret(book)
     digests: dict[str, str] = {}

@@ -28,6 +28,7 @@ from grader.gradebook import Gradebook
 from grader.gradebook.audit_log import ENGINE
 from grader.model import Student, Submission
 from grader.model.course import UNTRUSTED, Course, Deduction, HandedIn, Rules, TimeSource
+from grader.model.grouping import group_by_key
 from grader.model.result import Row, Standing
 from grader.text.words import count_of, points
 
@@ -86,10 +87,7 @@ class CoursePolicy:
 
     @cached_property
     def _times_by_student(self) -> Mapping[str, Sequence[HandedIn]]:
-        times: dict[str, list[HandedIn]] = {}
-        for handed_in in self.times:
-            times.setdefault(handed_in.student, []).append(handed_in)
-        return times
+        return group_by_key((handed_in.student, handed_in) for handed_in in self.times)
 
     @cached_property
     def _rules(self) -> dict[Student, Rules]:
@@ -262,9 +260,7 @@ def apply_policy(
     *scores* are the points before deductions of students with several graded attempts, by student
     and SHA-256 of the file; only policies that choose between attempts use them.
     """
-    attempts: dict[str, list[Submission]] = {}
-    for submission in submissions:
-        attempts.setdefault(submission.student, []).append(submission)
+    attempts = group_by_key((submission.student, submission) for submission in submissions)
     for row in rows:
         yield _with_policy(policy, row, attempts.get(row.student.id, []), scores)
 
