@@ -256,10 +256,10 @@ def _print_outcome(
                 "kept": done.kept_count,
                 "unsettled": done.unsettled_count,
                 "notices": [
-                    {"level": str(n.level), "path": n.path, "text": n.text} for n in done.notices
+                    {"level": n.level, "path": n.path, "text": n.text} for n in done.notices
                 ],
-                "class": written.figures,
-                "grades": written.totals,
+                "class": written.figures.to_json(),
+                "grades": written.figures.totals,
             }
         )
         return status

@@ -196,7 +196,7 @@ def _change_points(
     else:
         give_points(results, student, answer, points or 0.0, by=by, why=why)
     written = write_results(results, open_bank(banks))
-    line = next(t for t in written.totals if t["student"] == student)
+    line = next(t for t in written.figures.totals if t["student"] == student)
     if as_json:
         print_json(line)
         return
@@ -236,7 +236,7 @@ def enter_command(
                 "absent": list(entered.absent),
                 "unreadable": list(entered.unreadable),
                 "open": entered.open,
-                "grades": written.totals,
+                "grades": written.figures.totals,
             }
         )
         return

@@ -64,16 +64,10 @@ class ClassFigures:
     totals: list[dict[str, object]]
     """One entry per student: ID, standing, score, maximum, complete."""
 
-    def figures(self) -> dict[str, object]:
-        """Returns everything except the lines of students and parts, as JSON data for `--json`."""
-        return {
-            "students": len(self.totals),
-            "standings": dict(self.standings),
-            "counted": self.counted,
-            "mean": self.mean,
-            "median": self.median,
-            "open_totals": self.open_totals,
-        }
+    def to_json(self) -> dict[str, object]:
+        """Returns everything except the lines of students and parts, for `--json`."""
+        names = ("standings", "counted", "mean", "median", "open_totals")
+        return {"students": len(self.totals), **{name: getattr(self, name) for name in names}}
 
 
 _NOTHING = ClassFigures(

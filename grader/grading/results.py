@@ -56,12 +56,7 @@ class WrittenResults:
     """A summary of what was written."""
 
     is_published: bool
-    totals: list[dict[str, object]]
-    """One entry per student: ID, standing, score, maximum, complete."""
-    figures: dict[str, object]
-    """The class in a few numbers, as in the report."""
-    statistics: dict[str, object]
-    """The statistics of the whole paper and of each part, as in the report."""
+    figures: ClassFigures
     summary: str
 
 
@@ -212,8 +207,6 @@ def _describe_written(out: Path, short: ClassFigures, published: bool) -> Writte
         head += f" {still} open: see `grader mark {out}`."
     return WrittenResults(
         is_published=published,
-        totals=short.totals,
-        figures=short.figures(),
-        statistics=short.statistics,
+        figures=short,
         summary=f"{head}\n{out / 'report' / 'index.html'}: the class report",
     )

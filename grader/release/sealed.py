@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.errors import Location, SetupError
+from grader.files import read_bytes
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
@@ -77,17 +78,9 @@ def read_key(text: str, where: Location | str = VARIABLE) -> PackKey:
 
 def read_key_file(path: Path) -> PackKey:
     """Returns the secret in a file that contains nothing else; raises SetupError."""
-    where = Location(str(path))
-    try:
-        with path.open("rb") as file:
-            data = file.read(_LONGEST_FILE)
-    except OSError as error:
-        raise SetupError(
-            f"can't read the key: {(error.strerror or str(error)).lower()}",
-            where=where,
-            fix=f"give the file that `grader classroom seal --key-file` wrote, or set {VARIABLE}",
-        ) from None
-    return read_key(data.decode("utf-8", "replace"), where)
+    fix = f"give the file that `grader classroom seal --key-file` wrote, or set {VARIABLE}"
+    data = read_bytes(path, "the key", fix=fix, most=_LONGEST_FILE)
+    return read_key(data.decode("utf-8", "replace"), Location(str(path)))
 
 
 def _checksum(secret: bytes) -> bytes:
