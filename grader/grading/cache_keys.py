@@ -25,7 +25,7 @@ from grader.grading.sources import (
 )
 from grader.model import Student
 from grader.model.grouping import group_by_key
-from grader.release.papers import SEATS, absent
+from grader.release.papers import absent, seats_of
 
 KEPT = "report/.pages.json"
 """Records the sources of each student's files; if lost, all files are written again.
@@ -92,8 +92,7 @@ def result_digests(
     look = _common_digest(graded, bank, published)
     adjusted = book.setting(ADJUSTMENTS)
     look += f"/{adjusted}" if adjusted else ""
-    seats = book.setting(SEATS)
-    seats = seats if isinstance(seats, dict) else {}
+    seats = seats_of(book) or {}
     gone = absent(book)
     heads = book.grade_heads()
     runs = book.evidence_summaries()

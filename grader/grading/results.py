@@ -33,7 +33,7 @@ from grader.grading.sources import (
     source_of,
 )
 from grader.model.result import Row
-from grader.release.papers import SEATS
+from grader.release.papers import seats_of
 from grader.report import (
     ClassSummary,
     file_name,
@@ -168,7 +168,7 @@ def _summarize(
         release=graded.release,
         engine=__version__,
         published=published,
-        evidence=None if book.setting(SEATS) else book.evidence_summaries(),
+        evidence=None if seats_of(book) else book.evidence_summaries(),
         notices=[f"{one['path']}: {one['text']}" for one in notices_of(book)],
         minutes=minutes_with_paper(book.times()),
     )

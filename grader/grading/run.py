@@ -42,7 +42,7 @@ from grader.grading.sources import NOTICES
 from grader.kinds.attempts import required_packages
 from grader.model import CallPlan, Evidence, Grade, Outcome, Release, Submission
 from grader.release.file import load_release
-from grader.release.papers import SEATS, Papers, bind, papers_of
+from grader.release.papers import Papers, bind, papers_of, seats_of
 from grader.release.people import load_numbers
 from grader.runtime import executors
 from grader.runtime.kernels import LaunchSpec, start_early
@@ -129,7 +129,7 @@ def grade(
         for folder in WRITTEN_INTO:
             remove_partial_files(out / folder)
         bind(book, release, release_file)
-        if book.setting(SEATS) is not None:
+        if seats_of(book) is not None:
             raise SetupError(
                 "these results are for a paper exam",
                 where=str(out),
