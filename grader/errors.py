@@ -83,6 +83,11 @@ def _rebuild(
 class SpecError(GraderError):
     """An error for the author of a problem, a set or a roster."""
 
+    @property
+    def errors(self) -> tuple[SpecError, ...]:
+        """This error alone, or all that it stands for."""
+        return (self,)
+
 
 class SubmissionError(GraderError):
     """An error for the student: a submission can't be read. It contains no key and no path of the
@@ -102,8 +107,13 @@ class SpecErrors(SpecError):  # noqa: N818 - plural
     """All errors in one or more files."""
 
     def __init__(self, errors: tuple[SpecError, ...]):
-        self.errors = errors
+        self._errors = errors
         super().__init__(f"{len(errors)} error{'' if len(errors) == 1 else 's'}")
+
+    @property
+    def errors(self) -> tuple[SpecError, ...]:
+        """The errors."""
+        return self._errors
 
     def __reduce__(self) -> tuple[object, ...]:
         return SpecErrors, (self.errors,)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import takewhile
 from pathlib import Path
 
-from grader.errors import SetupError
+from grader.errors import Location, SetupError
 
 try:
     import fcntl
@@ -51,12 +51,28 @@ _FAULTS = {
 _LOOK_SECONDS = 0.05
 
 
+def read_bytes(path: Path, name: str, *, fix: str = "check the path", most: int = -1) -> bytes:
+    """Returns the content of the file at *path*, or its first *most* bytes.
+
+    Raises SetupError, which calls the file *name*, if it can't be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return file.read(most)
+    except OSError as error:
+        what = f"can't read {name}: {_reason(error)}"
+        raise SetupError(what, where=Location(str(path)), fix=fix) from None
+
+
 def make_write_error(error: OSError, path: Path) -> SetupError:
     """Returns the error to raise if *path* could not be written."""
-    reason = (error.strerror or str(error)).lower()
     known = _FAULTS.get(error.errno or 0)
-    what, fix = known or (f"can't write this: {reason}", f"check the path, then {AGAIN}")
+    what, fix = known or (f"can't write this: {_reason(error)}", f"check the path, then {AGAIN}")
     return SetupError(what, where=str(path), fix=fix)
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
 
 
 def write_atomic(path: Path, data: bytes, *, durable: bool = False, private: bool = False) -> None:

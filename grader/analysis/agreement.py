@@ -11,6 +11,7 @@ import numpy as np
 
 from grader.gradebook import Gradebook
 from grader.model.desk import IndependentMark, PartId
+from grader.model.grouping import group_by_key
 from grader.report.statistics.intervals import ConfidenceInterval, mean_interval
 
 _RESAMPLES = 2000
@@ -52,19 +53,16 @@ def _judgments(
 
     Equal answers that both people graded at once are one judgment, not several.
     """
-    answers: dict[tuple[str, str, str], list[IndependentMark]] = {}
-    for mark in marks:
-        answers.setdefault((mark.student, mark.name, mark.key), []).append(mark)
+    answers = group_by_key(((mark.student, mark.name, mark.key), mark) for mark in marks)
     once: dict[tuple[int, int], tuple[IndependentMark, IndependentMark]] = {}
     for mine in answers.values():
         if len(mine) > 1:
             first, second = sorted(mine[:2], key=lambda mark: mark.by)
             once[first.batch, second.batch] = first, second
-    judgments: dict[tuple[PartId, tuple[str, str]], list[tuple[float, float]]] = {}
-    for first, second in once.values():
-        pair = first.part, (first.by, second.by)
-        judgments.setdefault(pair, []).append((first.points, second.points))
-    return judgments
+    return group_by_key(
+        ((first.part, (first.by, second.by)), (first.points, second.points))
+        for first, second in once.values()
+    )
 
 
 def agreement(

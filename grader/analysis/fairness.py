@@ -27,6 +27,7 @@ from grader.analysis.permutation import (
     noticeable_difference,
 )
 from grader.gradebook import Gradebook
+from grader.model.grouping import group_by_key
 
 FEWEST = 5
 """The fewest students for whom a value is compared."""
@@ -185,10 +186,8 @@ def _in_thirds(levels: Sequence[tuple[FactorLevel, ...]]) -> list[tuple[FactorLe
         return list(levels)
     numbers.sort()
     cuts = [numbers[len(numbers) * third // 3] for third in (1, 2)]
-    groups: dict[int, list[FactorLevel]] = {}
     placed = [sum(_order(mine[0]) >= cut for cut in cuts) for mine in levels]
-    for third, mine in zip(placed, levels, strict=True):
-        groups.setdefault(third, []).append(mine[0])
+    groups = group_by_key((third, mine[0]) for third, mine in zip(placed, levels, strict=True))
     ranges = {third: _range_of(group) for third, group in groups.items()}
     return [(ranges[third],) for third in placed]
 

@@ -77,10 +77,8 @@ class Bank(BankIndex):
         for name in self.listed_problems:
             try:
                 loaded.append(self.problem(name))
-            except SpecErrors as wrong:
-                errors += wrong.errors
             except SpecError as wrong:
-                errors.append(wrong)
+                errors += wrong.errors
         if errors:
             raise SpecErrors(tuple(errors))
         yield from loaded

@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 from grader.bank.index import BankIndex
 from grader.bank.yaml12 import read_yaml
-from grader.errors import SpecError, SpecErrors
+from grader.errors import SpecError
 from grader.model import Level, Problem
 
 _KEYS = {f.name for f in dataclasses.fields(Problem)} - {"solution"}
@@ -97,10 +97,8 @@ def heads_of(
         try:
             path = bank.path(name)
             heads.append(_plain_head(path, bank.families) or _loaded_head(load(name)))
-        except SpecErrors as wrong:
-            errors += wrong.errors
         except SpecError as wrong:
-            errors.append(wrong)
+            errors += wrong.errors
     return tuple(heads), tuple(errors)
 
 

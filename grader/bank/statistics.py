@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from pathlib import Path
 
 import yaml
@@ -18,6 +19,7 @@ from grader.bank.shape import shape
 from grader.bank.yaml12 import read_yaml
 from grader.errors import SpecErrors
 from grader.files import write_atomic
+from grader.model.grouping import group_by_key
 from grader.model.spec import Strict
 
 FEWEST = 5
@@ -143,11 +145,8 @@ def find_terms(bank: BankIndex, problem: str, family: str) -> tuple[TermStatisti
 
 def combine_terms(terms: Sequence[TermStatistics], digest: str) -> Mapping[str, PartStatistics]:
     """Returns the statistics of each part over the *terms* whose spec has the *digest*."""
-    by_part: dict[str, list[PartStatistics]] = {}
-    for term in terms:
-        if term.spec == spec_name(digest):
-            for name, part in term.parts.items():
-                by_part.setdefault(name, []).append(part)
+    same = (term.parts.items() for term in terms if term.spec == spec_name(digest))
+    by_part = group_by_key(chain.from_iterable(same))
     return {name: _combine(parts) for name, parts in by_part.items()}
 
 

@@ -77,6 +77,13 @@ def scalar(text: str) -> object:
     return text
 
 
+def with_tuples(data: Any) -> Any:
+    """Returns *data* with lists as tuples, as this reader returns them."""
+    if isinstance(data, dict):
+        return {key: with_tuples(value) for key, value in data.items()}
+    return tuple(map(with_tuples, data)) if isinstance(data, list) else data
+
+
 def read_yaml(path: Path) -> Located:
     """Returns the data of the YAML file at *path*; raises SpecError with file, line, and column."""
     try:

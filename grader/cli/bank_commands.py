@@ -11,7 +11,7 @@ import click
 
 from grader.cli.options import BANKS, JSON, open_bank, print_errors, print_json, table
 from grader.cli.parameters import FOLDER, argument, option, subcommand
-from grader.errors import SpecError, SpecErrors
+from grader.errors import SpecError
 from grader.text.words import count_of, points
 
 if TYPE_CHECKING:
@@ -88,10 +88,8 @@ def _list_sets(banks: tuple[str, ...], *, as_json: bool) -> int:
     for name in bank.listed_sets:
         try:
             exams.append(bank.exam(name))
-        except SpecErrors as wrong:
-            errors += wrong.errors
         except SpecError as wrong:
-            errors.append(wrong)
+            errors += wrong.errors
     errors = list({str(error): error for error in errors}.values())  # of a problem in several sets
     if as_json:
         print_json([{"id": e.id, "title": e.title, "problems": list(e.problem_ids)} for e in exams])

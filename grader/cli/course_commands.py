@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -212,7 +213,7 @@ def late_command(
     lines = list_lateness(results)
     shown = [line for line in lines if everyone or line.late or line.received is None]
     if as_json:
-        print_json([one.to_json() for one in shown])
+        print_json([asdict(one) for one in shown])
         return
     if shown:
         rows = [_late_row(one) for one in shown]

@@ -65,7 +65,7 @@ def command(
     of that person's role. With --accounts, people sign in with a password instead; to invite them,
     run `grader course invite`.
     """
-    from grader.course import find_course, load_course
+    from grader.course import load_course, named_course
     from grader.course.staff import StaffFile
 
     try:
@@ -80,7 +80,7 @@ def command(
     from grader.web.desk.hub import hub_service
     from grader.web.desk.pages import Desk
 
-    path = find_course(course_file, ()) if course_file else None
+    path = named_course(course_file) if course_file else None
     service = hub_service(os.environ) if hub else None
     host, port = service.listens_on if service else (host, port)
     way = _Way(

@@ -33,9 +33,8 @@ from grader.text.words import count_of
 
 if TYPE_CHECKING:
     from grader.grading.results import WrittenResults
-    from grader.grading.run import GradingRun
+    from grader.grading.run import ExecutedRun
     from grader.grading.settings import ShownProgress
-    from grader.integrations.nbgrader.grading import AssignmentRun
 
 
 @subcommand(
@@ -178,7 +177,7 @@ def command(
         only_deferred=only == "deferred",
         machine=read_profile(machine).to_json() if machine else "",
     )
-    finished: GradingRun | AssignmentRun
+    finished: ExecutedRun
     more: dict[str, object]
     with ExitStack() as stack:
 
@@ -241,7 +240,7 @@ def command(
 
 
 def _print_outcome(
-    done: GradingRun | AssignmentRun,
+    done: ExecutedRun,
     written: WrittenResults,
     head: dict[str, object],
     *,
@@ -257,10 +256,10 @@ def _print_outcome(
                 "kept": done.kept_count,
                 "unsettled": done.unsettled_count,
                 "notices": [
-                    {"level": str(n.level), "path": n.path, "text": n.text} for n in done.notices
+                    {"level": n.level, "path": n.path, "text": n.text} for n in done.notices
                 ],
-                "class": written.figures,
-                "grades": written.totals,
+                "class": written.figures.to_json(),
+                "grades": written.figures.totals,
             }
         )
         return status

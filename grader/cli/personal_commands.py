@@ -51,11 +51,11 @@ def forget_command(
     """
     from grader.grading.personal import forget_student
 
-    done = forget_student(results, student, open_bank(banks), by=by, why=why)
+    done, count = forget_student(results, student, open_bank(banks), by=by, why=why)
     if as_json:
-        print_json({"pseudonym": done.pseudonym, "rows": done.rows, "files": done.files})
+        print_json({"pseudonym": done.pseudonym, "rows": done.rows, "files": count})
         return
-    rows, files = count_of(done.rows, "row"), count_of(done.files, "file")
+    rows, files = count_of(done.rows, "row"), count_of(count, "file")
     click.echo(f"Removed {rows} and {files}. The audit log calls the student {done.pseudonym}.")
     click.echo(
         "The release, the roster, the folder of submissions, and backups may still contain data of "

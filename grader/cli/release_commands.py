@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,11 +12,13 @@ from grader.cli.options import BANKS, JSON, RELEASE, open_bank, print_json, prin
 from grader.cli.parameters import argument, option, subcommand
 from grader.cli.progress import progress
 from grader.errors import SetupError
+from grader.model.grouping import group_by_key
 from grader.text.words import count_of, points
 
 if TYPE_CHECKING:
     from grader.integrations.paper.printing import PrintResult
     from grader.model import Release, Student
+    from grader.release.rendering import MadeRelease
 
 
 @subcommand(
@@ -120,16 +123,11 @@ def render_command(
     with progress("rendering", len(listed)) as done:
         written = write_notebooks(rendered.release, tuple(listed), out, open_bank(banks), done)
     if as_json:
-        print_json(
-            {
-                "release": str(out / "release.json"),
-                "id": rendered.release.id,
-                "set": rendered.release.exam.id,
-                "notebooks": [str(p) for p in written],
-                "versions": _students_by_version(rendered.release),
-                "notes": list(rendered.notes),
-            }
-        )
+        files = {
+            "notebooks": [str(path) for path in written],
+            "versions": _students_by_version(rendered.release),
+        }
+        print_json(_release_data(rendered, out, files))
         return
     print_notes(rendered.notes)
     click.echo(f"{count_of(len(written), 'notebook')} in {out / 'notebooks'}: hand these out.")
@@ -159,26 +157,26 @@ def _new_students(names: tuple[str, ...], listed: list[Student]) -> list[Student
     return found
 
 
+def _release_data(made: MadeRelease, out: Path, files: Mapping[str, object]) -> dict[str, object]:
+    """Returns what `--json` prints about a release; *files* names what was written besides it."""
+    return {
+        "release": str(out / "release.json"),
+        "id": made.release.id,
+        "set": made.release.exam.id,
+        **files,
+        "notes": list(made.notes),
+    }
+
+
 def _students_by_version(release: Release) -> dict[str, list[str]]:
     """Returns the ids of the students that share each version, by its name."""
-    students: dict[str, list[str]] = {}
-    for student in release.students.values():
-        if student.version:
-            students.setdefault(student.version, []).append(student.id)
-    return dict(sorted(students.items()))
+    versions = ((one.version, one.id) for one in release.students.values() if one.version)
+    return dict(sorted(group_by_key(versions).items()))
 
 
 def _print_paper(done: PrintResult, out: Path, *, as_json: bool) -> None:
     if as_json:
-        print_json(
-            {
-                "release": str(out / "release.json"),
-                "id": done.release.id,
-                "set": done.release.exam.id,
-                "files": [str(path) for path in done.files],
-                "notes": list(done.notes),
-            }
-        )
+        print_json(_release_data(done, out, {"files": [str(path) for path in done.files]}))
         return
     print_notes(done.notes)
     versions = count_of(len(done.files) // 2, "version")

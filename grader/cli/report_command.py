@@ -69,9 +69,9 @@ def command(
             {
                 "results": str(results),
                 "published": written.is_published,
-                "class": written.figures,
-                "statistics": written.statistics,
-                "grades": written.totals,
+                "class": written.figures.to_json(),
+                "statistics": written.figures.statistics,
+                "grades": written.figures.totals,
                 "agreement": agreement,
                 **({"collected": [str(path) for path in gathered.files]} if gathered else {}),
             }

@@ -11,6 +11,7 @@ import click
 from grader.cli.options import BANKS, JSON, open_bank, print_json, table
 from grader.cli.parameters import FILE, argument, option, subcommand
 from grader.errors import SetupError, one_line
+from grader.model.grouping import group_by_key
 from grader.text.words import count_of, join_names
 from grader.text.words import points as worth
 
@@ -124,21 +125,14 @@ def _print_waiting(results: Path, as_json: bool) -> None:
     if not lines:
         click.echo("No answers need manual grading.")
         return
+    # All lines of an unreadable file are alike.
+    groups = group_by_key(((line["student"], line["text"]), line) for line in lines)
     rows = [
         (student, join_names(names, most=1), mine[0]["points"], _truncate(text))
-        for (student, text), mine in _group_lines(lines).items()
+        for (student, text), mine in groups.items()
         for names in ([line["answer"] for line in mine],)
     ]
     click.echo(table(("student", "answer", "of", "text"), rows, right=(2,)))
-
-
-def _group_lines(lines: list[dict[str, str]]) -> dict[tuple[str, str], list[dict[str, str]]]:
-    """Returns the lines grouped by student and text, since all lines of an unreadable file are
-    alike."""
-    groups: dict[tuple[str, str], list[dict[str, str]]] = {}
-    for line in lines:
-        groups.setdefault((line["student"], line["text"]), []).append(line)
-    return groups
 
 
 def _truncate(text: str) -> str:
@@ -202,7 +196,7 @@ def _change_points(
     else:
         give_points(results, student, answer, points or 0.0, by=by, why=why)
     written = write_results(results, open_bank(banks))
-    line = next(t for t in written.totals if t["student"] == student)
+    line = next(t for t in written.figures.totals if t["student"] == student)
     if as_json:
         print_json(line)
         return
@@ -242,7 +236,7 @@ def enter_command(
                 "absent": list(entered.absent),
                 "unreadable": list(entered.unreadable),
                 "open": entered.open,
-                "grades": written.totals,
+                "grades": written.figures.totals,
             }
         )
         return

@@ -142,12 +142,11 @@ def _change_course(
     as_json: bool,
 ) -> int:
     from grader.cli.course_commands import print_unknown_students
-    from grader.course import find_course, load_course
+    from grader.course import load_course, named_course
     from grader.grading.course_change import change_course, set_and_students, slip_days_of
     from grader.grading.results import write_results
 
-    path = find_course(course_file, ())
-    assert path is not None  # noqa: S101 - it was named
+    path = named_course(course_file)
     course = load_course(path)
     print_unknown_students(course, *set_and_students(results))
     used = slip_days_of(results, course, path)

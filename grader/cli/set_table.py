@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from grader.cli.options import table
+from grader.model.grouping import group_by_key
 from grader.text.words import count_of, points
 
 if TYPE_CHECKING:
@@ -119,9 +120,7 @@ def _join_words(words: list[str]) -> str:
 def _concept_lines(found: Composition, topics: Mapping[str, str]) -> Iterator[str]:
     if not found.concepts:
         return
-    by_topic: dict[str, list[str]] = {}
-    for concept in found.concepts:
-        by_topic.setdefault(topics.get(concept, "unknown"), []).append(concept)
+    by_topic = group_by_key((topics.get(each, "unknown"), each) for each in found.concepts)
     listed = ", ".join(f"{topic} ({', '.join(ids)})" for topic, ids in sorted(by_topic.items()))
     yield f"{count_of(len(found.concepts), 'concept')}:"
     yield from textwrap.wrap(

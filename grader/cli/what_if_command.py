@@ -126,11 +126,10 @@ def command(
 def _course(results: Path, file: Path | None) -> tuple[Course | None, dict[str, int]]:
     if file is None:
         return None, {}
-    from grader.course import find_course, load_course
+    from grader.course import load_course, named_course
     from grader.grading.course_change import slip_days_of
 
-    path = find_course(file, ())
-    assert path is not None  # noqa: S101 - it was named
+    path = named_course(file)
     course = load_course(path)
     return course, slip_days_of(results, course, path)
 

@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 from grader.collect.names import Notice, display_name, is_notebook, make_notice
 from grader.collect.platforms import PlatformPeople, PlatformSender, parse_sender
 from grader.model import Student
+from grader.model.grouping import group_by_key
 
 _COPY = re.compile(r"^(?:Copy of )*+(.+?)(?: ?\(\d{1,3}\)| - Copy| copy)*+$", re.IGNORECASE)
 """What Colab adds before the name of a copy, and browsers and file managers after it. Unlike
@@ -51,9 +52,7 @@ class Roster:
         self._people = PlatformPeople(known, users or {})
         self._exact = {unicodedata.normalize("NFC", student): student for student in known}
         # Ids that differ only in case must match exactly.
-        self._folded: dict[str, list[str]] = {}
-        for text, student in self._exact.items():
-            self._folded.setdefault(text.casefold(), []).append(student)
+        self._folded = group_by_key((text.casefold(), one) for text, one in self._exact.items())
 
     def find(self, name: PurePosixPath) -> str | None:
         """Returns the student whose file this is; None if unknown.

@@ -5,6 +5,13 @@ deductions. Nothing here knows a gradebook or a notebook.
 """
 
 from grader.course.late import Attempt, CountedAttempt, choose_attempt, count_attempts, due_time
-from grader.course.load import FILE, course_from_plain, course_to_plain, find_course, load_course
+from grader.course.load import (
+    FILE,
+    course_from_plain,
+    course_to_plain,
+    find_course,
+    load_course,
+    named_course,
+)
 from grader.course.rules import rules_for, set_dates
 from grader.course.table import read_times

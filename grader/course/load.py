@@ -29,12 +29,17 @@ _DATES = {"opens": True, "due": False, "closes": False, "feedback": True}
 def find_course(named: Path | None, banks: tuple[Path, ...]) -> Path | None:
     """Returns the course file: *named*, or the one beside the first of *banks* that has one."""
     if named is not None:
-        path = named / FILE if named.is_dir() else named
-        if not path.is_file():
-            fix = "name a course.yaml file, or the folder that contains it"
-            raise SetupError("there is no course file here", where=str(path), fix=fix)
-        return path
+        return named_course(named)
     return next((bank / FILE for bank in banks if (bank / FILE).is_file()), None)
+
+
+def named_course(named: Path) -> Path:
+    """Returns the course file *named*, or the one in that folder; raises SetupError if missing."""
+    path = named / FILE if named.is_dir() else named
+    if not path.is_file():
+        fix = "name a course.yaml file, or the folder that contains it"
+        raise SetupError("there is no course file here", where=str(path), fix=fix)
+    return path
 
 
 def load_course(path: Path) -> Course:

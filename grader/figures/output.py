@@ -14,6 +14,8 @@ from html import escape
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from markupsafe import Markup
+
 from grader.figures.base import figure_types
 from grader.figures.style import RC
 from grader.model.figure import DrawnFigure
@@ -40,7 +42,7 @@ _SPACE = re.compile(r"\n\s*")
 
 
 @lru_cache(maxsize=256)
-def figure_svg(figure: DrawnFigure) -> str:
+def figure_svg(figure: DrawnFigure) -> Markup:
     """Returns the figure as an SVG element for a page, with its text alternative.
 
     Its ids begin with a hash of its contents, so that several figures can be on one page.
@@ -61,7 +63,7 @@ def figure_svg(figure: DrawnFigure) -> str:
     for before in _IDS:
         body = body.replace(before, f"{before}f{mark[:6]}-")
     label, box = escape(figure.alt, quote=True), f"{width * 0.75:g} {height * 0.75:g}"
-    return (
+    return Markup(  # noqa: S704 - the label is escaped, and its only other text is paths
         '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
         f'class="figure" width="{width}" height="{height}" viewBox="0 0 {box}" '
         f'stroke-linejoin="round" role="img" aria-label="{label}"><title>{label}</title>'

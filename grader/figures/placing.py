@@ -9,6 +9,7 @@ from typing import Literal
 from grader.figures.base import FieldReader, FigureError, figure_types
 from grader.model import Figure, Problem, Variant
 from grader.model.figure import DrawnFigure, TextBlock
+from grader.model.grouping import group_by_key
 from grader.text.words import part_letter
 
 
@@ -55,11 +56,8 @@ def place_figures(
     A figure of a part follows the paragraphs that begin with the part's letter, such as **(b)**;
     other figures, and those without such paragraphs, follow the whole text.
     """
-    cuts: dict[int, list[DrawnFigure]] = {}
     letters = {part.id: part_letter(index) for index, part in enumerate(problem.parts)}
-    for figure in figures:
-        letter = letters.get(figure.part or "", "")
-        cuts.setdefault(_end_of_part(text, letter), []).append(figure)
+    cuts = group_by_key((_end_of_part(text, letters.get(f.part or "", "")), f) for f in figures)
     blocks, start = [], 0
     for cut, placed in sorted(cuts.items()):
         blocks.append(TextBlock(text[start:cut].strip(), tuple(placed)))

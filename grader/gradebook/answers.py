@@ -7,7 +7,7 @@ from collections.abc import Collection
 from sqlalchemy import and_, case, func, select
 
 from grader.gradebook import schema
-from grader.gradebook.parts import is_refused
+from grader.gradebook.parts import CURRENT_MARKS, is_refused
 from grader.gradebook.plain import read_record
 from grader.gradebook.signatures import (
     Signatures,
@@ -19,11 +19,6 @@ from grader.gradebook.store import Store
 from grader.gradebook.students import in_chunks
 from grader.model.desk import PartAnswer, PartCount, PartId
 
-_GRADED = schema.marks.join(
-    schema.grades,
-    and_(schema.grades.c.number == schema.marks.c.grade, schema.grades.c.current.is_(True)),
-).join(schema.asked, schema.asked.c.number == schema.marks.c.asked)
-"""The marks of the current grades, with their questions."""
 _OVERRIDDEN = and_(
     schema.overrides.c.student == schema.grades.c.student,
     schema.overrides.c.name == schema.asked.c.name,
@@ -55,7 +50,7 @@ class Answers:
                 func.sum(waits).label("waiting"),
                 func.sum(case((by_hand, 1), else_=0)).label("decided_count"),
             )
-            .select_from(_GRADED.outerjoin(schema.overrides, _OVERRIDDEN))
+            .select_from(CURRENT_MARKS.outerjoin(schema.overrides, _OVERRIDDEN))
             .where(~is_refused())
             .group_by(a.problem, a.part)
             .order_by(func.min(m.position), a.problem, a.part)
@@ -75,7 +70,7 @@ class Answers:
                 func.coalesce(m.answer, "").label("answer"), m.feedback,
                 is_refused().label("refused"),
             )
-            .select_from(_GRADED)
+            .select_from(CURRENT_MARKS)
             .where(a.problem == part.problem, a.part == part.part)
             .order_by(g.student)
         )  # fmt: skip
@@ -88,7 +83,7 @@ class Answers:
         g, m, a, o = schema.grades.c, schema.marks.c, schema.asked.c, schema.overrides.c
         query = (
             select(g.student, a.problem, a.part, a.name, m.answer)
-            .select_from(_GRADED.outerjoin(schema.overrides, _OVERRIDDEN))
+            .select_from(CURRENT_MARKS.outerjoin(schema.overrides, _OVERRIDDEN))
             .where(m.points.is_(None), o.points.is_(None), ~is_refused())
         )
         with self._engine.begin() as connection:

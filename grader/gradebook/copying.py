@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -90,10 +91,8 @@ def copy_gradebook(
             where=display_address(target.url),
             fix="choose another target; nothing was changed",
         )
-    read = open_gradebook(source.url, create=False)
-    with closing(_Disposable(read)), read.begin() as from_:
-        written = open_gradebook(target.url, create=True)
-        with closing(_Disposable(written)):
+    with _open(source.url) as read, read.begin() as from_:
+        with _open(target.url, create=True) as written:
             with writer(written).begin() as to:
                 rows = sum(_copy_table(table, from_, to) for table in schema.metadata.sorted_tables)
                 if written.dialect.name == "postgresql":
@@ -105,10 +104,8 @@ def copy_gradebook(
         digests = sorted(set(from_.scalars(select(schema.evidence.c.digest))))
     count = 0
     if source.folder and target.folder:
-        pieces, place = (
-            EvidenceFiles(find_place(source.folder)),
-            choose_place(target.folder, evidence),
-        )
+        pieces = EvidenceFiles(find_place(source.folder))
+        place = choose_place(target.folder, evidence)
         if evidence:
             store_place(target.folder, place)
         # Evidence that is missing at the source was missing before; `grader grade` makes it anew.
@@ -136,19 +133,20 @@ def switch_to_copy(source: GradebookPlace, target: GradebookPlace) -> Path:
     return old
 
 
-class _Disposable:
-    """Closes an engine's connections, as `closing` asks for."""
-
-    def __init__(self, engine: Engine):
-        self.close = engine.dispose
+@contextmanager
+def _open(url: URL, *, create: bool = False) -> Iterator[Engine]:
+    engine = open_gradebook(url, create=create)
+    try:
+        yield engine
+    finally:
+        engine.dispose()
 
 
 def _is_used(url: URL) -> bool:
     """Returns whether there is a gradebook with content; a copy that failed leaves empty tables."""
     if not gradebook_exists(url):
         return False
-    engine = open_gradebook(url, create=False)
-    with closing(_Disposable(engine)), engine.begin() as connection:
+    with _open(url) as engine, engine.begin() as connection:
         return any(
             connection.scalar(select(func.count()).select_from(table))
             for table in (schema.settings, schema.students, schema.audit)

@@ -84,11 +84,11 @@ class Decisions:
                 )
             )
 
-    def history(self, student: str, name: str | None = None) -> tuple[Decision, ...]:
-        """Returns all decisions about a student's answers, or one of them, newest first."""
+    def history(self, student: str) -> tuple[Decision, ...]:
+        """Returns all decisions about a student's answers, newest first."""
         with self._engine.begin() as connection:
             decisions = list(iter_decisions(connection, _DECISIONS.c.student == student))
-        return tuple(d for d in reversed(decisions) if name in (None, d.name))
+        return tuple(reversed(decisions))
 
     def decide(
         self, answers: Sequence[AnswerToDecide], choice: Choice, *, by: str
@@ -173,13 +173,7 @@ class Decisions:
         items = {item.number: item for item in read_items(connection, None)}
         mark = parts.find_mark(connection, decision.student, decision.name)
         if mark and sum_points(before.choice, items, mark.max_points) != before.points:
-            answer = AnswerToDecide(
-                student=decision.student,
-                name=decision.name,
-                max_points=mark.max_points,
-                engine_points=before.engine_points,
-                last_decision=before.number,
-            )
+            answer = before.as_answer(mark.max_points)
             self.store_within(connection, batch, answer, before.choice, by=by)
             return
         overrides.store_override(connection, _override_of(before, items))

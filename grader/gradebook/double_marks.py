@@ -6,9 +6,11 @@ a decision for the mean, if the two are close enough. Otherwise, somebody else d
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, insert, update
 
 from grader.errors import SetupError
 from grader.gradebook import mark_rows, schema
@@ -45,7 +47,7 @@ class DoubleMarks:
         with self._engine.begin() as connection:
             return tuple(mark_rows.current_marks(connection, *where))
 
-    def by_answer(self, part: PartId) -> Mapping[tuple[str, str, str], tuple[IndependentMark, ...]]:
+    def by_answer(self, part: PartId) -> Mapping[tuple[str, str, str], Sequence[IndependentMark]]:
         """Returns the same marks by student, name, and digest of the answer."""
         return mark_rows.by_answer(self.current(part))
 
@@ -124,8 +126,9 @@ class DoubleMarks:
                 self._require_newest(connection, mark)
             if any((d.student, d.name) in answers and d.batch != batch for d in decided):
                 raise SetupError(_SINCE, fix="reload the page")
-            mark_rows.take_back(connection, marks)
             for mark in marks:
+                query = update(_MARKS).where(_MARKS.c.number == mark.number)
+                connection.execute(query.values(undone=True))
                 detail = {"student": mark.student, "name": mark.name, "points": mark.points}
                 self._log(connection, "independent mark undone", by, "", detail)
 
@@ -153,7 +156,20 @@ class DoubleMarks:
         choice: Choice,
         by: str,
     ) -> None:
-        mark_rows.store_mark(connection, batch, part, answer, choice, by=by, at=now())
+        line = {
+            "batch": batch,
+            "problem": part.problem,
+            "part": part.part,
+            "student": answer.student,
+            "name": answer.name,
+            "key": answer.key,
+            "choice": json.dumps(asdict(choice)),
+            "max_points": answer.max_points,
+            "by": by,
+            "at": now(),
+            "undone": False,
+        }
+        connection.execute(insert(_MARKS), line)
         mine = (_MARKS.c.batch == batch) & (_MARKS.c.student == answer.student)
         points = [mark.points for mark in mark_rows.iter_marks(connection, mine)][-1]
         detail = {"student": answer.student, "name": answer.name, "points": points}

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Mapping
 
-from sqlalchemy import ColumnElement, Connection, insert, select, update
+from sqlalchemy import ColumnElement, Connection, select
 
 from grader.gradebook import schema
 from grader.gradebook.decision_rows import choice_from_json
 from grader.gradebook.plain import read_record
 from grader.gradebook.rubric_rows import read_items
 from grader.model.desk import (
-    AnswerToDecide,
     Choice,
     IndependentMark,
     PartId,
     mean_choice,
     sum_points,
 )
+from grader.model.grouping import group_by_key
 
 _MARKS = schema.independent_marks
 _Answer = tuple[str, str]
@@ -51,13 +49,9 @@ def current_marks(connection: Connection, *where: ColumnElement[bool]) -> list[I
 
 def by_answer(
     marks: Iterable[IndependentMark],
-) -> dict[tuple[str, str, str], tuple[IndependentMark, ...]]:
+) -> dict[tuple[str, str, str], list[IndependentMark]]:
     """Returns *marks* by student, name, and digest of the answer."""
-    marks_by_answer: dict[tuple[str, str, str], tuple[IndependentMark, ...]] = {}
-    for mark in marks:
-        key = mark.student, mark.name, mark.key
-        marks_by_answer[key] = (*marks_by_answer.get(key, ()), mark)
-    return marks_by_answer
+    return group_by_key(((mark.student, mark.name, mark.key), mark) for mark in marks)
 
 
 def mean_choices(marks: Iterable[IndependentMark]) -> Mapping[_Answer, Choice]:
@@ -67,36 +61,3 @@ def mean_choices(marks: Iterable[IndependentMark]) -> Mapping[_Answer, Choice]:
         for (student, name, _), mine in by_answer(marks).items()
         if len(mine) > 1
     }
-
-
-def store_mark(
-    connection: Connection,
-    batch: int,
-    part: PartId,
-    answer: AnswerToDecide,
-    choice: Choice,
-    *,
-    by: str,
-    at: str,
-) -> None:
-    """Stores the mark that one of two independent graders gave."""
-    line = {
-        "batch": batch,
-        "problem": part.problem,
-        "part": part.part,
-        "student": answer.student,
-        "name": answer.name,
-        "key": answer.key,
-        "choice": json.dumps(asdict(choice)),
-        "max_points": answer.max_points,
-        "by": by,
-        "at": at,
-        "undone": False,
-    }
-    connection.execute(insert(_MARKS), line)
-
-
-def take_back(connection: Connection, marks: Sequence[IndependentMark]) -> None:
-    """Stores that *marks* are undone."""
-    for mark in marks:
-        connection.execute(update(_MARKS).where(_MARKS.c.number == mark.number).values(undone=True))

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, FromClause, select
+from sqlalchemy import ColumnElement, Connection, FromClause, and_, select
 
 from grader.gradebook import schema
+
+CURRENT_MARKS = schema.marks.join(
+    schema.grades,
+    and_(schema.grades.c.number == schema.marks.c.grade, schema.grades.c.current.is_(True)),
+).join(schema.asked, schema.asked.c.number == schema.marks.c.asked)
+"""The marks of the current grades, with their questions."""
 
 
 class MarkPoints(NamedTuple):
@@ -21,10 +27,8 @@ def find_mark(connection: Connection, student: str, name: str) -> MarkPoints | N
     g, m, a = schema.grades.c, schema.marks.c, schema.asked.c
     query = (
         select(m.points, a.max_points)
-        .select_from(schema.grades)
-        .join(schema.marks, m.grade == g.number)
-        .join(schema.asked, a.number == m.asked)
-        .where(g.student == student, g.current.is_(True), a.name == name)
+        .select_from(CURRENT_MARKS)
+        .where(g.student == student, a.name == name)
     )
     row = connection.execute(query).first()
     return None if row is None else MarkPoints(row.points, row.max_points)
@@ -35,12 +39,9 @@ def grade_differs_from(decisions: FromClause) -> ColumnElement[bool]:
     g, m, a, d = schema.grades.c, schema.marks.c, schema.asked.c, decisions.c
     return (
         select(m.points)
-        .select_from(schema.grades)
-        .join(schema.marks, m.grade == g.number)
-        .join(schema.asked, a.number == m.asked)
+        .select_from(CURRENT_MARKS)
         .where(
             g.student == d.student,
-            g.current.is_(True),
             a.name == d.name,
             m.points.is_distinct_from(d.engine_points),
         )

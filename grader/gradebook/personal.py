@@ -28,8 +28,6 @@ class Removal:
     pseudonym: str
     """Stands for the student in the audit log."""
     rows: int
-    evidence: tuple[str, ...]
-    """The digests of the executions that belonged to nobody else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +114,7 @@ def _remove_student(connection: Connection, student: str) -> Removal:
     if connection.dialect.name == "sqlite":
         connection.exec_driver_sql("PRAGMA secure_delete = ON")
     pseudonym = f"forgotten-{secrets.token_hex(4)}"
-    evidence, files = _find_evidence(connection, student), _own_files(connection, student)
+    files = _own_files(connection, student)
     _rewrite_audit(connection, student, files, pseudonym)
     _rewrite_settings(connection, student)
     _keep_digest(connection, student)
@@ -125,7 +123,7 @@ def _remove_student(connection: Connection, student: str) -> Removal:
     for table, which in reversed(list(_owned_rows(student))):
         rows += connection.execute(delete(table).where(which)).rowcount
     connection.execute(delete(schema.derived))  # made of answers, and can be made again
-    return Removal(pseudonym=pseudonym, rows=rows, evidence=evidence)
+    return Removal(pseudonym=pseudonym, rows=rows)
 
 
 def _owned_rows(student: str) -> Iterator[tuple[Table, ColumnElement[bool]]]:

@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 
 from grader.errors import GraderError
 from grader.gradebook import schema, students
+from grader.gradebook.parts import CURRENT_MARKS
 from grader.gradebook.plain import storable, storable_or_none, to_json
 from grader.model import Grade, Mark, Verdict
 
@@ -158,11 +159,9 @@ def _put_environments(connection: Connection, grades: list[Grade]) -> None:
 def read_settled(connection: Connection, student: str, submission_sha256: str) -> Iterator[str]:
     """Yields the names of the marks that the student's current grade for this file settles."""
     g, m, a = schema.grades.c, schema.marks.c, schema.asked.c
-    mine = (g.student == student) & g.current.is_(True)
-    mine &= g.submission_sha256 == submission_sha256
-    query = select(a.name).join(schema.marks, m.asked == a.number)
-    query = query.join(schema.grades, g.number == m.grade)
-    yield from connection.scalars(query.where(mine, m.points.is_not(None)))
+    mine = (g.student == student) & (g.submission_sha256 == submission_sha256)
+    query = select(a.name).select_from(CURRENT_MARKS).where(mine, m.points.is_not(None))
+    yield from connection.scalars(query)
 
 
 def is_current(students: Collection[str] | None) -> ColumnElement[bool]:

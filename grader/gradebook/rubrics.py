@@ -13,7 +13,7 @@ from grader.gradebook.decisions import Decisions
 from grader.gradebook.plain import storable
 from grader.gradebook.rubric_rows import read_items
 from grader.gradebook.store import Store
-from grader.model.desk import AnswerToDecide, PartId, RubricItem
+from grader.model.desk import PartId, RubricItem
 
 _ITEMS = schema.rubric_items
 
@@ -70,9 +70,7 @@ class Rubrics:
             if before is None:
                 raise SetupError("there is no such item in the rubric", fix="reload the page")
             affected = [d for d in current_decisions(connection) if item.number in d.choice.items]
-            marks = list(
-                mark_rows.current_marks(connection, *mark_rows.condition_on_part(item.part))
-            )
+            marks = mark_rows.current_marks(connection, *mark_rows.condition_on_part(item.part))
             theirs = {d.student for d in affected}
             theirs |= {m.student for m in marks if item.number in m.choice.items}
             if students is not None and not theirs.issubset(students):
@@ -98,25 +96,13 @@ class Rubrics:
             self._log(connection, "rubric item changed", by, "", detail)
             if all(getattr(before, f) == getattr(item, f) for f in ("text", "points", "feedback")):
                 return 0
-            answers = [
-                AnswerToDecide(
-                    student=d.student,
-                    name=d.name,
-                    max_points=max_points[d.student, d.name],
-                    engine_points=d.engine_points,
-                    last_decision=d.number,
-                )
-                for d in affected
-                if (d.student, d.name) in max_points
-            ]
-            choices = {(d.student, d.name): d.choice for d in affected}
-            marks = list(
-                mark_rows.current_marks(connection, *mark_rows.condition_on_part(item.part))
-            )
+            affected = [d for d in affected if (d.student, d.name) in max_points]
+            marks = mark_rows.current_marks(connection, *mark_rows.condition_on_part(item.part))
             again = mark_rows.mean_choices(marks)
-            choices |= {answer: again[answer] for answer in are_means}
             batch = next_batch(connection)
-            for answer in answers:
-                choice = choices[answer.student, answer.name]
+            for d in affected:
+                key = d.student, d.name
+                answer = d.as_answer(max_points[key])
+                choice = again[key] if key in are_means else d.choice
                 self._decisions.store_within(connection, batch, answer, choice, by=by)
-        return len(answers)
+        return len(affected)

@@ -3,12 +3,29 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Select, case, func, select
+from sqlalchemy import ColumnElement, Connection, Table, case, func, select
 
 from grader.gradebook import schema
+
+
+def _columns(table: Table, flag: ColumnElement[bool]) -> tuple[ColumnElement[Any], ...]:
+    # Sums of numbers and not counts: one decision may be undone while another is restored.
+    number = table.c.number
+    return table.c.student, func.max(number), func.sum(case((flag.is_(True), number), else_=0))
+
+
+_SUBMISSIONS = schema.submissions.c
+_COLUMNS: Mapping[str, tuple[ColumnElement[Any], ...]] = {
+    "grades": _columns(schema.grades, schema.grades.c.current),
+    "decisions": _columns(schema.decisions, schema.decisions.c.undone),
+    "marks": _columns(schema.independent_marks, schema.independent_marks.c.undone),
+    "submissions": (_SUBMISSIONS.student, func.max(_SUBMISSIONS.seen), func.count()),
+}
+"""The student, and what changes with the results, of each table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,19 +43,20 @@ class Signatures:
 def read_signatures(connection: Connection, known: Signatures | None = None) -> Signatures:
     """Returns the signatures of the current state; *known* itself if nothing changed since."""
     general = read_general(connection)
-    everybody = tuple(tuple(connection.execute(query).one()) for query in _class_queries())
+    totals = (select(*columns[1:]) for columns in _COLUMNS.values())
+    everybody = tuple(tuple(connection.execute(query).one()) for query in totals)
     if known is not None and (known.general, known.everybody) == (general, everybody):
         return known
     found: dict[str, tuple[object, ...]] = {}
-    for name, query in _student_queries():
-        for row in connection.execute(query):
+    for name, columns in _COLUMNS.items():
+        for row in _read_rows(connection, columns):
             found[row[0]] = (*found.get(row[0], ()), name, row[1], row[2])
     return Signatures(general=general, students=found, everybody=everybody)
 
 
 def read_grades_signature(connection: Connection) -> str:
     """Returns the signature of the automatic grades, the same in every process."""
-    rows = sorted(tuple(row) for row in connection.execute(_student_queries()[0][1]))
+    rows = sorted(_read_rows(connection, _COLUMNS["grades"]))
     return hashlib.sha256(repr(rows).encode()).hexdigest()
 
 
@@ -53,32 +71,8 @@ def read_general(connection: Connection) -> int:
     return hash(tuple(rows))
 
 
-def _class_queries() -> tuple[Select[*tuple[Any, ...]], ...]:
-    """Returns queries for the signature of all students together."""
-    g, d, s = schema.grades.c, schema.decisions.c, schema.submissions.c
-    m = schema.independent_marks.c
-    # Sums of numbers and not counts: one decision may be undone while another is restored.
-    current = func.sum(case((g.current.is_(True), g.number), else_=0))
-    undone = func.sum(case((d.undone.is_(True), d.number), else_=0))
-    taken_back = func.sum(case((m.undone.is_(True), m.number), else_=0))
-    return (
-        select(func.max(g.number), current),
-        select(func.max(d.number), undone),
-        select(func.max(m.number), taken_back),
-        select(func.max(s.seen), func.count(s.number)),
-    )
-
-
-def _student_queries() -> tuple[tuple[str, Select[Any]], ...]:
-    """Returns a query for the signature of each student, by the name of what it covers."""
-    g, d, s = schema.grades.c, schema.decisions.c, schema.submissions.c
-    m = schema.independent_marks.c
-    current = func.sum(case((g.current.is_(True), 1), else_=0))
-    undone = func.sum(case((d.undone.is_(True), 1), else_=0))
-    taken_back = func.sum(case((m.undone.is_(True), 1), else_=0))
-    return (
-        ("grades", select(g.student, func.max(g.number), current).group_by(g.student)),
-        ("decisions", select(d.student, func.max(d.number), undone).group_by(d.student)),
-        ("marks", select(m.student, func.max(m.number), taken_back).group_by(m.student)),
-        ("submissions", select(s.student, func.max(s.seen), func.count()).group_by(s.student)),
-    )
+def _read_rows(
+    connection: Connection, columns: tuple[ColumnElement[Any], ...]
+) -> Iterator[tuple[Any, ...]]:
+    for row in connection.execute(select(*columns).group_by(columns[0])):
+        yield tuple(row)

@@ -193,17 +193,10 @@ class _Batch:
     def _submit(self, pool: Executor, submission: Submission, *, more_follow: bool) -> Future[Any]:
         """Submits the execution of *submission* to *pool*."""
         job = Job(
+            **self._settings.execution_fields(),
             submission=submission,
             names=self._names,
             call_plans=self._call_plans(submission.student),
-            limits=self._settings.limits,
-            sandbox=self._settings.sandbox,
-            device=self._settings.device,
-            loopback=self._settings.loopback,
-            variables=self._settings.variables,
-            overlay=self._settings.overlay,
-            files=self._settings.files,
-            machine=self._settings.machine,
             rerun=self.reruns.get(submission, ""),
         )
         try:

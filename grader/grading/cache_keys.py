@@ -23,8 +23,9 @@ from grader.grading.sources import (
     collect_warnings,
     requests_by_student,
 )
-from grader.model import Override, Student, Submission
-from grader.release.papers import SEATS, absent
+from grader.model import Student
+from grader.model.grouping import group_by_key
+from grader.release.papers import absent, seats_of
 
 KEPT = "report/.pages.json"
 """Records the sources of each student's files; if lost, all files are written again.
@@ -63,16 +64,10 @@ class ClassFigures:
     totals: list[dict[str, object]]
     """One entry per student: ID, standing, score, maximum, complete."""
 
-    def figures(self) -> dict[str, object]:
-        """Returns everything except the lines of students and parts, as JSON data for `--json`."""
-        return {
-            "students": len(self.totals),
-            "standings": dict(self.standings),
-            "counted": self.counted,
-            "mean": self.mean,
-            "median": self.median,
-            "open_totals": self.open_totals,
-        }
+    def to_json(self) -> dict[str, object]:
+        """Returns everything except the lines of students and parts, for `--json`."""
+        names = ("standings", "counted", "mean", "median", "open_totals")
+        return {"students": len(self.totals), **{name: getattr(self, name) for name in names}}
 
 
 _NOTHING = ClassFigures(
@@ -97,25 +92,18 @@ def result_digests(
     look = _common_digest(graded, bank, published)
     adjusted = book.setting(ADJUSTMENTS)
     look += f"/{adjusted}" if adjusted else ""
-    seats = book.setting(SEATS)
-    seats = seats if isinstance(seats, dict) else {}
+    seats = seats_of(book) or {}
     gone = absent(book)
     heads = book.grade_heads()
     runs = book.evidence_summaries()
-    by_hand: dict[str, list[Override]] = {}
-    for override in book.overrides():
-        by_hand.setdefault(override.student, []).append(override)
-    attempts: dict[str, list[Submission]] = {}
-    for attempt in book.submissions():
-        if attempt.student not in gone:
-            attempts.setdefault(attempt.student, []).append(attempt)
-    every = (attempt for mine in attempts.values() for attempt in mine)
+    by_hand = group_by_key((override.student, override) for override in book.overrides())
+    every = [attempt for attempt in book.submissions() if attempt.student not in gone]
+    attempts = group_by_key((attempt.student, attempt) for attempt in every)
     warned = collect_warnings(book, every)
     people = graded.students
     policy = policy_of(book, graded.exam)
-    attempted: dict[str, list[str]] = {}
-    for who, *head in book.attempt_heads() if policy and policy.chooses else ():
-        attempted.setdefault(who, []).append(repr(head))
+    attempt_heads = book.attempt_heads() if policy and policy.chooses else ()
+    attempted = group_by_key((who, repr(head)) for who, *head in attempt_heads)
     asked = requests_by_student(book)
     secret = form_secret(book)
     digests: dict[str, str] = {}

@@ -12,7 +12,7 @@ from grader.errors import GraderError
 from grader.files import exclusive_lock
 from grader.gradebook import Gradebook
 from grader.gradebook.audit_log import ENGINE
-from grader.grading.course_policy import CoursePolicy, policy_of, store_course
+from grader.grading.course_policy import policy_of, policy_with, store_course
 from grader.grading.graded_attempts import file_counting_grades
 from grader.grading.sources import rows_of, source_of
 from grader.model import Student
@@ -46,14 +46,7 @@ def change_course(
     """
     with Gradebook.open(out) as book:
         graded = source_of(book)
-        # As `policy_of` will see it: a set that the course does not list has no policies.
-        counts = course if graded.exam in course.sets else Course(id=course.id)
-        policy = CoursePolicy(
-            course=counts,
-            set_id=graded.exam,
-            slip_days_used=slip_days_used,
-            times=book.times(),
-        )
+        policy = policy_with(book, graded.exam, course, slip_days_used)
         before = {row.student.id: row for row in rows_of(book, graded)}
         after = {row.student.id: row for row in rows_of(book, graded, policy)}
         if not dry_run:

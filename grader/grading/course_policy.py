@@ -28,6 +28,7 @@ from grader.gradebook import Gradebook
 from grader.gradebook.audit_log import ENGINE
 from grader.model import Student, Submission
 from grader.model.course import UNTRUSTED, Course, Deduction, HandedIn, Rules, TimeSource
+from grader.model.grouping import group_by_key
 from grader.model.result import Row, Standing
 from grader.text.words import count_of, points
 
@@ -86,10 +87,7 @@ class CoursePolicy:
 
     @cached_property
     def _times_by_student(self) -> Mapping[str, Sequence[HandedIn]]:
-        times: dict[str, list[HandedIn]] = {}
-        for handed_in in self.times:
-            times.setdefault(handed_in.student, []).append(handed_in)
-        return times
+        return group_by_key((handed_in.student, handed_in) for handed_in in self.times)
 
     @cached_property
     def _rules(self) -> dict[Student, Rules]:
@@ -199,34 +197,41 @@ def _instant(text: str | None) -> datetime | None:
 
 def policy_of(book: Gradebook, set_id: str) -> CoursePolicy | None:
     """Returns the policies that were stored in *book*; None if there are none for the set."""
+    course, slip_days_used = _stored_course(book)
+    if course is None or set_id not in course.sets:
+        return None
+    return policy_with(book, set_id, course, slip_days_used)
+
+
+def policy_with(
+    book: Gradebook, set_id: str, course: Course, slip_days_used: Mapping[str, int]
+) -> CoursePolicy:
+    """Returns the policies of *course*; a set that it does not list has none."""
+    counts = course if set_id in course.sets else Course(id=course.id)
+    return CoursePolicy(
+        course=counts, set_id=set_id, slip_days_used=slip_days_used, times=book.times()
+    )
+
+
+def _stored_course(book: Gradebook) -> tuple[Course | None, Mapping[str, int]]:
+    """Returns the course in *book*, if any, and how many slip days each student used elsewhere."""
     kept = book.setting(COURSE)
     if not isinstance(kept, dict):
-        return None
-    course = course_from_plain(kept["course"])
-    if set_id not in course.sets:
-        return None
-    return CoursePolicy(
-        course=course,
-        set_id=set_id,
-        slip_days_used=kept.get("slip_days_used", {}),
-        times=book.times(),
-    )
+        return None, {}
+    return course_from_plain(kept["course"]), kept.get("slip_days_used", {})
 
 
 def zone_of(book: Gradebook, course: Course | None) -> ZoneInfo:
     """Returns the time zone of *course*, or else of the course in *book*; UTC without one."""
-    kept = book.setting(COURSE)
-    if course is None and isinstance(kept, dict):
-        course = course_from_plain(kept["course"])
+    course = course or _stored_course(book)[0]
     return ZoneInfo(course.time_zone if course else "UTC")
 
 
 def compares_answers(book: Gradebook, set_id: str) -> bool:
     """Returns whether the course in *book* turns on the comparison of answers between students."""
-    kept = book.setting(COURSE)
-    if not isinstance(kept, dict):
+    course, _ = _stored_course(book)
+    if course is None:
         return False
-    course = course_from_plain(kept["course"])
     own = course.sets[set_id].shared_answers if set_id in course.sets else None
     return course.shared_answers if own is None else own
 
@@ -255,9 +260,7 @@ def apply_policy(
     *scores* are the points before deductions of students with several graded attempts, by student
     and SHA-256 of the file; only policies that choose between attempts use them.
     """
-    attempts: dict[str, list[Submission]] = {}
-    for submission in submissions:
-        attempts.setdefault(submission.student, []).append(submission)
+    attempts = group_by_key((submission.student, submission) for submission in submissions)
     for row in rows:
         yield _with_policy(policy, row, attempts.get(row.student.id, []), scores)
 

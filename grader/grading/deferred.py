@@ -10,6 +10,7 @@ from grader.kinds.attempts import required_packages
 from grader.kinds.ratios import is_final
 from grader.model import Answer, CallPlan, Evidence, Grade, Mark, Problem, packages
 from grader.model.evidence import CUT_SHORT, DISTURBED
+from grader.model.grouping import group_by_key
 from grader.model.packages import PACKAGES, install_command
 from grader.runtime.execute.deferral import missing_requirement
 from grader.text.words import join_names
@@ -53,10 +54,11 @@ def has_run_more(evidence: Evidence, call_plans: Iterable[CallPlan], device: str
 
 def missing_packages(problems: Mapping[str, Problem]) -> dict[str, tuple[str, ...]]:
     """Returns the packages that are missing here, each with the problems that wait for it."""
-    missing: dict[str, list[str]] = {}
-    for name, problem in problems.items():
-        for package in packages.missing_packages(_needed_packages([problem])):
-            missing.setdefault(package, []).append(name)
+    missing = group_by_key(
+        (package, name)
+        for name, problem in problems.items()
+        for package in packages.missing_packages(_needed_packages([problem]))
+    )
     return {package: tuple(names) for package, names in missing.items()}
 
 

@@ -10,6 +10,7 @@ from grader.grading.adjustments import Adjustments, adjustments_of, drop_parts
 from grader.grading.course_policy import CoursePolicy
 from grader.grading.tally import overrides_by_student, with_overrides
 from grader.model import Grade, Student, Submission
+from grader.model.grouping import group_by_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,9 +63,7 @@ def in_counting_order(
 ) -> list[Submission]:
     """Returns *submissions*, which have each student's latest last, with the attempt that counts
     last instead."""
-    by_student: dict[str, list[Submission]] = {}
-    for submission in submissions:
-        by_student.setdefault(submission.student, []).append(submission)
+    by_student = group_by_key((submission.student, submission) for submission in submissions)
     order: list[Submission] = []
     for id_, mine in by_student.items():
         graded = [attempt for attempt in mine if (id_, attempt.sha256) in attempts.grades]

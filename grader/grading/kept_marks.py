@@ -21,6 +21,7 @@ from grader.gradebook import Gradebook
 from grader.grading.batch import refused_evidence
 from grader.grading.score import score, score_refused
 from grader.model import Evidence, Grade, Mark, Paper, Verdict
+from grader.model.grouping import group_by_key
 from grader.model.paper import question_number
 from grader.release.papers import Papers
 
@@ -173,10 +174,7 @@ def _engine_digest() -> str:
 
 def _marks_by_number(grade: Grade) -> dict[int, list[Mark]]:
     """Returns the marks of each question by its number, from names such as `q3_per_gpu`."""
-    marks: dict[int, list[Mark]] = {}
-    for mark in grade.marks:
-        marks.setdefault(question_number(mark.name), []).append(mark)
-    return marks
+    return group_by_key((question_number(mark.name), mark) for mark in grade.marks)
 
 
 def _parse_marks(data: bytes) -> list[Mark]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -33,10 +33,6 @@ class LateLine:
     deduction: float
     total: float | None
     why: str
-
-    def to_json(self) -> dict[str, object]:
-        """Returns the line as JSON data."""
-        return asdict(self)
 
 
 def list_lateness(out: Path) -> tuple[LateLine, ...]:

@@ -5,29 +5,19 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from grader.bank.folders import Bank
 from grader.errors import SetupError
 from grader.files import make_write_error
 from grader.gradebook import Gradebook
+from grader.gradebook.personal import Removal
 from grader.grading.audit import require_student
 from grader.grading.results import write_results
 from grader.report.names import file_name
 
 IDEAS = "ideas.json"
 """The newest search for wrong ideas, with the students who have them."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Forgotten:
-    """What was removed of a student whose data were deleted."""
-
-    pseudonym: str
-    """Stands for the student in the audit log."""
-    rows: int
-    files: int
 
 
 def archive_student(out: Path, student: str, target: Path, *, by: str, why: str) -> int:
@@ -40,9 +30,7 @@ def archive_student(out: Path, student: str, target: Path, *, by: str, why: str)
         require_student(book, student)
         record = book.personal.read(student)
         pieces = {f"evidence/{d}.json": book.evidence_files.export(d) for d in record.evidence}
-        files = list(_pages_of(out, student))
-        if (out / IDEAS).exists():  # it names students, and can be made again
-            files.append(out / IDEAS)
+        files = list(_files_about(out, student))
         contents = {name: data for name, data in pieces.items() if data is not None}
         contents["gradebook.json"] = json.dumps(record.rows, indent=2, ensure_ascii=False).encode()
         _write_zip(target, contents, files, out)
@@ -65,8 +53,11 @@ def _write_zip(target: Path, contents: Mapping[str, bytes], files: list[Path], o
         raise make_write_error(error, target) from error
 
 
-def forget_student(out: Path, student: str, bank: Bank, *, by: str, why: str) -> Forgotten:
-    """Removes everything about *student* from the results folder *out*.
+def forget_student(
+    out: Path, student: str, bank: Bank, *, by: str, why: str
+) -> tuple[Removal, int]:
+    """Removes everything about *student* from the results folder *out*; returns what was removed
+    from the gradebook, and the number of removed files.
 
     Raises SetupError if the student is unknown, or if a file can't be removed.
     """
@@ -74,9 +65,7 @@ def forget_student(out: Path, student: str, bank: Bank, *, by: str, why: str) ->
         require_student(book, student)
         # The evidence first: its names are in the gradebook, so a failure can be repeated.
         gone = sum(map(book.evidence_files.remove, book.personal.read(student).evidence))
-        files = list(_pages_of(out, student))
-        if (out / IDEAS).exists():  # it names students, and can be made again
-            files.append(out / IDEAS)
+        files = list(_files_about(out, student))
         removed = book.personal.remove(student, by=by, why=why)
     for path in files:
         try:
@@ -84,9 +73,11 @@ def forget_student(out: Path, student: str, bank: Bank, *, by: str, why: str) ->
         except OSError as error:
             raise make_write_error(error, path) from error
     write_results(out, bank)
-    return Forgotten(pseudonym=removed.pseudonym, rows=removed.rows, files=gone + len(files))
+    return removed, gone + len(files)
 
 
-def _pages_of(out: Path, student: str) -> Iterator[Path]:
-    names = (f"grades/{file_name(student, '.json')}", f"feedback/{file_name(student, '.html')}")
+def _files_about(out: Path, student: str) -> Iterator[Path]:
+    grade, page = file_name(student, ".json"), file_name(student, ".html")
+    # The ideas name students, and can be made again.
+    names = (f"grades/{grade}", f"feedback/{page}", IDEAS)
     yield from (out / name for name in names if (out / name).exists())

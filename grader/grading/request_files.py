@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.bank.shape import shape
-from grader.bank.yaml12 import Located, parse_yaml
+from grader.bank.yaml12 import Located, parse_yaml, with_tuples
 from grader.errors import GraderError, Location, SpecError, SpecErrors, visible
 from grader.model.requests import MAX_TEXT
 from grader.model.spec import Strict
@@ -115,7 +115,7 @@ def _locate(text: str, file: str, skipped: int) -> Located:
         return {path: (line + skipped, column) for path, (line, column) in found}
 
     values, keys = shift_lines(places.values.items()), shift_lines(places.keys.items())
-    return Located(file, _with_tuples(data), values, keys)
+    return Located(file, with_tuples(data), values, keys)
 
 
 def _require_unicode(data: object, text: str, file: str, skipped: int) -> None:
@@ -138,12 +138,6 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 def _refuse(name: str) -> object:
     raise ValueError(f"{name} is not a number")
-
-
-def _with_tuples(data: object) -> object:
-    if isinstance(data, list):
-        return tuple(map(_with_tuples, data))
-    return {k: _with_tuples(v) for k, v in data.items()} if isinstance(data, dict) else data
 
 
 def _check_record(record: RequestFile, source: Located) -> Iterable[SpecError]:

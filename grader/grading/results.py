@@ -33,7 +33,7 @@ from grader.grading.sources import (
     source_of,
 )
 from grader.model.result import Row
-from grader.release.papers import SEATS
+from grader.release.papers import seats_of
 from grader.report import (
     ClassSummary,
     file_name,
@@ -56,12 +56,7 @@ class WrittenResults:
     """A summary of what was written."""
 
     is_published: bool
-    totals: list[dict[str, object]]
-    """One entry per student: ID, standing, score, maximum, complete."""
-    figures: dict[str, object]
-    """The class in a few numbers, as in the report."""
-    statistics: dict[str, object]
-    """The statistics of the whole paper and of each part, as in the report."""
+    figures: ClassFigures
     summary: str
 
 
@@ -173,7 +168,7 @@ def _summarize(
         release=graded.release,
         engine=__version__,
         published=published,
-        evidence=None if book.setting(SEATS) else book.evidence_summaries(),
+        evidence=None if seats_of(book) else book.evidence_summaries(),
         notices=[f"{one['path']}: {one['text']}" for one in notices_of(book)],
         minutes=minutes_with_paper(book.times()),
     )
@@ -212,8 +207,6 @@ def _describe_written(out: Path, short: ClassFigures, published: bool) -> Writte
         head += f" {still} open: see `grader mark {out}`."
     return WrittenResults(
         is_published=published,
-        totals=short.totals,
-        figures=short.figures(),
-        statistics=short.statistics,
+        figures=short,
         summary=f"{head}\n{out / 'report' / 'index.html'}: the class report",
     )

@@ -42,7 +42,7 @@ from grader.grading.sources import NOTICES
 from grader.kinds.attempts import required_packages
 from grader.model import CallPlan, Evidence, Grade, Outcome, Release, Submission
 from grader.release.file import load_release
-from grader.release.papers import SEATS, Papers, bind, papers_of
+from grader.release.papers import Papers, bind, papers_of, seats_of
 from grader.release.people import load_numbers
 from grader.runtime import executors
 from grader.runtime.kernels import LaunchSpec, start_early
@@ -60,18 +60,25 @@ _LOOKED_AT = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GradingRun:
+class ExecutedRun:
+    """What a run executed."""
+
+    executed_count: int
+    kept_count: int
+    """Number of notebooks whose evidence existed already."""
+    unsettled_count: int
+    """Number of notebooks that could not be graded because of an internal error."""
+    notebook_seconds: float
+    """How long the executed notebooks ran, in all."""
+    notices: tuple[Notice, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GradingRun(ExecutedRun):
     """The results of one `grader grade` run."""
 
     release: Release
     collection: CollectedSubmissions
-    executed_count: int
-    kept_count: int
-    """Number of submissions whose evidence existed already."""
-    unsettled_count: int
-    notebook_seconds: float
-    """How long the executed notebooks ran, in all."""
-    notices: tuple[Notice, ...]
 
 
 def grade(
@@ -122,7 +129,7 @@ def grade(
         for folder in WRITTEN_INTO:
             remove_partial_files(out / folder)
         bind(book, release, release_file)
-        if book.setting(SEATS) is not None:
+        if seats_of(book) is not None:
             raise SetupError(
                 "these results are for a paper exam",
                 where=str(out),
@@ -156,7 +163,7 @@ def grade(
             if nothing is not None:
                 raise SetupError(nothing[0], fix=nothing[1])
         untimed = untimed_note(policy, release, attempts)
-        notes = (*missing_package_notes(release.problems), untimed, filing.set_apart_note())
+        notes = (*missing_package_notes(release.problems), untimed, filing.set_apart.note())
         for note in filter(None, notes):
             warn(note)
         done = started(len(todo))
@@ -221,7 +228,7 @@ class _GradeFiler:
         self.unsettled = 0
         self.notebook_seconds = 0.0
         self._book = book
-        self._set_apart = SetApart(book)
+        self.set_apart = SetApart(book)
         self._papers = papers
         self._again = settings.again
         self._deferred = settings.only_deferred
@@ -254,11 +261,12 @@ class _GradeFiler:
         todo = []
         for submission in attempts:
             if submission.refusal is not None:
-                self._store_grade(score_refused(self._papers.of(submission.student), submission))
+                refused = score_refused(self._papers.of(submission.student), submission)
+                self._book.put_grade(refused, run=self._run)
                 continue
             evidence = None if self._again else self._find_stored(submission)
             if evidence is None:
-                if self._again or not self._set_apart.skips(submission):
+                if self._again or not self.set_apart.skips(submission):
                     todo.append(submission)
                 continue
             key = submission.student, submission.sha256
@@ -268,14 +276,10 @@ class _GradeFiler:
                 todo.append(submission)
         return todo
 
-    def set_apart_note(self) -> str:
-        """Returns a sentence about the notebooks that this run skips; empty if it skips none."""
-        return self._set_apart.note()
-
     def store_new(self, submission: Submission, evidence: Evidence) -> None:
         """Stores the evidence of an execution and the grade that it earns."""
         self.notebook_seconds += evidence.seconds
-        self._set_apart.update(submission, evidence)
+        self.set_apart.update(submission, evidence)
         before = self._find_stored(submission) if self._deferred else None
         if before is not None and evidence.outcome is not Outcome.REFUSED:
             made = frozenset(call_plan.name for call_plan in self.call_plans(submission.student))
@@ -305,16 +309,13 @@ class _GradeFiler:
             grade = score(mine, evidence)
         ours = evidence.outcome is Outcome.REFUSED or has_fault(grade)
         if not ours and not is_disturbed(grade, evidence):
-            self._store_grade(grade)
+            self._book.put_grade(grade, run=self._run)
             return grade
         # Failures of the grader or the machine are not evidence: the next run tries again.
         self.unsettled += 1
         if not would_lose_marks(self._book, grade):
-            self._store_grade(grade)
+            self._book.put_grade(grade, run=self._run)
         return None
-
-    def _store_grade(self, new: Grade) -> None:
-        self._book.put_grade(new, run=self._run)
 
     def _find_stored(self, submission: Submission) -> Evidence | None:
         """Returns the evidence of this file if it was executed in the same way; otherwise None.
@@ -328,13 +329,9 @@ class _GradeFiler:
         if evidence is not None or not any(call_plan.needs for call_plan in call_plans):
             return evidence
         other = self._book.find_evidence(submission.sha256)
-        if (
-            other is None
-            or self._deferred
-            or has_run_more(other, call_plans, self._settings.device)
-        ):
+        if other is None or self._deferred:
             return other
-        return None
+        return other if has_run_more(other, call_plans, self._settings.device) else None
 
     def call_plans(self, student: str) -> tuple[CallPlan, ...]:
         """Returns the call plans to run for a student in this run."""

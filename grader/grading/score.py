@@ -76,7 +76,7 @@ def score(paper: Paper, evidence: Evidence) -> Grade:
     grade."""
     if evidence.outcome is Outcome.REFUSED:
         note = evidence.note or "we could not run this notebook"
-        return _uniform_grade(paper, evidence.submission_sha256, Verdict.UNSETTLED, None, note)
+        return _open_grade(paper, evidence.submission_sha256, Verdict.UNSETTLED, note)
     marks: list[Mark] = []
     for question in paper.questions:
         marks += _question_marks(question, evidence)
@@ -90,14 +90,12 @@ def score_refused(paper: Paper, submission: Submission) -> Grade:
     zero.
     """
     reason = submission.refusal or "the notebook can't be read"
-    return _uniform_grade(paper, submission.sha256, Verdict.UNREADABLE, None, reason)
+    return _open_grade(paper, submission.sha256, Verdict.UNREADABLE, reason)
 
 
-def _uniform_grade(
-    paper: Paper, sha256: str | None, verdict: Verdict, points: float | None, feedback: str
-) -> Grade:
+def _open_grade(paper: Paper, sha256: str, verdict: Verdict, feedback: str) -> Grade:
     marks = tuple(
-        _make_mark(question, key, points=points, verdict=verdict, feedback=feedback)
+        _make_mark(question, key, points=None, verdict=verdict, feedback=feedback)
         for question in paper.questions
         for key in question.keys.values()
     )

@@ -25,6 +25,7 @@ from grader.grading.graded_attempts import (
 from grader.grading.reveal import reveal
 from grader.grading.tally import pooled_numbers, tally
 from grader.model import Evidence, Grade, Student, Submission
+from grader.model.grouping import group_by_key
 from grader.model.requests import RegradeRequest
 from grader.model.result import Feedback, Row
 from grader.registry import Registry
@@ -221,9 +222,7 @@ def _max_points(graded: ResultSource, dropped: Mapping[str, str]) -> Callable[[s
 
 def requests_by_student(book: Gradebook) -> Mapping[str, tuple[RegradeRequest, ...]]:
     """Returns the regrade requests of every student who has any."""
-    requests: dict[str, list[RegradeRequest]] = {}
-    for request in book.requests.every():
-        requests.setdefault(request.student, []).append(request)
+    requests = group_by_key((request.student, request) for request in book.requests.every())
     return {student: tuple(mine) for student, mine in requests.items()}
 
 
@@ -238,18 +237,15 @@ def collect_warnings(
 ) -> Mapping[tuple[str, str], tuple[str, ...]]:
     """Returns the warnings of collecting, by student and SHA-256 of the file; not reasons of
     refusal."""
-    notices: dict[str, list[Mapping[str, object]]] = {}
-    for notice in notices_of(book):
-        if notice.get("level") == "warning" and notice.get("student"):
-            notices.setdefault(str(notice["student"]), []).append(notice)
+    notices = group_by_key(
+        (str(notice["student"]), (str(notice["path"]), str(notice["text"])))
+        for notice in notices_of(book)
+        if notice.get("level") == "warning" and notice.get("student")
+    )
     warnings = {}
     for submission in submissions:
-        mine = [
-            n
-            for n in notices.get(submission.student, ())
-            if submission.path.endswith(str(n["path"]))
-        ]
-        texts = (str(notice["text"]) for notice in mine)
+        mine = notices.get(submission.student, ())
+        texts = (text for path, text in mine if submission.path.endswith(path))
         if said := tuple(text for text in texts if text != submission.refusal):
             warnings[submission.student, submission.sha256] = said
     return warnings

@@ -10,7 +10,7 @@ from typing import Any
 
 from grader.bank.problem import problem_from
 from grader.bank.yaml12 import Located, scalar
-from grader.errors import SetupError, SpecError, SpecErrors
+from grader.errors import SetupError, SpecError
 from grader.model import Release
 from grader.registry import suggest
 from grader.release.file import edit_specs
@@ -87,7 +87,7 @@ def _check_spec(release: Release, edit: SpecEdit, source: Mapping[str, Any]) -> 
     try:
         problem_from(Located(edit.problem, source, {(): (1, 1)}, {}), solution)
     except SpecError as error:
-        first = error.errors[0] if isinstance(error, SpecErrors) and error.errors else error
+        first = error.errors[0]
         raise SetupError(f"can't change '{edit}': {first.what}", fix=first.fix) from None
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from grader.grading.adjustments import drop_parts
 from grader.model import ExamSet, Grade, Mark, Override, Student, Submission, Verdict
+from grader.model.grouping import group_by_key
 from grader.model.result import Row, Standing
 
 
@@ -26,9 +27,7 @@ def tally(
     student's latest attempt last. *dropped* maps parts that don't count to the reason.
     """
     by_hand = overrides_by_student(overrides)
-    attempts: dict[str, list[Submission]] = {}
-    for submission in submissions:
-        attempts.setdefault(submission.student, []).append(submission)
+    attempts = group_by_key((submission.student, submission) for submission in submissions)
     seen: set[str] = set()
     for grade in grades:
         id_ = grade.student

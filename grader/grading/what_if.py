@@ -16,7 +16,7 @@ from grader.grading.adjustments import (
     part_place,
     store_adjustments,
 )
-from grader.grading.course_policy import CoursePolicy, policy_of
+from grader.grading.course_policy import CoursePolicy, policy_of, policy_with
 from grader.grading.graded_attempts import GradePreview, file_counting_grades
 from grader.grading.kept_marks import rescore_grades
 from grader.grading.sources import require_release, rows_of, source_of
@@ -140,14 +140,9 @@ def what_if(out: Path, changes: Changes, *, why: str = "") -> WhatIf:
 
 
 def _policy(book: Gradebook, set_id: str, changes: Changes) -> CoursePolicy | None:
-    course = changes.course
-    if course is None:
+    if changes.course is None:
         return policy_of(book, set_id)
-    # A set that the course doesn't list has no policies.
-    counts = course if set_id in course.sets else Course(id=course.id)
-    return CoursePolicy(
-        course=counts, set_id=set_id, slip_days_used=changes.slip_days_used, times=book.times()
-    )
+    return policy_with(book, set_id, changes.course, changes.slip_days_used)
 
 
 def _edit_release(papers: Papers, changes: Changes) -> Release:

@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from grader.errors import GraderError, SetupError
-from grader.files import PACKAGE
+from grader.files import PACKAGE, read_bytes
 from grader.integrations.repositories.git import Git
 
 NAME = "systems-grader"
@@ -54,7 +54,7 @@ class Source:
     def wheel_bytes(self) -> bytes:
         """Returns the wheel's content. Raises SetupError if it does not match the hash."""
         assert self.wheel is not None  # noqa: S101 - callers check
-        data = _read_wheel(self.wheel)
+        data = read_bytes(self.wheel, "the wheel")
         if not self.url.endswith(f"#sha256={hashlib.sha256(data).hexdigest()}"):
             raise SetupError(
                 "the wheel does not match the given hash",
@@ -85,7 +85,7 @@ def source_of(text: str) -> Source:
         return Source(text)
     path = Path(text)
     if "://" not in text and path.suffix == ".whl":
-        digest = hashlib.sha256(_read_wheel(path)).hexdigest()
+        digest = hashlib.sha256(read_bytes(path, "the wheel")).hexdigest()
         return Source(f"{path.absolute().as_uri()}#sha256={digest}")
     raise SetupError(f"--grader-source '{text}' does not pin the grader's code", fix=_FIX)
 
@@ -118,16 +118,6 @@ def chosen_source(text: str) -> Source:
 
 def _unknown_source(why: str) -> SetupError:
     return SetupError(f"no source that students can install the grader from: {why}", fix=_FIX)
-
-
-def _read_wheel(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise SetupError(
-            f"can't read the wheel: {reason}", where=str(path), fix="check the path"
-        ) from None
 
 
 def _read_direct_url() -> dict[str, Any]:

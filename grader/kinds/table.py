@@ -17,6 +17,7 @@ from grader.kinds.numeric import Numeric, NumericKey
 from grader.kinds.slips import Slips
 from grader.kinds.texts import fill
 from grader.model import Draw, Expr, Judgment, Key, Mistake, Part, Raw, Text, Tolerance, Verdict
+from grader.model.grouping import group_by_key
 from grader.model.spec import Strict
 from grader.units.quantity import Value
 
@@ -204,10 +205,11 @@ def _feedback(judged: Mapping[str, Judgment], right: int) -> str:
     """Returns the feedback on the cells; feedback shared by several cells appears once."""
     if right == len(judged):
         return ""
-    said: dict[str, list[str]] = {}
-    for label, judgment in judged.items():
-        if judgment.note and judgment.verdict in (Verdict.MISTAKE, Verdict.UNREADABLE):
-            said.setdefault(judgment.note, []).append(label)
+    said = group_by_key(
+        (judgment.note, label)
+        for label, judgment in judged.items()
+        if judgment.note and judgment.verdict in (Verdict.MISTAKE, Verdict.UNREADABLE)
+    )
     notes = [f"{', '.join(labels)}: {note}" for note, labels in said.items()]
     return " ".join([f"{right} of {len(judged)} cells are right.", *notes])
 

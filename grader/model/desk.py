@@ -73,6 +73,16 @@ class Decision:
     at: str
     is_undone: bool = False
 
+    def as_answer(self, max_points: float) -> AnswerToDecide:
+        """Returns the answer that this decision is about, to decide it again."""
+        return AnswerToDecide(
+            student=self.student,
+            name=self.name,
+            max_points=max_points,
+            engine_points=self.engine_points,
+            last_decision=self.number,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerToDecide:

@@ -16,8 +16,9 @@ from grader.bank.exam_set import exam_from
 from grader.bank.facts import facts_data, facts_item
 from grader.bank.folders import Bank
 from grader.bank.problem import digest, digest_of, problem_from
-from grader.bank.yaml12 import Located, scalar
-from grader.errors import Location, SetupError, SpecError, SpecErrors
+from grader.bank.yaml12 import Located, scalar, with_tuples
+from grader.errors import Location, SetupError, SpecError
+from grader.files import read_bytes
 from grader.model import ExamSet, Release, Student
 from grader.release import sealed
 from grader.release.roster import seats_problem
@@ -134,12 +135,10 @@ def load_release(path: Path) -> Release:
     """
     file = path / "release.json" if path.is_dir() else path
     fix = "give the release.json that `grader render` wrote"
-    try:
-        packed = _read_unsealed(file)
-    except OSError as error:
-        what = f"can't read the release: {(error.strerror or '').lower()}"
-        raise SetupError(what, where=Location(str(file)), fix=fix) from None
-    return _read(packed, file, fix)
+    data = read_bytes(file, "the release", fix=fix)
+    if sealed.is_pack(data):
+        data = sealed.unseal(data, sealed.current_key(), Location(str(file)))
+    return _read(data, file, fix)
 
 
 @lru_cache(maxsize=2)  # a command may read the same release for grading and for the report
@@ -170,21 +169,12 @@ def _read(packed: bytes, file: Path, fix: str) -> Release:
     return _parse(data, file)
 
 
-def _read_unsealed(file: Path) -> bytes:
-    with file.open("rb") as stream:
-        data = stream.read(len(sealed.MAGIC))
-        if not sealed.is_pack(data):
-            return data + stream.read()
-        data += stream.read(2 * sealed.MOST_BYTES)
-    return sealed.unseal(data, sealed.current_key(), Location(str(file)))
-
-
 def _parse(data: Mapping[str, Any], file: Path) -> Release:
     """Returns the release in *data*. Raises SetupError if it is damaged or was changed by hand."""
     try:
         exam_data = {k: v for k, v in data["set"].items() if v is not None}
-        sources = _tuples(data["problems"])
-        exam = exam_from(_without_places(_tuples(_drop_none(exam_data)), file), set(sources))
+        sources = with_tuples(data["problems"])
+        exam = exam_from(_without_places(with_tuples(_drop_none(exam_data)), file), set(sources))
         release = _release(
             exam,
             sources,
@@ -196,9 +186,9 @@ def _parse(data: Mapping[str, Any], file: Path) -> Release:
         )
         kept = data["id"]
     except (KeyError, TypeError, ValueError, AttributeError, SpecError) as error:
-        first = error.errors[0] if isinstance(error, SpecErrors) and error.errors else error
+        first = error.errors[0].what if isinstance(error, SpecError) else error
         raise SetupError(
-            f"the release is damaged: {first.what if isinstance(first, SpecError) else first}",
+            f"the release is damaged: {first}",
             where=Location(str(file)),
             fix="restore the file that `grader render` wrote",
         ) from None
@@ -273,10 +263,3 @@ def _drop_none(data: Any) -> Any:
     if isinstance(data, dict):
         return {k: _drop_none(v) for k, v in data.items() if v is not None}
     return [_drop_none(v) for v in data] if isinstance(data, list) else data
-
-
-def _tuples(data: Any) -> Any:
-    """Returns *data* with lists as tuples, as the YAML reader returns them."""
-    if isinstance(data, dict):
-        return {key: _tuples(value) for key, value in data.items()}
-    return tuple(_tuples(item) for item in data) if isinstance(data, list) else data

@@ -295,15 +295,13 @@ def papers_of(book: Gradebook, release: Release | None = None) -> Papers:
         release = load_release(file)
     release = _without_forgotten(book, release)
     keep = Pins(book, release.id, _key_of(book))
-    seats = book.setting(SEATS)
-    if not isinstance(seats, dict):
-        return Papers(release=release, correction=_load_correction(book, release), keep=keep)
-    # The release has only versions; the gradebook has the students.
-    people = {name: student for name, student in book.students().items() if name in seats}
-    release = replace(release, students=people)
-    return Papers(
-        release=release, correction=_load_correction(book, release), seats=seats, keep=keep
-    )
+    seats = seats_of(book)
+    if seats is not None:
+        # The release has only versions; the gradebook has the students.
+        people = {name: student for name, student in book.students().items() if name in seats}
+        release = replace(release, students=people)
+    correction = _load_correction(book, release)
+    return Papers(release=release, correction=correction, seats=seats or {}, keep=keep)
 
 
 def _without_forgotten(book: Gradebook, release: Release) -> Release:
@@ -313,9 +311,14 @@ def _without_forgotten(book: Gradebook, release: Release) -> Release:
 
 def absent(book: Gradebook) -> frozenset[str]:
     """Returns the ids of students who were absent, according to the sheet of paper answers."""
+    seats = seats_of(book) or {}
+    return frozenset(student for student, version in seats.items() if version is None)
+
+
+def seats_of(book: Gradebook) -> dict[str, str | None] | None:
+    """Returns each student's version on paper; None for results of notebooks."""
     seats = book.setting(SEATS)
-    versions = seats if isinstance(seats, dict) else {}
-    return frozenset(student for student, version in versions.items() if version is None)
+    return seats if isinstance(seats, dict) else None
 
 
 def _load_correction(book: Gradebook, release: Release) -> Release | None:

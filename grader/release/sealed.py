@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.errors import Location, SetupError
+from grader.files import read_bytes
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
@@ -77,17 +78,9 @@ def read_key(text: str, where: Location | str = VARIABLE) -> PackKey:
 
 def read_key_file(path: Path) -> PackKey:
     """Returns the secret in a file that contains nothing else; raises SetupError."""
-    where = Location(str(path))
-    try:
-        with path.open("rb") as file:
-            data = file.read(_LONGEST_FILE)
-    except OSError as error:
-        raise SetupError(
-            f"can't read the key: {(error.strerror or str(error)).lower()}",
-            where=where,
-            fix=f"give the file that `grader classroom seal --key-file` wrote, or set {VARIABLE}",
-        ) from None
-    return read_key(data.decode("utf-8", "replace"), where)
+    fix = f"give the file that `grader classroom seal --key-file` wrote, or set {VARIABLE}"
+    data = read_bytes(path, "the key", fix=fix, most=_LONGEST_FILE)
+    return read_key(data.decode("utf-8", "replace"), Location(str(path)))
 
 
 def _checksum(secret: bytes) -> bytes:
@@ -98,7 +91,6 @@ class _ProcessSecret:
     """The secret of this process, global because commands load a release in many places."""
 
     text: str | None = None
-    key: PackKey | None = None
 
 
 def take_from_environment() -> None:
@@ -109,7 +101,7 @@ def take_from_environment() -> None:
     text = os.environ.pop(VARIABLE, None)
     if text is None:
         return
-    _ProcessSecret.text, _ProcessSecret.key = text, None
+    _ProcessSecret.text = text
     with contextlib.suppress(OSError, ValueError, IndexError):
         _wipe(VARIABLE)
     _dump_no_memory()
@@ -117,21 +109,19 @@ def take_from_environment() -> None:
 
 def hold_key(key: PackKey) -> None:
     """Sets *key* as the key that this process opens packs with."""
-    _ProcessSecret.text, _ProcessSecret.key = None, key
+    _ProcessSecret.text = key.text
     _dump_no_memory()
 
 
 def current_key() -> PackKey | None:
     """Returns the secret of this process, or None; raises SetupError for a mistyped one."""
     take_from_environment()
-    if _ProcessSecret.key is None and _ProcessSecret.text is not None:
-        _ProcessSecret.key, _ProcessSecret.text = read_key(_ProcessSecret.text), None
-    return _ProcessSecret.key
+    return None if _ProcessSecret.text is None else read_key(_ProcessSecret.text)
 
 
 def forget_key() -> None:
     """Discards the secret of this process."""
-    _ProcessSecret.text = _ProcessSecret.key = None
+    _ProcessSecret.text = None
 
 
 def _wipe(name: str) -> None:

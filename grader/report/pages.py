@@ -7,16 +7,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from markupsafe import Markup
-
 from grader.figures import draw_once, figure_svg
 from grader.model import Outcome, Verdict
 from grader.model.result import Feedback, Standing
 from grader.report.names import file_name
 from grader.report.summary import ClassSummary
-from grader.text.markdown import feedback_text
 from grader.text.templates import html_environment, render_template
-from grader.text.words import count_of, kind_words, part_letter, points
+from grader.text.words import count_of, part_letter
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -119,14 +116,11 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
     filters = {
         "coefficient": format_coefficient,
         "cut": _truncate,
-        "feedback_text": feedback_text,
-        "figure_svg": lambda figure: Markup(figure_svg(figure)),  # noqa: S704 - texts are paths
+        "figure_svg": figure_svg,
         "file_name": file_name,
         "interval": format_interval,
-        "kind": kind_words,
         "letter": lambda place: part_letter(place - 1),
         "percent": format_percent,
-        "points": points,
         "seconds": format_seconds,
     }
     environment = html_environment(folders, filters)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from grader.model import Mark
+from grader.model.grouping import group_by_key
 from grader.model.paper import question_number
 from grader.model.result import Row, Standing
 from grader.report.statistics.reliability import Reliability, reliability
@@ -58,9 +59,7 @@ class PaperPoints:
         if row.unsettled or not row.marks:
             self.omitted_count += 1
             return
-        by_question: dict[str, list[Mark]] = {}
-        for mark in row.marks:
-            by_question.setdefault(f"q{question_number(mark.name)}", []).append(mark)
+        by_question = group_by_key((f"q{question_number(m.name)}", m) for m in row.marks)
         self.questions.append(_sums(by_question.items()))
         if len(by_question) == 1:
             self.parts.append(_sums((f"{mark.problem}/{mark.name}", [mark]) for mark in row.marks))

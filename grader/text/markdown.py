@@ -46,6 +46,11 @@ def typeset_text(text: str) -> str:
     return str(_render("typeset", text))
 
 
+def inline_text(text: str) -> Markup:
+    """Returns HTML of an author's text without a paragraph around it."""
+    return Markup(strip_paragraph(author_text(text)))  # noqa: S704 - it was markup before
+
+
 def strip_paragraph(html: str) -> str:
     """Returns the HTML of a single paragraph without its <p> tags; other HTML unchanged."""
     match = _ONE_PARAGRAPH.fullmatch(html)

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.errors import SpecError
-from grader.text.markdown import author_text
+from grader.text.markdown import author_text, feedback_text, inline_text
+from grader.text.words import kind_words, points
+from grader.units import format_number
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -29,15 +31,26 @@ def make_environment(folders: tuple[Path, ...], **options: object) -> Environmen
 
 
 def html_environment(folders: tuple[Path, ...], filters: Mapping[str, object]) -> Environment:
-    """Returns an environment for HTML pages with *filters*."""
+    """Returns an environment for HTML pages with *filters*, and those that most pages need."""
     environment = make_environment(folders, autoescape=True, auto_reload=False)
-    environment.filters |= {"author_text": author_text, "sha256": _sha256, **filters}
+    environment.filters |= {**_PAGE_FILTERS, **filters}
     return environment
 
 
 def _sha256(text: str) -> str:
     """Returns the hash of a script for a content security policy."""
     return b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+_PAGE_FILTERS: Mapping[str, object] = {
+    "author_text": author_text,
+    "feedback_text": feedback_text,
+    "inline": inline_text,
+    "kind": kind_words,
+    "plain": format_number,
+    "points": points,
+    "sha256": _sha256,
+}
 
 
 def render_template(environment: Environment, name: str, /, **names: object) -> str:

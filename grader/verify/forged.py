@@ -15,6 +15,7 @@ from grader.kinds.code import CodeKind
 from grader.kinds.hidden.compare import as_scalar
 from grader.kinds.hidden.kept_cases import HiddenCase
 from grader.model import packages
+from grader.model.grouping import group_by_key
 from grader.verify.case import Case, Finding
 from grader.verify.code import right_calls, runs
 from grader.wire import encoding
@@ -115,9 +116,7 @@ def _cases_of_properties(key: CodeKey) -> Sequence[HiddenCase]:
 def _choose_cases(cases: Sequence[HiddenCase]) -> Sequence[HiddenCase]:
     """Returns a few cases: the last of each group, which is seldom an edge case, then earlier
     ones."""
-    groups: dict[str, list[HiddenCase]] = {}
-    for case in cases:
-        groups.setdefault(case.group, []).append(case)
+    groups = group_by_key((case.group, case) for case in cases)
     rounds = range(max(map(len, groups.values()), default=0))
     turns = (g[-1 - turn] for turn in rounds for g in groups.values() if turn < len(g))
     return list(islice(turns, MOST_CASES))

@@ -93,7 +93,7 @@ def _broken_files(bank: Bank) -> Iterator[Verified]:
         try:
             bank.exam(name)
         except SpecError as error:
-            errors = error.errors if isinstance(error, SpecErrors) else (error,)
+            errors = error.errors
             # A broken problem of the set has a separate result.
             own = tuple(e for e in errors if getattr(e.where, "file", None) == path)
             if own:

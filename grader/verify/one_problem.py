@@ -12,7 +12,7 @@ from pathlib import Path
 
 from grader.bank.folders import Bank
 from grader.draw import MAX_DRAWS
-from grader.errors import GraderError, Location, SetupError, SpecErrors
+from grader.errors import GraderError, Location, SetupError, SpecError
 from grader.kinds import kinds
 from grader.kinds.attempts import Code, required_packages
 from grader.model import Problem, Variant, packages
@@ -78,7 +78,7 @@ def verify_problem(
 
 def error_result(name: str, wrong: GraderError) -> Verified:
     """Returns the result for a problem that can't be loaded, drawn, or listed."""
-    errors = wrong.errors if isinstance(wrong, SpecErrors) else (wrong,)
+    errors = wrong.errors if isinstance(wrong, SpecError) else (wrong,)
     return Verified(problem=name, seeds=0, findings=(), seconds=0.0, errors=tuple(map(str, errors)))
 
 

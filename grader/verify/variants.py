@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from grader.errors import Location
 from grader.model import Variant
+from grader.model.grouping import group_by_key
 from grader.verify.case import Case, Finding
 from grader.verify.numbers import cells_of
 from grader.verify.plans import check_plans
@@ -59,10 +60,10 @@ def group_findings(findings: Sequence[Finding], seeds: int, code_seeds: int) -> 
     *seeds* variants were checked, *code_seeds* of them by the checks that use few. Drops guesses
     that are accepted so rarely that nobody could count on them.
     """
-    groups: dict[tuple[str, Location, str], list[Finding]] = {}
-    for finding in findings:
-        alike = _NUMBER.sub("0", finding.what)
-        groups.setdefault((finding.check, finding.where, alike), []).append(finding)
+    groups = group_by_key(
+        ((finding.check, finding.where, _NUMBER.sub("0", finding.what)), finding)
+        for finding in findings
+    )
     kept: list[Finding] = []
     places: dict[tuple[str, Location], int] = {}
     for (check, where, _), group in groups.items():

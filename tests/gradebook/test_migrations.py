@@ -74,7 +74,7 @@ def test_every_form_of_schema_1_becomes_the_current_schema(tmp_path, at, tables,
         assert book.overrides() == (GIVEN,)
         assert [line.what for line in book.audit()] == ["students added", "override set"]
         # Points given before there were decisions can be undone like decisions.
-        assert len(book.decisions.history("ada", "q1")) == 1
+        assert len(book.decisions.history("ada")) == 1
     other = None if at is None else request.getfixturevalue("postgres").address()
     Gradebook.open(tmp_path / "new", create=True, at=other).close()
     assert shape_of(tmp_path / "old") == shape_of(tmp_path / "new")
@@ -126,7 +126,7 @@ def test_many_open_an_old_gradebook_at_once_and_it_is_migrated_once(tmp_path, at
         thread.join()
     assert failed == []
     with Gradebook.open(tmp_path) as book:
-        assert len(book.decisions.history("ada", "q1")) == 1
+        assert len(book.decisions.history("ada")) == 1
 
 
 _KILLED_MEANWHILE = """

@@ -78,7 +78,7 @@ def test_what_has_not_changed_is_neither_read_nor_written(
     assert written(home) == first
     assert times(home) == before
     assert first.summary.startswith("3 students, 2 graded, 1 no submission. Mean ")
-    assert [(t["student"], t["complete"]) for t in first.totals] == [
+    assert [(t["student"], t["complete"]) for t in first.figures.totals] == [
         ("ada", False), ("bo", False), ("cy", False),
     ]  # fmt: skip
 

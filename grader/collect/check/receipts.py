@@ -13,7 +13,7 @@ from pathlib import Path
 from grader import __version__
 from grader.collect.check.run import CheckResult, digest_of_code, load_notebook
 from grader.errors import Location, SetupError
-from grader.files import write_atomic
+from grader.files import read_bytes, write_atomic
 
 SCHEMA = "systems-grader/receipt/v1"
 MOST = 5_000_000
@@ -124,11 +124,7 @@ def compare_receipt(receipt_path: Path, notebook: Path) -> ReceiptComparison:
 def _load_receipt(path: Path) -> Receipt:
     where, fix = Location(str(path)), "give the file that --receipt wrote"
     try:
-        with path.open("rb") as file:
-            receipt = json.loads(file.read(MOST))
-    except OSError as error:
-        what = f"can't read the receipt: {(error.strerror or str(error)).lower()}"
-        raise SetupError(what, where=where, fix=fix) from None
+        receipt = json.loads(read_bytes(path, "the receipt", fix=fix, most=MOST))
     except (ValueError, RecursionError):
         raise SetupError("this is not a receipt", where=where, fix=fix) from None
     schema = receipt.get("schema") if isinstance(receipt, dict) else None

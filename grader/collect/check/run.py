@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from grader.errors import Location, SetupError, SubmissionError
+from grader.errors import Location, SubmissionError
+from grader.files import read_bytes
 from grader.kinds import Kind, Unreadable, kinds
 from grader.kinds.cells import missing_parts
 from grader.kinds.code import CodeKind, ExampleResult
@@ -137,11 +138,7 @@ def load_notebook(path: Path) -> tuple[bytes, Notebook]:
 
     Raises SetupError or SubmissionError, with the file's name.
     """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        what = f"can't read the notebook: {(error.strerror or str(error)).lower()}"
-        raise SetupError(what, where=Location(str(path)), fix="check the path") from None
+    data = read_bytes(path, "the notebook")
     try:
         return data, read(data)
     except SubmissionError as error:

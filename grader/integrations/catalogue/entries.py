@@ -9,7 +9,7 @@ from grader.bank.folders import Bank
 from grader.bank.heads import Head
 from grader.bank.listing import read_heads
 from grader.bank.statistics import PartStatistics
-from grader.errors import SpecError, SpecErrors
+from grader.errors import SpecError
 from grader.integrations.paper.printing import printed_problem
 from grader.kinds.answers import needs_computer
 from grader.model.figure import DrawnFigure
@@ -80,15 +80,6 @@ class ShownVariant:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SolvedVariant:
-    """The key and the worked solution of a variant. **Secret.**"""
-
-    number: int
-    seed: int
-    problem: PrintedProblem
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogueEntry:
     """A problem in the catalogue."""
 
@@ -106,7 +97,8 @@ class CatalogueEntry:
     statistics: Mapping[str, PartStatistics]
     """How students did in earlier terms, by part; empty if unknown."""
     variants: tuple[ShownVariant, ...]
-    solved_variants: tuple[SolvedVariant, ...]
+    solutions: tuple[PrintedProblem, ...]
+    """Each variant with its key and worked solution. **Secret.**"""
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -133,10 +125,8 @@ def collect_entries(bank: Bank) -> CatalogueEntries:
     for head in sorted(heads, key=lambda head: (order[head.family], head.title)):
         try:
             entries.append(_entry(bank, head, concepts, sets.get(head.id, {})))
-        except SpecErrors as wrong:
-            errors += wrong.errors
         except SpecError as wrong:
-            errors.append(wrong)
+            errors += wrong.errors
     unique = {str(error): error for error in errors}  # a problem may be in several sets
     return CatalogueEntries(entries=tuple(entries), errors=tuple(unique.values()))
 
@@ -151,10 +141,8 @@ def _sets_by_problem(bank: Bank, errors: list[SpecError]) -> Mapping[str, Mappin
     for name in bank.listed_sets:
         try:
             exam = bank.exam(name)
-        except SpecErrors as wrong:
-            errors += wrong.errors
         except SpecError as wrong:
-            errors.append(wrong)
+            errors += wrong.errors
         else:
             for problem in exam.problem_ids:
                 titles.setdefault(problem, {})[exam.id] = exam.title
@@ -164,11 +152,11 @@ def _sets_by_problem(bank: Bank, errors: list[SpecError]) -> Mapping[str, Mappin
 def _entry(
     bank: Bank, head: Head, concepts: Mapping[str, Concept], sets: Mapping[str, str]
 ) -> CatalogueEntry:
-    variants, solved = [], []
+    variants, solutions = [], []
     for number, shown in enumerate(_different_previews(bank, head.id), start=1):
         problem = printed_problem(shown.paper.questions[0])
         variants.append(_shown_variant(number, shown, problem, head))
-        solved.append(SolvedVariant(number=number, seed=shown.seed, problem=problem))
+        solutions.append(problem)
     return CatalogueEntry(
         head=head,
         family=bank.families[head.family],
@@ -178,7 +166,7 @@ def _entry(
         sets=sets,
         statistics=bank.statistics(head),
         variants=tuple(variants),
-        solved_variants=tuple(solved),
+        solutions=tuple(solutions),
     )
 
 

@@ -8,10 +8,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
-from grader import units
 from grader.bank.folders import Bank
 from grader.errors import SpecError
-from grader.figures import draw_once
+from grader.figures import draw_once, figure_svg
 from grader.files import write_atomic
 from grader.integrations.catalogue.entries import CatalogueEntry, collect_entries
 from grader.integrations.catalogue.search import (
@@ -20,11 +19,10 @@ from grader.integrations.catalogue.search import (
     title_words,
     topic_words,
 )
-from grader.integrations.paper.pages import figure_markup, inline_markup
 from grader.model import Level
 from grader.report.pages import format_coefficient, format_percent
 from grader.text.templates import html_environment, render_template
-from grader.text.words import count_of, kind_words, points
+from grader.text.words import count_of, kind_words
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -115,12 +113,8 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
     filters = {
         "coefficient": format_coefficient,
         "counted": count_of,
-        "figure_svg": figure_markup,
-        "inline": inline_markup,
-        "kind": kind_words,
+        "figure_svg": figure_svg,
         "percent": format_percent,
-        "plain": units.format_number,
-        "points": points,
         "text_words": text_words,
         "title_words": title_words,
         "topic_words": topic_words,

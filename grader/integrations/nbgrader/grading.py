@@ -10,7 +10,6 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePath, PurePosixPath
 
-from grader.collect import Notice
 from grader.collect.names import make_notice
 from grader.errors import SetupError
 from grader.files import exclusive_lock, remove_partial_files
@@ -18,7 +17,7 @@ from grader.gradebook import Gradebook
 from grader.gradebook.address import wanted_address
 from grader.grading import signals
 from grader.grading.batch import execute_all
-from grader.grading.run import WRITTEN_INTO, store_evidence, would_lose_marks
+from grader.grading.run import WRITTEN_INTO, ExecutedRun, store_evidence, would_lose_marks
 from grader.grading.settings import Settings, StartProgress, no_progress
 from grader.grading.sources import NOTICES, assignment_of
 from grader.integrations.nbgrader import VARIABLES
@@ -33,19 +32,10 @@ from grader.release.papers import RELEASE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AssignmentRun:
+class AssignmentRun(ExecutedRun):
     """Result of one call of `grader grade --format nbgrader`."""
 
     assignment: Assignment
-    executed_count: int
-    """Number of notebooks."""
-    kept_count: int
-    """Number of notebooks whose evidence existed already."""
-    unsettled_count: int
-    """Number of notebooks that could not be run because of an internal error."""
-    notebook_seconds: float
-    """How long the executed notebooks ran, in all."""
-    notices: tuple[Notice, ...]
 
 
 def grade_assignment(

@@ -22,7 +22,7 @@ from grader.model import Answer, Evidence, Outcome, Override, Raw, Submission, V
 from grader.model.evidence import VERSION
 from grader.model.printed import AnswerForm, AnswerPlace, cell_name
 from grader.release.file import load_release
-from grader.release.papers import SEATS, Papers, bind, papers_of
+from grader.release.papers import SEATS, Papers, bind, papers_of, seats_of
 
 HOW = "typed in from paper"
 """Recorded instead of how a notebook was executed."""
@@ -61,17 +61,16 @@ def enter_answers(sheet: Path, release_file: Path, out: Path) -> EntryResult:
         for folder in WRITTEN_INTO:
             remove_partial_files(out / folder)
         bind(book, release, release_file)
-        before = book.setting(SEATS)
+        before = seats_of(book)
         if before is None and book.submissions():
             raise SetupError(
                 "these results belong to notebooks, not to a paper exam",
                 where=str(book.folder),
                 fix="choose another folder for --out",
             )
-        old = before if isinstance(before, dict) else {}
         book.add_students(row.student for row in rows)
         # Students who are no longer on the sheet keep their version.
-        book.set_setting(SEATS, {**old, **{row.student.id: row.version for row in rows}})
+        book.set_setting(SEATS, {**(before or {}), **{row.student.id: row.version for row in rows}})
         return _enter_rows(book, rows, places, sheet)
 
 

@@ -7,19 +7,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader import units
 from grader.figures import draw_once, figure_svg
 from grader.model import Student
-from grader.model.figure import DrawnFigure
 from grader.model.printed import AnswerForm, PrintedExam
-from grader.text.markdown import author_text, strip_paragraph
 from grader.text.spreadsheet import csv_line, escape_cell
 from grader.text.templates import html_environment, render_template
 from grader.text.words import points
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-    from markupsafe import Markup
 
 SHEET = "answers.csv"
 HEAD = ("student", "name", "version", "check")
@@ -60,26 +56,6 @@ def _points(number: float) -> str:
     return f"{shown} {'point' if shown == '1' else 'points'}"
 
 
-def inline_markup(written: str) -> Markup:
-    """Returns HTML of an author's text without a paragraph around it."""
-    from markupsafe import Markup
-
-    return Markup(strip_paragraph(author_text(written)))  # noqa: S704 - the parser lets no raw HTML through
-
-
-def figure_markup(figure: DrawnFigure) -> Markup:
-    """Returns the SVG element of a figure."""
-    from markupsafe import Markup
-
-    return Markup(figure_svg(figure))  # noqa: S704 - its only text is escaped
-
-
 @lru_cache(maxsize=8)
 def _environment(folders: tuple[Path, ...]) -> Environment:
-    filters = {
-        "figure_svg": figure_markup,
-        "inline": inline_markup,
-        "points": _points,
-        "plain": units.format_number,
-    }
-    return html_environment(folders, filters)
+    return html_environment(folders, {"figure_svg": figure_svg, "points": _points})

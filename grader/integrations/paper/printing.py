@@ -22,7 +22,7 @@ from grader.kinds.plan import PlanKey, format_offers
 from grader.kinds.table import TableKey
 from grader.kinds.texts import fill
 from grader.kinds.true_false import TrueFalseKey
-from grader.model import ExamSet, Key, Paper, Question, Release, Slot, Student, Tolerance
+from grader.model import ExamSet, Key, Paper, Question, Slot, Student, Tolerance
 from grader.model.item import (
     AcceptedTexts,
     ChoiceItem,
@@ -44,7 +44,7 @@ from grader.notebook.render import given_values
 from grader.notebook.render.answer_cells import choices_text
 from grader.notebook.render.closeness import common_tolerance, tolerance_note, tolerance_sentence
 from grader.release.file import load_release
-from grader.release.rendering import make_release
+from grader.release.rendering import MadeRelease, make_release
 from grader.release.versions import LETTERS
 from grader.text.words import part_letter
 from grader.units import format_with_unit, printed_unit
@@ -56,12 +56,10 @@ CHECK = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrintResult:
-    """The files that were written, and notes."""
+class PrintResult(MadeRelease):
+    """A release for printing, with the files that were written."""
 
-    release: Release
     files: tuple[Path, ...]
-    notes: tuple[str, ...]
 
 
 def print_exam(

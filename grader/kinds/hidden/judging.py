@@ -25,6 +25,7 @@ from grader.kinds.hidden.compare import (
 from grader.kinds.hidden.kept_cases import HiddenCase, names_in
 from grader.kinds.hidden.source import FAILED_BEFORE, UNDEFINED
 from grader.model import Call, CallPlan, Judgment, Verdict
+from grader.model.grouping import group_by_key
 from grader.wire.encoding import REASONS, RESULT, TOO_MUCH, UnfitError
 from grader.wire.values import UnknownError, decode_result
 from grader.wire.watch import LOOPS
@@ -95,9 +96,7 @@ class CaseResults:
 
     def __init__(self, value: CodeAnswer, key: CodeKey):
         self._key = key
-        said: dict[object, list[Mapping[str, object]]] = {}
-        for call in value.calls:
-            said.setdefault(call.get("call"), []).append(call)
+        said = group_by_key((call.get("call"), call) for call in value.calls)
         plan = key.call_plan(key.part.id)
         made = [said[digest].pop(0) for digest in plan.digests]  # IndexError if missing
         self._examples = made[: len(key.examples)]

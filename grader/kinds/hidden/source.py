@@ -9,11 +9,12 @@ import symtable
 import unicodedata
 import warnings
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from grader.kinds.hidden.statements import NO_CODE, group_by_lines, parse_cell
+from grader.model.grouping import group_by_key
 
 MOST_CHARACTERS = 100_000
 """Maximum length of the code that one name needs; longer code is graded manually."""
@@ -159,10 +160,10 @@ def _statements_to_rerun(body: list[ast.stmt]) -> set[ast.stmt]:
         for statement in body
         if statement not in again
     }
-    classes = _group_by_name(
+    classes = group_by_key(
         (statement.name, statement) for statement in again if isinstance(statement, ast.ClassDef)
     )
-    touching = _group_by_name((name, one) for one, names in touched.items() for name in names)
+    touching = group_by_key((name, one) for one, names in touched.items() for name in names)
     rerun_by_name = {one for one, names in touched.items() if any(counts[name] for name in names)}
     kept: list[ast.stmt] = [statement for statement in touched if statement not in rerun_by_name]
     while kept:
@@ -178,13 +179,6 @@ def _statements_to_rerun(body: list[ast.stmt]) -> set[ast.stmt]:
                             rerun_by_name.discard(other)
                             kept.append(other)
     return again | rerun_by_name
-
-
-def _group_by_name(pairs: Iterable[tuple[str, ast.stmt]]) -> dict[str, list[ast.stmt]]:
-    groups: dict[str, list[ast.stmt]] = {}
-    for name, statement in pairs:
-        groups.setdefault(name, []).append(statement)
-    return groups
 
 
 def _unparse(statement: ast.stmt) -> str:

@@ -19,6 +19,7 @@ from grader.kinds.short_text import ShortTextKey
 from grader.kinds.table import TableKey
 from grader.kinds.true_false import PAIR, WORDS, TrueFalseKey
 from grader.model import SAMPLE, Key, Student
+from grader.model.grouping import group_by_key
 from grader.notebook.render.answer_cells import modules_needed
 from grader.units import notation, parse, table
 
@@ -144,10 +145,11 @@ def _units(asked: frozenset[str]) -> tuple[tuple[tuple[int, ...], str], ...]:
     if units.parse_unit("J").dimension in dimensions:
         dimensions.append(units.parse_unit("W").dimension)  # energy may be written as "kW h"
     used = {at for dimension in dimensions for at, power in enumerate(dimension) if power}
-    known: dict[tuple[int, ...], list[str]] = {}
-    for name, measure in table.SYMBOLS.items():
-        if used.issuperset(at for at, power in enumerate(measure.dimension) if power):
-            known.setdefault(measure.dimension, []).append(name)
+    known = group_by_key(
+        (measure.dimension, name)
+        for name, measure in table.SYMBOLS.items()
+        if used.issuperset(at for at, power in enumerate(measure.dimension) if power)
+    )
     return tuple((dimension, " ".join(names)) for dimension, names in known.items())
 
 

@@ -13,9 +13,7 @@ from grader.course.times import local_text
 from grader.model import Verdict
 from grader.model.result import Standing
 from grader.report.pages import VERDICTS
-from grader.text.markdown import feedback_text
 from grader.text.templates import html_environment, render_template
-from grader.text.words import kind_words, points
 from grader.web.desk.presence import EVERY
 from grader.web.desk.roles import Capability
 from grader.web.desk.sessions import DeskSession
@@ -43,10 +41,7 @@ class DeskRenderer:
     def __init__(self, folders: tuple[Path, ...], zone: ZoneInfo, *, anonymous: bool = False):
         """Compiles the templates in *folders*; pages show times in *zone*."""
         filters = {
-            "kind": kind_words,
             "moment": lambda text: _moment(text, zone),
-            "points": points,
-            "feedback_text": feedback_text,
             "segment": lambda text: quote(str(text), safe=""),
         }
         self._environment = html_environment(folders, filters)

@@ -12,6 +12,7 @@ from grader.gradebook import Gradebook
 from grader.grading.sources import evidence_of
 from grader.model import Mark
 from grader.model.desk import Decision, IndependentMark, PartAnswer, PartId, visible_marks
+from grader.model.grouping import group_by_key
 from grader.model.result import Row
 from grader.notebook import read as read_notebook
 from grader.web.desk.calls import DeskCall
@@ -78,9 +79,8 @@ def student_page(call: DeskCall, id_: str) -> StudentPage:
     row = call.desk.row(book, id_)
     if row is None:
         raise SetupError(f"there is no student '{id_}' here", fix="go back to the list")
-    history: dict[str, list[Decision]] = {}
-    for decision in book.decisions.history(id_):
-        history.setdefault(decision.name, []).append(decision)
+    decisions = book.decisions.history(id_)
+    history = group_by_key((decision.name, decision) for decision in decisions)
     own = book.grade(id_)
     ids = [one.student.id for one in call.desk.rows(book, names)]
     at = ids.index(id_)
@@ -107,9 +107,7 @@ def student_page(call: DeskCall, id_: str) -> StudentPage:
 
 
 def _marks_for(person: Person, marks: tuple[IndependentMark, ...]) -> tuple[IndependentMark, ...]:
-    answers: dict[tuple[str, str], list[IndependentMark]] = {}
-    for mark in marks:
-        answers.setdefault((mark.name, mark.key), []).append(mark)
+    answers = group_by_key(((mark.name, mark.key), mark) for mark in marks)
     return tuple(one for mine in answers.values() for one in visible_marks(mine, person.id))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.errors import Location, SetupError
-from grader.files import write_atomic
+from grader.files import read_bytes, write_atomic
 from grader.web.practice.spacing import INTERVALS, LEVELS, Box, Progress
 
 SCHEMA = "systems-grader/practice/v1"
@@ -17,7 +17,7 @@ SCHEMA = "systems-grader/practice/v1"
 def load_progress(path: Path) -> Progress:
     """Returns the progress in the file at *path*; raises SetupError if it is another file."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(read_bytes(path, "the progress"))
         if data["schema"] != SCHEMA:
             raise ValueError
         return Progress(
@@ -25,9 +25,6 @@ def load_progress(path: Path) -> Progress:
             level=LEVELS.index(data["level"]),
             boxes={str(name): _box(one) for name, one in data["boxes"].items()},
         )
-    except OSError as error:
-        what = f"can't read the progress: {(error.strerror or str(error)).lower()}"
-        raise SetupError(what, where=Location(str(path)), fix="check the path") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise SetupError(
             "this file was not written by `grader practice`",
@@ -47,11 +44,7 @@ def save_progress(path: Path, progress: Progress) -> None:
             for name, box in sorted(progress.boxes.items())
         },
     }
-    try:
-        write_atomic(path, f"{json.dumps(data, indent=1)}\n".encode())
-    except OSError as error:
-        what = f"can't write the progress: {(error.strerror or str(error)).lower()}"
-        raise SetupError(what, where=Location(str(path)), fix="check the path") from None
+    write_atomic(path, f"{json.dumps(data, indent=1)}\n".encode())
 
 
 def _box(data: Mapping[str, Any]) -> Box:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from grader.errors import SetupError
+from grader.model.grouping import group_by_key
 from grader.model.item import Item
 from grader.model.quiz import Pool, Quiz, QuizPart, QuizQuestion
 from grader.text.words import count_of, join_names, points
@@ -39,9 +40,8 @@ def fit_quiz(quiz: Quiz, system: str, unfit: Unfit, *, leave_out: bool) -> Quiz:
     if not count:
         return quiz
     if not leave_out:
-        reasons: dict[str, list[str]] = {}
-        for part in (part for parts in lost for part in parts.values()):
-            reasons.setdefault(part.why, []).append(f"{part.label} ({part.points:g})")
+        unasked = (part for parts in lost for part in parts.values())
+        reasons = group_by_key((part.why, f"{part.label} ({part.points:g})") for part in unasked)
         shown = [f"{join_names(labels)}: {why}" for why, labels in reasons.items()][:_REASONS]
         more = [f"and {len(reasons) - _REASONS} more reasons"] if len(reasons) > _REASONS else []
         raise SetupError(
@@ -93,9 +93,7 @@ def _drop_parts(pool: Pool, lost: _LostParts) -> tuple[Pool, list[str]]:
     losing = {problem for problem, _ in lost}
     whole = tuple(asked for asked in pool.questions if asked.problem not in losing)
     if whole:
-        whys: dict[str, list[str]] = {}
-        for (problem, name), part in lost.items():
-            whys.setdefault(problem, []).append(f"{name}: {part.why}")
+        whys = group_by_key((problem, f"{name}: {p.why}") for (problem, name), p in lost.items())
         return replace(pool, questions=whole), [
             f"left out of the pool at number {pool.number}: {problem} ({'; '.join(why)})"
             for problem, why in whys.items()
