@@ -16,6 +16,8 @@ from grader.collect import load_submission as load_bytes
 from grader.errors import GraderError, SetupError
 from grader.gradebook.evidence_files import pack_evidence, unpack_evidence
 from grader.model import CallPlan, Evidence, Job, Outcome, Submission
+from grader.model.evidence import ExecutionSettings
+from grader.model.records import field_values
 from grader.runtime import executors
 from grader.runtime.execute import execute
 
@@ -193,17 +195,10 @@ class _Batch:
     def _submit(self, pool: Executor, submission: Submission, *, more_follow: bool) -> Future[Any]:
         """Submits the execution of *submission* to *pool*."""
         job = Job(
+            **field_values(self._settings, ExecutionSettings),
             submission=submission,
             names=self._names,
             call_plans=self._call_plans(submission.student),
-            limits=self._settings.limits,
-            sandbox=self._settings.sandbox,
-            device=self._settings.device,
-            loopback=self._settings.loopback,
-            variables=self._settings.variables,
-            overlay=self._settings.overlay,
-            files=self._settings.files,
-            machine=self._settings.machine,
             rerun=self.reruns.get(submission, ""),
         )
         try:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
 from grader.model import CallPlan, Limits
-from grader.model.evidence import Overlay
+from grader.model.evidence import ExecutionSettings
 
 
 class ShownProgress(Protocol):
@@ -46,28 +46,15 @@ that earlier executions stay valid."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(ExecutionSettings):
     """How submissions are executed: limits, executor, sandbox, and devices."""
 
-    limits: Limits = field(default_factory=Limits)
     jobs: int | None = None
     """How many submissions run at once; None if `executor` says, else the number of CPUs."""
     executor: str = "threads"
     """As in `grader.runtime.executors.parse`."""
-    sandbox: str = "auto"
-    device: str = "cpu"
-    loopback: bool = False
-    """Whether notebooks may use 127.0.0.1; set if a problem needs it."""
-    variables: tuple[tuple[str, str], ...] = ()
-    """Environment variables of the notebooks; set by the release."""
-    overlay: Overlay | None = None
-    """Replaces cells of the notebooks, for formats whose tests are cells."""
-    files: tuple[tuple[str, bytes], ...] = ()
-    """Files (path, content) to put beside the notebooks."""
     again: bool = False
     """Whether to execute again what has been executed in this way before."""
-    machine: str = ""
-    """The profile of this machine as JSON, for measurements."""
     names: Path | None = None
     """A platform's gradebook as CSV, which maps the platform's numbers to students."""
     gradebook: str = ""

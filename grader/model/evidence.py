@@ -275,15 +275,10 @@ class Overlay(ABC):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """One submission to execute; without `overlay` it contains no secrets."""
+class ExecutionSettings:
+    """How notebooks are executed."""
 
-    submission: Submission
-    names: tuple[str, ...]
-    """The variables to read."""
-    call_plans: tuple[CallPlan, ...] = ()
-    """The calls and measurements of those that hold functions."""
-    limits: Limits
+    limits: Limits = field(default_factory=Limits)
     sandbox: str = "auto"
     device: str = "cpu"
     """`cpu` hides all GPUs from the notebook, so that it runs the same on every machine."""
@@ -297,6 +292,17 @@ class Job:
     """Files (path, content) to write into the kernel's folder before the first cell."""
     machine: str = ""
     """The profile of the executing machine as JSON; empty if it was not calibrated."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job(ExecutionSettings):
+    """One submission to execute; without `overlay` it contains no secrets."""
+
+    submission: Submission
+    names: tuple[str, ...]
+    """The variables to read."""
+    call_plans: tuple[CallPlan, ...] = ()
+    """The calls and measurements of those that hold functions."""
     seed: int = 0
     """Seed for random, numpy, and torch in the kernel."""
     rerun: str = ""
