@@ -62,7 +62,7 @@ def verify(
     results: dict[str, Verified] = {}
     for name in names:
         if cache and (known := cache.find(name)) is not None:
-            results[name] = Verified(**known, findings=(), seconds=0.0, is_cached=True)
+            results[name] = Verified(**known, is_cached=True)
             done(name)
     left = tuple(sorted((n for n in names if n not in results), key=partial(_duration_order, bank)))
     jobs = min(jobs or os.cpu_count() or 1, len(left) or 1)
