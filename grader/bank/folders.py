@@ -12,7 +12,7 @@ from grader.bank.facts import BankFacts
 from grader.bank.families import declared_families
 from grader.bank.heads import Head, heads_of
 from grader.bank.index import BankIndex
-from grader.bank.part_pools import check_draw
+from grader.bank.parts import check_draw
 from grader.bank.problem import digest_of, load_problem
 from grader.bank.statistics import PartStatistics, combine_terms, find_terms
 from grader.bank.yaml12 import Located

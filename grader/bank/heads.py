@@ -13,6 +13,7 @@ from grader.bank.index import BankIndex
 from grader.bank.yaml12 import read_yaml
 from grader.errors import SpecError
 from grader.model import Level, Problem
+from grader.model.records import field_values
 
 _KEYS = {f.name for f in dataclasses.fields(Problem)} - {"solution"}
 _LEVELS = get_args(Level)
@@ -103,11 +104,8 @@ def heads_of(
 
 
 def _loaded_head(problem: Problem) -> Head:
-    return _head_of({**_fields_of(problem), "parts": [_fields_of(p) for p in problem.parts]})
-
-
-def _fields_of(record: Any) -> dict[str, Any]:
-    return {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
+    parts = [field_values(part) for part in problem.parts]
+    return _head_of({**field_values(problem), "parts": parts})
 
 
 def _plain_head(path: Path, families: Collection[str]) -> Head | None:

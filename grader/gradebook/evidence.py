@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 from grader.errors import GraderError
 from grader.gradebook.plain import as_plain
 from grader.model import Answer, CellRun, Evidence, Outcome
+from grader.model.records import field_values
 
 FORMAT = 1
 
@@ -24,21 +25,17 @@ def evidence_to_json(evidence: Evidence) -> bytes:
     """
     try:
         text = json.dumps(
-            {"format": FORMAT, **_field_values(evidence)},
+            {"format": FORMAT, **field_values(evidence)},
             allow_nan=False,
             sort_keys=True,
             separators=(",", ":"),
-            default=lambda one: _field_values(one) if is_dataclass(one) else as_plain(one),
+            default=lambda one: field_values(one) if is_dataclass(one) else as_plain(one),
         )
     except (TypeError, ValueError, RecursionError) as error:
         raise GraderError(
             f"evidence of submission {evidence.submission_sha256[:12]} can't be written: {error}"
         ) from None
     return text.encode("ascii")
-
-
-def _field_values(record: Any) -> dict[str, object]:
-    return {field.name: getattr(record, field.name) for field in fields(record)}
 
 
 def evidence_from_json(data: bytes, *, where: str | None = None) -> Evidence:

@@ -16,6 +16,8 @@ from grader.collect import load_submission
 from grader.errors import GraderError, SetupError
 from grader.gradebook.evidence_files import pack_evidence, unpack_evidence
 from grader.model import CallPlan, Evidence, Job, Outcome, Submission
+from grader.model.evidence import ExecutionSettings
+from grader.model.records import field_values
 from grader.runtime import executors
 from grader.runtime.execute import execute
 
@@ -193,7 +195,7 @@ class _Batch:
     def _submit(self, pool: Executor, submission: Submission, *, more_follow: bool) -> Future[Any]:
         """Submits the execution of *submission* to *pool*."""
         job = Job(
-            **self._settings.execution_fields(),
+            **field_values(self._settings, ExecutionSettings),
             submission=submission,
             names=self._names,
             call_plans=self._call_plans(submission.student),

@@ -25,6 +25,7 @@ from grader.model import (
     Variant,
     Verdict,
 )
+from grader.model.records import field_values
 from grader.model.result import (
     CellTrouble,
     Feedback,
@@ -32,6 +33,7 @@ from grader.model.result import (
     RunSummary,
     ShownPart,
     ShownProblem,
+    StudentResult,
 )
 from grader.notebook.render import given_values
 
@@ -60,7 +62,7 @@ def reveal(
         else frozenset(),
     )
     return Feedback(
-        **row.shared_fields(),
+        **field_values(row, StudentResult),
         exam=paper.exam.id,
         title=paper.exam.title,
         release=paper.release,

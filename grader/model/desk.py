@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 
+from grader.model.grade import Mark
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class PartId:
@@ -55,23 +57,29 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
-    """A decision about one answer, as it was stored."""
+class StoredChoice:
+    """What a person chose for one answer, as it was stored."""
 
     number: int
     batch: int
-    """Decisions that were made together, such as for a group of equal answers."""
+    """Choices that were made together, such as for a group of equal answers."""
     student: str
     name: str
     """The answer's variable, such as `q4_why`."""
     choice: Choice
     points: float
-    """The points that the choice gave."""
-    engine_points: float | None
-    """The grader's own points at that time; None if open."""
+    """The points of the choice: of a decision, those that it gave; else by the rubric of today."""
     by: str
     at: str
     is_undone: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision(StoredChoice):
+    """A decision about one answer."""
+
+    engine_points: float | None
+    """The grader's own points at that time; None if open."""
 
     def as_answer(self, max_points: float) -> AnswerToDecide:
         """Returns the answer that this decision is about, to decide it again."""
@@ -103,23 +111,13 @@ class AnswerToDecide:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IndependentMark:
+class IndependentMark(StoredChoice):
     """What one of two people who grade the same answer independently gave."""
 
-    number: int
-    batch: int
     part: PartId
-    student: str
-    name: str
     key: str
     """A digest of the answer that the person read."""
-    choice: Choice
     max_points: float
-    points: float
-    """The points that the choice gives by the rubric of today."""
-    by: str
-    at: str
-    is_undone: bool = False
 
 
 def visible_marks(marks: Sequence[IndependentMark], person: str) -> tuple[IndependentMark, ...]:
@@ -192,6 +190,12 @@ class PartAnswer:
 
     @property
     def state(self) -> str:
-        """A short digest of the answer and its mark, which tells whether either has changed."""
-        known = (self.name, self.answer, self.verdict, self.points, self.max_points)
-        return sha256(repr(known).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        """See `state_of`."""
+        return state_of(self)
+
+
+def state_of(mark: PartAnswer | Mark) -> str:
+    """Returns a short digest of an answer and its mark, which tells whether either has changed."""
+    verdict = str(mark.verdict)
+    known = (mark.name, mark.answer or "", verdict, mark.points, mark.max_points)
+    return sha256(repr(known).encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -6,7 +6,7 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any
@@ -292,10 +292,6 @@ class ExecutionSettings:
     """Files (path, content) to write into the kernel's folder before the first cell."""
     machine: str = ""
     """The profile of the executing machine as JSON; empty if it was not calibrated."""
-
-    def execution_fields(self) -> dict[str, Any]:
-        """Returns the fields of this class by name, without those of subclasses."""
-        return {one.name: getattr(self, one.name) for one in fields(ExecutionSettings)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from grader.model.course import Deduction
 from grader.model.evidence import Outcome
@@ -54,10 +54,6 @@ class StudentResult:
     """The exceptions that the course grants the student; a sentence each."""
     requests: tuple[RegradeRequest, ...] = ()
     """The student's regrade requests, oldest first."""
-
-    def shared_fields(self) -> dict[str, Any]:
-        """Returns the fields of this class by name, without those of subclasses."""
-        return {one.name: getattr(self, one.name) for one in fields(StudentResult)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

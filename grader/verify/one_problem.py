@@ -5,10 +5,12 @@ from __future__ import annotations
 import gc
 import time
 import traceback
+from collections.abc import Callable
 from contextlib import ExitStack, redirect_stdout
 from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
+from typing import TypeVar
 
 from grader.bank.folders import Bank
 from grader.draw import MAX_DRAWS
@@ -21,9 +23,10 @@ from grader.verify.case import CODE_SEEDS, Case, Finding
 from grader.verify.checks import CHECKS, check_draw
 from grader.verify.code import unrun
 from grader.verify.rank_pool import kept_ranks
-from grader.verify.solutions import Solve, load_file, load_solve
+from grader.verify.solutions import load_file, load_solve
 from grader.verify.variants import compare_variants, group_findings
 
+T = TypeVar("T")
 OF_VARIANTS = frozenset(["variants-differ", "hit-rate"])
 """Checks of how variants are drawn, not of keys and marks."""
 
@@ -33,9 +36,9 @@ class Verified:
     """The gate's result for one problem."""
 
     problem: str
-    seeds: int
-    findings: tuple[Finding, ...]
-    seconds: float
+    seeds: int = 0
+    findings: tuple[Finding, ...] = ()
+    seconds: float = 0.0
     distinct: int = 0
     """The number of different sets of numbers over all seeds."""
     hit_rate: float = 1.0
@@ -79,7 +82,7 @@ def verify_problem(
 def error_result(name: str, wrong: GraderError) -> Verified:
     """Returns the result for a problem that can't be loaded, drawn, or listed."""
     errors = wrong.errors if isinstance(wrong, SpecError) else (wrong,)
-    return Verified(problem=name, seeds=0, findings=(), seconds=0.0, errors=tuple(map(str, errors)))
+    return Verified(problem=name, errors=tuple(map(str, errors)))
 
 
 def _check_problem(bank: Bank, name: str, seeds: int, code_seeds: int) -> Verified:
@@ -88,15 +91,15 @@ def _check_problem(bank: Bank, name: str, seeds: int, code_seeds: int) -> Verifi
     problem, source = bank.locate(name)
     path = bank.solution(name)
     if lacking := _missing_packages(problem, path):
-        return Verified(
-            problem=problem.id, seeds=0, findings=(), seconds=0.0, missing_packages=lacking
-        )
+        return Verified(problem=problem.id, missing_packages=lacking)
     findings: list[Finding] = []
     has_answers = any(not kinds.find(p.kind).needs_solution for p in problem.parts)
-    solve = _load_solve_function(bank, name, problem, findings) if has_answers else None
-    if path is not None and (broken := _loading_fault(problem, path)):
+    solve = _load(bank, name, problem, load_solve) if has_answers else None
+    if problem.solution and isinstance(broken := _load(bank, name, problem, load_file), Finding):
         # The checks of code look into the solution file.
-        return Verified(problem=problem.id, seeds=0, findings=(broken,), seconds=0.0)
+        return Verified(problem=problem.id, findings=(broken,))
+    if isinstance(solve, Finding):
+        findings, solve = [solve], None
     first = Case(problem, source, bank.facts, 0, solve, bank.templates, code_seeds)
     cases = [replace(first, number=number, right={}, samples={}) for number in range(seeds)]
     gc.freeze()  # solutions that measure memory collect garbage, which would look at all libraries
@@ -150,48 +153,22 @@ def _without_unit(value: object) -> object:
     return value.magnitude if isinstance(value, Quantity) else value
 
 
-def _load_solve_function(
-    bank: Bank, name: str, problem: Problem, findings: list[Finding]
-) -> Solve | None:
-    """Returns `solve` of the solution file; None, with a finding, if it can't be loaded."""
+def _load(bank: Bank, name: str, problem: Problem, load: Callable[[Path], T]) -> T | Finding:
+    """Returns what *load* makes of the solution file, or the finding that it can't be loaded."""
     path = bank.solution(name)
-    if path is None:
-        findings.append(
-            Finding(
-                problem=problem.id,
-                check="second-computation",
-                where=Location(str(bank.path(name))),
-                what="no solution file exists, so nothing confirms the keys",
+    try:
+        if path is None:
+            raise SetupError(
+                "no solution file exists, so nothing confirms the keys",
                 fix=f"write solutions/{problem.family}/{problem.id}.py with solve(given)",
             )
+        return load(path)
+    except SetupError as error:
+        place = Location(str(path or bank.path(name)))
+        return Finding(
+            problem=problem.id,
+            check="second-computation",
+            where=error.where if isinstance(error.where, Location) else place,
+            what=error.what,
+            fix=error.fix or "correct the file",
         )
-        return None
-    try:
-        return load_solve(path)
-    except SetupError as error:
-        findings.append(_file_finding(problem, path, error))
-        return None
-
-
-def _loading_fault(problem: Problem, path: Path) -> Finding | None:
-    """Returns a finding if the solution file can't be loaded; None if it can, or if there is none.
-
-    The file has the hidden cases of a code problem.
-    """
-    if not problem.solution:
-        return None
-    try:
-        load_file(path)
-    except SetupError as error:
-        return _file_finding(problem, path, error)
-    return None
-
-
-def _file_finding(problem: Problem, path: Path, error: SetupError) -> Finding:
-    return Finding(
-        problem=problem.id,
-        check="second-computation",
-        where=error.where if isinstance(error.where, Location) else Location(str(path)),
-        what=error.what,
-        fix=error.fix or "correct the file",
-    )

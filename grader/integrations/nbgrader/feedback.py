@@ -11,7 +11,15 @@ from grader.grading.sources import ResultSource
 from grader.integrations.nbgrader.assignment import Assignment
 from grader.integrations.nbgrader.source import release_of, stored_assignment
 from grader.model import Evidence, Mark
-from grader.model.result import Feedback, Row, RunSummary, ShownPart, ShownProblem
+from grader.model.records import field_values
+from grader.model.result import (
+    Feedback,
+    Row,
+    RunSummary,
+    ShownPart,
+    ShownProblem,
+    StudentResult,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +38,7 @@ class GradedAssignment(ResultSource):
         """Returns points and feedback for each cell; with the tests' messages if *published*."""
         runs = [evidence] if evidence is not None else list(self._runs(row))
         return Feedback(
-            **row.shared_fields(),
+            **field_values(row, StudentResult),
             exam=self.exam,
             title=self.title,
             release=self.release,

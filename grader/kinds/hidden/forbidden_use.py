@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from grader.kinds.hidden.own_definitions import OwnDefinitions
-from grader.kinds.hidden.statements import syntax_tree
+from grader.kinds.hidden.statements import iter_imported_names, syntax_tree
 from grader.wire.watch import LOOPS, is_covered
 
 _LOOPS = (ast.For, ast.While, ast.AsyncFor, ast.comprehension)
@@ -115,7 +115,7 @@ class ModuleNames:
     def from_tree(cls, tree: ast.Module) -> ModuleNames:
         """Returns the names of *tree*."""
         nodes = list(ast.walk(tree))
-        imported = [pair for node in nodes for pair in _iter_imported_names(node)]
+        imported = [pair for node in nodes for pair in iter_imported_names(node)]
         known = {"__builtins__": "builtins"}
         known |= {name: full for name, full in imported if name != "*"}
         unsure = set()
@@ -266,23 +266,12 @@ def is_name_or_member(full: str, rule: str) -> bool:
     return full == rule or full.startswith(f"{rule}.")
 
 
-def _iter_imported_names(node: ast.AST) -> Iterator[tuple[str, str]]:
-    """Yields the local names of an import, with their full names."""
-    if isinstance(node, ast.Import):
-        for alias in node.names:
-            top = alias.name.split(".")[0]
-            yield (alias.asname, alias.name) if alias.asname else (top, top)
-    elif isinstance(node, ast.ImportFrom) and node.module:
-        for alias in node.names:
-            yield (alias.asname or alias.name), f"{node.module}.{alias.name}"
-
-
 def _iter_full_names(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
     """Yields the full names of everything that is imported."""
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
     else:
-        yield from (full for _, full in _iter_imported_names(node))
+        yield from (full for _, full in iter_imported_names(node))
 
 
 def full_name_of(node: ast.AST, known: Mapping[str, str]) -> str | None:

@@ -13,7 +13,7 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from grader.kinds.hidden.statements import NO_CODE, group_by_lines, parse_cell
+from grader.kinds.hidden.statements import NO_CODE, group_by_lines, iter_imported_names, parse_cell
 from grader.model.grouping import group_by_key
 
 MOST_CHARACTERS = 100_000
@@ -279,13 +279,8 @@ def _iter_aliases(statement: ast.stmt) -> Iterator[tuple[str, str]]:
 
 def _iter_import_aliases(node: ast.AST) -> Iterator[tuple[str, str]]:
     """Yields the names that an import creates, each with its package."""
-    if isinstance(node, ast.Import):
-        for a in node.names:
-            top = a.name.split(".")[0]
-            yield a.asname or top, _PACKAGE + top
-    elif isinstance(node, ast.ImportFrom) and node.module:
-        top = node.module.split(".")[0]
-        yield from ((a.asname or a.name, _PACKAGE + top) for a in node.names)
+    for name, full in iter_imported_names(node):
+        yield name, _PACKAGE + full.split(".")[0]
 
 
 def _walk_executed(statement: ast.stmt) -> Iterator[ast.AST]:

@@ -92,3 +92,14 @@ def group_by_lines(cell: str) -> Iterator[tuple[str, list[ast.stmt]]]:
         last = statement.end_lineno or begins
     if together:
         yield "\n".join(lines[first - 1 : last]), together
+
+
+def iter_imported_names(node: ast.AST) -> Iterator[tuple[str, str]]:
+    """Yields the local names of an import, with their full names."""
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            top = alias.name.split(".")[0]
+            yield (alias.asname, alias.name) if alias.asname else (top, top)
+    elif isinstance(node, ast.ImportFrom) and node.module:
+        for alias in node.names:
+            yield (alias.asname or alias.name), f"{node.module}.{alias.name}"

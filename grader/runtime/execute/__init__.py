@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from grader import notebook
@@ -19,9 +20,8 @@ from grader.runtime.execute.deferral import (
     missing_requirement,
     stand_in_code,
 )
-from grader.runtime.execute.files import iter_file_writers
-from grader.runtime.execute.limits import limit_phrases
 from grader.runtime.execute.measure import measure_answer, reason_to_repeat
+from grader.runtime.execute.reasons import limit_phrases
 from grader.runtime.execute.run import DIED_TOO_OFTEN, WHOLE, NotebookRun
 from grader.runtime.execute.sessions import Start, open_session
 from grader.runtime.kernels import (
@@ -137,7 +137,7 @@ def _run_notebook(
     with open_session(start, options) as session:
         rlimits = chosen.sandbox.rlimits(job.limits, job.device)
         known = limit_phrases(job.limits, rlimits, bounded=chosen.sandbox.has_disk_quota)
-        before = [*iter_file_writers(job.files), *stand_in_code(job.call_plans)]
+        before = [*_iter_file_writers(job.files), *stand_in_code(job.call_plans)]
         run = NotebookRun(job, cells, session, known, before)
         run.run_all()
         return run, session.about
@@ -263,3 +263,25 @@ def _not_started_evidence(job: Job, error: NotStartedError, seconds: float) -> E
         seconds=round(seconds, 3),
         note=f"we could not run this notebook; no points are deducted ({error})",
     )
+
+
+_CHUNK = 3_000_000
+"""Bytes sent at a time."""
+_CODE = """\
+def _grader_(name, text):
+    import base64, pathlib
+    path = pathlib.Path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("{mode}") as file:
+        file.write(base64.b64decode(text))
+_grader_({name!r}, {text!r})
+del _grader_
+"""
+
+
+def _iter_file_writers(files: Iterable[tuple[str, bytes]]) -> Iterator[str]:
+    """Yields sources of cells that write *files* (path, content) into the working folder."""
+    for name, data in files:
+        for start in range(0, max(len(data), 1), _CHUNK):
+            text = base64.b64encode(data[start : start + _CHUNK]).decode()
+            yield _CODE.format(name=name, text=text, mode="ab" if start else "wb")

@@ -10,8 +10,7 @@ from grader.model import Answer, CellRun, Job, Outcome, Raw
 from grader.notebook import Cell
 from grader.runtime.execute.calls import MOST_DEATHS, add_call_results
 from grader.runtime.execute.deferral import missing_requirement
-from grader.runtime.execute.limits import name_limit
-from grader.runtime.execute.reasons import CodeCell, Reasons
+from grader.runtime.execute.reasons import CodeCell, Reasons, name_limit
 from grader.runtime.kernels import (
     MOST_TIMES,
     AskReply,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from grader.model import Limits, Outcome, Raw
+from grader.model.records import field_values
 from grader.registry import Registry
 from grader.runtime.sandbox import Sandbox
 
@@ -58,7 +59,7 @@ class KernelOptions(LaunchSpec):
     @property
     def launch_spec(self) -> LaunchSpec:
         """The options that a fork server needs."""
-        return LaunchSpec(**{f.name: getattr(self, f.name) for f in fields(LaunchSpec)})
+        return LaunchSpec(**field_values(self, LaunchSpec))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,8 +41,7 @@ from grader.web.desk.requests import change_requests, requests_page
 from grader.web.desk.roles import Capability
 from grader.web.desk.student_page import student_page
 from grader.web.desk.students_page import student_list
-from grader.web.origins import is_own_address
-from grader.web.safety import HEADERS, not_found, redirect, static_route
+from grader.web.safety import HEADERS, is_own_address, not_found, redirect, static_route
 
 _STATIC = {"style.css": "report", "desk.css": "desk", "desk.js": "desk"}
 

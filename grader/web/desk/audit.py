@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from threading import Lock
 from urllib.parse import urlencode
@@ -66,43 +66,6 @@ class AuditPage:
         return max(1, -(-self.count // SIZE))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _AuditSubject:
-    """A student or a part, and what says that an entry is about it."""
-
-    student: str = ""
-    files: Collection[str] = ()
-    """SHA-256 of what the student handed in."""
-    part: PartId | None = None
-    answers: Collection[tuple[str, str]] = ()
-    """The answers to the part, by student and name."""
-
-    def covers(self, line: AuditLine) -> bool:
-        """Returns whether the entry is about the student and the part."""
-        return self._is_of_student(line) and self._is_of_part(line)
-
-    def _is_of_student(self, line: AuditLine) -> bool:
-        return not self.student or (
-            self.student in (line.who, line.detail.get("student"))
-            or line.detail.get("submission_sha256") in self.files
-        )
-
-    def _is_of_part(self, line: AuditLine) -> bool:
-        if self.part is None:
-            return True
-        detail = line.detail
-        place = detail.get("before") if "item" in detail else detail
-        if (
-            isinstance(place, dict)
-            and PartId(place.get("problem", ""), place.get("part", "")) == self.part
-        ):
-            return True
-        value = detail.get("value")
-        if detail.get("name") == ADJUSTMENTS and isinstance(value, dict):
-            return str(self.part) in value["dropped"]
-        return (detail.get("student"), detail.get("name")) in self.answers
-
-
 @dataclass(frozen=True, slots=True)
 class _MaskedEntry:
     """An entry, and what somebody who may not see names reads of it."""
@@ -140,13 +103,13 @@ class AuditPages:
         )  # fmt: skip
 
     def _find(self, book: Gradebook, names: Names, wanted: AuditFilter) -> Iterator[AuditLine]:
-        subject, words = _find_subject(book, names, wanted), wanted.q.casefold()
+        covers, words = _coverage_test(book, names, wanted), wanted.q.casefold()
         for entry in reversed(self._entries(book, names)):
             if (
                 not (wanted.people and entry.line.who == ENGINE)
                 and (not wanted.person or wanted.person in entry.masked_line.who.split(AND))
                 and words in entry.text
-                and subject.covers(entry.line)
+                and covers(entry.line)
             ):
                 yield entry.masked_line
 
@@ -171,15 +134,32 @@ def _searched_text(line: AuditLine) -> str:
     return f"{line.what} {line.who} {line.why} {line.detail}".casefold()
 
 
-def _find_subject(book: Gradebook, names: Names, wanted: AuditFilter) -> _AuditSubject:
+def _coverage_test(
+    book: Gradebook, names: Names, wanted: AuditFilter
+) -> Callable[[AuditLine], bool]:
+    """Returns whether an entry is about the student and the part of *wanted*, if it states any."""
     student = names.find(wanted.student) if wanted.student else ""
+    files = {submission.sha256 for submission in book.submissions(student)} if student else set()
     problem, slash, name = wanted.part.partition("/")
     part = PartId(problem, name) if slash else None
-    return _AuditSubject(
-        student=student,
-        files={submission.sha256 for submission in book.submissions(student)} if student else (),
-        part=part,
-        answers={(answer.student, answer.name) for answer in book.answers.of_part(part)}
-        if part
-        else (),
-    )
+    answers = {(one.student, one.name) for one in book.answers.of_part(part)} if part else set()
+
+    def covers(line: AuditLine) -> bool:
+        detail = line.detail
+        is_of_student = not student or (
+            student in (line.who, detail.get("student")) or detail.get("submission_sha256") in files
+        )
+        if part is None or not is_of_student:
+            return is_of_student
+        place = detail.get("before") if "item" in detail else detail
+        if (
+            isinstance(place, dict)
+            and PartId(place.get("problem", ""), place.get("part", "")) == part
+        ):
+            return True
+        value = detail.get("value")
+        if detail.get("name") == ADJUSTMENTS and isinstance(value, dict):
+            return str(part) in value["dropped"]
+        return (detail.get("student"), detail.get("name")) in answers
+
+    return covers

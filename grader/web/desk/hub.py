@@ -26,8 +26,7 @@ from grader.model.course import StaffMember
 from grader.web.cookies import SessionCookie
 from grader.web.desk.rendering import DeskRenderer
 from grader.web.desk.sessions import Person, Sessions, person_of
-from grader.web.origins import is_own_address, requested_address
-from grader.web.safety import HEADERS, plain
+from grader.web.safety import HEADERS, is_own_address, plain, requested_address
 
 log = logging.getLogger("grader.desk")
 _WAIT = 20

@@ -21,11 +21,10 @@ from grader.model.desk import (
 )
 from grader.model.requests import RequestState
 from grader.model.result import Row
-from grader.web.desk.class_rows import ClassRows
+from grader.web.desk.class_rows import ClassRows, StudentCache
 from grader.web.desk.masking import Mask
 from grader.web.desk.sessions import Person
 from grader.web.desk.shares import Shares
-from grader.web.desk.student_cache import StudentCache
 from grader.web.desk.work import OpenCounts, OpenWork
 
 _PSEUDONYMS = "pseudonyms"

@@ -11,13 +11,12 @@ from grader.grading.request_files import MAX_BYTES, parse_requests
 from grader.grading.requests import store_requests
 from grader.grading.tally import with_overrides
 from grader.model import Mark
-from grader.model.desk import AnswerToDecide, Decision, PartId
+from grader.model.desk import AnswerToDecide, Decision, PartId, state_of
 from grader.model.requests import RegradeRequest, RequestState
 from grader.web.desk.calls import DeskCall
 from grader.web.desk.forms import Form, choice_of
 from grader.web.desk.roles import Capability
 from grader.web.desk.sessions import Person
-from grader.web.desk.student_page import state_of
 
 _MOST = 50
 """Maximum number of open requests on a page."""
@@ -50,7 +49,7 @@ class OpenRequest:
     @property
     def state(self) -> str:
         """The state of the answer and its mark."""
-        return state_of(self.request.student, self.mark) if self.mark else ""
+        return state_of(self.mark) if self.mark else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

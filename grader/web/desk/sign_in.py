@@ -24,8 +24,14 @@ from grader.web.desk.forms import Form
 from grader.web.desk.passwords import SHORTEST
 from grader.web.desk.rendering import DeskRenderer
 from grader.web.desk.sessions import Person, Sessions, person_of
-from grader.web.origins import is_own_address, requested_address
-from grader.web.safety import HEADERS, plain, receive_fields, redirect
+from grader.web.safety import (
+    HEADERS,
+    is_own_address,
+    plain,
+    receive_fields,
+    redirect,
+    requested_address,
+)
 from grader.web.throttle import Allowance, Throttle, network_of
 
 log = logging.getLogger("grader.desk")

@@ -10,8 +10,13 @@ from grader.collect import load_submission
 from grader.errors import GraderError, SetupError, visible
 from grader.gradebook import Gradebook
 from grader.grading.sources import evidence_of
-from grader.model import Mark
-from grader.model.desk import Decision, IndependentMark, PartAnswer, PartId, visible_marks
+from grader.model.desk import (
+    Decision,
+    IndependentMark,
+    PartId,
+    state_of,
+    visible_marks,
+)
 from grader.model.grouping import group_by_key
 from grader.model.result import Row
 from grader.notebook import read as read_notebook
@@ -97,7 +102,7 @@ def student_page(call: DeskCall, id_: str) -> StudentPage:
         parts={mark.name: PartId(mark.problem, mark.part) for mark in row.marks},
         decisions={name: tuple(found) for name, found in history.items()},
         engine_points={mark.name: mark.points for mark in own.marks} if own else {},
-        states={mark.name: state_of(id_, mark) for mark in own.marks} if own else {},
+        states={mark.name: state_of(mark) for mark in own.marks} if own else {},
         new_answers=_new_answers(book, id_, history),
         marks=_marks_for(call.person, book.double.of_students([id_])),
         attempts=len(book.submissions(id_)),
@@ -109,21 +114,6 @@ def student_page(call: DeskCall, id_: str) -> StudentPage:
 def _marks_for(person: Person, marks: tuple[IndependentMark, ...]) -> tuple[IndependentMark, ...]:
     answers = group_by_key(((mark.name, mark.key), mark) for mark in marks)
     return tuple(one for mine in answers.values() for one in visible_marks(mine, person.id))
-
-
-def state_of(student: str, mark: Mark) -> str:
-    """Returns the state of an answer, as in `PartAnswer`."""
-    return PartAnswer(
-        student=student,
-        name=mark.name,
-        kind=mark.kind,
-        points=mark.points,
-        max_points=mark.max_points,
-        verdict=mark.verdict.value,
-        mistake=mark.mistake,
-        answer=mark.answer or "",
-        feedback=mark.feedback,
-    ).state
 
 
 def _new_answers(

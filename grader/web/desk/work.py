@@ -9,11 +9,11 @@ from functools import partial
 from grader.gradebook import Gradebook
 from grader.model import Student
 from grader.model.desk import PartId
+from grader.web.desk.class_rows import StudentCache
 from grader.web.desk.groups import answer_key
 from grader.web.desk.roles import Capability
 from grader.web.desk.sessions import Person
 from grader.web.desk.shares import Shares
-from grader.web.desk.student_cache import StudentCache
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,11 +21,10 @@ from grader.runtime.sandbox import choose
 from grader.web.cookies import SessionCookie
 from grader.web.owner import OwnerAccess
 from grader.web.practice.answers import FormFields
-from grader.web.practice.rendering import PracticeRenderer
 from grader.web.practice.selection import Selection
 from grader.web.practice.session import Practice
 from grader.web.practice.spacing import LEVELS
-from grader.web.practice.views import part_views
+from grader.web.practice.views import PracticeRenderer, part_views
 from grader.web.safety import HEADERS, not_found, plain, receive_fields, redirect, static_route
 from grader.web.serving import LOOPBACK
 

@@ -1,23 +1,33 @@
-"""What a page shows of each part."""
+"""What a page of practice shows of each part, and how pages are rendered."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from markupsafe import Markup
+
+from grader.figures import draw_once, figure_svg
 from grader.kinds import kinds
 from grader.kinds.answers import explain_part
 from grader.kinds.code import ExampleResult
 from grader.kinds.criteria import Criterion
 from grader.kinds.texts import fill
-from grader.model import Mark
+from grader.model import Mark, Verdict
 from grader.notebook.render import cell_id
-from grader.text.words import part_letter
-from grader.units import printed_unit
+from grader.report.pages import VERDICTS
+from grader.text.markdown import author_text, feedback_text, strip_paragraph
+from grader.text.templates import html_environment, render_template
+from grader.text.words import kind_words, part_letter, points
+from grader.units import format_number, printed_unit
 from grader.web.practice.answers import form_of
 from grader.web.practice.question import PracticeQuestion, criteria
 from grader.web.practice.session import Practice
+
+if TYPE_CHECKING:
+    from grader.model.figure import DrawnFigure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,3 +105,31 @@ def _how(kind: str, instructions: str) -> str:
     form, _, rule = instructions.partition("; ")
     hint = form if kind == "integer" else rule
     return f"{hint[:1].upper()}{hint[1:]}." if hint else ""
+
+
+class PracticeRenderer:
+    """The compiled templates of one bank."""
+
+    def __init__(self, folders: tuple[Path, ...]):
+        filters = {
+            "feedback_text": feedback_text,
+            "figure_svg": _figure,
+            "inline": _inline,
+            "kind": kind_words,
+            "plain": format_number,
+            "points": points,
+        }
+        self._environment = html_environment(folders, filters)
+        self._environment.globals |= {"VERDICTS": VERDICTS, "Verdict": Verdict}
+
+    def page(self, name: str, **names: object) -> str:
+        """Returns the HTML of the page *name*."""
+        return draw_once(render_template(self._environment, f"practice/{name}.html.j2", **names))
+
+
+def _inline(written: str) -> Markup:
+    return Markup(strip_paragraph(author_text(written)))  # noqa: S704 - the parser lets no raw HTML through
+
+
+def _figure(figure: DrawnFigure) -> Markup:
+    return Markup(figure_svg(figure))  # noqa: S704 - its only text is escaped
