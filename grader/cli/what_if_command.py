@@ -118,7 +118,7 @@ def command(
     if is_applied:
         _apply(results, changes, found, bank, by, why)
     if as_json:
-        print_json(_data(found) | {"applied": is_applied})
+        print_json(_what_if_data(found) | {"applied": is_applied})
         return
     _print(found, is_applied=is_applied)
 
@@ -160,7 +160,7 @@ def _apply(results: Path, changes: Changes, found: WhatIf, bank: Bank, by: str, 
     write_results(results, bank)
 
 
-def _data(found: WhatIf) -> dict[str, object]:
+def _what_if_data(found: WhatIf) -> dict[str, object]:
     return {
         "before": asdict(found.before),
         "after": asdict(found.after),

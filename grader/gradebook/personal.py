@@ -172,23 +172,23 @@ def _texts_in(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
-        for name, one in value.items():
+        for name, item in value.items():
             yield from _texts_in(name)
-            yield from _texts_in(one)
+            yield from _texts_in(item)
     elif isinstance(value, list):
-        for one in value:
-            yield from _texts_in(one)
+        for item in value:
+            yield from _texts_in(item)
 
 
 def _only_about(detail: object, student: str) -> object:
     """Returns *detail* without what lists and tables in it say about other students."""
     if isinstance(detail, list):
-        mine = [one for one in detail if student in _texts_in(one)]
-        return [_only_about(one, student) for one in mine]
+        mine = [item for item in detail if student in _texts_in(item)]
+        return [_only_about(item, student) for item in mine]
     if isinstance(detail, Mapping):
         if student in detail:
             return {student: detail[student]}
-        return {name: _only_about(one, student) for name, one in detail.items()}
+        return {name: _only_about(item, student) for name, item in detail.items()}
     return detail
 
 

@@ -87,7 +87,9 @@ def _judge_missing(
     evidence = book.find_evidence(sha256)
     if evidence is None:
         return None
-    grade = score_safely(papers.some(student, [n for n in names if n not in known]), evidence)
+    grade = score_safely(
+        papers.partial_paper(student, [n for n in names if n not in known]), evidence
+    )
     _keep_by_name(book, grade, digest, names)
     found = {**known, **_marks_by_number(grade)}
     marks = tuple(mark for number in names for mark in found[number])

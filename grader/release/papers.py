@@ -55,13 +55,13 @@ class Papers:
         meaning of answers.
         """
         if student not in self._recent:
-            drawn = self.some(student, None)
+            drawn = self.partial_paper(student, None)
             if len(self._recent) >= _REMEMBERED:
                 self._recent.pop(next(iter(self._recent)))
             self._recent[student] = drawn
         return self._recent[student]
 
-    def some(self, student: str, only: Collection[int] | None) -> Paper:
+    def partial_paper(self, student: str, only: Collection[int] | None) -> Paper:
         """Returns the paper of *student* with only the questions of some numbers; all if None.
 
         Raises SetupError as `of` does.
@@ -77,7 +77,7 @@ class Papers:
 
         Draws only its question. Raises SetupError as `of` does.
         """
-        drawn = self.some(student, {question_number(answer)})
+        drawn = self.partial_paper(student, {question_number(answer)})
         return dict(drawn.named_keys()).get(answer)
 
     def questions(self, student: str) -> Iterator[tuple[int, str]]:

@@ -76,15 +76,15 @@ def settled_classes() -> dict[str, ClassResults]:
     """Returns classes with all marks settled, by what is special about each."""
     return {
         "a class": _class(
-            _result(0, _two_parts(2, 0.5), _two_parts(1.75, 0)),
-            _result(1, _two_parts(0, 0), _two_parts(0, 0)),
-            _result(2, _two_parts(2, 2), _two_parts(2, 2)),
+            _make_result(0, _two_parts(2, 0.5), _two_parts(1.75, 0)),
+            _make_result(1, _two_parts(0, 0), _two_parts(0, 0)),
+            _make_result(2, _two_parts(2, 2), _two_parts(2, 2)),
         ),
         "points of many digits": _class(
-            _result(1, _two_parts(2 / 3, 1.234567), _two_parts(1.75, 2))
+            _make_result(1, _two_parts(2 / 3, 1.234567), _two_parts(1.75, 2))
         ),
-        "one student": _class(_result(3, _two_parts(1, 1), _two_parts(1, 1))),
-        "a late submission": _class(_late(0), _result(1, _two_parts(2, 2), _two_parts(2, 2))),
+        "one student": _class(_make_result(3, _two_parts(1, 1), _two_parts(1, 1))),
+        "a late submission": _class(_late(0), _make_result(1, _two_parts(2, 2), _two_parts(2, 2))),
     }
 
 
@@ -96,22 +96,22 @@ def _late(who: int) -> Result:
     """Returns 6 of 8 points of which 1.5 are deducted."""
     taken = Deduction(points=1.5, why=LATE, late_seconds=86400.0)
     parts = _two_parts(2, 2), _two_parts(2, 0)
-    return _result(who, *parts, score=4.5, raw_score=6.0, deduction=taken)
+    return _make_result(who, *parts, score=4.5, raw_score=6.0, deduction=taken)
 
 
 def exempt_class() -> ClassResults:
     """Returns a class with a student whom the course exempts, although a notebook was graded."""
     parts = _two_parts(2, 2), _two_parts(2, 0)
-    return _class(_result(0, *parts, standing=Standing.EXEMPT), _result(1, *parts))
+    return _class(_make_result(0, *parts, standing=Standing.EXEMPT), _make_result(1, *parts))
 
 
 def unsettled_classes() -> dict[str, ClassResults]:
     """Returns classes with open marks."""
     some, waiting = (_two_parts(2, None), _two_parts(1.75, 0)), Standing.WAITING
-    newer = _result(1, _two_parts(2, 0.5), _two_parts(1, 0), standing=waiting)
+    newer = _make_result(1, _two_parts(2, 0.5), _two_parts(1, 0), standing=waiting)
     return {
-        "an open part": _class(_result(0, *some)),
-        "nothing but open parts": _class(_result(0, *[_two_parts(None, None)] * 2)),
+        "an open part": _class(_make_result(0, *some)),
+        "nothing but open parts": _class(_make_result(0, *[_two_parts(None, None)] * 2)),
         "a newer submission that waits": _class(newer),
     }
 
@@ -121,10 +121,12 @@ def classes_without_grades() -> dict[str, ClassResults]:
     refusal = "the file is not a notebook: it is not JSON"
     missing, refused = Standing.MISSING, Standing.REFUSED
     return {
-        "no submission": _class(_result(4, standing=missing)),
-        "a submission that can't be read": _class(_result(4, standing=refused, refusal=refusal)),
-        "nobody handed in": _class(*(_result(n, standing=missing) for n in range(5))),
-        "the first submission waits": _class(_result(4, standing=Standing.WAITING)),
+        "no submission": _class(_make_result(4, standing=missing)),
+        "a submission that can't be read": _class(
+            _make_result(4, standing=refused, refusal=refusal)
+        ),
+        "nobody handed in": _class(*(_make_result(n, standing=missing) for n in range(5))),
+        "the first submission waits": _class(_make_result(4, standing=Standing.WAITING)),
         "no student at all": _class(),
     }
 
@@ -137,11 +139,12 @@ def hostile_classes() -> dict[str, ClassResults]:
         run = RunSummary(sentence=f"It stopped: {text}", seconds=1.0, troubles=(trouble,))
         who = Student(id="ada", name=text, email=text, section=text)
         problems = _two_parts(2, 0.5, text), _two_parts(1.75, 0, text)
-        found[repr(text)] = _class(_result(0, *problems, student=who, run=run))
+        found[repr(text)] = _class(_make_result(0, *problems, student=who, run=run))
     return found
 
 
 def _two_parts(first: float | None, second: float | None, text: str = "28 GB") -> list[ShownPart]:
+    """Returns two parts of 2 points each, with these points; None for a part that is not graded."""
     verdicts = {None: Verdict.UNSETTLED, 0.0: Verdict.INCORRECT, 2.0: Verdict.CORRECT}
     return [
         ShownPart(
@@ -160,7 +163,7 @@ def _two_parts(first: float | None, second: float | None, text: str = "28 GB") -
     ]
 
 
-def _result(
+def _make_result(
     who: int, *problems: list[ShownPart], standing: Standing = Standing.GRADED, **changes: Any
 ) -> Result:
     made = tuple(
@@ -201,25 +204,25 @@ def _class(*results: Result) -> ClassResults:
 
 def plain_quiz() -> Quiz:
     """Returns one question with one part, two options, that every system can ask."""
-    return _quiz([[_question(_field("fits", 2.0, _choice()))]])
+    return _quiz([[_make_question(_field("fits", 2.0, _choice()))]])
 
 
 def quizzes() -> dict[str, Quiz]:
     """Returns quizzes by what is special about each; together they cover every form of a part."""
     number, first = _number(), _field("first", 1.0, _number(), "a")
     questions = {
-        "points that are no halves": [_question(_field("part", 1.3, number))],
-        "code alone": [_question(_field("code", 4.0))],
-        "code beside a number": [_question(first, _field("code", 4.0, None, "b"))],
+        "points that are no halves": [_make_question(_field("part", 1.3, number))],
+        "code alone": [_make_question(_field("code", 4.0))],
+        "code beside a number": [_make_question(first, _field("code", 4.0, None, "b"))],
         "several numbers": [
-            _question(_field("part", 3.0, number)),
-            _question(_field("fits", 0.5, _choice())),
+            _make_question(_field("part", 3.0, number)),
+            _make_question(_field("fits", 0.5, _choice())),
         ],
     }
     for name, item in _forms():
-        questions[name] = [_question(_field("part", 2.0, item))]
+        questions[name] = [_make_question(_field("part", 2.0, item))]
         second = _field("part", 2.0, item, "b")
-        questions[f"{name}, beside another part"] = [_question(first, second)]
+        questions[f"{name}, beside another part"] = [_make_question(first, second)]
     return {name: _quiz([[question] for question in asked]) for name, asked in questions.items()}
 
 
@@ -227,7 +230,7 @@ def variants_quiz() -> Quiz:
     """Returns three variants of a problem at one number, as in a question pool."""
     number = _field("part", 2.0, _number())
     prompt = "A model has `{}` billion parameters."
-    return _quiz([[_question(number, variant=n, prompt=prompt.format(n)) for n in (1, 2, 3)]])
+    return _quiz([[_make_question(number, variant=n, prompt=prompt.format(n)) for n in (1, 2, 3)]])
 
 
 def hostile_quizzes() -> Iterator[tuple[str, Quiz]]:
@@ -235,7 +238,9 @@ def hostile_quizzes() -> Iterator[tuple[str, Quiz]]:
     for text in (*HOSTILE, "&#126;", "\\}", "%50%", "$\\frac{a}{b}$", "`{1: 2}`"):
         # Titles are plain text everywhere, so a tag in a title is not markup.
         title = "x" if text.startswith(("<script", "<img")) else f"x {text}"
-        asked = _question(_field("fits", 2.0, _choice(text), ask=text), prompt=text, title=title)
+        asked = _make_question(
+            _field("fits", 2.0, _choice(text), ask=text), prompt=text, title=title
+        )
         yield repr(text), _quiz([[asked]], title=title, instructions=text)
 
 
@@ -289,7 +294,7 @@ def _field(
     return QuizPart(id=name, letter=letter, kind=kind, ask=ask, points=points, items=items)
 
 
-def _question(*fields: QuizPart, **changes: Any) -> QuizQuestion:
+def _make_question(*fields: QuizPart, **changes: Any) -> QuizQuestion:
     usual = {
         "problem": "weights",
         "title": "Weights",

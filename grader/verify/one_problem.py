@@ -24,7 +24,7 @@ from grader.verify.checks import CHECKS, check_draw
 from grader.verify.code import unrun
 from grader.verify.rank_pool import kept_ranks
 from grader.verify.solutions import load_file, load_solve
-from grader.verify.variants import compare_variants, group_findings
+from grader.verify.variants import check_all_variants, group_findings
 
 T = TypeVar("T")
 OF_VARIANTS = frozenset(["variants-differ", "hit-rate"])
@@ -123,7 +123,7 @@ def _check_problem(bank: Bank, name: str, seeds: int, code_seeds: int) -> Verifi
     draws = sum(v.draws for v in variants)
     hit_rate = len(variants) / draws if draws else 1 / MAX_DRAWS
     if variants:
-        findings += compare_variants(cases[0], variants, distinct, hit_rate)
+        findings += check_all_variants(cases[0], variants, distinct, hit_rate)
     return Verified(
         problem=problem.id,
         seeds=seeds,

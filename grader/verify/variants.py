@@ -25,7 +25,7 @@ FEW_SEEDS = frozenset({"zero-marks", "implementations", "properties"})
 _NUMBER = re.compile(r"[-+]?\d[\d.,]*(?:e[-+]?\d+)?")
 
 
-def compare_variants(
+def check_all_variants(
     case: Case, variants: Sequence[Variant], distinct: int, hit_rate: float
 ) -> Iterator[Finding]:
     """Yields the findings that need many variants."""

@@ -85,13 +85,13 @@ def digest_of_result(raw: Any) -> str:
 
 def _with_hashes(raw: Any) -> Any:
     if isinstance(raw, list):
-        return [_with_hashes(one) for one in raw]
+        return [_with_hashes(item) for item in raw]
     if not isinstance(raw, dict):
         return raw
     text = raw.get("v")
     if raw.get("t") in ("array", "tensor", "bytes") and isinstance(text, str):
         return {**raw, "v": encoding.digest_of_bytes(base64.b64decode(text))}
-    return {name: _with_hashes(one) for name, one in raw.items()}
+    return {name: _with_hashes(item) for name, item in raw.items()}
 
 
 class UnknownError(ValueError):

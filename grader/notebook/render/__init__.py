@@ -63,7 +63,7 @@ def render(
     *answers* has Python expressions for the named answer cells. Without it, the notebook contains
     nothing of the keys.
     """
-    return tuple(_cells(paper, templates, answers or {}))
+    return tuple(_paper_cells(paper, templates, answers or {}))
 
 
 def metadata(paper: Paper) -> dict[str, object]:
@@ -117,12 +117,14 @@ def given_values(variant: Variant) -> list[GivenValue]:
     return [GivenValue(label, units.format_quantity(value)) for label, value in values]
 
 
-def _cells(paper: Paper, templates: tuple[Path, ...], answers: Mapping[str, str]) -> Iterator[Cell]:
+def _paper_cells(
+    paper: Paper, templates: tuple[Path, ...], answers: Mapping[str, str]
+) -> Iterator[Cell]:
     yield Cell(type="markdown", id="title", source=_title(paper, templates))
     yield from _tool_cells(paper, templates)
     common = common_tolerance([key.part for _, key in paper.named_keys()])
     for question in paper.questions:
-        yield from _question(question, templates, answers, common)
+        yield from _question_cells(question, templates, answers, common)
     yield Cell(type="markdown", id="closing", source=_fill_shared(templates, "closing.md"))
     about = (paper.exam.id, paper.release, *owner_texts(paper.student))
     code = check(dict(paper.named_keys()), about, templates)
@@ -210,7 +212,7 @@ def _subject(source: str) -> str:
     return re.split(r"[:.\n]", docstring)[0]
 
 
-def _question(
+def _question_cells(
     question: Question,
     templates: tuple[Path, ...],
     answers: Mapping[str, str],

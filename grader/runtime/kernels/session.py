@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 class KernelSession:
-    """A Session over whatever kernels *start* makes."""
+    """A Session whose kernels *start* makes."""
 
     def __init__(
         self,

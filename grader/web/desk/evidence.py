@@ -109,22 +109,22 @@ def _attempts_page(
         counted = {attempt.attempt.sha256: attempt for attempt in every}
     shown = list(enumerate(submissions, 1))[-_MOST:]
     marks = [
-        {mark.name: mark for mark in grades[one.sha256].marks} if one.sha256 in grades else {}
-        for _, one in shown
+        {mark.name: mark for mark in grades[file.sha256].marks} if file.sha256 in grades else {}
+        for _, file in shown
     ]
-    sources = [_sources(book, one.sha256) for _, one in shown]
+    sources = [_sources(book, file.sha256) for _, file in shown]
     names = dict.fromkeys(name for mine in marks for name in mine)
     return AttemptsPage(
         student=id_,
         attempts=tuple(
             ShownAttempt(
                 number=number,
-                counted=counted.get(one.sha256),
+                counted=counted.get(file.sha256),
                 score=_score_of(mine.values()),
-                counts=one.sha256 == counting,
-                refusal=one.refusal,
+                counts=file.sha256 == counting,
+                refusal=file.refusal,
             )
-            for (number, one), mine in zip(shown, marks, strict=True)
+            for (number, file), mine in zip(shown, marks, strict=True)
         ),
         omitted_count=len(submissions) - len(shown),
         has_policy=policy is not None,
@@ -147,6 +147,7 @@ def _sources(book: Gradebook, sha256: str) -> dict[str, str]:
 def _cells(
     name: str, marks: Sequence[dict[str, Mark]], sources: Sequence[dict[str, str]]
 ) -> Iterator[AttemptCell]:
+    """Yields the mark of the answer *name* in each attempt, and what changed since the last."""
     before, code_before = None, ""
     for mine, code in zip(marks, sources, strict=True):
         mark, source = mine.get(name), code.get(name, "")

@@ -77,13 +77,14 @@ def requests_page(call: DeskCall) -> RequestsPage:
     answered = [one for one in every if one.state is not RequestState.OPEN]
     answered.sort(key=lambda one: one.answer.number if one.answer else 0, reverse=True)
     return RequestsPage(
-        waiting=tuple(_beside_marks(call.book, waiting[:_MOST])),
+        waiting=tuple(_with_marks(call.book, waiting[:_MOST])),
         open_count=len(waiting),
         answered_requests=tuple(answered),
     )
 
 
-def _beside_marks(book: Gradebook, requests: list[RegradeRequest]) -> Iterator[OpenRequest]:
+def _with_marks(book: Gradebook, requests: list[RegradeRequest]) -> Iterator[OpenRequest]:
+    """Yields each request with the current mark and decision of its answer."""
     students = {request.student for request in requests}
     grades = {id_: book.grade(id_) for id_ in students}
     overrides = {(one.student, one.name): one for one in book.overrides(students)}
@@ -146,7 +147,8 @@ def _require_own(request: RegradeRequest, person: Person) -> None:
 
 
 def _new_mark(book: Gradebook, form: Form, request: RegradeRequest) -> tuple[AnswerToDecide, float]:
-    line = next(iter(_beside_marks(book, [request])))
+    """Returns the answer and its new points. Raises SetupError if the form has none that fit."""
+    line = next(iter(_with_marks(book, [request])))
     if line.mark is None:
         raise SetupError(
             f"the student's grade no longer has a mark for '{request.name}'",

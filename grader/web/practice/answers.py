@@ -52,7 +52,7 @@ class _AnswerForm(NamedTuple):
 
 def form_of(key: Key) -> str:
     """Returns the name of the input for *key*; `line` for kinds that have none of their own."""
-    return _form(key).name
+    return _answer_form(key).name
 
 
 def answer_of(name: str, key: Key, fields: FormFields) -> Raw | None:
@@ -61,17 +61,17 @@ def answer_of(name: str, key: Key, fields: FormFields) -> Raw | None:
     The fields come from a browser and may be anything: what is not an answer is refused later, by
     the kind's own reader.
     """
-    value = _form(key).read(name, key, fields)
+    value = _answer_form(key).read(name, key, fields)
     return None if value is None else encoding.encode_answer(value)
 
 
 def missing_fields(name: str, key: Key, fields: FormFields) -> tuple[str, ...]:
     """Returns what is missing in an answer of several fields, for the student."""
-    every = _form(key).fields(key)
+    every = _answer_form(key).fields(key)
     return tuple(shown for end, shown in every if not fields.text(name + end).strip())
 
 
-def _form(key: Key) -> _AnswerForm:
+def _answer_form(key: Key) -> _AnswerForm:
     found = (form for kind, form in _FORMS.items() if isinstance(key, kind))
     return next(found, _AnswerForm("line", _read_line))
 

@@ -70,10 +70,10 @@ def part_views(practice: Practice) -> Iterator[PartView]:
     question = asked.preview.paper.questions[0]
     alone = len(question.keys) == 1
     for index, part_id in enumerate(question.keys):
-        yield _view(practice, asked, part_id, "" if alone else part_letter(index))
+        yield _part_view(practice, asked, part_id, "" if alone else part_letter(index))
 
 
-def _view(practice: Practice, asked: PracticeQuestion, part_id: str, letter: str) -> PartView:
+def _part_view(practice: Practice, asked: PracticeQuestion, part_id: str, letter: str) -> PartView:
     question, marked = asked.preview.paper.questions[0], practice.result
     name, key, points = question.name(part_id), question.keys[part_id], question.points[part_id]
     kind, form = kinds.find(key.part.kind), form_of(key)
