@@ -175,7 +175,7 @@ class Gradebook:
         with self._engine.begin() as connection:
             return tuple(submissions.read_submissions(connection, student))
 
-    def put_times(self, batch: Sequence[HandedIn], *, by: str, why: str = "") -> None:
+    def put_times(self, batch: Sequence[HandedIn], *, by: str) -> None:
         """Stores when files were handed in; each replaces the earlier time of the same file."""
         with self._write_transaction() as connection:
             known = set(times.read_times(connection))
@@ -183,7 +183,7 @@ class Gradebook:
             if new:
                 times.store_times(connection, new)
                 detail = {"times": [asdict(handed_in) for handed_in in new]}
-                self._log_action(connection, "times of submission set", by, why, detail)
+                self._log_action(connection, "times of submission set", by, "", detail)
 
     def times(self) -> tuple[HandedIn, ...]:
         """Returns when files were handed in, sorted by student and file."""
@@ -248,10 +248,10 @@ class Gradebook:
 
     # Grades
 
-    def begin_run(self, why: str, *, by: str = ENGINE) -> int:
+    def begin_run(self, why: str) -> int:
         """Starts a run and returns its number, under which grades are stored."""
         with self._write_transaction() as connection:
-            return self._begin_run(connection, why, by)
+            return self._begin_run(connection, why, ENGINE)
 
     def put_grade(self, grade: Grade, *, run: int) -> bool:
         """Stores a grade; returns whether it was new and is now the student's current one.

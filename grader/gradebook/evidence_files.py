@@ -143,15 +143,15 @@ def pack_evidence(evidence: Evidence) -> bytes:
     return gzip.compress(limit_size(evidence)[1], _LEVEL, mtime=0)
 
 
-def unpack_evidence(data: bytes, *, where: str | None = None) -> Evidence:
-    """Returns the evidence that `pack_evidence` wrote. Raises GraderError, naming *where*, if
-    *data* is anything else."""
+def unpack_evidence(data: bytes) -> Evidence:
+    """Returns the evidence that `pack_evidence` wrote. Raises GraderError if *data* is anything
+    else."""
     unpacking = zlib.decompressobj(_GZIP)
     try:
         text = unpacking.decompress(data, 2 * MAX_BYTES)
     except zlib.error:
         text = b""
-    return evidence_from_json(text, where=where)
+    return evidence_from_json(text)
 
 
 def limit_size(evidence: Evidence, most: int = MAX_BYTES) -> tuple[Evidence, bytes]:

@@ -9,7 +9,8 @@ from asyncio import CancelledError
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from grader.collect import load_submission
@@ -89,29 +90,24 @@ _Result = tuple[Submission, Evidence | None]
 """A submission and its evidence; None if its worker died."""
 
 
+@dataclass(eq=False)
 class _Batch:
     """What the passes over a batch share."""
 
-    def __init__(
-        self,
-        names: tuple[str, ...],
-        settings: Settings,
-        call_plans: Callable[[str], tuple[CallPlan, ...]],
-        stopped: Callable[[], bool],
-        show: Callable[[str], None],
-        prepare: Callable[[str], None],
-    ):
-        self.reruns: dict[Submission, str] = {}
-        """For submissions that run a second time: how other work disturbed the first run."""
-        self._executor = executors.parse(settings.executor, settings.jobs)
-        self._names = names
-        self._settings = settings
-        self._call_plans = call_plans
-        self._stop = threading.Event()
-        self._stopped = stopped
-        self._show = show
-        self._prepare = prepare
-        self._prepared: set[Submission] = set()
+    names: tuple[str, ...]
+    settings: Settings
+    call_plans: Callable[[str], tuple[CallPlan, ...]]
+    stopped: Callable[[], bool]
+    show: Callable[[str], None]
+    prepare: Callable[[str], None]
+    reruns: dict[Submission, str] = field(default_factory=dict)
+    """For submissions that run a second time: how other work disturbed the first run."""
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _prepared: set[Submission] = field(default_factory=set)
+
+    @cached_property
+    def _executor(self) -> executors.ExecutorSpec:
+        return executors.parse(self.settings.executor, self.settings.jobs)
 
     def execute_together(self, todo: Sequence[Submission]) -> Iterator[_Result]:
         """Yields the results of *todo*, with a new pool whenever one breaks."""
@@ -157,7 +153,7 @@ class _Batch:
                 while pending or (queue and not broken):
                     if isinstance(pool, executors.RemoteExecutor):
                         ahead = 2 * pool.workers if ahead > 1 else 1
-                        self._show(pool.describe())
+                        self.show(pool.describe())
                     while queue and len(pending) < ahead and not broken:
                         try:
                             future = self._submit(pool, queue[0], more_follow=len(queue) > 1)
@@ -184,21 +180,21 @@ class _Batch:
     def _wait(self, pending: Mapping[Future[Any], Submission]) -> set[Future[Any]]:
         """Returns which futures have finished by now; prepares another submission if none has."""
         finished, _ = wait(pending, _LOOK_SECONDS, return_when=FIRST_COMPLETED)
-        if self._stopped():
+        if self.stopped():
             raise KeyboardInterrupt
         fresh = (one for one in pending.values() if one not in self._prepared)
         if not finished and (submission := next(fresh, None)) is not None:
             self._prepared.add(submission)
-            self._prepare(submission.student)
+            self.prepare(submission.student)
         return finished
 
     def _submit(self, pool: Executor, submission: Submission, *, more_follow: bool) -> Future[Any]:
         """Submits the execution of *submission* to *pool*."""
         job = Job(
-            **field_values(self._settings, ExecutionSettings),
+            **field_values(self.settings, ExecutionSettings),
             submission=submission,
-            names=self._names,
-            call_plans=self._call_plans(submission.student),
+            names=self.names,
+            call_plans=self.call_plans(submission.student),
             rerun=self.reruns.get(submission, ""),
         )
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from grader.bank.folders import Bank
@@ -106,15 +106,7 @@ class CatalogueEntry:
         return tuple(dict.fromkeys(part.kind for part in self.head.parts))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogueEntries:
-    """The problems of a bank, in the order of the index, and the errors in the others."""
-
-    entries: tuple[CatalogueEntry, ...]
-    errors: tuple[SpecError, ...]
-
-
-def collect_entries(bank: Bank) -> CatalogueEntries:
+def collect_entries(bank: Bank) -> tuple[Sequence[CatalogueEntry], tuple[SpecError, ...]]:
     """Returns the problems of the named banks by family and title, and the errors in files."""
     heads, head_errors = read_heads(bank)
     errors = list(head_errors)
@@ -128,7 +120,7 @@ def collect_entries(bank: Bank) -> CatalogueEntries:
         except SpecError as wrong:
             errors += wrong.errors
     unique = {str(error): error for error in errors}  # a problem may be in several sets
-    return CatalogueEntries(entries=tuple(entries), errors=tuple(unique.values()))
+    return entries, tuple(unique.values())
 
 
 def _concept(name: str, known: Mapping[str, str]) -> Concept:

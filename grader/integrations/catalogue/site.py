@@ -47,19 +47,15 @@ def write_catalogue(bank: Bank, out: Path, *, keys: bool = True) -> WrittenCatal
     If *keys* is False, nothing of the keys and the worked solutions is written. Raises SpecError
     if a template can't be used.
     """
-    collected = collect_entries(bank)
+    entries, errors = collect_entries(bank)
     written = set()
-    for place, text in _pages(collected.entries, bank.templates, keys=keys):
+    for place, text in _pages(entries, bank.templates, keys=keys):
         target = out / place
         write_atomic(target, text.encode("utf-8", "backslashreplace"))
         written.add(target)
     _remove_old_pages(out, written)
-    return WrittenCatalogue(
-        index=out / "index.html",
-        problems=len(collected.entries),
-        pages=len(written),
-        errors=collected.errors,
-    )
+    index = out / "index.html"
+    return WrittenCatalogue(index=index, problems=len(entries), pages=len(written), errors=errors)
 
 
 def _pages(

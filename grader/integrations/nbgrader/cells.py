@@ -125,10 +125,10 @@ def clear_answers(cell: SourceCell, where: str = "", config: CourseConfig = _USU
     return replace(cell, source=text)
 
 
-def released_cell(cell: SourceCell, where: str = "") -> SourceCell:
+def released_cell(cell: SourceCell) -> SourceCell:
     """Returns the cell as students get it, of one from which solutions were cleared."""
-    text, _ = _replace_regions(cell.source, _USUAL.hidden, None, where)
-    text, _ = _replace_regions(text, _USUAL.scheme, None, where)
+    text, _ = _replace_regions(cell.source, _USUAL.hidden, None, "")
+    text, _ = _replace_regions(text, _USUAL.scheme, None, "")
     return replace(cell, source=text)
 
 

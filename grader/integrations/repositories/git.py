@@ -63,8 +63,8 @@ _KEPT = (
 class GitError(GraderError):
     """A git command failed; *said* is git's own message in one line."""
 
-    def __init__(self, what: str, said: str = "", *, fix: str | None = None):
-        super().__init__(what, fix=fix)
+    def __init__(self, what: str, said: str = ""):
+        super().__init__(what)
         self.said = said
 
     @property
