@@ -140,7 +140,8 @@ def show_command(
     known = bank.statistics(shown.paper.questions[0].variant.problem)
     if as_json:
         data = shown.as_data(key=key)
-        print_json(data | ({"statistics": _statistics_data(known)} if known else {}))
+        statistics = {name: asdict(part) for name, part in known.items()}
+        print_json(data | ({"statistics": statistics} if known else {}))
         return
     text = shown.as_markdown(key=key) + (_statistics_text(known, key=key) if known else "")
     if sys.stdout.isatty():
@@ -150,11 +151,6 @@ def show_command(
         Console().print(Markdown(text))
     else:
         click.echo(text)
-
-
-def _statistics_data(known: Mapping[str, PartStatistics]) -> dict[str, object]:
-
-    return {name: asdict(part) for name, part in known.items()}
 
 
 def _statistics_text(known: Mapping[str, PartStatistics], *, key: bool) -> str:

@@ -6,6 +6,7 @@ import copy
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ def command(
             raise click.UsageError("Missing option '--out'.")
         if options["release"] is not None:  # an error now, not when the first submission arrives
             load_release(options["release"])
-        watched = _repeat([_Folder(submissions, options)])
+        watched = repeat([_Folder(submissions, options)])
     click.echo(f"Watching {submissions or 'the course'}. Press Ctrl-C to stop.", err=True)
     quiet_since = time.monotonic()
     while stop_after is None or time.monotonic() - quiet_since <= 60 * stop_after:
@@ -108,11 +109,6 @@ class _Folder:
         self.has_graded, self.last_files = True, files
         self.retry_at = float("inf") if complete else time.monotonic() + _RETRY_SECONDS
         return True
-
-
-def _repeat(folders: list[_Folder]) -> Iterator[list[_Folder]]:
-    while True:
-        yield folders
 
 
 def _course_folders(options: Mapping[str, Any]) -> Iterator[list[_Folder]]:

@@ -8,7 +8,6 @@ from grader.course.late import Attempt, CountedAttempt, choose_attempt, count_at
 from grader.course.load import (
     FILE,
     course_from_plain,
-    course_to_plain,
     find_course,
     load_course,
     named_course,

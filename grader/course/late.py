@@ -112,9 +112,6 @@ class _Lateness:
         span = _local(self.received, self.zone) - _local(self.due, self.zone)
         return max(1, math.ceil(span / timedelta(days=1)))
 
-    def started_hours(self) -> int:
-        return math.ceil(self.span / timedelta(hours=1))
-
     def with_slip_days(self, days: int) -> _Lateness:
         """Returns the lateness if the due date were *days* later, at the same time of day."""
         later = _local(self.due, self.zone) + timedelta(days=days)
@@ -136,7 +133,8 @@ def _charge(rules: Rules, late: _Lateness, score: float, max_score: float) -> De
         return late.rejection("late submissions are not accepted")
     slip_note = f"{late}; {count_of(slip, 'slip day')} used." if slip else f"{late}."
     rest = late.with_slip_days(slip) if slip else late
-    periods = rest.started_days() if policy.per == "day" else rest.started_hours()
+    hours = math.ceil(rest.span / timedelta(hours=1))
+    periods = rest.started_days() if policy.per == "day" else hours
     lost = _lost_points(policy, periods, score, max_score)
     why = f"{slip_note} {_describe_charge(policy, periods)}"
     return late.deduction(why, points=lost, slip_days=slip)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
 from zoneinfo import ZoneInfo, available_timezones
@@ -47,13 +46,8 @@ def load_course(path: Path) -> Course:
     return course_from(read_yaml(path))
 
 
-def course_to_plain(course: Course) -> dict[str, object]:
-    """Returns *course* as JSON data."""
-    return asdict(course)
-
-
 def course_from_plain(data: object) -> Course:
-    """Returns the course that `course_to_plain` converted to *data*."""
+    """Returns the course that `dataclasses.asdict` converted to *data*."""
     course: Course = adapter(Course).validate_json(json.dumps(data), strict=True)
     return course
 

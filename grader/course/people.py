@@ -34,9 +34,8 @@ def check_grading(
         fix = "add 'divide: parts'"
         yield source.error((*at, "parts"), "'parts' has no effect without 'divide: parts'", fix)
     people = course.graders_of(plan)
-    if plan.divide == "sections" and not any(
-        course.staff[p].sections for p in _staff_among(people, course)
-    ):
+    sections = [course.staff[id_].sections for id_ in people if id_ in course.staff]
+    if plan.divide == "sections" and not any(sections):
         fix = "add 'sections:' to the staff"
         yield source.error((*at, "divide"), "none of the graders has sections", fix)
     elif plan.divide == "evenly" and not people:
@@ -69,10 +68,6 @@ def _check_people(
             yield source.error(here, f"'{id_}' is an observer", "give the person the role 'grader'")
         elif not course.staff:
             yield source.error(here, "the course lists no staff", "list the person under 'staff:'")
-
-
-def _staff_among(people: tuple[str, ...], course: Course) -> Iterator[str]:
-    return (id_ for id_ in people if id_ in course.staff)
 
 
 def _check_part(part: str, source: Located, at: Path_) -> Iterator[SpecError]:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from types import NoneType
-from typing import Any, NoReturn
+from typing import Any
 
 from grader.errors import GraderError
 from grader.gradebook.plain import as_plain
@@ -45,7 +45,7 @@ def evidence_from_json(data: bytes, *, where: str | None = None) -> Evidence:
     """
     try:
         return _parse_evidence(
-            json.loads(data, parse_constant=_refuse_constant, parse_float=_finite_float)
+            json.loads(data, parse_constant=_finite_float, parse_float=_finite_float)
         )
     except (ValueError, RecursionError) as error:
         raise GraderError(
@@ -53,10 +53,6 @@ def evidence_from_json(data: bytes, *, where: str | None = None) -> Evidence:
             where=where,
             fix="delete the file and run `grader grade` again; the notebook is executed again",
         ) from None
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a finite number")
 
 
 def _finite_float(text: str) -> float:

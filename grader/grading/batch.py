@@ -79,7 +79,10 @@ def execute_all(
         else:
             yield submission, evidence
     # Only once more, so that no notebook runs forever.
-    batch.reruns = {one: "; ".join(_disturbance_reasons(found)) for one, found in disturbed.items()}
+    batch.reruns = {
+        one: "; ".join(dict.fromkeys(found.disturbances.values()))
+        for one, found in disturbed.items()
+    }
     again = [one for one in todo if one in disturbed]
     for submission, evidence in batch.execute_alone(again):
         failed = evidence is None or evidence.outcome is Outcome.REFUSED
@@ -296,11 +299,6 @@ def _received_evidence(data: bytes, submission: Submission) -> Evidence:
     if evidence.submission_sha256 != submission.sha256:
         return refused_evidence(submission.sha256, "a worker sent evidence of another notebook")
     return evidence
-
-
-def _disturbance_reasons(evidence: Evidence) -> tuple[str, ...]:
-    """Returns what other work did to a run, each reason once."""
-    return tuple(dict.fromkeys(evidence.disturbances.values()))
 
 
 def refused_evidence(sha256: str, note: str) -> Evidence:

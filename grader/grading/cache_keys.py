@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,7 @@ from grader.bank.folders import Bank
 from grader.files import write_atomic
 from grader.gradebook import Gradebook
 from grader.grading.adjustments import ADJUSTMENTS
-from grader.grading.course_policy import CoursePolicy, policy_of
+from grader.grading.course_policy import policy_of
 from grader.grading.requests import form_secret
 from grader.grading.sources import (
     NOTICES,
@@ -23,7 +23,6 @@ from grader.grading.sources import (
     collect_warnings,
     requests_by_student,
 )
-from grader.model import Student
 from grader.model.grouping import group_by_key
 from grader.release.papers import absent, seats_of
 
@@ -109,6 +108,10 @@ def result_digests(
     digests: dict[str, str] = {}
     for id_ in people.keys() | heads.keys():
         digest, file = heads.get(id_, (None, None))
+        changed_by_policy: tuple[object, ...] = ()
+        if policy and id_ in people:
+            data = policy.digest_data(people[id_])
+            changed_by_policy = data, sorted(attempted.get(id_, ()))
         digests[id_] = _digest(
             look,
             people.get(id_),
@@ -119,17 +122,10 @@ def result_digests(
             attempts.get(id_),
             warned.get((id_, file or "")),
             *filter(None, (asked.get(id_), secret)),
-            *(_policy_data(policy, people.get(id_), attempted.get(id_, ())) if policy else ()),
+            *changed_by_policy,
         )
     whole = _digest(look, sorted(digests.items()), book.setting(NOTICES), bool(seats))
     return ResultDigests(students=digests, whole=whole)
-
-
-def _policy_data(
-    policy: CoursePolicy, student: Student | None, attempts: Iterable[str]
-) -> tuple[object, ...]:
-    """Returns what decides how the course changes a student's grade."""
-    return () if student is None else (policy.digest_data(student), sorted(attempts))
 
 
 def read_record(out: Path) -> WrittenRecord | None:

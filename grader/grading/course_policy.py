@@ -7,7 +7,7 @@ read. If the reason for a deduction no longer applies, neither does the deductio
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from statistics import fmean
@@ -19,7 +19,6 @@ from grader.course import (
     choose_attempt,
     count_attempts,
     course_from_plain,
-    course_to_plain,
     rules_for,
 )
 from grader.course.rules import usual_rules
@@ -245,7 +244,7 @@ def store_course(
     why: str = "",
 ) -> None:
     """Stores the course whose policies count from now on."""
-    plain = {"course": course_to_plain(course), "slip_days_used": dict(slip_days_used)}
+    plain = {"course": asdict(course), "slip_days_used": dict(slip_days_used)}
     book.set_setting(COURSE, plain, by=by, why=why)
 
 

@@ -32,11 +32,13 @@ def new_release(
     """Returns a release of *exam* for *students*, with the current specs and facts of the bank."""
     sources = {name: bank.locate(name)[1].data for name in exam.problem_ids}
     solutions = {name: text for name in exam.problem_ids if (text := bank.problem(name).solution)}
+    # All facts if any is used, because which ones may depend on the drawn numbers.
+    uses_facts = "fact(" in json.dumps(sources)
     return _release(
         exam,
         sources,
         solutions,
-        facts_data(bank.facts) if _asks_for_facts(sources) else {},
+        facts_data(bank.facts) if uses_facts else {},
         {s.id: s for s in students},
         private_key,
         __version__,
@@ -57,12 +59,6 @@ def edit_specs(release: Release, sources: Mapping[str, Any]) -> Release:
         release.private_key,
         release.engine,
     )
-
-
-def _asks_for_facts(sources: Mapping[str, Any]) -> bool:
-    """Returns whether any spec may use facts. Which ones it uses may depend on the drawn
-    numbers."""
-    return "fact(" in json.dumps(sources)
 
 
 def add_students_to(release: Release, students: tuple[Student, ...]) -> Release:
