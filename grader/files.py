@@ -91,6 +91,12 @@ def write_atomic(path: Path, data: bytes, *, durable: bool = False, private: boo
         raise make_write_error(error, path) from error
 
 
+def write_changed(path: Path, data: bytes) -> None:
+    """Writes *data* to *path*, as `write_atomic` does, unless the file has this content."""
+    if not path.exists() or path.read_bytes() != data:
+        write_atomic(path, data)
+
+
 def make_private_folder(folder: Path) -> None:
     """Creates *folder* with a `.gitignore` that keeps its contents out of git.
 

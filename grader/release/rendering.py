@@ -22,7 +22,7 @@ from grader.draw import (
 )
 from grader.errors import SetupError, SpecError
 from grader.figures import FigureError, explanation_figures, prompt_figures
-from grader.files import make_private_folder, write_atomic
+from grader.files import make_private_folder, write_atomic, write_changed
 from grader.kinds import kinds
 from grader.kinds.answers import answer_as_python, explain_part
 from grader.kinds.lettered import indent_item
@@ -190,12 +190,12 @@ def write_notebooks(
     for student in students:
         data = notebooks.of(release.students[student.id])
         target = out / "notebooks" / f"{student.id}.ipynb"
-        _keep(target, data)
+        write_changed(target, data)
         written.append(target)
         done(student.id)
     for version in versions_of(release):
         data = notebooks.of(of_version(version))
-        _keep(out / "versions" / f"{release.exam.id}-{version}.ipynb", data)
+        write_changed(out / "versions" / f"{release.exam.id}-{version}.ipynb", data)
     return written
 
 
@@ -216,13 +216,6 @@ class Notebooks:
         if student.version:
             self._shared[student.version] = data
         return data
-
-
-def _keep(target: Path, data: bytes) -> None:
-    """Writes *data* to *target* if it differs."""
-    if not target.exists() or target.read_bytes() != data:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(target, data)
 
 
 def solve(release: Release, student: str, out: Path, bank: Bank) -> None:

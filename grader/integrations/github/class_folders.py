@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, replace
@@ -13,7 +11,7 @@ from grader.bank.folders import Bank
 from grader.bank.index import own_bank
 from grader.draw import paper
 from grader.errors import SetupError
-from grader.files import write_atomic
+from grader.files import write_atomic, write_changed
 from grader.integrations.github.class_files import (
     PACK,
     check_names,
@@ -40,6 +38,7 @@ from grader.release.papers import call_plans_of
 from grader.release.rendering import Notebooks
 from grader.release.roster import load_roster
 from grader.release.versions import of_version, sample_student, shared_version, versions_of
+from grader.text.spreadsheet import csv_line
 from grader.text.words import count_of
 
 TEMPLATE, STUDENTS, INSTRUCTOR, BUNDLE = "student-template", "students", "instructor", "classroom50"
@@ -203,17 +202,11 @@ def needs_cuda(release: Release) -> bool:
 
 
 def _roster_csv(release: Release) -> bytes:
-    text = io.StringIO(newline="")
     version = ["version"] if versions_of(release) else []
-    rows = csv.DictWriter(
-        text,
-        ["id", "name", "email", "section", *version, "repository", "deadline"],
-        extrasaction="ignore",
-        lineterminator="\n",
-    )
-    rows.writeheader()
-    rows.writerows(asdict(student) for student in release.students.values())
-    return text.getvalue().encode()
+    known = ["id", "name", "email", "section", *version]
+    rows = [[*known, "repository", "deadline"]]
+    rows += [[*(getattr(one, name) for name in known), "", ""] for one in release.students.values()]
+    return "".join(f"{csv_line(row)}\n" for row in rows).encode()
 
 
 def _bundle_files(
@@ -279,6 +272,4 @@ def _template_notes(release: Release, course: ClassroomCourse) -> Iterator[str]:
 
 def _write_files(folder: Path, files: Mapping[str, bytes]) -> None:
     for name, data in files.items():
-        target = folder / name
-        if not target.exists() or target.read_bytes() != data:
-            write_atomic(target, data)
+        write_changed(folder / name, data)

@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from grader.errors import GraderError, SetupError, one_line
-from grader.files import exclusive_lock, write_atomic
+from grader.files import exclusive_lock, write_atomic, write_changed
 from grader.grading.ownership import exam_fit
 from grader.integrations.repositories.git import GitError, git_address
 from grader.integrations.repositories.pushes import NO_PUSHES, read_push_log
@@ -192,8 +192,7 @@ def _collect_one(
         is_late = deadline and deadline <= asked
         return outcome(status=CollectStatus.FAILED, text=text), failed if is_late else None
     committed = _to_iso(datetime.fromtimestamp(notebook.commit_time, UTC))
-    if not target.exists() or target.read_bytes() != notebook.data:
-        write_atomic(target, notebook.data)
+    write_changed(target, notebook.data)
     _set_file_time(target, committed)
     created = repository.pushes.creation_time
     collected = entry(
