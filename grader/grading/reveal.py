@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from grader.errors import GraderError
 from grader.figures import prompt_figures, solution_blocks
@@ -22,7 +22,6 @@ from grader.model import (
     Outcome,
     Paper,
     Question,
-    Variant,
     Verdict,
 )
 from grader.model.records import field_values
@@ -107,18 +106,16 @@ def _shown_problem(
     question: Question, parts: tuple[ShownPart, ...], *, published: bool
 ) -> ShownProblem:
     variant, problem = question.variant, question.variant.problem
+    shown = ShownProblem(number=question.number, id=problem.id, title=problem.title, parts=parts)
     if not published:
-        return ShownProblem(number=question.number, id=problem.id, title=problem.title, parts=parts)
-    solution = _fill_text(variant, problem.explanation)
-    return ShownProblem(
-        number=question.number,
-        id=problem.id,
-        title=problem.title,
-        parts=parts,
+        return shown
+    solution = fill(problem.explanation, variant.draw)
+    return replace(
+        shown,
         figures=prompt_figures(variant),
-        prompt=_fill_text(variant, problem.prompt),
+        prompt=fill(problem.prompt, variant.draw),
         given_values=tuple(given_values(variant)),
-        assumptions=tuple(_fill_text(variant, text) for text in problem.assumptions),
+        assumptions=tuple(fill(text, variant.draw) for text in problem.assumptions),
         solution=solution or None,
         solution_blocks=solution_blocks(variant, solution),
     )
@@ -134,7 +131,7 @@ def _shown_part(question: Question, part_id: str, mark: Mark, view: _View) -> Sh
         id=part_id,
         name=mark.name,
         kind=mark.kind,
-        ask=_fill_text(variant, key.part.ask),
+        ask=fill(key.part.ask, variant.draw),
         answer=_shown_answer(kind, mark, published=view.published),
         verdict=mark.verdict,
         why="" if refused else mark.feedback,
@@ -156,10 +153,6 @@ def _shown_answer(kind: Kind, mark: Mark, *, published: bool) -> str | None:
     if mark.answer is None or published:
         return mark.answer
     return kind.before_release(mark.answer)
-
-
-def _fill_text(variant: Variant, text: str) -> str:
-    return fill(text, variant.draw)
 
 
 def _advice(question: Question, mark: Mark, key: Key, undefined: bool) -> str:

@@ -121,7 +121,6 @@ def write_exported(exported: Exported, out: Path) -> list[Path]:
                 where=str(target),
                 fix="rename or remove the folder, or choose another output folder",
             )
-        target.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(target, data)
         written.append(target)
     return written
