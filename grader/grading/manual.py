@@ -151,7 +151,7 @@ def enter_points(out: Path, file: Path, *, by: str) -> int:
                 continue
             before = given.get((row.student, row.answer))
             if before is None or (before.points, before.reason) != (allowed, row.why):
-                batch.append(_make_override(row.student, row.answer, allowed, by=by, why=row.why))
+                batch.append(make_override(row.student, row.answer, allowed, by=by, why=row.why))
         if errors:
             raise SpecErrors(tuple(errors))
         book.put_overrides(batch)
@@ -173,7 +173,7 @@ def give_points(out: Path, student: str, answer: str, points: float, *, by: str,
     """Stores manual points. Raises SetupError if a mark does not exist or is worth less."""
     with Gradebook.open(out) as book:
         allowed = _require_allowed(_mark_of(_grade_of(book, student), answer), points)
-        book.put_overrides([_make_override(student, answer, allowed, by=by, why=why)])
+        book.put_overrides([make_override(student, answer, allowed, by=by, why=why)])
 
 
 def withdraw_points(out: Path, student: str, answer: str, *, by: str, why: str) -> None:
@@ -185,7 +185,8 @@ def withdraw_points(out: Path, student: str, answer: str, *, by: str, why: str) 
             )
 
 
-def _make_override(student: str, answer: str, points: float, *, by: str, why: str) -> Override:
+def make_override(student: str, answer: str, points: float, *, by: str, why: str) -> Override:
+    """Returns the points that *by* gives now."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return Override(student=student, name=answer, points=points, reason=why, by=by, at=now)
 

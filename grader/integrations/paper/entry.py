@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
@@ -14,11 +13,12 @@ from grader.errors import SetupError
 from grader.files import exclusive_lock, remove_partial_files
 from grader.gradebook import Gradebook
 from grader.grading.kept_marks import score_safely
+from grader.grading.manual import make_override
 from grader.grading.run import WRITTEN_INTO
 from grader.grading.tally import overrides_by_student
 from grader.integrations.paper.printing import printed_exam
 from grader.integrations.paper.typed import TypedRow, load_answers
-from grader.model import Answer, Evidence, Outcome, Override, Raw, Submission, Verdict
+from grader.model import Answer, Evidence, Outcome, Raw, Submission, Verdict
 from grader.model.evidence import VERSION
 from grader.model.printed import AnswerForm, AnswerPlace, cell_name
 from grader.release.file import load_release
@@ -143,14 +143,7 @@ class _SheetPoints:
             if current and current.by != BY and self._last_points.get((student, name)) == number:
                 continue  # the sheet still has what it had before other points were assigned
             if current is None or current.points != number:
-                override = Override(
-                    student=student,
-                    name=name,
-                    points=number,
-                    reason="Read on paper.",
-                    by=BY,
-                    at=datetime.now(UTC).isoformat(timespec="seconds"),
-                )
+                override = make_override(student, name, number, by=BY, why="Read on paper.")
                 self._book.put_overrides([override])
         emptied = {n for n, current in given.items() if current.by == BY and n not in points}
         for name in sorted(emptied):
