@@ -197,7 +197,7 @@ def command(
                 out,
                 only=students,
                 started=start_progress,
-                warn=_print_note,
+                warn=lambda note: click.echo(f"note: {note}.", err=True),
             )
             run = grade_all(settings=first, course=course)
             for more_settings in others:  # on a cluster, for the parts that need a GPU
@@ -282,10 +282,6 @@ def _prepare_pages(banks: tuple[str, ...]) -> None:
 
     with suppress(Exception):
         prepare_pages(open_bank(banks))
-
-
-def _print_note(note: str) -> None:
-    click.echo(f"note: {note}.", err=True)
 
 
 def _nbgrader_source(format_: str, source: Path | None, exam: Path | None) -> Path | None:

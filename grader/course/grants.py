@@ -32,19 +32,14 @@ def add_grant(path: Path, grant: Grant) -> Course:
         try:
             course = course_from(parse_yaml(changed.encode(), str(path)))
         except SpecErrors as wrong:
-            raise _errors_of_grant(wrong, path) from None
+            # Without their lines, which the file does not have.
+            errors = (
+                SpecError(f"the exception was not added: {e.what}", where=str(path), fix=e.fix)
+                for e in wrong.errors
+            )
+            raise SpecErrors(tuple(errors)) from None
         write_atomic(path, changed.encode())
     return course
-
-
-def _errors_of_grant(wrong: SpecErrors, path: Path) -> SpecErrors:
-    """Returns the errors without their lines, which the file does not have."""
-    return SpecErrors(
-        tuple(
-            SpecError(f"the exception was not added: {e.what}", where=str(path), fix=e.fix)
-            for e in wrong.errors
-        )
-    )
 
 
 def unknown_students(course: Course, set_id: str, students: Collection[str]) -> list[str]:

@@ -39,7 +39,7 @@ def read_times(path: Path, zone: ZoneInfo) -> tuple[TimeLine, ...]:
         what = getattr(error, "strerror", None) or "this is not a file in UTF-8"
         fix = "name a CSV file with the columns 'student' and 'received'"
         raise SetupError(what.lower(), where=str(path), fix=fix) from error
-    if _is_gradescope(text):
+    if ":submitters:" in text and ":created_at:" in text:
         return _gradescope_lines(text, path)
     rows = parse_rows(text, str(path))
     titles = [cell.strip() for cell in rows[0][1]]
@@ -128,11 +128,6 @@ def _moodle_time(text: str, where: Location, zone: ZoneInfo) -> datetime:
                 raise SetupError(str(error), where=where, fix=fix) from error
     fix = "set your language in Moodle to English, and download the worksheet again"
     raise SetupError(f"'{text}' is not a time in English", where=where, fix=fix)
-
-
-def _is_gradescope(text: str) -> bool:
-    """Returns whether *text* is that of Gradescope's `submission_metadata.yml`."""
-    return ":submitters:" in text and ":created_at:" in text
 
 
 def _gradescope_lines(text: str, path: Path) -> tuple[TimeLine, ...]:

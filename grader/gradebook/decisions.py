@@ -30,7 +30,6 @@ from grader.model.desk import (
     Choice,
     Decision,
     IndependentMark,
-    RubricItem,
     reason_text,
     sum_points,
 )
@@ -176,7 +175,15 @@ class Decisions:
             answer = before.as_answer(mark.max_points)
             self.store_within(connection, batch, answer, before.choice, by=by)
             return
-        overrides.store_override(connection, _override_of(before, items))
+        override = Override(
+            student=before.student,
+            name=before.name,
+            points=before.points,
+            reason=reason_text(before.choice, items),
+            by=before.by,
+            at=before.at,
+        )
+        overrides.store_override(connection, override)
 
     def store_within(
         self,
@@ -208,14 +215,3 @@ class Decisions:
             "before": before,
         }
         self._log(connection, "answer graded", by, override.reason, detail)
-
-
-def _override_of(decision: Decision, items: dict[int, RubricItem]) -> Override:
-    return Override(
-        student=decision.student,
-        name=decision.name,
-        points=decision.points,
-        reason=reason_text(decision.choice, items),
-        by=decision.by,
-        at=decision.at,
-    )

@@ -12,7 +12,7 @@ from grader.errors import GraderError
 from grader.gradebook.evidence import evidence_from_json, evidence_to_json
 from grader.gradebook.evidence_places import EvidencePlace, ObjectStore
 from grader.gradebook.plain import as_plain, storable_or_none
-from grader.model import Answer, CellRun, Evidence
+from grader.model import Answer, Evidence
 from grader.model.evidence import CUT_SHORT
 
 MAX_BYTES = 16_000_000
@@ -163,16 +163,16 @@ def limit_size(evidence: Evidence, most: int = MAX_BYTES) -> tuple[Evidence, byt
     data = evidence_to_json(evidence)
     if len(data) <= most:
         return evidence, data
-    evidence = replace(evidence, cells=tuple(_without_output(cell) for cell in evidence.cells))
+    cells = (
+        replace(cell, output="", error=cell.error and cell.error[:_LONGEST_ERROR])
+        for cell in evidence.cells
+    )
+    evidence = replace(evidence, cells=tuple(cells))
     data = evidence_to_json(evidence)
     if len(data) <= most:
         return evidence, data
     evidence = _without_largest(evidence, len(data) - most)
     return evidence, evidence_to_json(evidence)
-
-
-def _without_output(cell: CellRun) -> CellRun:
-    return replace(cell, output="", error=cell.error and cell.error[:_LONGEST_ERROR])
 
 
 def _without_largest(evidence: Evidence, excess: int) -> Evidence:

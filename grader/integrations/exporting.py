@@ -83,14 +83,12 @@ def export_students(exporter: StudentExporter, results: Iterable[Result]) -> Exp
             fix="; ".join(["grade submissions first", *list(notes)[:3]]) + rest,
         )
     everybody = len({name.split("/")[0] for name in files})
-    return Exported(
-        files=files, notes=tuple(_note_with_students(n, who, everybody) for n, who in notes.items())
+    # Preceded by the students it is about unless it is about everybody.
+    shown = (
+        note if len(who) in (0, everybody) else f"{join_names(who, most=5)}: {note}"
+        for note, who in notes.items()
     )
-
-
-def _note_with_students(note: str, who: list[str], everybody: int) -> str:
-    """Returns *note*, preceded by the students it is about unless it is about everybody."""
-    return note if len(who) in (0, everybody) else f"{join_names(who, most=5)}: {note}"
+    return Exported(files=files, notes=tuple(shown))
 
 
 def append_text(file: Path, text: str) -> None:

@@ -110,7 +110,10 @@ def collect_entries(bank: Bank) -> tuple[Sequence[CatalogueEntry], tuple[SpecErr
     """Returns the problems of the named banks by family and title, and the errors in files."""
     heads, head_errors = read_heads(bank)
     errors = list(head_errors)
-    concepts = {name: _concept(name, known) for name, known in bank.concepts().items()}
+    concepts = {
+        name: Concept(id=name, topic=known.get("topic", name), sentence=known.get("sentence", ""))
+        for name, known in bank.concepts().items()
+    }
     sets = _sets_by_problem(bank, errors)
     order = {family: place for place, family in enumerate(bank.families)}
     entries = []
@@ -121,10 +124,6 @@ def collect_entries(bank: Bank) -> tuple[Sequence[CatalogueEntry], tuple[SpecErr
             errors += wrong.errors
     unique = {str(error): error for error in errors}  # a problem may be in several sets
     return entries, tuple(unique.values())
-
-
-def _concept(name: str, known: Mapping[str, str]) -> Concept:
-    return Concept(id=name, topic=known.get("topic", name), sentence=known.get("sentence", ""))
 
 
 def _sets_by_problem(bank: Bank, errors: list[SpecError]) -> Mapping[str, Mapping[str, str]]:
