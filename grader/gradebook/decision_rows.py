@@ -1,4 +1,4 @@
-"""Converts decisions to rows of their table and back."""
+"""Converts decisions, and the items of rubrics that they choose, to rows and back."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from sqlalchemy import ColumnElement, Connection, exists, func, insert, select, 
 from grader.gradebook import parts, schema
 from grader.gradebook.plain import read_record
 from grader.model import Override
-from grader.model.desk import Choice, Decision
+from grader.model.desk import Choice, Decision, PartId, RubricItem
 
-_DECISIONS = schema.decisions
+_DECISIONS, _ITEMS = schema.decisions, schema.rubric_items
 
 
 def condition_on_names(names: Collection[str] | None) -> tuple[ColumnElement[bool], ...]:
@@ -85,3 +85,13 @@ def next_batch(connection: Connection) -> int:
     """Returns the number of the next batch."""
     tables = (_DECISIONS, schema.independent_marks)
     return 1 + max(connection.scalar(select(func.max(t.c.batch))) or 0 for t in tables)
+
+
+def read_items(connection: Connection, part: PartId | None) -> Iterator[RubricItem]:
+    """Yields the items of one part's rubric, or all items, in the order of their creation."""
+    t = _ITEMS.c
+    query = select(_ITEMS).order_by(t.number)
+    if part is not None:
+        query = query.where((t.problem == part.problem) & (t.part == part.part))
+    for row in connection.execute(query).mappings():
+        yield read_record(RubricItem, row)

@@ -18,10 +18,10 @@ from grader.gradebook.decision_rows import (
     current_decisions,
     iter_decisions,
     next_batch,
+    read_items,
     store_decision,
 )
 from grader.gradebook.plain import now
-from grader.gradebook.rubric_rows import read_items
 from grader.gradebook.store import Store
 from grader.gradebook.students import in_chunks
 from grader.model import Override

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from sqlalchemy import ColumnElement, Connection, select
 
 from grader.gradebook import schema
-from grader.gradebook.decision_rows import choice_from_json
+from grader.gradebook.decision_rows import choice_from_json, read_items
 from grader.gradebook.plain import read_record
-from grader.gradebook.rubric_rows import read_items
 from grader.model.desk import (
     Choice,
     IndependentMark,

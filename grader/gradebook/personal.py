@@ -215,11 +215,8 @@ def _rewrite_settings(connection: Connection, student: str) -> None:
 
 def _without(value: object, student: str) -> object:
     if isinstance(value, list):
-        return [_without(one, student) for one in value if not _is_about(one, student)]
+        others = (v for v in value if not (isinstance(v, Mapping) and student in v.values()))
+        return [_without(other, student) for other in others]
     if isinstance(value, Mapping):
         return {k: _without(one, student) for k, one in value.items() if k != student}
     return value
-
-
-def _is_about(value: object, student: str) -> bool:
-    return isinstance(value, Mapping) and student in value.values()

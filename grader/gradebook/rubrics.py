@@ -8,10 +8,9 @@ from sqlalchemy import insert, select, update
 
 from grader.errors import SetupError
 from grader.gradebook import mark_rows, schema
-from grader.gradebook.decision_rows import current_decisions, next_batch
+from grader.gradebook.decision_rows import current_decisions, next_batch, read_items
 from grader.gradebook.decisions import Decisions
 from grader.gradebook.plain import storable
-from grader.gradebook.rubric_rows import read_items
 from grader.gradebook.store import Store
 from grader.model.desk import PartId, RubricItem
 

@@ -26,7 +26,6 @@ from grader.grading.lateness import minutes_with_paper
 from grader.grading.requests import form_of, form_secret
 from grader.grading.sources import (
     PUBLISHED,
-    ResultSource,
     is_published,
     notices_of,
     rows_of,
@@ -101,7 +100,17 @@ def write_results(out: Path, bank: Bank) -> WrittenResults:
                 write_feedback(out, shown, bank.templates, engine=__version__)
         with _pause_gc():
             write_csv(out, rows, pooled=graded.pooled_numbers)
-            summary = _summarize(book, graded, rows, published)
+            summary = summarize(
+                rows,
+                exam=graded.exam,
+                title=graded.title,
+                release=graded.release,
+                engine=__version__,
+                published=published,
+                evidence=None if seats_of(book) else book.evidence_summaries(),
+                notices=[f"{one['path']}: {one['text']}" for one in notices_of(book)],
+                minutes=minutes_with_paper(book.times()),
+            )
             write_class_report(out, summary, bank.templates)
             short = _class_figures(summary, rows)
         write_record(out, stamps, short)
@@ -156,22 +165,6 @@ def _file_names(folder: Path) -> frozenset[str]:
         return frozenset(path.name for path in folder.iterdir())
     except OSError:
         return frozenset()
-
-
-def _summarize(
-    book: Gradebook, graded: ResultSource, rows: Iterable[Row], published: bool
-) -> ClassSummary:
-    return summarize(
-        rows,
-        exam=graded.exam,
-        title=graded.title,
-        release=graded.release,
-        engine=__version__,
-        published=published,
-        evidence=None if seats_of(book) else book.evidence_summaries(),
-        notices=[f"{one['path']}: {one['text']}" for one in notices_of(book)],
-        minutes=minutes_with_paper(book.times()),
-    )
 
 
 def _class_figures(summary: ClassSummary, rows: Iterable[Row]) -> ClassFigures:

@@ -94,11 +94,9 @@ def connect(address: str) -> Connection:
             f"'{address}' is neither the address of a scheduler nor a file",
             fix="check the path after `dask:`, or give an address such as dask:tcp://host:8786",
         )
+    how = "scheduler_file" if file.is_file() else "address"
     try:
-        if file.is_file():
-            client = dask.Client(scheduler_file=address, timeout=_CONNECT_SECONDS)
-        else:
-            client = dask.Client(address, timeout=_CONNECT_SECONDS)
+        client = dask.Client(**{how: address}, timeout=_CONNECT_SECONDS)
         connection = Connection(client=client)
         client.wait_for_workers(1, timeout=_CONNECT_SECONDS)  # they may still be starting
     except (OSError, ValueError, TimeoutError) as error:
