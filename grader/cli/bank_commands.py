@@ -54,20 +54,13 @@ def list_command(
 
 
 def _head_data(head: Head) -> dict[str, object]:
-    return {
-        "id": head.id,
-        "title": head.title,
-        "family": head.family,
-        "level": head.level,
-        "minutes": head.minutes,
-        "points": head.points,
-        "topics": list(head.topics),
-        "concepts": list(head.concepts),
-        "parts": [
-            {"id": part.id, "kind": part.kind, "concepts": sorted(head.examined_by([part.id]))}
-            for part in head.parts
-        ],
-    }
+    names = ("id", "title", "family", "level", "minutes", "points", "topics")
+    parts = [
+        {"id": part.id, "kind": part.kind, "concepts": sorted(head.examined_by([part.id]))}
+        for part in head.parts
+    ]
+    fields = {name: getattr(head, name) for name in names}
+    return {**fields, "concepts": list(head.concepts), "parts": parts}
 
 
 def _problem_table(heads: Sequence[Head]) -> str:

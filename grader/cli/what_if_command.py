@@ -118,7 +118,12 @@ def command(
     if is_applied:
         _apply(results, changes, found, bank, by, why)
     if as_json:
-        print_json(_what_if_data(found) | {"applied": is_applied})
+        changed = [
+            {**asdict(change), "difference": round(change.difference, 6)}
+            for change in found.changes
+        ]
+        data = {"before": asdict(found.before), "after": asdict(found.after), "changes": changed}
+        print_json(data | {"applied": is_applied})
         return
     _print(found, is_applied=is_applied)
 
@@ -158,17 +163,6 @@ def _apply(results: Path, changes: Changes, found: WhatIf, bank: Bank, by: str, 
     if changes.adjusts:
         apply_adjustments(results, changes, by=by, why=why)
     write_results(results, bank)
-
-
-def _what_if_data(found: WhatIf) -> dict[str, object]:
-    return {
-        "before": asdict(found.before),
-        "after": asdict(found.after),
-        "changes": [
-            {**asdict(change), "difference": round(change.difference, 6)}
-            for change in found.changes
-        ],
-    }
 
 
 def _print(found: WhatIf, *, is_applied: bool) -> None:
