@@ -6,7 +6,6 @@ That is a question to look into and never a verdict; there are many innocent rea
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,7 +35,7 @@ from grader.errors import SetupError
 from grader.gradebook import Gradebook
 from grader.grading.course_policy import compares_answers
 from grader.grading.sources import evidence_of
-from grader.kinds.numeric import NumericKey, judge, mistake_value
+from grader.kinds.numeric import NumericKey, judge
 from grader.kinds.table import TableKey
 from grader.model import Evidence, Key, Mark, Question, Release, Verdict
 from grader.model.desk import PartId
@@ -218,22 +217,12 @@ def _sheet_entry(key: NumericKey, answer: float | None, mark: Mark | None) -> Sh
         key=float(key.value),
         low=float(key.low),
         high=float(key.high),
-        mistakes=dict(_mistake_values(key)),
+        mistakes={mistake.id: float(value) for mistake, value, _, _ in key.mistake_ranges},
         answer=answer,
         right=judged is not None and judged.verdict is Verdict.CORRECT,
         mistake=judged.mistake if judged else None,
         wrong=judged is not None and judged.verdict is Verdict.INCORRECT and not earned,
     )
-
-
-def _mistake_values(key: NumericKey) -> Iterator[tuple[str, float]]:
-    for mistake in key.part.mistakes:
-        try:
-            value = mistake_value(mistake, key)
-        except ValueError:
-            continue
-        if value is not None and math.isfinite(value):
-            yield mistake.id, float(value)
 
 
 def _compare(found: _Class) -> SharedAnswers:

@@ -258,7 +258,7 @@ def _best_judgment(
     earlier = {p: own[p] for p in key.part.uses if p in own}
     if not earlier or not all(_is_plausible(a.value, key, p) for p, a in earlier.items()):
         return judgment
-    carried = _carried_key(kind, key, {p: a.value for p, a in earlier.items()})
+    carried = carried_key(kind, key, {p: a.value for p, a in earlier.items()})
     if carried is None:
         return judgment
     again = kind.judge(value, carried)
@@ -285,7 +285,7 @@ def _carried_note(names: str, followed: str, again: Judgment, kept: float) -> st
     return f"{note} {again.note}".strip()
 
 
-def _carried_key(kind: Kind, key: Key, changes: Mapping[str, Value]) -> Key | None:
+def carried_key(kind: Kind, key: Key, changes: Mapping[str, Value]) -> Key | None:
     """Returns the key recomputed from the student's own answers; None if a guard forbids it."""
     scope = {**key.draw.scope, **changes}
     try:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from functools import singledispatch
 from itertools import combinations, groupby, pairwise, product
 
-from grader.kinds import numeric, tolerance
+from grader.kinds import numeric
 from grader.kinds.choice import ChoiceKey
 from grader.kinds.explanation import ExplanationKey
 from grader.kinds.matching import MatchingKey
@@ -24,7 +23,7 @@ from grader.kinds.short_text import ShortTextKey, normalize_spaces
 from grader.kinds.table import TableKey
 from grader.kinds.texts import try_fill
 from grader.kinds.true_false import TrueFalseKey, TrueFalseKind
-from grader.model import Key, Mistake
+from grader.model import Key
 from grader.model.item import (
     AcceptedTexts,
     ChoiceItem,
@@ -213,11 +212,11 @@ def _mistake_ranges(key: NumericKey) -> Iterator[NumberRange]:
     Only the judge knows which mistake a number is. It is evaluated between all points where its
     verdict may change, so that a system that knows only ranges gives the same verdicts.
     """
-    mistakes = {mistake.id: (mistake, center) for mistake, center in _mistake_centers(key)}
+    mistakes = {mistake.id: (mistake, center) for mistake, center, _, _ in key.mistake_ranges}
     centers = [center for _, center in mistakes.values()]
     # The verdict may change at the ends of a mistake, and halfway between two.
     cuts = {key.low, key.high, *centers}
-    cuts |= {x for c in centers for x in tolerance.scale_interval(key.interval, key.value, c)}
+    cuts.update(end for _, _, *ends in key.mistake_ranges for end in ends)
     cuts |= {(one + other) / 2 for one, other in combinations(centers, 2)}
     ordered = sorted(cuts)
     # Points and the intervals between them alternate.
@@ -239,12 +238,3 @@ def _mistake_ranges(key: NumericKey) -> Iterator[NumberRange]:
             share=mistake.credit,
             feedback=try_fill(mistake.feedback, key.draw),
         )
-
-
-def _mistake_centers(key: NumericKey) -> Iterator[tuple[Mistake, Number]]:
-    for mistake in key.part.mistakes:
-        # The gate checks every other scope.
-        with suppress(ValueError):
-            center = numeric.mistake_value(mistake, key)
-            if center is not None:
-                yield mistake, center

@@ -48,6 +48,23 @@ V = TypeVar("V")
 
 CORRECT = Judgment(share=1.0, verdict=Verdict.CORRECT)
 
+
+def partial_judgment(
+    share: float | None,
+    note: str = "",
+    mistake: str | None = None,
+    cells: Mapping[str, str] | None = None,
+) -> Judgment:
+    """Returns the judgment of an answer that is not all right; without a *share*, it is open."""
+    if share is None:
+        verdict = Verdict.UNSETTLED
+    elif share > 0:
+        verdict = Verdict.PARTIAL
+    else:
+        verdict = Verdict.MISTAKE if mistake else Verdict.INCORRECT
+    return Judgment(share=share, verdict=verdict, note=note, mistake=mistake, cells=cells or {})
+
+
 UNDRAWN = Draw(seed=b"", scope={}, facts={})
 """The draw of a key that was made from a sheet."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from grader.kinds import lettered, samples
-from grader.kinds.base import CORRECT, Example, kinds
+from grader.kinds.base import CORRECT, Example, kinds, partial_judgment
 from grader.kinds.lettered import LetteredKey, LetteredKind, choice_by_letter
 from grader.kinds.options import (
     AnswerOption,
@@ -61,7 +61,7 @@ class ChoiceKind(LetteredKind[ChoiceKey, str]):
             return CORRECT
         option = option_by_letter(key.part.options, key.choices, value)
         if not (option.feedback or option.credit):
-            return Judgment(share=0.0, verdict=Verdict.INCORRECT, note="Another option is right.")
+            return partial_judgment(0.0, "Another option is right.")
         return Judgment(
             share=option.credit,
             verdict=Verdict.MISTAKE,

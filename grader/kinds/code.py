@@ -9,7 +9,7 @@ from typing import get_args
 
 from grader.kinds import samples, student_tools
 from grader.kinds.attempts import Code, CodeAnswer, CodeExample, CodeKey
-from grader.kinds.base import UNDRAWN, Example, KindOf, Unreadable, kinds
+from grader.kinds.base import UNDRAWN, Example, KindOf, Unreadable, kinds, partial_judgment
 from grader.kinds.hidden.analysis import NotAnalyzedError
 from grader.kinds.hidden.compare import Closeness
 from grader.kinds.hidden.judging import CaseResults, broken_rule, example_fault, rule_doubt
@@ -18,7 +18,7 @@ from grader.kinds.hidden.solutions import run_here
 from grader.kinds.hidden.source import extract_definition
 from grader.kinds.scalars import refusal
 from grader.kinds.texts import fill
-from grader.model import CallPlan, Draw, Judgment, Raw, Verdict, packages
+from grader.model import CallPlan, Draw, Judgment, Raw, packages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,20 +80,19 @@ class CodeKind(KindOf[CodeKey, CodeAnswer]):
     def judge(self, value: CodeAnswer, key: CodeKey) -> Judgment:
         rule = broken_rule(value, key.part)
         if rule is not None:
-            note = f"This part must be solved without {rule}."
-            return Judgment(share=0.0, verdict=Verdict.INCORRECT, note=note)
+            return partial_judgment(0.0, f"This part must be solved without {rule}.")
         if value.deferred:
-            return Judgment(share=None, verdict=Verdict.UNSETTLED, note=_WAITS[value.deferred])
+            return partial_judgment(None, _WAITS[value.deferred])
         try:
             judgment = CaseResults(value, key).judgment()
         except LookupError:
             note = "The code was run on inputs that no longer count; it will be run again."
-            return Judgment(share=None, verdict=Verdict.UNSETTLED, note=note)
+            return partial_judgment(None, note)
         doubt = rule_doubt(value, key.part, earns=judgment.share != 0)
         if doubt is None:
             return judgment
         note = f"This part forbids some functions, and {doubt}; a person will review it."
-        return Judgment(share=None, verdict=Verdict.UNSETTLED, note=note)
+        return partial_judgment(None, note)
 
     def call_plan(self, name: str, key: CodeKey) -> CallPlan:
         return key.call_plan(name)

@@ -7,11 +7,11 @@ from typing import Literal
 
 from grader.kinds import samples
 from grader.kinds.answers import AN_EXPLANATION
-from grader.kinds.base import Example, KindOf, Unreadable, kinds
+from grader.kinds.base import Example, KindOf, Unreadable, kinds, partial_judgment
 from grader.kinds.lettered import one_line
 from grader.kinds.scalars import quote, refusal
 from grader.kinds.texts import fill
-from grader.model import Draw, Judgment, Key, Part, Raw, Text, Verdict
+from grader.model import Draw, Judgment, Key, Part, Raw, Text
 
 FEWEST_WORDS = 3
 LONGEST = 2000
@@ -59,9 +59,7 @@ class ExplanationKind(KindOf[ExplanationKey, str]):
         return f"{text} […]" if raw.get("cut") else text
 
     def judge(self, value: str, key: ExplanationKey) -> Judgment:
-        return Judgment(
-            share=None, verdict=Verdict.UNSETTLED, note="This is waiting for manual grading."
-        )
+        return partial_judgment(None, "This is waiting for manual grading.")
 
     def format_value(self, value: str, key: ExplanationKey) -> str:
         return one_line(value, LONGEST)

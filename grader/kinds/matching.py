@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from grader.kinds import lettered, samples
-from grader.kinds.base import UNDRAWN, Example, Unreadable, kinds
+from grader.kinds.base import CORRECT, UNDRAWN, Example, Unreadable, kinds, partial_judgment
 from grader.kinds.cells import UnreadableCell, raw_items, raw_pairs, read_cell, require_some
 from grader.kinds.lettered import Item, LetteredKey, LetteredKind
 from grader.kinds.scalars import quote, read_text, refusal
@@ -80,15 +80,15 @@ class MatchingKind(LetteredKind[MatchingKey, Matched]):
         cells = {str(n): _verdict_of(v, r) for n, (v, r) in enumerate(zip(value, key.right), 1)}  # noqa: B905
         count = sum(v is Verdict.CORRECT for v in cells.values())
         share = count / len(key.right)
-        verdict = Verdict.CORRECT if share == 1 else Verdict.PARTIAL if share else Verdict.INCORRECT
-        notes = [
+        if share == 1:
+            return replace(CORRECT, cells=cells)
+        notes = [f"{count} of {len(key.right)} items are matched correctly."]
+        notes += [
             f"Item {n}: {v.sentence}"
             for n, v in enumerate(value, 1)
             if isinstance(v, UnreadableCell)
         ]
-        if share < 1:
-            notes.insert(0, f"{count} of {len(key.right)} items are matched correctly.")
-        return Judgment(share=share, verdict=verdict, note=" ".join(notes), cells=cells)
+        return partial_judgment(share, " ".join(notes), cells=cells)
 
     def format_value(self, value: Matched, key: MatchingKey) -> str:
         return ", ".join(f"{n}: {_format_cell(v)}" for n, v in enumerate(value, 1))

@@ -10,7 +10,7 @@ from grader import units
 from grader.expressions import evaluate
 from grader.kinds import ratios, student_tools
 from grader.kinds.attempts import Code, CodeAnswer, CodeKey
-from grader.kinds.base import kinds
+from grader.kinds.base import kinds, partial_judgment
 from grader.kinds.code import CodeKind
 from grader.kinds.texts import fill
 from grader.model import Benchmark, CallPlan, Draw, Expr, Judgment, Raw, Verdict
@@ -152,9 +152,9 @@ def _judge_speed(part: Measurement, measured: Mapping[str, object]) -> Judgment:
     try:
         ratio = ratios.measured_ratio(measured)
     except ratios.TooSlowError as error:
-        return _partial_judgment(part.correct, f"All hidden cases pass, but {error}.")
+        return partial_judgment(round(part.correct, 6), f"All hidden cases pass, but {error}.")
     except ratios.RanWrongError as error:
-        return _partial_judgment(0.0, f"All hidden cases pass, but {error}.")
+        return partial_judgment(0.0, f"All hidden cases pass, but {error}.")
     except ratios.ElsewhereError as error:
         note = f"The rest waits for a machine that counts {what}: {error}. No points are deducted."
     except ratios.DisturbedError as error:
@@ -164,7 +164,7 @@ def _judge_speed(part: Measurement, measured: Mapping[str, object]) -> Judgment:
         note = f"The {failed}: {error}. {ratios.next_step(measured)}"
     else:
         return _judge_ratio(part, ratio, measured)
-    return _partial_judgment(None, f"All hidden cases pass. {note}")
+    return partial_judgment(None, f"All hidden cases pass. {note}")
 
 
 def _judge_ratio(
@@ -179,14 +179,14 @@ def _judge_ratio(
         between = f"a ratio of {between.replace('and', 'to')}"
     elif ratios.is_too_fast(measured):
         note = "It is faster than this machine should allow; a person will review it."
-        return _partial_judgment(None, f"{right} {note}")
+        return partial_judgment(None, f"{right} {note}")
     else:
         comparison = f"It is {ratio.middle:.3g} times as fast as the baseline"
         between = f"between {between}"
     if any(ratio.is_at_least(step.ratio) is None for step in part.speed):
         busy = part.by == "time" and ratios.is_busy(measured)
         why = "the machine was busy" if busy else "too close to a threshold"
-        return _partial_judgment(
+        return partial_judgment(
             None, f"{right} {comparison} ({between}): {why}. {ratios.next_step(measured)}"
         )
     steps = sorted(part.speed, key=lambda step: step.ratio)
@@ -195,7 +195,7 @@ def _judge_ratio(
     if total >= 1:
         return Judgment(share=1.0, verdict=Verdict.CORRECT, note=f"{comparison}.")
     nearest = next(step for step in steps if step not in reached)
-    return _partial_judgment(
+    return partial_judgment(
         total, f"{right} {comparison}. A ratio of {nearest.ratio:g} earns more."
     )
 
@@ -205,13 +205,6 @@ _COUNTED = {
     "instructions": "instructions",
     "page_faults": "page faults",
 }
-
-
-def _partial_judgment(share: float | None, note: str) -> Judgment:
-    """Returns the judgment of correct code that does not earn all points; None if it is open."""
-    verdict = Verdict.PARTIAL if share else Verdict.INCORRECT
-    verdict = Verdict.UNSETTLED if share is None else verdict
-    return Judgment(share=share and round(share, 6), verdict=verdict, note=note)
 
 
 kinds.add("measurement")(MeasurementKind())

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from grader.kinds import lettered, samples
-from grader.kinds.base import CORRECT, Example, kinds
+from grader.kinds.base import CORRECT, Example, kinds, partial_judgment
 from grader.kinds.cells import as_raw
 from grader.kinds.lettered import LetteredKey, LetteredKind
 from grader.kinds.options import AnswerOption, label_options, option_id, right_letters
 from grader.kinds.texts import fill, try_fill
-from grader.model import Draw, Judgment, Part, Raw, Verdict
+from grader.model import Draw, Judgment, Part, Raw
 
 Rule = Literal["all-or-nothing", "each-option", "net-correct"]
 
@@ -92,14 +92,8 @@ class MultiChoiceKind(LetteredKind[MultiChoiceKey, frozenset[str]]):
         explained = _explained_options(value, key)
         mistake = option_id(explained[0]) if explained else None
         note = " ".join(try_fill(o.feedback, key.draw) for o in explained)
-        wrong = Verdict.MISTAKE if mistake else Verdict.INCORRECT
         some, none = "Some of the options are wrong or missing.", "These are not the right options."
-        return Judgment(
-            share=earned,
-            verdict=Verdict.PARTIAL if earned else wrong,
-            note=note or (some if earned else none),
-            mistake=mistake,
-        )
+        return partial_judgment(earned, note or (some if earned else none), mistake)
 
     def format_value(self, value: frozenset[str], key: MultiChoiceKey) -> str:
         return ", ".join(sorted(value)) or "none of them"

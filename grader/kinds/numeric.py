@@ -12,7 +12,7 @@ from typing import Literal
 from grader import units
 from grader.expressions import evaluate, holds
 from grader.kinds import samples, slips, tolerance
-from grader.kinds.base import CORRECT, UNDRAWN, Example, KindOf, kinds
+from grader.kinds.base import CORRECT, UNDRAWN, Example, KindOf, kinds, partial_judgment
 from grader.kinds.scalars import number_in_words, quote, read_number
 from grader.kinds.slips import Slips
 from grader.kinds.texts import fill, try_fill
@@ -83,7 +83,7 @@ LARGEST = 1e299
 FARTHEST = 1e300
 """The largest end of an accepted interval, so that no sum or difference overflows a float."""
 
-INCORRECT = Judgment(share=0.0, verdict=Verdict.INCORRECT, note="Not within the accepted range.")
+INCORRECT = partial_judgment(0.0, "Not within the accepted range.")
 
 
 def evaluate_answer(answer: Expr, unit: str, draw: Draw, scope: Mapping[str, Value]) -> int | float:

@@ -8,9 +8,9 @@ from itertools import count, pairwise
 from typing import Literal
 
 from grader.kinds import lettered, samples
-from grader.kinds.base import CORRECT, Example, Unreadable, kinds
+from grader.kinds.base import CORRECT, Example, Unreadable, kinds, partial_judgment
 from grader.kinds.lettered import Item, LabeledChoice, LetteredKey, LetteredKind
-from grader.model import Draw, Judgment, Part, Raw, Verdict
+from grader.model import Draw, Judgment, Part, Raw
 
 Rule = Literal["all-or-nothing", "longest-run", "pairs"]
 Pairs = frozenset[tuple[str, str]]
@@ -115,11 +115,8 @@ class OrderingKind(LetteredKind[OrderingKey, tuple[str, ...]]):
         if all_or_nothing(value, key.before) == 1:
             return CORRECT
         earned = _RULES[key.part.credit][0](value, key.before)
-        if earned == 0:
-            note = "This is not a right order."
-            return Judgment(share=0.0, verdict=Verdict.INCORRECT, note=note)
-        note = "Part of this order is right."
-        return Judgment(share=earned, verdict=Verdict.PARTIAL, note=note)
+        note = "Part of this order is right." if earned else "This is not a right order."
+        return partial_judgment(earned, note)
 
     def format_value(self, value: tuple[str, ...], key: OrderingKey) -> str:
         return ", ".join(value)

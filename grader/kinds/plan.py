@@ -11,7 +11,7 @@ from typing import NamedTuple
 from grader import units
 from grader.expressions import holds
 from grader.kinds import numeric, samples
-from grader.kinds.base import CORRECT, UNDRAWN, Example, KindOf, Unreadable, kinds
+from grader.kinds.base import CORRECT, UNDRAWN, Example, KindOf, Unreadable, kinds, partial_judgment
 from grader.kinds.cells import raw_pairs
 from grader.kinds.plan_outcomes import (
     Chosen,
@@ -107,13 +107,7 @@ class PlanKind(KindOf[PlanKey, Chosen]):
         shown = numeric.format_number(outcome.score, part.unit, 4)
         reason = _first_shortcoming(outcome, key)
         why = try_fill(reason.feedback, draw) if reason else "There are better plans."
-        wrong = Verdict.MISTAKE if reason else Verdict.INCORRECT
-        return Judgment(
-            share=share,
-            verdict=Verdict.PARTIAL if share else wrong,
-            note=f"Your plan's {_noun(part)} is {shown}. {why}",
-            mistake=mistake,
-        )
+        return partial_judgment(share, f"Your plan's {_noun(part)} is {shown}. {why}", mistake)
 
     def examples(self, key: PlanKey) -> tuple[Example, ...]:
         part, best = key.part, key.best[0]

@@ -10,7 +10,7 @@ from grader import units
 from grader.kinds import ratios
 from grader.kinds import student_tools as tools
 from grader.kinds.attempts import required_packages
-from grader.kinds.base import CORRECT, Example, kinds
+from grader.kinds.base import CORRECT, Example, kinds, partial_judgment
 from grader.kinds.numeric import NumberPart, NumericKey, NumericKind, format_number, judge
 from grader.kinds.scalars import refusal
 from grader.kinds.texts import fill
@@ -93,13 +93,12 @@ class PredictionKind(NumericKind):
         part = _part_of(key)
         by_model, most = judge(value.value, key), part.model
         if value.deferred:
-            note = packages.waiting_note(value.deferred)
-            return Judgment(share=None, verdict=Verdict.UNSETTLED, note=note)
+            return partial_judgment(None, packages.waiting_note(value.deferred))
         try:
             estimate = _measurement_of(part, value.measurement)
         except (ratios.NotMeasuredError, ratios.RanWrongError) as error:
             note = f"It could not be measured: {error}. {ratios.next_step(value.measurement)}"
-            return Judgment(share=None, verdict=Verdict.UNSETTLED, note=note)
+            return partial_judgment(None, note)
         close = _is_close(part, value.value, estimate.middle)
         side = "within" if close else "not within"
         message = f"The prediction is {side} a factor of {part.factor:g} of the measured value."

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from grader.kinds import samples
-from grader.kinds.base import CORRECT, Example, KindOf, Unreadable, kinds
+from grader.kinds.base import CORRECT, Example, KindOf, Unreadable, kinds, partial_judgment
 from grader.kinds.scalars import read_line, too_long_error
 from grader.kinds.texts import fill, try_fill
 from grader.model import Draw, Judgment, Key, Part, Raw, Share, Text, Verdict
@@ -86,12 +86,10 @@ class ShortTextKind(KindOf[ShortTextKey, str]):
         try:
             if _matches(value, key.accept, key.part.match):
                 return CORRECT
-            return _find_mistake(value, key) or Judgment(
-                share=0.0, verdict=Verdict.INCORRECT, note="Not an accepted answer."
-            )
+            return _find_mistake(value, key) or partial_judgment(0.0, "Not an accepted answer.")
         except TimeoutError:
             note = "The comparison took too long; a person will review this answer."
-            return Judgment(share=None, verdict=Verdict.UNSETTLED, note=note)
+            return partial_judgment(None, note)
 
     def format_value(self, value: str, key: ShortTextKey) -> str:
         return value

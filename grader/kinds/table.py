@@ -9,7 +9,7 @@ from typing import Literal
 from grader import units
 from grader.expressions import evaluate
 from grader.kinds import numeric, samples, tolerance
-from grader.kinds.base import UNDRAWN, Example, KindOf, kinds
+from grader.kinds.base import CORRECT, UNDRAWN, Example, KindOf, kinds, partial_judgment
 from grader.kinds.cells import UnreadableCell, require_some
 from grader.kinds.grids import Cell, Grid, fold_label, read_grid
 from grader.kinds.lettered import one_line
@@ -104,20 +104,13 @@ class TableKind(KindOf[TableKey, Grid]):
             for label, row, keys in zip(key.rows, value, key.cells, strict=True)
             for title, cell, cell_key in zip(key.titles, row, keys, strict=True)
         }
-        share = _mean(j.share or 0.0 for j in judged.values())
+        cells = {label: j.verdict for label, j in judged.items()}
         right = sum(j.verdict is Verdict.CORRECT for j in judged.values())
-        mistakes = list(dict.fromkeys(j.mistake for j in judged.values() if j.mistake))
-        wrong = Verdict.MISTAKE if mistakes else Verdict.INCORRECT
-        verdict = Verdict.PARTIAL if share > 0 else wrong
         if right == len(judged):
-            share, verdict = 1.0, Verdict.CORRECT
-        return Judgment(
-            share=share,
-            verdict=verdict,
-            note=_feedback(judged, right),
-            mistake=mistakes[0] if mistakes else None,
-            cells={label: j.verdict for label, j in judged.items()},
-        )
+            return replace(CORRECT, cells=cells)
+        share = _mean(j.share or 0.0 for j in judged.values())
+        mistake = next((j.mistake for j in judged.values() if j.mistake), None)
+        return partial_judgment(share, _feedback(judged, right), mistake, cells)
 
     def format_value(self, value: Grid, key: TableKey) -> str:
         return "; ".join(
@@ -203,8 +196,6 @@ def _judge_cell(cell: Cell, key: NumericKey) -> Judgment:
 
 def _feedback(judged: Mapping[str, Judgment], right: int) -> str:
     """Returns the feedback on the cells; feedback shared by several cells appears once."""
-    if right == len(judged):
-        return ""
     said = group_by_key(
         (judgment.note, label)
         for label, judgment in judged.items()

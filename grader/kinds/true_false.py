@@ -9,7 +9,7 @@ from typing import Literal
 
 from grader.expressions import evaluate
 from grader.kinds import lettered, samples
-from grader.kinds.base import CORRECT, UNDRAWN, Example, Unreadable, kinds
+from grader.kinds.base import CORRECT, UNDRAWN, Example, Unreadable, kinds, partial_judgment
 from grader.kinds.cells import UnreadableCell, raw_items, read_cell, require_some
 from grader.kinds.lettered import LetteredKey, LetteredKind, choice_by_letter
 from grader.kinds.options import (
@@ -21,7 +21,7 @@ from grader.kinds.options import (
 )
 from grader.kinds.scalars import quote, read_text
 from grader.kinds.texts import fill, try_fill
-from grader.model import Draw, Expr, Judgment, Part, Raw, Share, Text, Verdict
+from grader.model import Draw, Expr, Judgment, Part, Raw, Share, Text
 from grader.units.quantity import Value
 
 Reasoned = tuple[bool | UnreadableCell | None, str | UnreadableCell | None]
@@ -91,7 +91,7 @@ class TrueFalseKind(LetteredKind[TrueFalseKey, "bool | Reasoned"]):
             return _judge_reasoned(value, key)
         if value is key.right:
             return CORRECT
-        return Judgment(share=0.0, verdict=Verdict.INCORRECT, note=_opposite(key))
+        return partial_judgment(0.0, _opposite(key))
 
     def format_value(self, value: bool | Reasoned, key: TrueFalseKey) -> str:
         if not isinstance(value, tuple):
@@ -196,13 +196,8 @@ def _judge_reasoned(value: Reasoned, key: TrueFalseKey) -> Judgment:
     if isinstance(letter, str) and letter != key.reason:
         wrong = option_by_letter(key.part.reasons, key.choices, letter)
     mistake = option_id(wrong) if wrong is not None and wrong.feedback else None
-    missed = Verdict.MISTAKE if mistake else Verdict.INCORRECT
-    return Judgment(
-        share=share,
-        verdict=Verdict.PARTIAL if share else missed,
-        note=" ".join(filter(None, (_note_on_truth(value, key), _note_on_reason(value, key)))),
-        mistake=mistake,
-    )
+    notes = filter(None, (_note_on_truth(value, key), _note_on_reason(value, key)))
+    return partial_judgment(share, " ".join(notes), mistake)
 
 
 def _note_on_truth(value: Reasoned, key: TrueFalseKey) -> str:

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from grader.expressions import ExpressionError, TextError, holds
-from grader.grading.score import score
+from grader.expressions import ExpressionError, TextError
+from grader.grading.score import carried_key, score
 from grader.kinds import Example, Unreadable, kinds
 from grader.kinds.answers import right_value
 from grader.kinds.attempts import CodeKey, required_packages
@@ -214,10 +214,11 @@ def carried_forward(case: Case) -> Iterator[Finding]:
             wrong = _wrong_answer(case.variant.keys[used])
             if wrong is None or key.part.carry.within < _OFF:
                 continue
-            follows = _following_key(key, used, wrong)
+            kind = kinds.find(key.part.kind)
+            follows = carried_key(kind, key, {used: wrong[1]})
             if follows is None:
                 continue
-            answer = kinds.find(key.part.kind).answer(follows)
+            answer = kind.answer(follows)
             given = {**right, question.name(used): wrong[0], question.name(part_id): answer}
             marks = {
                 m.part: m
@@ -251,21 +252,6 @@ def _wrong_answer(key: Key) -> tuple[object, Value] | None:
         return None
     carried = kinds.find(key.part.kind).carry_value(wrong, key)
     return None if carried is None else (wrong, carried)
-
-
-def _following_key(key: Key, used: str, wrong: tuple[object, Value]) -> Key | None:
-    """Returns the key of a part, computed from a wrong earlier answer.
-
-    Returns None if the part carries no such answer forward.
-    """
-    scope = {**key.draw.scope, used: wrong[1]}
-    try:
-        if not all(holds(c, scope, key.draw.facts) for c in key.part.carry.where):
-            return None
-        follows: Key = kinds.find(key.part.kind).key(key.part, replace(key.draw, scope=scope))
-    except (ExpressionError, ValueError):
-        return None
-    return None if isinstance(follows, NumericKey) and not follows.value else follows
 
 
 def _evidence(

@@ -26,6 +26,16 @@ def runs(case: Case) -> bool:
     return case.number < case.code_seeds
 
 
+def runnable_parts(case: Case) -> Iterator[tuple[str, CodeKey, CodeKind]]:
+    """Yields the parts whose code is run for this seed; `unrun` tells what others lack."""
+    for part_id, key in case.variant.keys.items():
+        kind = kinds.find(key.part.kind)
+        if not isinstance(key, CodeKey) or not isinstance(kind, CodeKind) or not runs(case):
+            continue
+        if not packages.missing_packages(key.needs):
+            yield part_id, key, kind
+
+
 def unrun(problem: Problem) -> Iterator[str]:
     """Yields a sentence for each part whose code can't run here, with the missing packages."""
     for part in problem.parts:
@@ -40,12 +50,7 @@ def unrun(problem: Problem) -> Iterator[str]:
 def implementations(case: Case) -> Iterator[Finding]:
     """Yields a finding for each right implementation that fails, each known-wrong one that passes,
     and each part with too few of either."""
-    for part_id, key in case.variant.keys.items():
-        kind = kinds.find(key.part.kind)
-        if not isinstance(key, CodeKey) or not isinstance(kind, CodeKind) or not runs(case):
-            continue
-        if packages.missing_packages(key.needs):
-            continue  # reported by `unrun`
+    for part_id, key, kind in runnable_parts(case):
         try:
             for what, fix in _faults(_Runs(kind, key, case)):
                 yield case.part_finding("implementations", part_id, what, fix)

@@ -5,19 +5,15 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
-from grader.kinds import kinds
 from grader.kinds.attempts import CodeKey
-from grader.kinds.code import CodeKind
 from grader.kinds.hidden.compare import as_scalar
 from grader.kinds.hidden.kept_cases import HiddenCase
-from grader.model import packages
 from grader.model.grouping import group_by_key
 from grader.verify.case import Case, Finding
-from grader.verify.code import right_calls, runs
+from grader.verify.code import right_calls, runnable_parts
 from grader.wire import encoding
 from grader.wire.values import decode_result
 
@@ -35,14 +31,18 @@ Step = tuple[int, str]
 Place = tuple[Step, ...]
 
 
+class Forgery(NamedTuple):
+    """What was replaced and by what, in words."""
+
+    where: str
+    how: str
+    always: bool
+    """Whether it is wrong in every case; otherwise it is wrong in at least one."""
+
+
 def properties(case: Case) -> Iterator[Finding]:
     """Yields a finding for each forged result that passes a part where properties alone decide."""
-    for part_id, key in case.variant.keys.items():
-        kind = kinds.find(key.part.kind)
-        if not isinstance(key, CodeKey) or not isinstance(kind, CodeKind) or not runs(case):
-            continue
-        if packages.missing_packages(key.needs):
-            continue
+    for part_id, key, kind in runnable_parts(case):
         try:
             cases = _choose_cases(_cases_of_properties(key)) if key.solution_functions.get() else ()
             calls = right_calls(kind, key, case)[len(key.examples) :] if cases else ()
@@ -53,21 +53,12 @@ def properties(case: Case) -> Iterator[Finding]:
             yield case.part_finding("properties", part_id, what, fix)
 
 
-@dataclass(slots=True)
-class _ForgeryOutcome:
-    """The outcomes of one forgery over the cases that it changes."""
-
-    passing_groups: list[str] = field(default_factory=list)
-    """The groups of the cases in which it passes."""
-    refusal_count: int = 0
-
-
 def _passing_forgeries(
     key: CodeKey, results: Sequence[tuple[HiddenCase, Mapping[str, Any]]]
 ) -> Iterator[tuple[str, str]]:
     """Yields what each forged result is that passes but should not, and how to fix that."""
-    always: dict[tuple[str, str], _ForgeryOutcome] = {}
-    once: dict[tuple[str, str], _ForgeryOutcome] = {}
+    passing: dict[Forgery, list[str]] = {}
+    refused: set[Forgery] = set()
     expected = dict(zip(key.cases, key.expected_results, strict=True))
     for case, said in results:
         if said["is"] != "returned":
@@ -77,21 +68,20 @@ def _passing_forgeries(
                 "declare that exception as the expected result of the case, or fix the reference",
             )
             return
-        for forged in _forgeries(said["v"]):
-            seen = (always if forged.always else once).setdefault(forged.name, _ForgeryOutcome())
-            if _passes(key, case, forged.raw, expected[case]):
-                seen.passing_groups.append(case.group)
+        for forgery, raw in _forgeries(said["v"]):
+            if _passes(key, case, raw, expected[case]):
+                passing.setdefault(forgery, []).append(case.group)
             else:
-                seen.refusal_count += 1
+                refused.add(forgery)
     holds = f"{key.part.id}_holds"
-    for (where, how), seen in always.items():
-        if seen.passing_groups:
+    for forgery, groups in sorted(passing.items(), key=lambda one: not one[0].always):
+        where, how, always = forgery
+        if always:
             yield (
-                f"a result in which {where} is {how} passes ({seen.passing_groups[0]} cases)",
+                f"a result in which {where} is {how} passes ({groups[0]} cases)",
                 f"make '{holds}', or '{key.part.id}_form' if defined, refuse it in every case",
             )
-    for (where, how), seen in once.items():
-        if seen.passing_groups and not seen.refusal_count:
+        elif forgery not in refused:
             yield (
                 f"a result in which {where} is {how} passes in every case",
                 f"make '{holds}' compare it with the right value, or leave it out of the result",
@@ -122,24 +112,14 @@ def _choose_cases(cases: Sequence[HiddenCase]) -> Sequence[HiddenCase]:
     return list(islice(turns, MOST_CASES))
 
 
-@dataclass(frozen=True, slots=True)
-class _ForgedResult:
-    """A result of the reference with one replaced item."""
-
-    name: tuple[str, str]
-    """What was replaced and by what, in words."""
-    raw: Raw
-    always: bool
-    """Whether it is wrong in every case; otherwise it is wrong in at least one."""
-
-
-def _forgeries(raw: Raw) -> Iterator[_ForgedResult]:
+def _forgeries(raw: Raw) -> Iterator[tuple[Forgery, Raw]]:
+    """Yields results of the reference with one replaced item."""
     for place, one in islice(_places((), raw), MOST_PLACES):
-        for how, another, always in _replacements(one, alone=not any(map(_is_item, place))):
+        in_dicts = all(key for _, key in place)
+        for how, another, always in _replacements(one, alone=in_dicts):
             if another != one:
-                yield _ForgedResult(
-                    (_describe_place(place), how), _replace_item(raw, place, another), always
-                )
+                forgery = Forgery(_describe_place(place), how, always)
+                yield forgery, _replace_item(raw, place, another)
 
 
 def _places(place: Place, raw: Raw) -> Iterator[tuple[Place, Raw]]:
@@ -154,10 +134,6 @@ def _places(place: Place, raw: Raw) -> Iterator[tuple[Place, Raw]]:
             yield from _places((*place, (index, "")), values[index])
     elif raw["t"] in ("array", "tensor", "int", "float"):
         yield place, raw
-
-
-def _is_item(step: Step) -> bool:
-    return not step[1]
 
 
 def _replacements(raw: Raw, *, alone: bool) -> Iterator[tuple[str, Raw, bool]]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from grader.kinds.attempts import Code, CodeAnswer, CodeKey
+from grader.kinds.base import CORRECT, partial_judgment
 from grader.kinds.hidden.compare import (
     WIDEST,
     count_numbers,
@@ -125,20 +126,18 @@ class CaseResults:
         lost = part.all_or_nothing and any(self._why.values())
         if self._open and not lost:
             notes = (f"{group.capitalize()} cases: {why}." for group, why in self._open.items())
-            note = " ".join([*notes, "A person will review it."])
-            return Judgment(share=None, verdict=Verdict.UNSETTLED, note=note)
+            return partial_judgment(None, " ".join([*notes, "A person will review it."]))
         earned = sum(weights[group] for group in passed)
         if len(passed) == len(self._why):
-            return Judgment(share=1.0, verdict=Verdict.CORRECT)
+            return CORRECT
         if part.all_or_nothing:
             earned = 0.0
         labels = {
             group: Verdict.CORRECT if group in passed else Verdict.INCORRECT for group in self._why
         }
-        return Judgment(
-            share=round(earned, 6),
-            verdict=Verdict.PARTIAL if earned > 0 else Verdict.INCORRECT,
-            note=" ".join(self._notes(len(passed))),
+        return partial_judgment(
+            round(earned, 6),
+            " ".join(self._notes(len(passed))),
             cells={f"{group} cases": verdict.value for group, verdict in labels.items()},
         )
 
