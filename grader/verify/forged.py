@@ -69,13 +69,16 @@ def _passing_forgeries(
             )
             return
         for forgery, raw in _forgeries(said["v"]):
+            groups = passing.setdefault(forgery, [])
             if _passes(key, case, raw, expected[case]):
-                passing.setdefault(forgery, []).append(case.group)
+                groups.append(case.group)
             else:
                 refused.add(forgery)
     holds = f"{key.part.id}_holds"
     for forgery, groups in sorted(passing.items(), key=lambda one: not one[0].always):
         where, how, always = forgery
+        if not groups:
+            continue
         if always:
             yield (
                 f"a result in which {where} is {how} passes ({groups[0]} cases)",
