@@ -129,6 +129,8 @@ def test_facts_are_plain_numbers_in_the_unit_that_is_asked_for_or_text() -> None
     )
     assert (given["memory"], given["name"]) == (80, "H100")
     assert (given.fact("h100", "memory", "MB"), given.fact("h100", "name")) == (80_000, "H100")
+    with pytest.raises(units.DimensionError, match=r"write given\.fact\('h100', 'memory', 'GB'\)"):
+        given.fact("h100", "memory")
 
 
 def test_a_property_that_can_not_be_asked_of_a_result_does_not_hold() -> None:
