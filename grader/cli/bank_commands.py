@@ -75,7 +75,6 @@ def _problem_table(heads: Sequence[Head]) -> str:
 
 
 def _list_sets(banks: tuple[str, ...], *, as_json: bool) -> int:
-
     bank = open_bank(banks)
     exams, errors = [], list(bank.faults())
     for name in bank.listed_sets:

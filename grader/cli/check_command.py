@@ -75,7 +75,6 @@ def command(
 
 
 def _make_receipt(checked: CheckResult, notebook: Path, path: Path | None) -> dict[str, object]:
-
     from grader.collect.check.receipts import make_receipt, write_receipt
 
     made = dict(make_receipt(checked, notebook.name, datetime.now(UTC)))
@@ -127,7 +126,6 @@ def _verify_receipt(receipt: Path, notebook: Path, *, as_json: bool) -> int:
 
 def _print_for_github(checked: CheckResult, notebook: Path) -> None:
     """Prints the report, guarded against workflow commands in it, and then the annotations."""
-
     from grader.cli.check_screen import report
     from grader.cli.check_steps import annotations_of_check, step_summary
     from grader.integrations.github.actions import annotation_lines, stop_commands

@@ -73,7 +73,6 @@ def check_command(
 def _students_of(course: Course, set_id: str, home: Path) -> Collection[str] | None:
     """Returns the ids of the students of a set, from its release or its results; None if the
     course file names neither, or they can't be read."""
-
     from grader.grading.course_change import set_and_students
     from grader.release.file import load_release
 
@@ -109,7 +108,6 @@ def invite_command(
     Invites everybody who has no password yet, or the people that you name. Their previous passwords
     and invitations stop working immediately.
     """
-
     from grader.course import load_course
     from grader.web.desk.accounts import AccountFile
 
@@ -254,7 +252,6 @@ def print_unknown_students(course: Course, set_id: str, students: Collection[str
 
 def require_course(course_file: Path | None, banks: tuple[str, ...]) -> Path:
     """Returns the path of the course file. Raises SetupError if there is none."""
-
     path = course_path(course_file, banks)
     if path is None:
         fix = "write course.yaml beside problems/, or name a file with --course FILE"

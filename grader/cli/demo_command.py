@@ -69,7 +69,6 @@ def command(
 
 def _refuse_other_folder(out: Path, roster: Path, made: bytes) -> None:
     """Raises SetupError if *out* has files of a class, which the demo would replace."""
-
     names = ("roster.csv", "release", "submissions", "results")
     others = [name for name in names if (out / name).exists()]
     if others and not (roster.is_file() and roster.read_bytes() == made):
@@ -81,7 +80,6 @@ def _refuse_other_folder(out: Path, roster: Path, made: bytes) -> None:
 
 
 def _print_table(results: Path) -> None:
-
     from grader.cli import demo_class
     from grader.text.words import points
 

@@ -84,7 +84,6 @@ def command(
 
 
 def _list_workers(executor: str, sandbox: str, as_json: bool) -> int:
-
     from grader.integrations.cluster.connections import survey_workers
     from grader.integrations.cluster.environments import wanted_environment
 

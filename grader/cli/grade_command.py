@@ -289,7 +289,6 @@ def _nbgrader_source(format_: str, source: Path | None, exam: Path | None) -> Pa
 
     Raises SetupError if the options don't fit together.
     """
-
     if format_ != "nbgrader":
         if source is not None:
             raise SetupError(

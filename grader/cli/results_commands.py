@@ -156,7 +156,6 @@ def _print_answers(results: Path, student: str, answer: str | None, as_json: boo
 
 
 def _answer_lines(answer: AnswerToRead) -> list[str]:
-
     lines = [f"{answer.student}, {answer.answer}: {worth(answer.max_points)} points"]
     if answer.override:
         given = answer.override

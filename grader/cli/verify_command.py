@@ -148,7 +148,6 @@ def _success_line(problems: int, seeds: int) -> str:
 
 def _skipped_line(results: Sequence[Verified]) -> str:
     """Returns the line that counts skipped problems and says how to verify them."""
-
     skipped = [r for r in results if r.missing_packages]
     lacking = dict.fromkeys(name for r in skipped for name in r.missing_packages)
     were = "was" if len(skipped) == 1 else "were"

@@ -51,8 +51,8 @@ def execute_all(
 
     *call_plans* are those of a student, by ID. Raises KeyboardInterrupt once *stopped* returns True
     and no notebook runs any more. *show* gets a few words about the workers of a cluster, whenever
-    they change. While there is nothing else to do, *prepare* is called with
-    students whose notebooks are running.
+    they change. While there is nothing else to do, *prepare* is called with students whose
+    notebooks are running.
 
     Never raises for a single submission; raises SetupError for errors that affect all of them. If
     a worker process dies, its submissions are tried once more, one at a time, so that a notebook

@@ -25,7 +25,6 @@ def owner_check(release: Release) -> Callable[[str, Notebook], str | None]:
     The check raises SubmissionError if the notebook can't be that student's, and returns a sentence
     for the instructor if it may be another student's.
     """
-
     versions = frozenset(versions_of(release))
 
     def look(student: str, notebook: Notebook) -> str | None:

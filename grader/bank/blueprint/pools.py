@@ -41,7 +41,7 @@ class GroupPool:
         """Returns whether *group* can stand for the groups of this pool."""
         first = self.groups[0]
         low, high = self.minutes
-        means = [first.mean for first in (*self.groups, group) if first.mean is not None]
+        means = [one.mean for one in (*self.groups, group) if one.mean is not None]
         if means and max(means) - min(means) > _HARDER:
             return False
         return (

@@ -78,7 +78,6 @@ def _result_data(found: SearchResult) -> dict[str, object]:
 
 
 def _print_result(found: SearchResult, seconds: float) -> None:
-
     for finding in found.findings:
         how = f" [{', '.join(finding.how)}]" if finding.how else ""
         click.echo(one_line(f"{finding.place}: {finding.kind}: {finding.detail}{how}"))

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from markupsafe import Markup
+from typing import Any
 
 from grader.figures import draw_once, figure_svg
 from grader.kinds import kinds
@@ -18,16 +16,12 @@ from grader.kinds.texts import fill
 from grader.model import Mark, Verdict
 from grader.notebook.render import cell_id
 from grader.report.pages import VERDICTS
-from grader.text.markdown import author_text, feedback_text, strip_paragraph
 from grader.text.templates import html_environment, render_template
-from grader.text.words import kind_words, part_letter, points
-from grader.units import format_number, printed_unit
+from grader.text.words import part_letter
+from grader.units import printed_unit
 from grader.web.practice.answers import form_of
 from grader.web.practice.question import PracticeQuestion, criteria
 from grader.web.practice.session import Practice
-
-if TYPE_CHECKING:
-    from grader.model.figure import DrawnFigure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,25 +105,9 @@ class PracticeRenderer:
     """The compiled templates of one bank."""
 
     def __init__(self, folders: tuple[Path, ...]):
-        filters = {
-            "feedback_text": feedback_text,
-            "figure_svg": _figure,
-            "inline": _inline,
-            "kind": kind_words,
-            "plain": format_number,
-            "points": points,
-        }
-        self._environment = html_environment(folders, filters)
+        self._environment = html_environment(folders, {"figure_svg": figure_svg})
         self._environment.globals |= {"VERDICTS": VERDICTS, "Verdict": Verdict}
 
     def page(self, name: str, **names: object) -> str:
         """Returns the HTML of the page *name*."""
         return draw_once(render_template(self._environment, f"practice/{name}.html.j2", **names))
-
-
-def _inline(written: str) -> Markup:
-    return Markup(strip_paragraph(author_text(written)))  # noqa: S704 - the parser lets no raw HTML through
-
-
-def _figure(figure: DrawnFigure) -> Markup:
-    return Markup(figure_svg(figure))  # noqa: S704 - its only text is escaped
