@@ -20,7 +20,7 @@ from grader.kinds import kinds
 from grader.kinds.attempts import CodeKey
 from grader.kinds.choice import ChoiceKey
 from grader.verify import verify_problem
-from grader.verify.gate import run_references
+from grader.verify.references import run_references
 from tests.helpers.commands import ok
 
 BANK = Bank.open()

@@ -40,6 +40,8 @@ FAR = 2.0
 NEAR = 0.04
 """A time is known well enough if both ends of its interval are within this share of it."""
 _IDLE_ROUNDS = 9
+_IDLE_SECONDS = 1.0
+"""Time after which fewer idle runs must do; their overhead is small beside so slow a baseline."""
 _OVERTIME_SECONDS = 5.0
 _NOTEBOOK_SECONDS = 60.0
 """For all cells of a notebook, if the definitions alone are not enough."""
@@ -154,6 +156,8 @@ class _Measurement:
         self._clean = clean
         self._end = time.monotonic() + benchmark.seconds
         self._clean_turn = threading.Lock()
+        self._runs_student_code = False
+        """Whether the kernel of the student's side has run their code."""
         self._cut_short = False
 
     def measure(self, cells: Sequence[str], start: Start, options: KernelOptions) -> Raw:
@@ -174,14 +178,31 @@ class _Measurement:
 
     def _measure_time(self, cells: Sequence[str], start: Start, options: KernelOptions) -> Raw:
         self._time_baseline(WARM_UP)
-        idle = [self._ask(self._clean, "idle")[1] for _ in range(_IDLE_ROUNDS)]
-        found: dict[str, object] = {"idle": idle, "alone": self._time_baseline(BEFORE)}
         if self._benchmark.alone:
-            return {**found, "rounds": [[one] for one in self._time_until_known()]}
+            idle = [self._ask(self._clean, "idle")[1] for _ in range(_IDLE_ROUNDS)]
+            known = self._time_until_known()
+            return {"idle": idle, "rounds": [[one] for one in known]}
         with open_session(start, options) as mine:
+            found = self._time_without_student(mine)
             self._define(mine, cells)
             found |= self._compare(mine, "rounds", found)
         return {**found, "after": self._time_baseline(BEFORE)}
+
+    def _time_without_student(self, mine: Session) -> dict[str, object]:
+        """Times the baseline, and in turn with it, runs in *mine* that call nothing.
+
+        A kernel that waited while another one worked answers later than one asked twice in a row,
+        so the overhead is measured in the kernel and in the order in which the student's function
+        will run.
+        """
+        self._run(mine, "", _new_seed())
+        alone: list[float] = []
+        idle: list[float] = []
+        end = time.monotonic() + _IDLE_SECONDS
+        while len(idle) < BEFORE or (len(idle) < _IDLE_ROUNDS and time.monotonic() < end):
+            alone += self._time_baseline(1)
+            idle.append(self._ask(mine, "idle")[1])
+        return {"idle": idle, "alone": alone}
 
     def _time_baseline(self, count: int) -> list[float]:
         return [self._run(self._clean, "", _new_seed())[1] for _ in range(count)]
@@ -198,6 +219,7 @@ class _Measurement:
 
     def _define(self, mine: Session, cells: Sequence[str]) -> None:
         """Runs *cells* to define the function; if there are several, some of them may fail."""
+        self._runs_student_code = True
         end = time.monotonic() + _NOTEBOOK_SECONDS
         for cell in cells:
             seconds = min(self._call_plan.seconds + 2 * _OVERTIME_SECONDS, end - time.monotonic())
@@ -216,15 +238,14 @@ class _Measurement:
         Its "wrong" says how their results differed. *before* holds the rest of the measurement.
         """
         rounds: list[list[float]] = []
-        sides = [(mine, self._call_plan.name), (self._clean, "")]
         for number in range(WARM_UP + self._benchmark.rounds):
             seed = _new_seed()  # inputs that nobody has seen before
-            order = (1, 0) if number % 2 else (0, 1)
-            runs = {side: self._run(*sides[side], seed) for side in order}
-            took = [runs[0][1], runs[1][1]]
+            known, theirs = self._run(self._clean, "", seed)
+            promised, ours = self._run(mine, self._call_plan.name, seed)
+            took = [ours, theirs]
             if number >= WARM_UP:
                 rounds.append(took)
-            if wrong := self._find_difference(mine, runs[0][0], runs[1][0]):
+            if wrong := self._find_difference(mine, promised, known):
                 return {key: rounds or [took], "wrong": wrong}
             if len(rounds) >= FEWEST and self._is_decided({**before, key: rounds}):
                 break
@@ -252,7 +273,7 @@ class _Measurement:
             number = decode_result(counted)
             if type(number) is int and number >= 0:
                 return digest, float(number)
-        if session is self._clean:
+        if self._has_only_our_code(session):
             raise _EndedError(unmade="the baseline's count is not a number")
         raise _EndedError(disturbed=1, by=self._benchmark.by)  # it replied with no count
 
@@ -291,20 +312,23 @@ class _Measurement:
         with self._clean_turn if session is self._clean else nullcontext():
             called = session.call(request, seconds=self._call_plan.seconds + _OVERTIME_SECONDS)
         reply = read_reply(called.reply)
-        if called.late and session is not self._clean:
+        if called.late and not self._has_only_our_code(session):
             raise _EndedError(late=self._call_plan.seconds)
         if called.disturbance:
             raise _EndedError(unmade=f"a run {called.disturbance}")
         why = self._failure_of(called, reply["is"])
         if why is None:
             return reply["v"], round(called.seconds, 6)
-        if session is self._clean:
+        if self._has_only_our_code(session):
             raise _EndedError(unmade=f"the baseline: {why}")
         if self._cut_short:  # what the function needs may be what took too long
             raise _EndedError(unmade="running the notebook again took too long")
         if reply["is"] == "unfit" and agreement.may_exceed_limit(self._ask(self._clean, "show")[0]):
             raise _EndedError(unmade="the result is too large")
         raise _EndedError(failed=why)
+
+    def _has_only_our_code(self, session: Session) -> bool:
+        return session is self._clean or not self._runs_student_code
 
     def _failure_of(self, called: CallResult, outcome: object) -> str | None:
         """Returns what went wrong in a run; None when it returned something."""
