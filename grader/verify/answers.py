@@ -26,6 +26,7 @@ from grader.model import (
     Mark,
     Mistake,
     Outcome,
+    Paper,
     Raw,
     Verdict,
     packages,
@@ -114,8 +115,13 @@ def full_marks(case: Case) -> Iterator[Finding]:
     """Yields a finding for each reference answer that does not earn full marks."""
     if _skips(case):
         return
-    cells = render(case.paper, case.templates, solution(case.paper))
-    grade = score(case.paper, evidence_of(cells, case))
+    if runs(case):
+        cells = render(case.paper, case.templates, solution(case.paper))
+        evidence = evidence_of(cells, case)
+    else:  # notebooks of other variants have the same cells, with other numbers
+        keys = dict(case.paper.named_keys())
+        evidence = _evidence(_solution_values(case.paper, keys), {}, keys)
+    grade = score(case.paper, evidence)
     for mark in grade.marks:
         if mark.points != mark.max_points and not is_deferred(mark, case.variant.keys[mark.part]):
             what = (
@@ -202,13 +208,17 @@ def _target_name(statement: ast.Assign) -> str:
     return target.id if isinstance(target, ast.Name) else ""
 
 
+def _solution_values(paper: Paper, keys: Mapping[str, Key]) -> Mapping[str, object]:
+    """Returns the right answers of all parts but code, as students assign them."""
+    sources = solution(paper).items()
+    return {n: ast.literal_eval(source) for n, source in sources if not _is_code(keys[n])}
+
+
 def carried_forward(case: Case) -> Iterator[Finding]:
     """Yields a finding for each part that judges an answer carried forward from a wrong earlier one
     differently from what the spec declares."""
     question = case.paper.questions[0]
-    plain = {n for n, key in case.paper.named_keys() if not _is_code(key)}
-    found = solution(case.paper).items()
-    right = {n: ast.literal_eval(source) for n, source in found if n in plain}
+    right = _solution_values(case.paper, dict(case.paper.named_keys()))
     for part_id, key in case.variant.keys.items():
         for used in key.part.uses:
             wrong = _wrong_answer(case.variant.keys[used])

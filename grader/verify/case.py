@@ -59,6 +59,8 @@ class Case:
     """What `solve` returned for earlier seeds, by the numbers."""
     revealing: dict[str, int] = field(default_factory=dict)
     """By known-wrong function, the index of a call that revealed it for an earlier seed."""
+    painted: dict[str, int] = field(default_factory=dict)
+    """By figure, how much the largest that was painted for an earlier seed shows."""
     right: dict[str, Sequence[Mapping[str, object]]] = field(default_factory=dict)
     """By code part, the results of its calls by the reference."""
     samples: dict[str, tuple[Example, ...]] = field(default_factory=dict)

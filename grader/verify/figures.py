@@ -22,10 +22,10 @@ from grader.units.quantity import Quantity
 from grader.verify.case import Case, Finding
 from grader.verify.numbers import cells_of, printed_numbers
 
-MAX_SVG = 60_000
+MAX_SVG = 100_000
 """Maximum size of a figure in bytes."""
-_SIZED = 3
-"""The number of variants whose figures are all drawn; of other variants, only the prompt's are."""
+_GROWTH = 1.2
+"""A figure is painted again if what it shows takes this many times the text of the one painted."""
 
 
 def figures(case: Case) -> Iterator[Finding]:
@@ -36,19 +36,23 @@ def figures(case: Case) -> Iterator[Finding]:
     except FigureError as error:
         yield case.finding("figures", error.path, error.what, error.fix or "check its fields")
         return
-    if case.number < _SIZED:
-        yield from _check_sizes(case, (*asked, *solved))
+    for figure in (*asked, *solved):
+        yield from _check_size(case, figure)
     for figure in asked:
         yield from _check_secrets(case, figure)
 
 
-def _check_sizes(case: Case, drawn: tuple[DrawnFigure, ...]) -> Iterator[Finding]:
-    for figure in drawn:
-        size = len(figure_svg(figure).encode())
-        if size > MAX_SVG:
-            what = f"figure '{figure.id}': its SVG has {size} bytes, more than {MAX_SVG}"
-            fix = "draw fewer items, for example only the first ones"
-            yield case.finding("figures", _path_of(case, figure), what, fix)
+def _check_size(case: Case, figure: DrawnFigure) -> Iterator[Finding]:
+    """Paints the figure, which takes long, unless one that shows nearly as much was painted."""
+    shown = len(repr(figure.picture))
+    if shown < _GROWTH * case.painted.get(figure.id, 0):
+        return
+    case.painted[figure.id] = shown
+    size = len(figure_svg(figure).encode())
+    if size > MAX_SVG:
+        what = f"figure '{figure.id}': its SVG has {size} bytes, more than {MAX_SVG}"
+        fix = "draw fewer items, for example only the first ones"
+        yield case.finding("figures", _path_of(case, figure), what, fix)
 
 
 def _check_secrets(case: Case, figure: DrawnFigure) -> Iterator[Finding]:

@@ -104,16 +104,20 @@ class Array:
     def _find(self, index: Any) -> tuple[int, tuple[int, ...]]:
         """Where an element lies; or where a row begins, and its shape."""
         steps = index if isinstance(index, tuple) else (index,)
-        if len(steps) > self.ndim or not all(isinstance(i, (int, np.integer)) for i in steps):
+        if len(steps) > self.ndim:
             raise TypeError(f"an index of {self._store.name} is {self.ndim} whole numbers")
         at = 0
         for i, length in zip(steps, self.shape, strict=False):
+            if not isinstance(i, (int, np.integer)):
+                raise TypeError(f"an index of {self._store.name} is {self.ndim} whole numbers")
             if not 0 <= i < length:
                 where = f"{self._store.name}[{', '.join(str(int(i)) for i in steps)}]"
                 raise OutOfRangeError(
                     f"out of range: {where} of shape {self.shape}, used by {cuda.now.who()}"
                 )
             at = at * length + int(i)
+        if len(steps) == self.ndim:
+            return self._start + at, ()
         rest = self.shape[len(steps) :]
         return self._start + at * math.prod(rest), rest
 
@@ -201,7 +205,7 @@ class _Machine:
 
     def access(self, store: _Store, at: int, kind: str, new: Any = None) -> Any:
         """One access of the thread that runs; gives what was there before."""
-        if not self.live:
+        if self.seen != self.thread.passed:  # not live
             return None if kind == "store" else next(self.again)
         old = store.data[at]
         if new is not None:
@@ -216,23 +220,27 @@ class _Machine:
     def check(self, store: _Store, at: int, kind: str) -> None:
         """Raises DataRaceError unless this use is ordered with those of other threads."""
         me, epoch, value = self.thread.number, self.thread.passed, store.data[at]
-        writes = (store.uses["store"], store.uses["atomic"])
-        if store.shared and kind != "store" and not any(at in uses for uses in writes):
+        uses = store.uses
+        written = at in uses["store"] or at in uses["atomic"]
+        if store.shared and kind != "store" and not written:
             raise UnwrittenError(f"not written before: {store.name} at {at}, read by {self.who()}")
         for other in _CLASHES[kind]:
-            for block, (when, threads, what) in store.uses[other].get(at, {}).items():
-                ordered = block == self.number and (when < epoch or threads == {me})
+            if at not in uses[other]:
+                continue
+            for block, (when, threads, what) in uses[other][at].items():
+                mine = me in threads and len(threads) == 1
+                ordered = block == self.number and (when < epoch or mine)
                 if not ordered and not (kind == other == "store" and what == value):
                     them = self.who(min(threads - {me} or threads), block)
                     raise DataRaceError(
                         f"no barrier orders two uses of {store.name} at {at}: {kind} by "
                         f"{self.who()}, {other} by {them}"
                     )
-        uses = store.uses[kind].setdefault(at, {})
-        when, threads, _ = uses.get(self.number, (-1, set(), None))
-        threads = threads if when == epoch else set()
+        by_block = uses[kind].setdefault(at, {})
+        last = by_block.get(self.number)
+        threads = last[1] if last is not None and last[0] == epoch else set()
         threads.add(me)
-        uses[self.number] = (epoch, threads, value)
+        by_block[self.number] = (epoch, threads, value)
 
 
 def _places(size: Dim3) -> Iterator[Dim3]:
