@@ -104,20 +104,16 @@ class Array:
     def _find(self, index: Any) -> tuple[int, tuple[int, ...]]:
         """Where an element lies; or where a row begins, and its shape."""
         steps = index if isinstance(index, tuple) else (index,)
-        if len(steps) > self.ndim:
+        if len(steps) > self.ndim or not all(isinstance(i, (int, np.integer)) for i in steps):
             raise TypeError(f"an index of {self._store.name} is {self.ndim} whole numbers")
         at = 0
         for i, length in zip(steps, self.shape, strict=False):
-            if not isinstance(i, (int, np.integer)):
-                raise TypeError(f"an index of {self._store.name} is {self.ndim} whole numbers")
             if not 0 <= i < length:
                 where = f"{self._store.name}[{', '.join(str(int(i)) for i in steps)}]"
                 raise OutOfRangeError(
                     f"out of range: {where} of shape {self.shape}, used by {cuda.now.who()}"
                 )
             at = at * length + int(i)
-        if len(steps) == self.ndim:
-            return self._start + at, ()
         rest = self.shape[len(steps) :]
         return self._start + at * math.prod(rest), rest
 
@@ -205,7 +201,7 @@ class _Machine:
 
     def access(self, store: _Store, at: int, kind: str, new: Any = None) -> Any:
         """One access of the thread that runs; gives what was there before."""
-        if self.seen != self.thread.passed:  # not live
+        if not self.live:
             return None if kind == "store" else next(self.again)
         old = store.data[at]
         if new is not None:
@@ -220,27 +216,23 @@ class _Machine:
     def check(self, store: _Store, at: int, kind: str) -> None:
         """Raises DataRaceError unless this use is ordered with those of other threads."""
         me, epoch, value = self.thread.number, self.thread.passed, store.data[at]
-        uses = store.uses
-        written = at in uses["store"] or at in uses["atomic"]
-        if store.shared and kind != "store" and not written:
+        writes = (store.uses["store"], store.uses["atomic"])
+        if store.shared and kind != "store" and not any(at in uses for uses in writes):
             raise UnwrittenError(f"not written before: {store.name} at {at}, read by {self.who()}")
         for other in _CLASHES[kind]:
-            if at not in uses[other]:
-                continue
-            for block, (when, threads, what) in uses[other][at].items():
-                mine = me in threads and len(threads) == 1
-                ordered = block == self.number and (when < epoch or mine)
+            for block, (when, threads, what) in store.uses[other].get(at, {}).items():
+                ordered = block == self.number and (when < epoch or threads == {me})
                 if not ordered and not (kind == other == "store" and what == value):
                     them = self.who(min(threads - {me} or threads), block)
                     raise DataRaceError(
                         f"no barrier orders two uses of {store.name} at {at}: {kind} by "
                         f"{self.who()}, {other} by {them}"
                     )
-        by_block = uses[kind].setdefault(at, {})
-        last = by_block.get(self.number)
-        threads = last[1] if last is not None and last[0] == epoch else set()
+        uses = store.uses[kind].setdefault(at, {})
+        when, threads, _ = uses.get(self.number, (-1, set(), None))
+        threads = threads if when == epoch else set()
         threads.add(me)
-        by_block[self.number] = (epoch, threads, value)
+        uses[self.number] = (epoch, threads, value)
 
 
 def _places(size: Dim3) -> Iterator[Dim3]:

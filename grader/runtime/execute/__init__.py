@@ -14,13 +14,14 @@ from grader.kinds.hidden import analysis
 from grader.model import Answer, CallPlan, Evidence, Job, Outcome
 from grader.model.evidence import CUT_SHORT, DISTURBED, RERUN
 from grader.notebook import Cell
+from grader.runtime.execute.clarity import reason_to_repeat
 from grader.runtime.execute.deferral import (
     defer_measurement,
     defer_missing,
     missing_requirement,
     stand_in_code,
 )
-from grader.runtime.execute.measure import measure_answer, reason_to_repeat
+from grader.runtime.execute.measure import measure_answer
 from grader.runtime.execute.reasons import limit_phrases
 from grader.runtime.execute.run import DIED_TOO_OFTEN, WHOLE, NotebookRun
 from grader.runtime.execute.sessions import Start, open_session

@@ -22,21 +22,18 @@ from grader.kinds.hidden.analysis import NotAnalyzedError, extract_definition
 from grader.model import Answer, Benchmark, CallPlan, Outcome, Raw
 from grader.runtime.execute import agreement
 from grader.runtime.execute.calls import read_reply
+from grader.runtime.execute.clarity import ATTEMPTS, is_clear, is_decided
 from grader.runtime.execute.sessions import Start, open_session
 from grader.runtime.kernels import CallResult, KernelOptions, NotStartedError, Session
 from grader.runtime.machine import MachineProfile, roofline_seconds
 from grader.runtime.sandbox import THREADS
 from grader.wire.values import decode_result
 
-ATTEMPTS = 3
-"""Measurements made in one run as long as none gives a clear result."""
 WARM_UP = 2
 BEFORE = 3
 """Runs of the baseline before the student's code is loaded, and again after its kernel is gone."""
 FEWEST = 6
 """Rounds required for a conclusion; half as many if they take very long."""
-FAR = 2.0
-"""Stop early if being this many times faster would still not reach the next mark."""
 NEAR = 0.04
 """A time is known well enough if both ends of its interval are within this share of it."""
 _IDLE_ROUNDS = 9
@@ -83,7 +80,7 @@ def measure_answer(
     for cells in _iter_definitions(call_plan, benchmark, code):
         for _ in range(ATTEMPTS):
             measured = _measure_once(call_plan, benchmark, cells, start, options)
-            if _is_clear(benchmark, measured):
+            if is_clear(benchmark, measured):
                 break
         if "failed" not in measured and not measured.get("wrong"):
             break
@@ -94,16 +91,6 @@ def measure_answer(
     value = {"t": "measured", "value": answer.raw}
     is_code = answer.raw.get("t") == "code"
     return Answer(name=answer.name, raw={**(answer.raw if is_code else value), "race": measured})
-
-
-def reason_to_repeat(call_plan: CallPlan, answer: Answer) -> str | None:
-    """Returns why to measure again with nothing else running; None if that would not help."""
-    benchmark, measured = call_plan.benchmark, (answer.raw or {}).get("race")
-    if benchmark is None or not isinstance(measured, dict) or "disturbed" in measured:
-        return None
-    if _is_clear(benchmark, measured):
-        return None
-    return f"{ATTEMPTS} measurements of {call_plan.name} did not give a clear result"
 
 
 def _has_returned(raw: Raw) -> bool:
@@ -247,21 +234,11 @@ class _Measurement:
                 rounds.append(took)
             if wrong := self._find_difference(mine, promised, known):
                 return {key: rounds or [took], "wrong": wrong}
-            if len(rounds) >= FEWEST and self._is_decided({**before, key: rounds}):
+            if len(rounds) >= FEWEST and is_decided(self._benchmark, {**before, key: rounds}):
                 break
             if len(rounds) >= FEWEST // 2 and time.monotonic() > self._end:
                 break
         return {key: rounds, "wrong": 0}
-
-    def _is_decided(self, found: Raw) -> bool:
-        """Returns whether every mark is clearly decided, so that no more rounds are needed.
-
-        Being slow needs more evidence than being fast, since a busy machine makes nothing faster.
-        """
-        if "counts" in found:
-            return _is_clear(self._benchmark, found)
-        ratio = ratios.time_ratio(found)
-        return all(ratio.low >= mark or FAR * ratio.high < mark for mark in self._benchmark.marks)
 
     def _run(self, session: Session, name: str, seed: int) -> tuple[object, float]:
         """Returns the digest of the result on new inputs, and the seconds or launches it took."""
@@ -368,18 +345,3 @@ def roofline_bound(benchmark: Benchmark, device: str, profile: MachineProfile) -
             device=device,
         )
     return 0.0
-
-
-def _is_clear(benchmark: Benchmark, found: Raw) -> bool:
-    """Returns whether *found* shows on which side of every mark the ratio lies."""
-    if benchmark.alone:
-        return True
-    if "late" in found:
-        return False  # the machine may have stalled for a moment
-    try:
-        ratio = ratios.measured_ratio(found)
-    except ratios.RanWrongError:
-        return True
-    except ratios.NotMeasuredError:
-        return False
-    return all(ratio.is_at_least(mark) is not None for mark in benchmark.marks)
