@@ -186,7 +186,7 @@ class _Measurement:
         alone: list[float] = []
         idle: list[float] = []
         end = time.monotonic() + _IDLE_SECONDS
-        while len(idle) < BEFORE or (len(idle) < _IDLE_ROUNDS and time.monotonic() < end):
+        while len(idle) < BEFORE or (len(idle) < FEWEST and time.monotonic() < end):
             alone += self._time_baseline(1)
             idle.append(self._ask(mine, "idle")[1])
         return {"idle": idle, "alone": alone}
