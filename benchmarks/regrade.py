@@ -30,7 +30,7 @@ import machine
 from grader.bank.folders import Bank
 from grader.draw import paper
 from grader.gradebook import Gradebook
-from grader.grading.kept_marks import regrade, score_safely
+from grader.grading.kept_marks import rescore_evidence, score_safely
 from grader.kinds import kinds
 from grader.kinds.attempts import CodeKey
 from grader.kinds.code import CodeKind
@@ -113,7 +113,7 @@ def measure(book: Gradebook, release: Release, correct: str) -> list[dict[str, o
             yield score_safely(papers.of(student), found) if found else None
 
     def again(papers: Papers) -> Iterator[Grade | None]:
-        return (grade for _, grade in regrade(book, papers, work))
+        return (grade for _, grade in rescore_evidence(book, papers, work))
 
     ways = [
         ("nothing kept", anew(bare)),

@@ -1,4 +1,5 @@
-"""Converts plain data to records, with a readable error for everything that does not fit."""
+"""Converts plain data to records, with a readable error for everything that does not fit: unknown
+and missing keys, and values of another type."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from grader.text.words import count_of, points
 
 if TYPE_CHECKING:
     from grader.grading.attempts import CourseToApply
-    from grader.grading.lateness import LateLine
+    from grader.grading.late_list import LateLine
     from grader.model.course import Course
 
 
@@ -206,7 +206,7 @@ def late_command(
     as_json: bool = JSON,
 ) -> None:
     """List late submissions with their deductions, and submissions without a trusted time."""
-    from grader.grading.lateness import list_lateness
+    from grader.grading.late_list import list_lateness
 
     lines = list_lateness(results)
     shown = [line for line in lines if everyone or line.late or line.received is None]

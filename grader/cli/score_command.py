@@ -52,8 +52,9 @@ def command(
     nothing, and exits 1. Also exits 1 if the stored evidence of a student is missing.
     """
     from grader.gradebook.audit_log import ENGINE
+    from grader.grading.rescoring import rescore
     from grader.grading.results import write_results
-    from grader.verify.rescoring import rescore, verify_changed
+    from grader.verify.corrections import verify_changed
 
     if unverified and not why.strip():
         raise click.UsageError("--unverified needs a reason: add --why TEXT.")

@@ -150,9 +150,9 @@ def _parse_curve(text: str) -> tuple[float, float]:
 
 def _apply(results: Path, changes: Changes, found: WhatIf, bank: Bank, by: str, why: str) -> None:
     from grader.grading.course_change import change_course
+    from grader.grading.rescoring import rescore
     from grader.grading.results import write_results
     from grader.grading.what_if import apply_adjustments
-    from grader.verify.rescoring import rescore
 
     if found.edited_release is not None:
         made = "; ".join(str(edit) for edit in changes.edits)

@@ -4,7 +4,13 @@
 deductions. Nothing here knows a gradebook or a notebook.
 """
 
-from grader.course.late import Attempt, CountedAttempt, choose_attempt, count_attempts, due_time
+from grader.course.deductions import (
+    Attempt,
+    CountedAttempt,
+    choose_attempt,
+    count_attempts,
+    due_time,
+)
 from grader.course.load import (
     FILE,
     course_from_plain,

@@ -30,7 +30,7 @@ _CHUNK = 64
 """Number of submissions to look up at a time."""
 
 
-def regrade(
+def rescore_evidence(
     book: Gradebook, papers: Papers, work: Iterable[tuple[str, str]]
 ) -> Iterator[tuple[str, Grade | None]]:
     """Yields each student of *work* with the grade that the stored evidence of a file earns.
@@ -67,7 +67,7 @@ def rescore_grades(book: Gradebook, papers: Papers, grades: Iterable[Grade]) -> 
     refused = {(s.student, s.sha256): s for s in book.submissions() if s.refusal is not None}
     work = [(g.student, g.submission_sha256 or "") for g in grades]
     found = [score_refused(papers.of(one[0]), refused[one]) for one in work if one in refused]
-    scored = regrade(book, papers, (one for one in work if one not in refused))
+    scored = rescore_evidence(book, papers, (one for one in work if one not in refused))
     return [*found, *(grade for _, grade in scored if grade is not None)]
 
 

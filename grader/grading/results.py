@@ -22,7 +22,7 @@ from grader.grading.cache_keys import (
     result_digests,
     write_record,
 )
-from grader.grading.lateness import minutes_with_paper
+from grader.grading.late_list import minutes_with_paper
 from grader.grading.requests import form_of, form_secret
 from grader.grading.sources import (
     PUBLISHED,

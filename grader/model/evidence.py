@@ -156,8 +156,12 @@ class Limits:
     """The resource limits of one submission."""
 
     cell_seconds: float = 60.0
+    """Time for each cell. `FairClock` extends it, up to four times, while other work keeps the
+    kernel from running. Setup code, reading answers, and calls have limits of their own."""
     notebook_seconds: float = 600.0
+    """Time for all cells together."""
     memory_bytes: int | None = 4_000_000_000
+    """Memory of all processes together."""
     scratch_bytes: int = 500_000_000
     """Total size of the files that the notebook writes, if the sandbox can limit it."""
     processes: int = 32

@@ -14,7 +14,7 @@ Text = Annotated[str, "text"]
 
 
 class Strict:
-    """A record of a spec: the spec loader rejects unknown fields and values of other types."""
+    """A record of a spec: `grader.bank.shape` rejects unknown fields and values of other types."""
 
     __slots__ = ()
     __pydantic_config__: ClassVar[dict[str, object]] = {

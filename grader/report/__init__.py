@@ -7,10 +7,10 @@ from pathlib import Path
 
 from grader.files import write_atomic
 from grader.model.result import Feedback, Row
+from grader.report.csv_and_json import grade_json, grades_csv
 from grader.report.names import file_name
 from grader.report.pages import class_page, feedback_page, load_templates
 from grader.report.summary import ClassSummary, summarize
-from grader.report.tables import grade_json, grades_csv
 
 
 def write_csv(results: Path, rows: Iterable[Row], *, pooled: Collection[int] = ()) -> Path:

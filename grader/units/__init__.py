@@ -1,4 +1,7 @@
-"""Units of machine-learning systems: parsing, conversion, printing, and dimension checks."""
+"""Units of machine-learning systems: parsing, conversion, printing, and dimension checks.
+
+`grader.units.read` reads the numbers that students write, with or without a unit.
+"""
 
 from grader.units.convert import (
     format_number,

@@ -568,7 +568,7 @@ def test_methods_that_unpack_gigabytes_at_once_are_not_used(tmp_path: Path, meth
 def test_many_large_attempts_of_one_student_are_not_all_unpacked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("grader.collect.MAX_ATTEMPTS_BYTES", 200_000)
+    monkeypatch.setattr("grader.collect.submissions.MAX_ATTEMPTS_BYTES", 200_000)
     files = {f"ada/{n}.ipynb": b" " * 80_000 for n in range(6)}
     found = collect(a_zip(tmp_path / "s.zip", {**files, "bob.ipynb": ONE}), ROSTER)
     empty = f"the file is empty; {AGAIN}"

@@ -214,7 +214,7 @@ def test_calls_skipped_because_their_group_had_failed_leave_nothing_open() -> No
 def test_the_exam_may_be_older_than_all_attempts_that_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("grader.collect.MAX_ATTEMPTS", 3)
+    monkeypatch.setattr("grader.collect.submissions.MAX_ATTEMPTS", 3)
     for number, name in enumerate(("exam", "b", "c", "d")):
         path = tmp_path / "ada" / f"{name}.ipynb"
         path.parent.mkdir(exist_ok=True)

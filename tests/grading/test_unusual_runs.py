@@ -18,6 +18,7 @@ from grader.grading import kept_marks, run
 from grader.grading.batch import refused_evidence
 from grader.grading.cache_keys import KEPT
 from grader.grading.manual import enter_points, write_table
+from grader.grading.rescoring import rescore
 from grader.grading.results import write_results
 from grader.grading.run import store_evidence
 from grader.grading.score import score
@@ -26,7 +27,6 @@ from grader.grading.sources import rows_of, source_of, sources
 from grader.model import Limits, Outcome
 from grader.model.result import Standing
 from grader.release.papers import RELEASE, SEATS
-from grader.verify.rescoring import rescore
 from tests.helpers.banks import SPEC, a_bank, a_roster
 from tests.helpers.commands import fails, ok
 from tests.helpers.scores import evidence

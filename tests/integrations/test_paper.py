@@ -23,6 +23,7 @@ from grader.draw import draw, sample_seed
 from grader.errors import GraderError, SetupError
 from grader.gradebook import Gradebook
 from grader.grading.manual import give_points
+from grader.grading.rescoring import Rescoring, rescore
 from grader.grading.sources import rows_of, source_of
 from grader.integrations.paper.entry import enter_answers, evidence_of
 from grader.integrations.paper.printing import (
@@ -39,7 +40,6 @@ from grader.model import Key, Paper, Release, Student
 from grader.model.printed import AnswerForm, PrintedExam
 from grader.release.file import load_release
 from grader.release.papers import Papers
-from grader.verify.rescoring import Rescoring, rescore
 
 PROBLEM = """\
 id: {id}

@@ -13,7 +13,7 @@ import pytest
 from grader.bank.folders import Bank
 from grader.draw import paper
 from grader.gradebook import Gradebook
-from grader.grading.kept_marks import regrade, score_safely
+from grader.grading.kept_marks import rescore_evidence, score_safely
 from grader.kinds import kinds
 from grader.kinds.attempts import CodeKey
 from grader.kinds.hidden import solutions
@@ -72,7 +72,7 @@ def book(tmp_path: Path, release: Release, evidence: Evidence) -> Any:
 
 
 def score(book: Gradebook, papers: Papers) -> Grade:
-    ((student, grade),) = regrade(book, papers, [("ada", SHA256)])
+    ((student, grade),) = rescore_evidence(book, papers, [("ada", SHA256)])
     assert (student, grade is None) == ("ada", False)
     assert grade is not None
     return grade
@@ -142,8 +142,8 @@ def test_missing_or_damaged_evidence_is_not_replaced_by_kept_marks(book: Gradebo
     score(book, papers_of(book))
     (path,) = (book.folder / "evidence").glob("*.json.gz")
     path.write_bytes(path.read_bytes()[:-1])
-    assert list(regrade(book, papers_of(book), [("ada", SHA256)])) == [("ada", None)]
-    assert list(regrade(book, papers_of(book), [("ada", "6" * 64)])) == [("ada", None)]
+    assert list(rescore_evidence(book, papers_of(book), [("ada", SHA256)])) == [("ada", None)]
+    assert list(rescore_evidence(book, papers_of(book), [("ada", "6" * 64)])) == [("ada", None)]
 
 
 def test_what_belongs_to_a_sealed_release_is_kept_sealed(

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from grader.grading.lateness import minutes_with_paper
+from grader.grading.late_list import minutes_with_paper
 from grader.model import Verdict
 from grader.model.course import HandedIn, TimeSource
 from grader.model.result import Row

@@ -32,7 +32,7 @@ from grader.model import Benchmark
 from grader.runtime.execute.measure import roofline_bound
 from grader.runtime.machine import (
     MachineProfile,
-    figures,
+    benchmarks,
     from_json,
     hardware,
     read_profile,
@@ -171,15 +171,15 @@ def test_what_fails_is_left_out_with_its_reason_and_the_rest_goes_on() -> None:
 def test_what_libraries_print_does_not_mix_with_the_figures() -> None:
     program = """\
 import os
-from grader.runtime.machine import figures
+from grader.runtime.machine import benchmarks
 def noisy(bench):
     print("hello from Python")
     os.write(1, b"hello from C\\n")
     with bench.attempt("x"):
         raise ValueError("y")
     raise RuntimeError("and then it failed")
-figures.measure_cpu = noisy
-figures.main()
+benchmarks.measure_cpu = noisy
+benchmarks.main()
 """
     done = subprocess.run([sys.executable, "-c", program, "{}"], capture_output=True, text=True)
     events = [json.loads(line) for line in done.stdout.splitlines()]
@@ -570,7 +570,7 @@ def test_arrays_are_four_times_the_last_cache_if_memory_allows() -> None:
 def test_the_routines_do_what_their_figures_say(threads: int) -> None:
     bench, _ = a_bench(Clock(), array_bytes=MIB, threads=threads)
     with ThreadPoolExecutor(threads) as pool:
-        works = figures._numpy_memory(bench, pool)
+        works = benchmarks._numpy_memory(bench, pool)
         results = {name: work() for name, (_, work, _) in works.items()}
     assert {name: moved for name, (moved, _, _) in works.items()} == {
         "read": 1, "write": 1, "copy": 2,
@@ -588,31 +588,31 @@ def test_the_largest_size_that_is_nearly_the_fastest_is_taken() -> None:
     rates = {256: 50.0, 512: 100.0, 1024: 98.0, 2048: 60.0}
     made: list[int] = []
 
-    def make(size: int) -> figures.MatrixProduct:
+    def make(size: int) -> benchmarks.MatrixProduct:
         made.append(size)
-        return figures.MatrixProduct(size=size, run=lambda: size, element_bytes=4)
+        return benchmarks.MatrixProduct(size=size, run=lambda: size, element_bytes=4)
 
     def timer(run: Callable[[], object], calls: int) -> float:
         size = run()
         return calls * 2 * size**3 / rates[size]  # type: ignore[operator,index]
 
-    makers: list[Callable[[], figures.MatrixProduct]] = [
+    makers: list[Callable[[], benchmarks.MatrixProduct]] = [
         functools.partial(make, size) for size in SIZES
     ]
-    assert figures.choose_product(makers, math.inf, timer).size == 1024
+    assert benchmarks.choose_product(makers, math.inf, timer).size == 1024
     assert made == [256, 512, 1024, 2048]
     made.clear()
     seconds = 2 * 512**3 / 100.0
-    figures.choose_product(makers, 7 * seconds, timer)  # the next takes longer
+    benchmarks.choose_product(makers, 7 * seconds, timer)  # the next takes longer
     assert made == [256, 512]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_products_by_torch_are_those_of_the_type_that_is_named(dtype: str) -> None:
     torch = pytest.importorskip("torch")
-    product = figures.torch_product(dtype, 64)
+    product = benchmarks.torch_product(dtype, 64)
     out = product.run()
-    kind = "int32" if dtype == "int8" else figures.TORCH_DTYPES[dtype]
+    kind = "int32" if dtype == "int8" else benchmarks.TORCH_DTYPES[dtype]
     assert out.dtype == getattr(torch, kind)  # type: ignore[attr-defined]
     assert tuple(out.shape) == (64, 64)  # type: ignore[attr-defined]
     assert out.any()  # type: ignore[attr-defined]
@@ -627,7 +627,7 @@ def test_memory_is_measured_by_torch_on_a_device() -> None:
     bench, events = a_bench(Clock(), array_bytes=MIB, seconds=0.0)
     bench.timer = lambda work, calls: work() is None or calls * 1e-3
     with torch.inference_mode():
-        figures._measure_memory(bench, figures._torch_memory(bench))
+        benchmarks._measure_memory(bench, benchmarks._torch_memory(bench))
     names = [data["name"] for _, data in events]
     assert names == ["memory.read", "memory.write", "memory.copy"]
 

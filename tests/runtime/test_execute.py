@@ -21,8 +21,9 @@ import pytest
 from grader.errors import SetupError
 from grader.model import Answer, Evidence, Limits, Outcome
 from grader.notebook import Cell
-from grader.runtime.execute import _modules_to_preload, execute
+from grader.runtime.execute import execute
 from grader.runtime.execute.reasons import iter_targets
+from grader.runtime.execute.submission import _modules_to_preload
 from grader.runtime.kernels import CellResult, KernelOptions, StoppedError, cold, kernels
 from grader.runtime.kernels.pool import KernelPool
 from grader.runtime.kernels.session import KernelSession

@@ -58,7 +58,7 @@ print(json.dumps([alive, [[one.outcome.value, one.note] for one in seen]]))
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("missing", [(), NAMESPACES], ids=["all", "fence"])
+@pytest.mark.parametrize("missing", [(), NAMESPACES], ids=["all", "landlock"])
 def test_files_that_one_notebook_keeps_on_their_way_stop_no_other(
     missing: tuple[str, ...], tmp_path: Path
 ) -> None:

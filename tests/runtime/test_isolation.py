@@ -685,12 +685,12 @@ def pretended(own_nursery: KernelPool, monkeypatch: pytest.MonkeyPatch) -> Calla
         (),
         NAMESPACES,
         ("filter",),
-        ("fence", "signals"),
-        ("filter", "fence", "signals"),
+        ("landlock", "signals"),
+        ("filter", "landlock", "signals"),
         (*NAMESPACES, "switch"),
         (*NAMESPACES, "filter"),
-        (*NAMESPACES, "fence", "signals"),
-        (*NAMESPACES, "fence", "signals", "filter", "switch"),
+        (*NAMESPACES, "landlock", "signals"),
+        (*NAMESPACES, "landlock", "signals", "filter", "switch"),
     ],
     ids=lambda missing: "-".join(missing) or "nothing",
 )
@@ -831,7 +831,7 @@ def test_landlock_alone_keeps_files(secret: Path, pretended: Callable[..., None]
 def test_the_filter_alone_keeps_the_internet_out_of_reach(
     listeners: dict[str, Any], pretended: Callable[..., None]
 ) -> None:
-    pretended(*NAMESPACES, "fence", "signals")
+    pretended(*NAMESPACES, "landlock", "signals")
     assert "network" not in present()  # sockets of other processes can still be reached
     got = what_got_through(CONNECTS.format(**listeners))
     assert not {"tcp", "udp", "ipv6", "raw", "packets", "the machine's host"} & set(got)

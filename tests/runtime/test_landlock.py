@@ -27,7 +27,7 @@ from grader.runtime.worker import landlock
 ABI = landlock.abi_version()
 SYSTEM = ("/usr", "/lib", "/lib64", "/bin")
 REFUSED = {"EACCES", "EPERM"}
-# Loaded before the fence goes up, so that an attempt fails for what it tries and nothing else.
+# Loaded before Landlock restricts the process, so that an attempt fails for nothing else.
 IMPORTS = """
 import ctypes, errno, fcntl, json, os, pathlib, shutil, signal, socket, subprocess, sys, termios
 from grader.runtime.worker import landlock, syscalls

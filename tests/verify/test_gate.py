@@ -206,7 +206,7 @@ def test_an_untouched_notebook_that_earns_points_is_found(
 ) -> None:
     # No spec can bring this about, so a kind that gives itself away stands in.
     monkeypatch.setattr(
-        "grader.notebook.render.placeholder",
+        "grader.notebook.render.paper_cells.placeholder",
         lambda key: answer_as_python(kinds.find(key.part.kind), key),
     )
     assert "zero-marks" in checks(gate(tmp_path))

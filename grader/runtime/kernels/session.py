@@ -24,7 +24,8 @@ from grader.runtime.kernels.base import (
 )
 from grader.runtime.kernels.causes import describe_end, describe_error, describe_status
 from grader.runtime.kernels.client import CellClient, log
-from grader.runtime.kernels.contention import BUSY, MACHINE, NO_MEMORY, FairClock
+from grader.runtime.kernels.clock import FairClock
+from grader.runtime.kernels.contention import BUSY, MACHINE, NO_MEMORY
 from grader.runtime.kernels.process import KernelProcess, Names
 
 START_SECONDS = 60.0

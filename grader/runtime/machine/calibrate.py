@@ -20,12 +20,12 @@ from typing import IO, Any
 
 import grader
 from grader.errors import SetupError
-from grader.runtime.machine import figures
+from grader.runtime.machine import benchmarks
 from grader.runtime.machine.hardware import read_hardware, read_software
 from grader.runtime.machine.measuring import MeasuringTask
 from grader.runtime.machine.records import Gpu, Hardware, LeftOut, MachineProfile, MeasuredFigure
 
-_PROGRAM = "from grader.runtime.machine.figures import main; main()"
+_PROGRAM = "from grader.runtime.machine.benchmarks import main; main()"
 _QUICK_SECONDS, _FULL_SECONDS = 5.0, 42.0
 _GRACE_SECONDS = 120.0
 """Time beyond its limit after which a worker is killed."""
@@ -106,7 +106,7 @@ def count_figures(assignments: list[MeasuringTask]) -> int:
     """Returns how many figures the workers measure if nothing has to be left out."""
     total = 0
     for each in assignments:
-        products = len(figures.TORCH_DTYPES if each.torch else figures.NUMPY_DTYPES)
+        products = len(benchmarks.TORCH_DTYPES if each.torch else benchmarks.NUMPY_DTYPES)
         if each.device == "cuda":
             total += products + 1 + 3 + 3
         else:

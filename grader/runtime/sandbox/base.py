@@ -127,7 +127,7 @@ class Sandbox:
     def plan(self, device: str = "cpu", *, loopback: bool = False) -> SandboxPlan:
         """Returns the restrictions that a fork server and its kernels apply; here none."""
         del device, loopback
-        return SandboxPlan(view=None, fence=None, filter=None, drop=False, loopback=False)
+        return SandboxPlan(view=None, landlock=None, filter=None, drop=False, loopback=False)
 
     def uid_of(self, slot: int) -> int | None:
         """Returns the user id of the kernel in *slot*; None if it runs as the grader's user."""

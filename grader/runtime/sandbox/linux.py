@@ -58,15 +58,15 @@ class LinuxSandbox(Sandbox):
         features = _probe_features()
         apart = features["namespaces"] is None
         seen = _make_view(device)
-        fenced = _make_landlock_rules(seen, apart) if features["fence"] is None else None
+        rules = _make_landlock_rules(seen, apart) if features["landlock"] is None else None
         program: str | None = None
         if features["filter"] is None:
-            beside = fenced is not None and not apart and self.uid_of(0) is None
+            beside = rules is not None and not apart and self.uid_of(0) is None
             network = loopback and apart
             program = _compile_filter(device, network=network, apart=apart, beside=beside)
         return SandboxPlan(
             view=seen if apart else None,
-            fence=fenced,
+            landlock=rules,
             filter=program,
             drop=True,
             loopback=loopback and apart,
@@ -205,7 +205,10 @@ def _iter_outermost(paths: Iterable[str]) -> Iterable[str]:
 
 
 def _make_landlock_rules(seen: FileView, has_view: bool) -> LandlockRules:
-    """Returns rules that allow the whole view; without a view, what it would contain."""
+    """Returns rules that allow the whole view; without a view, what it would contain.
+
+    With a view, a path that kernels may read belongs in `_make_view`.
+    """
     if has_view:
         # The view shows only readable folders, so that only writing needs to be restricted.
         write = [view.ROOT, "/dev/shm", "/tmp", "/var/tmp"]  # noqa: S108
@@ -238,10 +241,11 @@ def _list_layers(found: Mapping[str, str | None], *, root: bool) -> tuple[Layer,
         counted = "limits total memory and processes"
         counted += ", and gives each notebook an equal share of CPU" * ("cpu" in tree.folders)
     another_user = (("switch", "another user id"),) if root else ()
-    fenced, filtered = found["fence"] is None, found["filter"] is None
-    modes = (("filter", "seccomp; modes and times can't be changed at all"),) if fenced else ()
+    has_landlock, has_filter = found["landlock"] is None, found["filter"] is None
+    only_seccomp = ("filter", "seccomp; modes and times can't be changed at all")
+    modes = (only_seccomp,) if has_landlock else ()
     # Seccomp refuses internet sockets; only Landlock refuses sockets of other processes.
-    sockets = (("signals", "seccomp and Landlock"),) if filtered else ()
+    sockets = (("signals", "seccomp and Landlock"),) if has_filter else ()
     return (
         layer_of(
             "user", "runs as a user who owns nothing else",
@@ -250,12 +254,12 @@ def _list_layers(found: Mapping[str, str | None], *, root: bool) -> tuple[Layer,
         layer_of(
             "files", "only the interpreter, its packages and the scratch folder can be seen",
             ("namespaces", "a mount namespace"),
-            ("fence", "Landlock, which can't hide names, sizes, and times"),
+            ("landlock", "Landlock, which can't hide names, sizes, and times"),
         ),
         layer_of(
             "metadata", "modes, owners, and times of files outside can't be changed",
             ("namespaces", "a read-only view"), *another_user, *modes,
-            fix=_LIBSECCOMP if fenced and not filtered else spaces,
+            fix=_LIBSECCOMP if has_landlock and not has_filter else spaces,
         ),
         layer_of(
             "network", "nothing can be reached",
@@ -269,7 +273,7 @@ def _list_layers(found: Mapping[str, str | None], *, root: bool) -> tuple[Layer,
         layer_of("hostname", "a neutral host name", ("namespaces", "a uts namespace")),
         layer_of(
             "landlock", "files and signals are refused a second time",
-            ("fence", "Landlock"), fix="boot a Linux kernel with Landlock enabled",
+            ("landlock", "Landlock"), fix="boot a Linux kernel with Landlock enabled",
         ),
         layer_of(
             "system-calls", "calls that notebooks do not need are refused",

@@ -234,9 +234,9 @@ def _socket_rules(network: bool, apart: bool) -> Iterator[Rule]:
 
     *network* also allows netlink to list network interfaces, which torch's gloo does first.
     """
-    fenced = not apart and not network
-    yield Rule("connect", error=errno.EPERM if fenced else None)
-    kinds = [((1, kind, _SOCKET_TYPE),) for kind in (_STREAM, _PACKETS)] if fenced else [()]
+    refuses = not apart and not network
+    yield Rule("connect", error=errno.EPERM if refuses else None)
+    kinds = [((1, kind, _SOCKET_TYPE),) for kind in (_STREAM, _PACKETS)] if refuses else [()]
     for name, kind in itertools.product(("socket", "socketpair"), kinds):
         yield Rule(name, ((0, _AF_UNIX, _LOW), *kind))
     if network:

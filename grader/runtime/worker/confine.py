@@ -46,13 +46,13 @@ def confine(plan: SandboxPlan, start: KernelStart) -> None:
     if plan["drop"]:
         syscalls.keep_capabilities()
         syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
-    fence = plan["fence"]
-    if fence is not None:
+    rules = plan["landlock"]
+    if rules is not None:
         landlock.restrict(
-            read=fence["read"],
-            names=fence["names"],
-            write=[*fence["write"], start["root"]],
-            devices=fence["devices"],
+            read=rules["read"],
+            names=rules["names"],
+            write=[*rules["write"], start["root"]],
+            devices=rules["devices"],
             network=plan["loopback"],
         )
     if plan["filter"] is not None:

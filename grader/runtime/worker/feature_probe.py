@@ -100,7 +100,7 @@ _ATTEMPTS: Mapping[str, Callable[[dict[str, Any], str], None]] = {
     "namespaces": _try_namespaces,
     "switch": _try_user,
     "filter": _try_filter,
-    "fence": _try_landlock,
+    "landlock": _try_landlock,
     "signals": _try_landlock_signals,
 }
 

@@ -32,7 +32,7 @@ class SandboxPlan(TypedDict):
 
     view: FileView | None
     """If set, the fork server and each kernel also enter new namespaces."""
-    fence: LandlockRules | None
+    landlock: LandlockRules | None
     filter: str | None
     """The seccomp program, in base64."""
     drop: bool

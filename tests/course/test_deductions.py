@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.course import Attempt, choose_attempt, count_attempts, due_time
-from grader.course.late import deduction_for
+from grader.course.deductions import deduction_for
 from grader.course.times import parse_time
 from grader.model.course import AttemptPolicy, LatePolicy, Rules
 

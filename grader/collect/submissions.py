@@ -1,0 +1,368 @@
+"""Collects submissions from a folder or zip: which student sent each file, and what was ignored."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from grader import notebook
+from grader.collect.entries import FIX, FileQuota, NotebookFile, error_sentence
+from grader.collect.names import Notice, Remark, display_name, make_notice
+from grader.collect.notices import Notices
+from grader.collect.platforms import check_platform
+from grader.collect.readers import iter_entries, read_submission
+from grader.collect.roster import Roster
+from grader.errors import SubmissionError
+from grader.model import Student, Submission
+
+MAX_ATTEMPTS = 100
+"""Maximum attempts per student; only the newest are read."""
+MAX_ATTEMPTS_BYTES = 200_000_000
+"""Maximum unpacked size of all attempts of a student together, in bytes."""
+
+OwnerCheck = Callable[[str, notebook.Notebook], str | None]
+"""Called with a student and each of the student's notebooks: raises SubmissionError if it can't be
+the student's, and returns a note for the instructor."""
+
+ExamFit = Callable[[str, notebook.Notebook], int]
+"""Called with a student and each of several notebooks: returns how well it fits the exam. The
+newest of those that fit best is graded."""
+
+BEST = 2
+"""The fit of a notebook that appears to be the student's notebook of this exam."""
+
+_TOO_MANY = f"not read: there are {MAX_ATTEMPTS} newer attempts"
+_NOTHING = hashlib.sha256(b"").hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectedSubmissions:
+    """The contents of a folder or zip."""
+
+    submissions: tuple[Submission, ...]
+    """The submission to grade for each student, sorted by student."""
+    earlier: tuple[Submission, ...]
+    """All other attempts."""
+    notices: tuple[Notice, ...]
+    missing: tuple[str, ...]
+    """Students on the roster without a submission."""
+    same_exam: Mapping[str, tuple[Submission, ...]] = field(default_factory=dict)
+    """For students with several attempts, those that fit the exam as well as the one to grade,
+    newest first."""
+
+    def only(self, students: Collection[str]) -> CollectedSubmissions:
+        """Returns what belongs to *students*."""
+        return replace(
+            self,
+            submissions=tuple(
+                submission for submission in self.submissions if submission.student in students
+            ),
+            earlier=tuple(one for one in self.earlier if one.student in students),
+            missing=tuple(one for one in self.missing if one in students),
+            same_exam={id_: found for id_, found in self.same_exam.items() if id_ in students},
+        )
+
+
+def collect(
+    path: Path,
+    known: Mapping[str, Student],
+    users: Mapping[str, str] | None = None,
+    look: OwnerCheck | None = None,
+    fit: ExamFit | None = None,
+    *,
+    newest_counts: bool = True,
+) -> CollectedSubmissions:
+    """Collects the submissions in *path*: a folder, a zip, or one notebook.
+
+    A file belongs to the student whose id is the outermost matching folder in its path, or else the
+    file's name. Files named by Canvas or Moodle belong to the student that the platform names: by
+    *users*, which maps the platform's user numbers to student ids, or by a unique matching name. A
+    file that *look* rejects is graded only if there is no other. Of several files, the newest of
+    those that fit best by *fit* is graded; unless *newest_counts*, a course may count another one.
+
+    Never raises for a single file. Raises SetupError if *path* can't be read, or if *users* comes
+    from a different platform than the files.
+    """
+    roster = Roster(known, users)
+    notices = Notices()
+    platforms: set[str] = set()
+    found: dict[str, list[NotebookFile]] = {}
+    copies: dict[str, list[NotebookFile]] = {}
+    path = Path(path).absolute()
+    budget = FileQuota(path, roster.find)
+    for entry in iter_entries(path, budget):
+        student = roster.find(entry.name)
+        if isinstance(entry, Remark):
+            notices.add(student, entry.notice)
+            continue
+        if student is None:
+            notices.add(None, roster.unknown_notice(entry.name))
+        else:
+            by_name = copies if roster.is_copy(entry.name) else found
+            by_name.setdefault(student, []).append(entry)
+        if platform := roster.platform(entry.name):
+            platforms.add(platform)
+    check_platform(users, platforms)
+    _drop_namesakes(found, roster, notices)
+    _add_copies(found, copies, notices)
+    attempts: dict[str, tuple[Submission, ...]] = {}
+    same_exam: dict[str, tuple[Submission, ...]] = {}
+    for student in dict.fromkeys((*found, *budget.left_out)):
+        mine = found.get(student, [])
+        mine.sort(key=lambda entry: (entry.time, str(entry.name)), reverse=True)
+        not_theirs: dict[str, Notice] = {}
+        fits: dict[str, int] = {}
+        asked = fit if len(mine) > 1 or student in budget.left_out else None
+        found_here = tuple(read_attempts(student, mine, notices, look, not_theirs, asked, fits))
+        attempts[student] = tuple(
+            sorted(
+                found_here,
+                key=lambda submission: (
+                    submission.path in not_theirs,
+                    -fits.get(submission.path, 0),
+                ),
+            )
+        )
+        best = [p for p, fits_so in fits.items() if fits_so == BEST and p not in not_theirs]
+        if student in budget.left_out and not best:
+            unseen = unexamined_submission(student, path, budget.left_out[student])
+            attempts[student] = (unseen, *attempts[student])
+        # It costs nothing if another file is graded, as with the sample in a repository.
+        graded = attempts[student][0].path
+        level: Literal["info", "warning"] = "warning" if graded in not_theirs else "info"
+        for said in not_theirs.values():
+            notices.add(student, replace(said, level=level))
+        if len(found_here) > 1:
+            same_exam[student] = tuple(
+                submission
+                for submission in found_here
+                if submission.path not in not_theirs
+                and submission.refusal is None
+                and fits.get(submission.path, 0) == fits.get(graded, 0)
+            )
+        if len(mine) > 1 and graded in fits:
+            notices.add(
+                student, _choice_notice(student, mine, attempts[student], not_theirs, newest_counts)
+            )
+    order = sorted(attempts)
+    return CollectedSubmissions(
+        submissions=tuple(attempts[s][0] for s in order),
+        earlier=tuple(submission for s in order for submission in attempts[s][1:]),
+        notices=notices.all(),
+        missing=tuple(s for s in known if s not in attempts),
+        same_exam={student: every for student, every in same_exam.items() if len(every) > 1},
+    )
+
+
+def unexamined_submission(student: str, path: Path, why: str) -> Submission:
+    """Returns a placeholder for a student's files in *path* that were not examined; its marks stay
+    open.
+
+    It is used if none of the examined files is the exam.
+    """
+    hidden_path = f"{path}/{student}/…"
+    return Submission(student=student, path=hidden_path, sha256=_NOTHING, refusal=f"{why}; {FIX}")
+
+
+def _drop_namesakes(found: dict[str, list[NotebookFile]], roster: Roster, notices: Notices) -> None:
+    """Removes files of several platform users whose names all match the same student.
+
+    On some platforms, users choose their names, so the newest file could be another student's.
+    """
+    for student, files in list(found.items()):
+        senders = [(entry, roster.sender(entry.name)) for entry in files] if len(files) > 1 else []
+        numbers: dict[str, set[str]] = {}
+        for _, by in senders:
+            if by is not None:
+                numbers.setdefault(by.platform, set()).add(by.user)
+        left: set[str] = set()
+        for entry, by in senders:
+            if by is None or len(numbers[by.platform]) < 2 or not roster.by_name(by):
+                continue
+            several = ", ".join(sorted(numbers[by.platform])[:5])
+            text = f"not graded: several {by.platform} users ({several}) have the name of "
+            text += f"'{student}'; use --names FILE, or rename the file to STUDENT.ipynb"
+            notices.add(student, make_notice("warning", entry.name, text))
+            left.add(entry.path)
+        found[student] = [entry for entry in files if entry.path not in left]
+        if not found[student]:
+            del found[student]
+
+
+def _add_copies(
+    found: dict[str, list[NotebookFile]], copies: Mapping[str, list[NotebookFile]], notices: Notices
+) -> None:
+    """Adds files named like copies for students who have no other file.
+
+    If there is a file with the exact name, anyone may have added the copy.
+    """
+    for student, files in copies.items():
+        for entry in files:
+            if student in found:
+                text = f"not read: named like a copy of the notebook of '{student}', which is also "
+                text += "here; if this is the one to grade, rename it"
+                notices.add(student, make_notice("warning", entry.name, text))
+            else:
+                text = f"named like a copy; attributed to '{student}'"
+                notices.add(student, make_notice("info", entry.name, text))
+    found.update({student: mine for student, mine in copies.items() if student not in found})
+
+
+def load_submission(submission: Submission) -> bytes:
+    """Returns the bytes of a collected submission.
+
+    Raises SubmissionError if they can't be read, or have changed since it was collected.
+    """
+    if submission.refusal is not None and submission.sha256 == _NOTHING:
+        return b""
+    name = Path(submission.path).name
+    try:
+        data = read_submission(submission.path)
+    except (OSError, SubmissionError) as error:
+        reason = error.what if isinstance(error, SubmissionError) else _os_reason(error)
+        raise SubmissionError(
+            f"the notebook can no longer be read: {reason}", where=name
+        ) from error
+    if hashlib.sha256(data).hexdigest() != submission.sha256:
+        raise SubmissionError("the notebook has changed since it was collected", where=name)
+    return data
+
+
+def read_attempts(
+    student: str,
+    mine: Sequence[NotebookFile],
+    notices: Notices,
+    look: OwnerCheck | None = None,
+    not_theirs: dict[str, Notice] | None = None,
+    fit: ExamFit | None = None,
+    fits: dict[str, int] | None = None,
+) -> Iterator[Submission]:
+    """Yields the files in *mine* as submissions, in order, and adds a notice for each problem.
+
+    Notices for files that *look* rejects are put into *not_theirs* instead, by path. The results of
+    *fit* are put into *fits*, by path; an unreadable file fits best, since it may be the exam.
+    """
+    elsewhere = {} if not_theirs is None else not_theirs
+    left = MAX_ATTEMPTS_BYTES
+    # The first that is not read stands for all that are older, any of which may be the exam.
+    unread = [replace(file, refusal=_TOO_MANY) for file in mine[MAX_ATTEMPTS : MAX_ATTEMPTS + 1]]
+    for entry in (*mine[:MAX_ATTEMPTS], *unread):
+        seen = _read_contents(entry, left)
+        left -= len(seen.data)
+        if not _is_theirs(student, seen, look):
+            elsewhere[entry.path] = make_notice("warning", entry.name, seen.refusal or "")
+        elif said := seen.refusal or seen.trouble:
+            notices.add(student, make_notice("warning", entry.name, said))
+        if fits is not None:
+            fits[entry.path] = _fit_of(student, seen, fit)
+        yield Submission(
+            student=student,
+            path=entry.path,
+            sha256=hashlib.sha256(seen.data).hexdigest(),
+            received=_iso_time(entry.time),
+            refusal=seen.refusal,
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class _FileContents:
+    """The contents of a file, as far as it can be read."""
+
+    data: bytes = b""
+    readable: notebook.Notebook | None = None
+    refusal: str | None = None
+    trouble: str | None = None
+    """A problem that is not the student's fault, so the file is not refused. If executing it fails
+    too, no points are deducted."""
+
+
+def _read_contents(entry: NotebookFile, left: int) -> _FileContents:
+    """Reads one file if *left* is positive. Never raises, whatever the file contains."""
+    seen = _FileContents(refusal=entry.refusal)
+    if seen.refusal is None and left <= 0:
+        most = f"{MAX_ATTEMPTS_BYTES / 1e6:.0f} MB"
+        seen.refusal = f"not read: newer attempts already have {most} together"
+    if seen.refusal is not None:
+        return seen
+    try:
+        seen.data = read_submission(entry.path)
+        seen.readable = notebook.read(seen.data)
+    except SubmissionError as error:
+        seen.refusal = error_sentence(error)
+    except OSError as error:
+        seen.trouble = f"the file can't be opened: {_os_reason(error)}"
+    except Exception as error:  # noqa: BLE001  # untrusted bytes may trigger anything
+        seen.trouble = f"the file can't be read because of an internal error: {_type_name(error)}"
+    return seen
+
+
+def _is_theirs(student: str, seen: _FileContents, look: OwnerCheck | None) -> bool:
+    """Returns whether the notebook can be the student's, according to *look*."""
+    if seen.readable is None or look is None:
+        return True
+    try:
+        seen.trouble = look(student, seen.readable)
+    except SubmissionError as error:
+        seen.refusal = error_sentence(error)
+        return False
+    except Exception as error:  # noqa: BLE001  # as above; identification never affects points
+        seen.trouble = (
+            f"its student can't be checked because of an internal error: {_type_name(error)}"
+        )
+    return True
+
+
+def _fit_of(student: str, seen: _FileContents, fit: ExamFit | None) -> int:
+    """Returns how well the notebook fits the exam, according to *fit*."""
+    if seen.readable is None or fit is None:
+        return BEST
+    try:
+        return fit(student, seen.readable)
+    except Exception:  # noqa: BLE001  # as above; then the newest is graded
+        return BEST
+
+
+def _type_name(error: Exception) -> str:
+    return type(error).__name__  # its message may contain untrusted bytes, or raise
+
+
+def _os_reason(error: OSError) -> str:
+    return (error.strerror or "the file no longer exists").lower()
+
+
+def _iso_time(seconds: float) -> str | None:
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+    except (OverflowError, ValueError, OSError):
+        return None  # a time before the year 1 or after 9999
+
+
+def _choice_notice(
+    student: str,
+    mine: Sequence[NotebookFile],
+    attempts: Sequence[Submission],
+    not_theirs: Container[str],
+    newest_counts: bool,
+) -> Notice:
+    """Returns a notice that says which of several notebooks is graded, and why."""
+    names = {entry.path: entry.name for entry in mine}
+    graded = attempts[0].path
+    level: Literal["info", "warning"] = "info"
+    which = "the newest is graded"
+    if not newest_counts:
+        which = "the course's policy decides which counts"
+    if graded != mine[0].path:
+        which = "the newest that can be theirs is graded"
+        if mine[0].path not in not_theirs:
+            # Work may be missing: the notebook alone says whether it is the exam.
+            level = "warning"
+            which = "the newest that belongs to this exam is graded"
+    others = [display_name(entry.name) for entry in mine if entry.path != graded]
+    named = ", ".join(others[:5]) + (", ..." if len(others) > 5 else "")
+    others_are = "not" if newest_counts or graded != mine[0].path else "this one or"
+    text = f"'{student}' handed in {len(mine)} notebooks; {which}, {others_are} {named}"
+    return make_notice(level, names[graded], text)
