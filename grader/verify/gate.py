@@ -19,7 +19,7 @@ from grader.errors import GraderError, SetupError, SpecError, SpecErrors
 from grader.runtime import executors
 from grader.verify.cache import ResultCache
 from grader.verify.one_problem import Verified, error_result, verify_problem
-from grader.verify.references import run_references
+from grader.verify.references import run_references, start_kernels_early
 
 _LOOK_SECONDS = 0.5
 _MANY = 40
@@ -61,6 +61,8 @@ def verify(
     jobs = min(jobs or os.cpu_count() or 1, len(left) or 1)
     preload = _TORCH if len(left) >= _MANY else ()
     job = _Job(tuple(str(f) for f in folders), seeds, preload)
+    if kernel and len(left) == 1:
+        start_kernels_early(bank, left[0])
     try:
         for name, result in _iter_results(job, left, jobs, kernel=kernel):
             results[name] = result

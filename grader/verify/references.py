@@ -7,13 +7,17 @@ from contextlib import suppress
 
 from grader.bank.folders import Bank
 from grader.draw import draw, sample_seed, standalone_paper
+from grader.errors import GraderError
 from grader.grading.score import score
 from grader.kinds import kinds, ratios
+from grader.kinds.attempts import required_packages
 from grader.kinds.measurement import MeasurementKey
 from grader.model import Job, Key, Limits, Raw, Submission
 from grader.notebook import write
 from grader.notebook.render import metadata, render, solution
 from grader.runtime.execute import execute
+from grader.runtime.kernels import LaunchSpec, start_early
+from grader.runtime.sandbox import choose
 from grader.verify.answers import is_deferred
 
 MARGIN = 1.5
@@ -21,6 +25,19 @@ MARGIN = 1.5
 
 Speed-ups differ between machines: with less, a right answer could miss the points elsewhere.
 """
+
+
+def start_kernels_early(bank: Bank, name: str) -> None:
+    """Starts the process that kernels are forked from while the problem *name* is checked."""
+    with suppress(GraderError):  # the check reports what is wrong with the problem
+        problem = bank.problem(name)
+        needed = {m for part in problem.parts for m in required_packages(part, problem.solution)}
+        spec = LaunchSpec(
+            sandbox=choose("auto").sandbox,
+            loopback="loopback" in problem.needs,
+            imports=("numpy", "torch") if "torch" in needed else (),
+        )
+        start_early(spec)
 
 
 def run_references(
