@@ -112,7 +112,7 @@ class SpecErrors(SpecError):  # noqa: N818 - plural
 
     @property
     def errors(self) -> tuple[SpecError, ...]:
-        """The errors."""
+        """The individual errors, in the order in which they were found."""
         return self._errors
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
+from itertools import islice
 from typing import NamedTuple
 
 from grader import units
@@ -155,10 +156,10 @@ def _question_numbers(questions: list[Question]) -> str:
 
 
 def _questions_by_slot(graded: GradedPaper) -> Iterator[tuple[Slot, list[Question]]]:
-    questions = list(graded.paper.questions)
+    """Yields each slot with its questions."""
+    questions = iter(graded.paper.questions)
     for slot in graded.paper.exam.slots:
-        yield slot, questions[: slot.count]
-        del questions[: slot.count]
+        yield slot, list(islice(questions, slot.count))
 
 
 def _points_by_problem(marks: Iterable[Mark]) -> Iterator[tuple[str, Score]]:

@@ -127,7 +127,7 @@ def _course_folders(options: Mapping[str, Any]) -> Iterator[list[_Folder]]:
     while True:
         if (changed_at := _modification_time(path)) != read_at:
             try:
-                named = dict(_folders_of(load_course(path), path, options))
+                named = dict(_iter_watched_folders(load_course(path), path, options))
             except GraderError as error:
                 if read_at is None:
                     raise
@@ -138,20 +138,24 @@ def _course_folders(options: Mapping[str, Any]) -> Iterator[list[_Folder]]:
         yield list(folders.values())
 
 
-def _folders_of(
+def _iter_watched_folders(
     course: Course, path: Path, options: Mapping[str, Any]
 ) -> Iterator[tuple[Path, _Folder]]:
+    """Yields the path of each folder of submissions in the course file *path*, and how to watch it.
+
+    Raises SetupError if no set names all of its submissions, release, and results.
+    """
     has_files = False
     for course_set in course.sets.values():
         if course_set.submissions and course_set.release and course_set.results:
             has_files = True
-            where = path.parent / course_set.submissions
-            mine = {
+            submissions = path.parent / course_set.submissions
+            set_options = {
                 "release": path.parent / course_set.release,
                 "out": path.parent / course_set.results,
                 "course_file": path,
             }
-            yield where, _Folder(where, {**options, **mine})
+            yield submissions, _Folder(submissions, {**options, **set_options})
     if not has_files:
         raise SetupError(
             "no set of the course can be watched",

@@ -293,7 +293,7 @@ class Gradebook:
         """Returns a digest of each current grade and its file's SHA-256, by student ID, a hundred
         times faster than the grades."""
         with self._engine.begin() as connection:
-            return {who: (digest, file) for who, digest, file in rows.read_heads(connection)}
+            return {who: (digest, file) for who, digest, file in rows.read_digests(connection)}
 
     def open_marks(self) -> list[tuple[str, Mark]]:
         """Returns the student and the mark for each open mark in the current grades, by student."""
@@ -316,7 +316,7 @@ class Gradebook:
     def attempt_heads(self) -> list[tuple[str, str, str | None]]:
         """Returns student, digest, and file of each grade in `attempt_grades(of_several=True)`."""
         with self._engine.begin() as connection:
-            return list(rows.read_heads(connection, rows.attempts_condition(of_several=True)))
+            return list(rows.read_digests(connection, rows.attempts_condition(of_several=True)))
 
     def settled_marks(self, student: str, submission_sha256: str) -> frozenset[str]:
         """Returns the names of the marks that the student's current grade for this file settles.

@@ -94,9 +94,9 @@ class Decisions:
     ) -> DecisionResult:
         """Stores *choice* for all *answers*, except those that somebody decided meanwhile."""
         with self._write() as connection:
-            return self.decide_within(connection, answers, choice, by=by)
+            return self.decide_in_transaction(connection, answers, choice, by=by)
 
-    def decide_within(
+    def decide_in_transaction(
         self,
         connection: Connection,
         answers: Sequence[AnswerToDecide],
@@ -105,20 +105,24 @@ class Decisions:
         by: str,
         batch: int | None = None,
     ) -> DecisionResult:
-        """Does the same as `decide` in the transaction of *connection*; under *batch* if given."""
+        """Stores *choice* for all *answers* in the open transaction of *connection*.
+
+        Skips answers that somebody decided since they were shown, and returns these decisions as
+        conflicts. The decisions go into *batch*, or into a new one if it is None.
+        """
         stored, conflicts = [], []
-        names = {answer.name for answer in answers}
+        answer_names = {answer.name for answer in answers}
         latest = {
             (d.student, d.name): d
-            for d in current_decisions(connection, *condition_on_names(names))
+            for d in current_decisions(connection, *condition_on_names(answer_names))
         }
         batch = batch or next_batch(connection)
         for answer in answers:
-            other = latest.get((answer.student, answer.name))
-            if other is not None and other.number != answer.last_decision:
-                conflicts.append(other)
+            latest_decision = latest.get((answer.student, answer.name))
+            if latest_decision is not None and latest_decision.number != answer.last_decision:
+                conflicts.append(latest_decision)
                 continue
-            self.store_within(connection, batch, answer, choice, by=by)
+            self.store_in_transaction(connection, batch, answer, choice, by=by)
             stored.append(answer.student)
         return DecisionResult(batch=batch, students=tuple(stored), conflicts=tuple(conflicts))
 
@@ -130,12 +134,17 @@ class Decisions:
         counts, or if *may* refuses one.
         """
         with self._write() as connection:
-            return self.undo_within(connection, batch, by=by, may=may)
+            return self.undo_in_transaction(connection, batch, by=by, may=may)
 
-    def undo_within(
+    def undo_in_transaction(
         self, connection: Connection, batch: int, *, by: str, may: Callable[[Decision], bool]
     ) -> int:
-        """Does the same as `undo` in the transaction of *connection*."""
+        """Undoes the decisions of *batch* that still count; the earlier ones count again. A regrade
+        request that was accepted with them is open again.
+
+        Uses the open transaction of *connection*. Returns how many answers changed. Raises
+        SetupError, and changes nothing, if none of them counts, or if *may* refuses one.
+        """
         decisions = list(current_decisions(connection, _DECISIONS.c.batch == batch))
         if not decisions:
             raise SetupError(
@@ -173,7 +182,7 @@ class Decisions:
         mark = parts.find_mark(connection, decision.student, decision.name)
         if mark and sum_points(before.choice, items, mark.max_points) != before.points:
             answer = before.as_answer(mark.max_points)
-            self.store_within(connection, batch, answer, before.choice, by=by)
+            self.store_in_transaction(connection, batch, answer, before.choice, by=by)
             return
         override = Override(
             student=before.student,
@@ -185,7 +194,7 @@ class Decisions:
         )
         overrides.store_override(connection, override)
 
-    def store_within(
+    def store_in_transaction(
         self,
         connection: Connection,
         batch: int,
@@ -194,8 +203,8 @@ class Decisions:
         *,
         by: str,
     ) -> None:
-        """Stores *choice* for one answer in the transaction of *connection*, whatever counted
-        before."""
+        """Stores *choice* for one answer in the open transaction of *connection*, even if somebody
+        decided the answer since it was shown."""
         items = {item.number: item for item in read_items(connection, None)}
         points = sum_points(choice, items, answer.max_points)
         override = Override(

@@ -102,7 +102,9 @@ class DoubleMarks:
                     stored.append(answer.student)
                     if people - {by}:
                         self._settle(connection, batch, part, answer, tolerance)
-            done = self._decisions.decide_within(connection, direct, choice, by=by, batch=batch)
+            done = self._decisions.decide_in_transaction(
+                connection, direct, choice, by=by, batch=batch
+            )
         return DecisionResult(
             batch=batch, students=(*stored, *done.students), conflicts=(*conflicts, *done.conflicts)
         )
@@ -138,7 +140,7 @@ class DoubleMarks:
                 )
 
             if not marks or any(d.batch == batch for d in decided):
-                return self._decisions.undo_within(connection, batch, by=by, may=may_undo)
+                return self._decisions.undo_in_transaction(connection, batch, by=by, may=may_undo)
         return len(marks)
 
     def _require_newest(self, connection: Connection, mark: IndependentMark) -> None:
@@ -189,7 +191,7 @@ class DoubleMarks:
         first, second = [mark for mark in marks if mark.key == answer.key][:2]
         if abs(first.points - second.points) <= tolerance * answer.max_points + _ROUNDING:
             choice, by = mean_choice(first, second), AND.join((first.by, second.by))
-            self._decisions.store_within(connection, batch, answer, choice, by=by)
+            self._decisions.store_in_transaction(connection, batch, answer, choice, by=by)
 
 
 _SINCE = "there is nothing to undo: these answers were graded again since"

@@ -84,7 +84,7 @@ class ObjectStore:
         except FileNotFoundError:
             return None
         except Exception as error:  # each store has errors of its own
-            raise self._error("read", name, error) from error
+            raise self._storage_error("read", name, error) from error
         return data
 
     def write(self, name: str, data: bytes) -> None:
@@ -93,7 +93,7 @@ class ObjectStore:
         try:
             system.pipe_file(f"{root}/{name}", data)
         except Exception as error:  # each store has errors of its own
-            raise self._error("written", name, error) from error
+            raise self._storage_error("written", name, error) from error
 
     def remove(self, name: str) -> None:
         """Removes a piece, if it exists. Raises SetupError."""
@@ -102,7 +102,7 @@ class ObjectStore:
             if system.exists(f"{root}/{name}"):
                 system.rm_file(f"{root}/{name}")
         except Exception as error:  # each store has errors of its own
-            raise self._error("removed", name, error) from error
+            raise self._storage_error("removed", name, error) from error
 
     @cached_property
     def _system(self) -> tuple[Any, str]:
@@ -118,10 +118,12 @@ class ObjectStore:
             ) from error
         return system, root.rstrip("/")
 
-    def _error(self, done: str, name: str, error: Exception) -> SetupError:
+    def _storage_error(self, action: str, name: str, error: Exception) -> SetupError:
+        """Returns an error that says why the piece *name* can't be *action*, a past participle such
+        as "read"."""
         reason = " ".join(str(error).split()) or type(error).__name__
         return SetupError(
-            f"evidence can't be {done}: {reason}",
+            f"evidence can't be {action}: {reason}",
             where=self.where(name),
             fix=f"check the address, the credentials, and the network, then {AGAIN}",
         )

@@ -141,9 +141,12 @@ _OF_SERVER = (
 )
 
 
-def error_translator(url: URL) -> Callable[[ExceptionContext], SetupError | None]:
-    """Returns a handler that SQLAlchemy calls for each error: it raises what the handler
-    returns."""
+def make_error_translator(url: URL) -> Callable[[ExceptionContext], SetupError | None]:
+    """Returns a listener to SQLAlchemy's event `handle_error` that turns errors of the database at
+    *url* into SetupErrors.
+
+    SQLAlchemy raises what the listener returns, or the original error if that is None.
+    """
 
     def translate(context: ExceptionContext) -> SetupError | None:
         return setup_error_for(context.original_exception, url)

@@ -14,7 +14,7 @@ from grader.files import make_private_folder
 from grader.gradebook import schema
 from grader.gradebook.address import display_address
 from grader.gradebook.engines import open_engine, schema_of, writer
-from grader.gradebook.faults import GONE, error_translator, setup_error_for
+from grader.gradebook.faults import GONE, make_error_translator, setup_error_for
 from grader.gradebook.migrations import OLDEST, migrate
 
 
@@ -74,7 +74,7 @@ def _is_emptied(url: URL) -> bool:
 
 def _create_engine(url: URL) -> Engine:
     engine = open_engine(url)
-    event.listen(engine, "handle_error", error_translator(url))
+    event.listen(engine, "handle_error", make_error_translator(url))
     return engine
 
 

@@ -60,7 +60,7 @@ class Requests:
             if (request.student, request.name) != (answer.student, answer.name):
                 raise SetupError("this request is about another answer", fix="reload the page")
             choice = Choice(points=points, comment=reply)
-            done = self._decisions.decide_within(connection, [answer], choice, by=by)
+            done = self._decisions.decide_in_transaction(connection, [answer], choice, by=by)
             if done.conflicts:
                 other = done.conflicts[0]
                 raise SetupError(

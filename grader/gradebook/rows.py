@@ -172,9 +172,9 @@ def is_current(students: Collection[str] | None) -> ColumnElement[bool]:
 
 
 def read_grades(
-    connection: Connection, which: ColumnElement[bool]
+    connection: Connection, condition: ColumnElement[bool]
 ) -> Iterator[tuple[int, str, Grade]]:
-    """Yields run number, time, and grade for the grades that match *which*, by student and age.
+    """Yields run number, time, and grade for each grade that meets *condition*, by student and age.
 
     Uses two statements, so the connection must be in a transaction.
     """
@@ -182,13 +182,13 @@ def read_grades(
     heads = connection.execute(
         select(g, e.c.json)
         .join(e, e.c.digest == g.c.environment)
-        .where(which)
+        .where(condition)
         .order_by(g.c.student, g.c.number)
     )
     lines = connection.execute(
         select(m.c.grade, m.c.asked, m.c.points, m.c.verdict, m.c.mistake, m.c.answer, m.c.feedback)
         .join(g, g.c.number == m.c.grade)
-        .where(which)
+        .where(condition)
         .order_by(g.c.student, g.c.number, m.c.position)
         .execution_options(yield_per=1000)
     )
@@ -209,15 +209,15 @@ def attempts_condition(*, of_several: bool) -> ColumnElement[bool]:
     return g.number.in_(newest) & g.student.in_(students_)
 
 
-def read_heads(
-    connection: Connection, which: ColumnElement[bool] | None = None
+def read_digests(
+    connection: Connection, condition: ColumnElement[bool] | None = None
 ) -> Iterator[tuple[str, str, str | None]]:
-    """Yields the student, digest, and graded file of every grade that matches *which*, of current
-    grades by default."""
+    """Yields the student, the digest, and the SHA-256 of the graded file for each grade that meets
+    *condition*. Without a condition, yields those of the current grades."""
     t = schema.grades.c
     query = select(t.student, t.digest, t.submission_sha256)
-    which = t.current.is_(True) if which is None else which
-    for row in connection.execute(query.where(which).order_by(t.student, t.number)):
+    condition = t.current.is_(True) if condition is None else condition
+    for row in connection.execute(query.where(condition).order_by(t.student, t.number)):
         yield row.student, row.digest, row.submission_sha256
 
 

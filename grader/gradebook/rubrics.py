@@ -103,5 +103,5 @@ class Rubrics:
                 key = d.student, d.name
                 answer = d.as_answer(max_points[key])
                 choice = again[key] if key in are_means else d.choice
-                self._decisions.store_within(connection, batch, answer, choice, by=by)
+                self._decisions.store_in_transaction(connection, batch, answer, choice, by=by)
         return len(affected)

@@ -11,32 +11,33 @@ from grader.gradebook.plain import storable, storable_or_none
 from grader.model import Submission
 
 _TABLE = schema.submissions
-# These identify an attempt that is handed in again: student, path, and content.
-_Same = tuple[str, str, str]
+# Student, path, and SHA-256: the same when an attempt is handed in again.
+_AttemptId = tuple[str, str, str]
 
 
 def store_submissions(connection: Connection, batch: Iterable[Submission], *, at: str) -> None:
     """Stores every attempt of *batch*, the latest last."""
-    attempts: dict[_Same, Submission] = {}
+    attempts: dict[_AttemptId, Submission] = {}
     for attempt in batch:
-        same = attempt.student, storable(attempt.path), attempt.sha256
-        attempts.pop(same, None)  # so that it gets the last position
-        attempts[same] = attempt
-    students.require_known(connection, (student for student, _, _ in attempts))
-    numbers = _known_numbers(connection, attempts)
+        attempt_id = attempt.student, storable(attempt.path), attempt.sha256
+        attempts.pop(attempt_id, None)  # so that it gets the last position
+        attempts[attempt_id] = attempt
+    student_ids = [student for student, _, _ in attempts]
+    students.require_known(connection, student_ids)
+    numbers = _read_numbers(connection, student_ids)
     first = (connection.scalar(select(func.max(_TABLE.c.seen))) or 0) + 1
     new: list[dict[str, object]] = []
     again: list[dict[str, object]] = []
-    for seen, (same, attempt) in enumerate(attempts.items(), first):
+    for seen, (attempt_id, attempt) in enumerate(attempts.items(), first):
         line: dict[str, object] = {
             "seen": seen,
             "received": attempt.received,
             "refusal": storable_or_none(attempt.refusal),
         }
-        if same in numbers:
-            again.append(line | {"known": numbers[same]})
+        if attempt_id in numbers:
+            again.append(line | {"known": numbers[attempt_id]})
         else:
-            student, path, sha256 = same
+            student, path, sha256 = attempt_id
             new.append(line | {"student": student, "path": path, "sha256": sha256, "added": at})
     if again:
         # One statement for all rows: it sets the columns that they name.
@@ -54,12 +55,12 @@ def read_submissions(connection: Connection, student: str | None) -> Iterator[Su
     yield from (Submission(**row) for row in connection.execute(query).mappings())
 
 
-def _known_numbers(connection: Connection, attempts: Iterable[_Same]) -> dict[_Same, int]:
-    """Returns the numbers of the known attempts of these students."""
+def _read_numbers(connection: Connection, student_ids: Iterable[str]) -> dict[_AttemptId, int]:
+    """Returns the row number of every stored attempt of these students."""
     t = _TABLE.c
     query = select(t.student, t.path, t.sha256, t.number)
     return {
         (row.student, row.path, row.sha256): row.number
-        for chunk in students.in_chunks(student for student, _, _ in attempts)
+        for chunk in students.in_chunks(student_ids)
         for row in connection.execute(query.where(t.student.in_(chunk)))
     }

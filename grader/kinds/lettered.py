@@ -64,8 +64,11 @@ class LetteredKind(KindOf[K, V]):
 
 
 def choices_of_sheet(sheet: Mapping[str, object], name: str) -> tuple[LabeledChoice, ...]:
-    """Returns the choices that *sheet* lists under *name*. Raises ValueError if they are
-    invalid."""
+    """Returns the choices under *name* in *sheet*, the description of an answer in the notebook.
+    They are lettered in order and have no ids.
+
+    Raises ValueError, KeyError, or TypeError if the student damaged the description.
+    """
     listed = sheet[name]
     if not isinstance(listed, list) or not 2 <= len(listed) <= len(LETTERS):
         raise ValueError(f"'{name}' must be a list of 2 to 26 items")
@@ -93,10 +96,12 @@ def label_choices(
     return tuple(LabeledChoice(LETTERS[at], *pairs[index]) for at, index in enumerate(order))
 
 
-def _require_distinct(texts: Sequence[str], verb: str) -> None:
-    twice = next((written for written in texts if texts.count(written) > 1), None)
-    if twice is not None:
-        raise ValueError(f"two of the choices {verb} '{twice}'")
+def _require_distinct(texts: Sequence[str], predicate: str) -> None:
+    """Raises ValueError if two of *texts* are equal; *predicate* continues its message "two of the
+    choices", as in "have the id"."""
+    duplicate = next((written for written in texts if texts.count(written) > 1), None)
+    if duplicate is not None:
+        raise ValueError(f"two of the choices {predicate} '{duplicate}'")
 
 
 def fill_items(items: Sequence[Item], draw: Draw) -> tuple[tuple[str, str], ...]:

@@ -101,9 +101,10 @@ class Papers:
         return digest(facts_data(self.counts.facts))
 
     def seat(self, student: str) -> str:
-        """Returns the seed text of the student's numbers; students with the same share them.
+        """Returns the text that seeds the random numbers of *student*: the student's version, or
+        the id if there is none. Students with the same text get the same numbers.
 
-        Raises SetupError as `of` does.
+        Raises SetupError if the student is not in the release.
         """
         return self._seat(student).seat
 

@@ -40,7 +40,7 @@ def load_roster(path: Path, skipped: Callable[[str], None] = lambda _: None) -> 
     """
     file = str(path)
     rows = table_rows(path, "the roster", fix="check the path and its permissions")
-    columns = _columns(rows[0][1], file)
+    columns = _find_roster_columns(rows[0][1], file)
     students: dict[str, Student] = {}
     folded: dict[str, str] = {}
     errors: list[SpecError] = []
@@ -142,25 +142,31 @@ def seats_problem(students: Iterable[Student]) -> str | None:
     return None
 
 
-def _columns(header: list[str], file: str) -> dict[str, int]:
+def _find_roster_columns(header: list[str], file: str) -> dict[str, int]:
+    """Returns the index in *header* of each known column, by the name of its field.
+
+    Raises SpecError if there is no column `id`, or if another column has the name of a known one.
+    """
     columns = find_columns(header, COLUMNS)
     if "id" not in columns:
         if not any(map(str.strip, header)):
             raise SpecError(
                 "the roster is empty", where=Location(file, 1), fix=f"start it with {_HEADER}"
             )
-        seen = ", ".join(cell.strip() for cell in header)
-        close = next((c for c in header if nearest(c.strip(), COLUMNS["id"])), None)
+        first_row = ", ".join(cell.strip() for cell in header)
+        similar = next((c for c in header if nearest(c.strip(), COLUMNS["id"])), None)
         raise SpecError(
-            f"the roster has no column 'id'; its first row is: {seen}",
+            f"the roster has no column 'id'; its first row is: {first_row}",
             where=Location(file, 1),
-            fix=f"rename '{close}' to 'id'" if close else f"start the file with {_HEADER}",
+            fix=f"rename '{similar}' to 'id'" if similar else f"start the file with {_HEADER}",
         )
     names = [cell.strip().casefold() for cell in header]
-    twice = next((header[i].strip() for i in columns.values() if names.count(names[i]) > 1), None)
-    if twice is not None:
+    duplicate = next(
+        (header[i].strip() for i in columns.values() if names.count(names[i]) > 1), None
+    )
+    if duplicate is not None:
         raise SpecError(
-            f"two columns are named '{twice}'",
+            f"two columns are named '{duplicate}'",
             where=Location(file, 1),
             fix="rename or delete one of them",
         )

@@ -63,7 +63,7 @@ class _Check:
     def check_results(self) -> None:
         for name, subject in self._subjects(samples.settled_classes()):
             for leave_out in (False, True):
-                self._check_complete(
+                self._check_points(
                     subject, self._export_all(subject, name, leave_out=leave_out), name
                 )
         for name, subject in self._subjects(samples.unsettled_classes()):
@@ -74,7 +74,7 @@ class _Check:
             said = f"a student writes {name}"
             exported = self._export_all(subject, said)
             _check_harmless(_all_files(exported), samples.HOSTILE, said)
-            self._check_complete(subject, exported, said)
+            self._check_points(subject, exported, said)
         for name, subject in self._subjects({"an exempt student": samples.exempt_class()}):
             self._check_exempt(subject, name)
 
@@ -97,23 +97,25 @@ class _Check:
         for result in subject.results:
             yield result, found.get(result.feedback.student.id) or Points()
 
-    def _check_complete(self, subject: _Subject, exported: Exported, name: str) -> None:
-        """Checks that the points read equal the points earned."""
-        for result, got in self._points(subject, exported):
+    def _check_points(self, subject: _Subject, exported: Exported, name: str) -> None:
+        """Checks that the points read from *exported* equal those that went in, or that a note
+        names the result."""
+        for result, points in self._points(subject, exported):
             feedback = result.feedback
-            _require(got.earned is not None, f"{name}: no points are read")
-            for read, wanted in ((got.earned, feedback.score), (got.most, feedback.max_score)):
-                exact = read is None or abs(read - wanted) <= SAME
+            _require(points.earned is not None, f"{name}: no points are read")
+            pairs = ((points.earned, feedback.score), (points.most, feedback.max_score))
+            for actual, expected in pairs:
+                matches = actual is None or abs(actual - expected) <= SAME
                 _require(
-                    exact or _names_result(exported, result),
-                    f"{name}: {wanted:g} points go in, {read} are read, and no note says why",
+                    matches or _names_result(exported, result),
+                    f"{name}: {expected:g} points go in, {actual} are read, and no note says why",
                 )
 
     def _check_exempt(self, subject: _Subject, name: str) -> None:
         """Checks that an exempt student has no points, whatever was graded."""
-        for result, got in self._points(subject, self._export(subject, name, leave_out=True)):
+        for result, points in self._points(subject, self._export(subject, name, leave_out=True)):
             if result.feedback.standing is Standing.EXEMPT:
-                _require(got.earned is None, f"{name}: {got.earned} points are read")
+                _require(points.earned is None, f"{name}: {points.earned} points are read")
 
     def _check_open(self, subject: _Subject, name: str) -> None:
         """Checks that open marks do not become 0, and that a note names them."""
@@ -121,13 +123,13 @@ class _Check:
         left = self._export(subject, name, leave_out=True)
         _require(left or made is None, f"{name}: refused only where parts may be left out")
         for exported in filter(None, (made, left)):
-            for result, got in self._points(subject, exported):
+            for result, points in self._points(subject, exported):
                 parts = [part for problem in result.feedback.problems for part in problem.parts]
                 settled = any(part.points is not None for part in parts)
-                same = got.earned is None or abs(got.earned - result.feedback.score) <= SAME
+                same = points.earned is None or abs(points.earned - result.feedback.score) <= SAME
                 _require(
-                    got.earned is None or (settled and same),
-                    f"{name}: {got.earned} points are read, although some are open",
+                    points.earned is None or (settled and same),
+                    f"{name}: {points.earned} points are read, although some are open",
                 )
                 named = _names_open_parts(exported, result)
                 _require(named, f"{name}: no note names the open parts")
@@ -136,12 +138,12 @@ class _Check:
         """Checks that a student without a submission has no points, or 0 if some are required."""
         for leave_out in (False, True):
             exported = self._export(subject, name, leave_out=leave_out)
-            for result, got in self._points(subject, exported):
+            for result, points in self._points(subject, exported):
                 waits = result.feedback.standing is Standing.WAITING
-                zero = self.missing_is_zero and got.earned == 0 and not waits
+                zero = self.missing_is_zero and points.earned == 0 and not waits
                 _require(
-                    got.earned is None or zero,
-                    f"{name}: {got.earned} points are read, although nothing was graded",
+                    points.earned is None or zero,
+                    f"{name}: {points.earned} points are read, although nothing was graded",
                 )
 
     def quizzes(self) -> None:
@@ -208,14 +210,14 @@ class _Check:
         try:
             exported = exporter.export(subject)
         except GraderError as refusal:
-            _require(_one_line(refusal.what), f"{name}: refused with {refusal.what!r}")
-            _require(refusal.fix and _one_line(refusal.fix), f"{name}: refused without a fix")
+            _require(_is_printable(refusal.what), f"{name}: refused with {refusal.what!r}")
+            _require(refusal.fix and _is_printable(refusal.fix), f"{name}: refused without a fix")
             return None
         except Exception as error:
             raise AssertionError(f"{name}: {type(error).__name__}: {error}") from error
         _require(exported == exporter.export(subject), f"{name}: two exports of the same differ")
         for note in exported.notes:
-            _require(_one_line(note), f"{name}: the note {note!r} is not one printable line")
+            _require(_is_printable(note), f"{name}: the note {note!r} is not one printable line")
         for file, data in exported.files.items():
             _require(_is_portable_path(file), f"{name}: the file's name {file!r}")
             _require(isinstance(data, bytes), f"{name}: {file} is not bytes")
@@ -280,7 +282,8 @@ def _quiz_parts(quiz: Quiz) -> Iterator[tuple[str, QuizPart]]:
             yield f"q{pool.number}_{field.id}", field
 
 
-def _one_line(text: str) -> bool:
+def _is_printable(text: str) -> bool:
+    """Returns whether *text* is one nonblank line of printable characters."""
     return bool(text.strip()) and text.isprintable()
 
 

@@ -91,7 +91,7 @@ def _check_read(kind: Kind, raw: Raw, key: Key) -> tuple[object] | None:
     try:
         found = (kind.read(raw, key),)
     except Unreadable as reason:
-        _require(_one_line(reason.sentence), f"{raw} is refused with {reason.sentence!r}")
+        _require(_is_line(reason.sentence), f"{raw} is refused with {reason.sentence!r}")
     except Exception as error:
         what = f"read() raises {type(error).__name__} instead of Unreadable for {raw}: {error}"
         raise AssertionError(what) from error
@@ -115,7 +115,7 @@ def _check_judge(kind: Kind, value: object, key: Key) -> Judgment:
         f"{value!r} is judged {verdict}, but earns {share}",
     )
     _require(
-        _one_line(kind.format_value(value, key)),
+        _is_line(kind.format_value(value, key)),
         f"format_value() gives {kind.format_value(value, key)!r}",
     )
     return judgment
@@ -165,7 +165,7 @@ def _check_answers(kind: Kind, key: Key, *, by_person: bool) -> None:
 
 
 def _check_texts(kind: Kind, key: Key) -> None:
-    _require(_one_line(kind.instructions(key)), f"instructions() gives {kind.instructions(key)!r}")
+    _require(_is_line(kind.instructions(key)), f"instructions() gives {kind.instructions(key)!r}")
     _require(kind.explain(key).strip(), "explain() gives nothing")
     answer = kind.answer(key)
     if isinstance(answer, bool) or not isinstance(answer, (int, float)):
@@ -198,5 +198,6 @@ def _read_message(kind: Kind, raw: Raw, key: Key) -> str:
         return reason.sentence
 
 
-def _one_line(text: str) -> bool:
+def _is_line(text: str) -> bool:
+    """Returns whether *text* is one nonblank line."""
     return bool(text.strip()) and len(text.splitlines()) == 1

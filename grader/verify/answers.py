@@ -289,9 +289,9 @@ def examples(case: Case) -> Iterator[Finding]:
             samples = case.examples(part_id)
         except (ExpressionError, TextError, ValueError) as error:
             what = getattr(error, "what", str(error))
-            culprit = _culprit(key)
-            where = case.mistake_path(part_id, culprit) if culprit else at
-            named = f"the mistake '{culprit}': " if culprit else ""
+            mistake_id = _find_broken_mistake(key)
+            where = case.mistake_path(part_id, mistake_id) if mistake_id else at
+            named = f"the mistake '{mistake_id}': " if mistake_id else ""
             fix = "check its expressions, and that its value has the dimension of the part's unit"
             yield case.finding("mistakes", where, f"part '{part_id}': {named}{what}", fix)
             continue
@@ -308,14 +308,15 @@ def examples(case: Case) -> Iterator[Finding]:
                 yield _wrong_judgment(case, part_id, sample, judged, kind.format_value(value, key))
 
 
-def _culprit(key: Key) -> str | None:
-    """Returns the mistake that makes the samples fail; None if it is not a mistake."""
+def _find_broken_mistake(key: Key) -> str | None:
+    """Returns the id of the first mistake for which the samples can't be computed, even without the
+    other mistakes; None if they can be computed for every mistake."""
     kind = kinds.find(key.part.kind)
     mistakes: tuple[Mistake, ...] = getattr(key.part, "mistakes", ())
     for mistake in mistakes:
-        alone = replace(key.part, mistakes=(mistake,))  # type: ignore[call-arg]
+        part_with_one_mistake = replace(key.part, mistakes=(mistake,))  # type: ignore[call-arg]
         try:
-            kind.examples(kind.key(alone, key.draw))
+            kind.examples(kind.key(part_with_one_mistake, key.draw))
         except (ExpressionError, TextError, ValueError):
             return mistake.id
     return None

@@ -117,8 +117,12 @@ class _Job:
         """Returns the gate's result for a problem, without a kernel."""
         return verify_problem(_bank(self.folders), name, self.seeds)
 
-    def run_together(self, names: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
-        """Returns what goes wrong when one kernel runs the right answers to all problems, by id."""
+    def find_reference_failures(self, names: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+        """Returns a sentence for each failure of the right answers of each problem, by id.
+
+        All problems run in one kernel first. If that run has any failure, each problem runs again
+        alone, so that each failure belongs to one problem.
+        """
         bank = _bank(self.folders)
         if not run_references(bank, names, self.preload):
             return dict.fromkeys(names, ())
@@ -164,7 +168,7 @@ def _run_in_pool(
         while waiting and len(waiting) >= size:
             chunk = dict(islice(waiting.items(), size))
             waiting = {name: checked for name, checked in waiting.items() if name not in chunk}
-            runs[pool.submit(job.run_together, tuple(chunk))] = chunk
+            runs[pool.submit(job.find_reference_failures, tuple(chunk))] = chunk
         going: list[Future[Any]] = [*checks, *runs]
         wait(going, _LOOK_SECONDS, return_when=FIRST_COMPLETED)
         for check in [future for future in checks if future.done()]:

@@ -172,12 +172,13 @@ class _AnswerEncoder(_Encoder):
     """Encodes an answer; what can't be looked at is an object."""
 
     def encode(self, value: Any) -> Raw:
+        """Returns the encoded *value*; an opaque object if a method of the student's class fails or
+        takes too long. Raises UnfitError."""
         try:
             return super().encode(value)
         except UnfitError:
             raise
-        except BaseException:  # noqa: BLE001  # a value of the student's own that can't be looked at
-            # Any exception from its methods; also our interrupt, if they never end.
+        except BaseException:  # noqa: BLE001  # also our interrupt of a method that never returns
             return _encode_opaque(value)
 
     def encode_int(self, value: Any) -> Raw:

@@ -148,14 +148,15 @@ def find_reached_rules(start: Any, rules: list[str]) -> list[str]:
         if id(obj) in seen:
             continue
         seen[id(obj)] = obj  # kept alive, so that no other object gets its id
-        if _is_named(obj):
+        if _has_safe_name(obj):
             reached += [r for r in broken_by(_full_name_of(obj), rules) if r not in reached]
         waiting += _referents_of(obj, libraries)
     return reached
 
 
-def _is_named(obj: Any) -> bool:
-    """Returns whether its full name can be read without running the student's code."""
+def _has_safe_name(obj: Any) -> bool:
+    """Returns whether the full name of *obj* can be read without running the student's code: it can
+    for modules and callables whose type is not the student's."""
     kind = type(obj)
     return not _is_of_student(kind) and (issubclass(kind, types.ModuleType) or callable(obj))
 

@@ -72,6 +72,23 @@ def test_the_path_of_the_grader_stays_that_of_the_survey(
     assert probing.probe_features({}) == {"here": None}
 
 
+@pytest.mark.parametrize(
+    ("attempt", "why"),
+    [("0", "None"), ("sys.exit(3)", "3"), ("exec('raise OSError(chr(0xd800))')", "?")],
+)
+def test_an_attempt_reports_whatever_it_raises_and_runs_nothing_else(
+    attempt: str, why: str
+) -> None:
+    code = (
+        "import sys; from grader.runtime.worker import feature_probe\n"
+        f"print(feature_probe._why_attempt_fails(lambda *_: {attempt}, {{}}, ''))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert (done.stdout, done.stderr) == (f"{why}\n", "")
+
+
 def test_a_survey_that_takes_too_long_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probing, "SECONDS", 0.001)
     with pytest.raises(SetupError, match=r"timed out after 0\.001 seconds"):

@@ -7,7 +7,6 @@ standard input as JSON, and prints for each feature null, or the reason why it i
 from __future__ import annotations
 
 import base64
-import contextlib
 import json
 import os
 import sys
@@ -18,62 +17,66 @@ from typing import Any
 from grader.runtime.worker import landlock, syscalls, view
 from grader.runtime.worker.confine import enter_namespaces, switch_user
 
-_TEXT = 300
+_MAX_MESSAGE = 300
+_SUCCEEDED = b"+"
+"""What a child process reports if its attempt succeeds; otherwise, it reports why not."""
 
 
 def main() -> None:
     """Tests every feature, and prints the results."""
-    asked = json.load(sys.stdin)
+    request = json.load(sys.stdin)
     with tempfile.TemporaryDirectory(prefix="grader-") as folder:
         reasons = {
-            name: _find_reason(attempt, asked, folder) for name, attempt in _ATTEMPTS.items()
+            name: _why_attempt_fails(attempt, request, folder)
+            for name, attempt in _ATTEMPTS.items()
         }
     json.dump(reasons, sys.stdout)
 
 
-def _find_reason(
-    attempt: Callable[[dict[str, Any], str], None], asked: dict[str, Any], folder: str
+def _why_attempt_fails(
+    attempt: Callable[[dict[str, Any], str], None], request: dict[str, Any], folder: str
 ) -> str | None:
     """Runs *attempt* in a new process; returns why it failed, or None if it succeeded."""
-    here, there = os.pipe()
+    read_end, write_end = os.pipe()
     pid = os.fork()
     if pid == 0:
-        os.close(here)
-        text = ""
         try:
-            attempt(asked, folder)
-        except Exception as error:  # noqa: BLE001
-            text = str(error) or type(error).__name__
-        with contextlib.suppress(OSError):
-            os.write(there, text[:_TEXT].encode() or b"+")
-        os._exit(0)
-    os.close(there)
-    report = os.read(here, 4 * _TEXT)
-    os.close(here)
+            os.close(read_end)
+            message = ""
+            try:
+                attempt(request, folder)
+            except BaseException as error:  # noqa: BLE001
+                message = str(error) or type(error).__name__
+            os.write(write_end, message[:_MAX_MESSAGE].encode(errors="replace") or _SUCCEEDED)
+        finally:
+            os._exit(0)  # after any exception, so that no copy of this process runs on
+    os.close(write_end)
+    report = os.read(read_end, 4 * _MAX_MESSAGE)
+    os.close(read_end)
     os.waitpid(pid, 0)
-    if report == b"+":
+    if report == _SUCCEEDED:
         return None
     return report.decode("utf-8", "replace") or "the process that tested it was killed"
 
 
-def _try_namespaces(asked: dict[str, Any], folder: str) -> None:
+def _try_namespaces(request: dict[str, Any], folder: str) -> None:
     enter_namespaces()
     # Only a child is in the new pid namespace.
-    why = _find_reason(lambda asked, folder: view.enter_view(asked["view"], folder), asked, folder)
+    why = _why_attempt_fails(lambda *_: view.enter_view(request["view"], folder), request, folder)
     if why is not None:
         raise OSError(why)
 
 
-def _try_user(asked: dict[str, Any], _: str) -> None:
-    switch_user(asked["uid"])
-    for path in asked["needs"]:
+def _try_user(request: dict[str, Any], _: str) -> None:
+    switch_user(request["uid"])
+    for path in request["needs"]:
         os.close(os.open(path, os.O_RDONLY))
 
 
-def _try_filter(asked: dict[str, Any], _: str) -> None:
-    if asked["filter"] is None:
+def _try_filter(request: dict[str, Any], _: str) -> None:
+    if request["filter"] is None:
         raise OSError("libseccomp is not installed")
-    syscalls.load_filter(base64.b64decode(asked["filter"]))
+    syscalls.load_filter(base64.b64decode(request["filter"]))
     try:
         syscalls.unshare(syscalls.CLONE_NEWUSER)
     except OSError:

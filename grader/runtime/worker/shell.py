@@ -33,6 +33,9 @@ class GradedShell(ZMQInteractiveShell):
     _transformed: tuple[str, str] = ("", "\n")
     """The last cell, and the result of transforming it."""
 
+    _initial_transformers: tuple[tuple[Any, ...], ...] = ()
+    """The input transformers before the first cell; empty until they are looked up."""
+
     def transform_cell(self, raw_cell: str) -> str:
         """Returns Python for a cell that may contain IPython syntax.
 
@@ -54,13 +57,13 @@ class GradedShell(ZMQInteractiveShell):
             return str(manager.prefilter_lines(text.rstrip("\n"))) + "\n"
 
     def _has_custom_transformers(self) -> bool:
-        """Returns whether a transformer was added."""
+        """Returns whether the input transformers differ from those at the first call, or any runs
+        after IPython's own."""
         manager = self.input_transformer_manager
         lists = (manager.cleanup_transforms, manager.line_transforms, manager.token_transformers)
-        usual = self._usual = self._usual or tuple(map(tuple, lists))
-        return bool(self.input_transformers_post) or tuple(map(tuple, lists)) != usual
-
-    _usual: tuple[tuple[Any, ...], ...] = ()
+        transformers = tuple(map(tuple, lists))
+        self._initial_transformers = self._initial_transformers or transformers
+        return bool(self.input_transformers_post) or transformers != self._initial_transformers
 
     def should_run_async(self, raw_cell: str, **about: Any) -> bool:
         """Returns whether a cell awaits outside of any function."""

@@ -66,23 +66,22 @@ class Pair:
 
 def iter_pairs(text: str, names: Container[str], *, is_name: bool = False) -> Iterator[Pair]:
     """Yields every name of an answer in *text*, with the value beside it or below it."""
-    places = [
-        (m.start(), *known) for m in _NAME.finditer(text) if (known := _match_name(m[0], names))
-    ]
-    for index, (start, name, length) in enumerate(places):
+    places = [(m.start(), name) for m in _NAME.finditer(text) if (name := _match_name(m[0], names))]
+    for index, (start, name) in enumerate(places):
         end = places[index + 1][0] if index + 1 < len(places) else len(text)
         yield from _pairs_beside(
-            text, name, start, start + length, min(end, start + _WINDOW), is_name
+            text, name, start, start + len(name), min(end, start + _WINDOW), is_name
         )
     if len(places) >= 2:
         yield from _pairs_in_columns(text, names)
 
 
-def _match_name(written: str, names: Container[str]) -> tuple[str, int] | None:
-    """Returns the answer's name with which *written* begins, and its length; None without one."""
+def _match_name(written: str, names: Container[str]) -> str | None:
+    """Returns the longest of *names* that *written* equals or continues with an underscore; None if
+    there is none."""
     while written:
         if written in names:
-            return written, len(written)
+            return written
         written = written.rpartition("_")[0]
     return None
 
@@ -188,14 +187,16 @@ def _possible_raws(value: str) -> tuple[Raw, ...]:
         if re.fullmatch(r"[A-Z](?:[ ,;&+]|and)+.*", bare):
             meant.append(re.findall(r"\b[A-Z]\b", bare))
         number = re.match(r"[-+]?[\d_,]*\.?\d+(?:[eE][-+]?\d+)?", bare)
-        meant += _parse_number(number[0]) if number and number[0] != bare else []
+        meant += _as_numbers(number[0]) if number and number[0] != bare else []
     for value_meant in list(meant):
         if isinstance(value_meant, str) and value_meant[:1].isdigit():
-            meant += _parse_number(value_meant)
+            meant += _as_numbers(value_meant)
     return tuple(encoding.encode_answer(one) for one in meant)
 
 
-def _parse_number(written: str) -> list[object]:
+def _as_numbers(written: str) -> list[float]:
+    """Returns a list with the number in *written*, ignoring commas and underscores; an empty list
+    if it is not a number."""
     try:
         return [float(written.replace(",", "").replace("_", ""))]
     except ValueError:

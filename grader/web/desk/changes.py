@@ -87,27 +87,31 @@ class MarkChangeResult:
 
 
 def change_mark(call: DeskCall) -> MarkChangeResult:
-    """Stores the points of the form as a decision about one answer."""
+    """Stores the points and the comment of the form as a decision about one answer.
+
+    Stores nothing if the answer or its mark has changed since the page was loaded; `why_not` in the
+    result says so. Raises SetupError if the form is incomplete, if the student has no such answer,
+    or if two people should grade the answer independently first.
+    """
     book, form, part = call.book, call.form, _part_of(call.form)
     id_ = call.names.find(form.text("student"))
     answers = book.answers.of_part(part)
-    answer = next((one for one in answers if one.student == id_), None)
+    answer = next((candidate for candidate in answers if candidate.student == id_), None)
     if answer is None:
         raise SetupError(f"this student has no answer to '{part}'", fix="reload the page")
     choice = choice_of(form, answer.max_points)
     _require_items(book, part, choice)
     if choice.points is None or not choice.comment:
         raise SetupError("a changed mark needs points and a reason", fix="go back and fill in both")
-    seen = PageState(decision=form.number("seen"), mark=0, state=form.text("state"))
+    page_state = PageState(decision=form.number("seen"), mark=0, state=form.text("state"))
     why_not = ""
-    if seen.state != answer.state:
+    if page_state.state != answer.state:
         why_not = "Meanwhile, this answer was graded or handed in again."
     else:
         _require_graded(call, answer, part)
-        to_decide = [_to_decide(answer, seen)]
-        conflicts = book.decisions.decide(to_decide, choice, by=call.person.id).conflicts
-        if conflicts:
-            other = conflicts[0]
+        done = book.decisions.decide([_to_decide(answer, page_state)], choice, by=call.person.id)
+        if done.conflicts:
+            other = done.conflicts[0]
             why_not = f"Meanwhile, {other.by} changed this mark to {other.points:g} points."
     return MarkChangeResult(student=id_, name=answer.name, choice=choice, why_not=why_not)
 

@@ -61,27 +61,28 @@ T = TypeVar("T")
 class StudentCache(Generic[T]):
     """What was read from one gradebook, by student. Any thread may use it."""
 
-    _known: dict[str, tuple[object, list[T]]] = field(default_factory=dict)
-    """What the entries depend on, and the entries."""
+    _cache: dict[str, tuple[object, list[T]]] = field(default_factory=dict)
+    """What the entries of each student depend on, and the entries."""
     _lock: Lock = field(default_factory=Lock)
 
-    def of(
+    def entries_for(
         self,
         book: Gradebook,
         students: Mapping[str, object],
         read: Callable[[Collection[str]], Iterable[tuple[str, T]]],
     ) -> list[T]:
-        """Returns the entries about *students*.
+        """Returns the entries of *students*, in the order of *students*.
 
-        *read* returns students with their entries, which depend on their results and on the
-        students' values in *students*.
+        Reads only the entries of students that changed since the last call: those whose results in
+        *book* or whose values in *students* differ. *read* takes the ids of these students, and
+        yields pairs of an id and an entry.
         """
         with self._lock:
-            now = book.answers.signatures().students
-            state = {id_: (now.get(id_, ()), value) for id_, value in students.items()}
-            changed = [id_ for id_ in state if self._known.get(id_, (None,))[0] != state[id_]]
-            new: dict[str, list[T]] = {id_: [] for id_ in changed}
+            signatures = book.answers.signatures().students
+            states = {id_: (signatures.get(id_, ()), value) for id_, value in students.items()}
+            changed = [id_ for id_ in states if self._cache.get(id_, (None,))[0] != states[id_]]
+            new_entries: dict[str, list[T]] = {id_: [] for id_ in changed}
             for id_, entry in read(changed) if changed else ():
-                new[id_].append(entry)
-            self._known.update({id_: (state[id_], entries) for id_, entries in new.items()})
-            return [entry for id_ in students for entry in self._known[id_][1]]
+                new_entries[id_].append(entry)
+            self._cache.update({id_: (states[id_], found) for id_, found in new_entries.items()})
+            return [entry for id_ in students for entry in self._cache[id_][1]]

@@ -216,7 +216,7 @@ class Desk:
         def read(changed: Collection[str]) -> Iterator[tuple[str, Decision]]:
             yield from ((one.student, one) for one in book.decisions.list_outdated(changed))
 
-        found = self._outdated_decisions.of(book, dict.fromkeys(students), read)
+        found = self._outdated_decisions.entries_for(book, dict.fromkeys(students), read)
         return tuple(sorted(found, key=lambda decision: decision.number))
 
     def row(self, book: Gradebook, id_: str) -> Row | None:

@@ -66,7 +66,8 @@ class OpenWork:
         """Returns how many answers of *students* wait for *person*, by part."""
         counts: dict[PartId, OpenCounts] = {}
         sections = {id_: student.section for id_, student in students.items()}
-        for answer in self._answers.of(book, sections, partial(_read, book, shares, students)):
+        read = partial(_read, book, shares, students)
+        for answer in self._answers.entries_for(book, sections, read):
             counts.setdefault(answer.part, OpenCounts()).add(answer, person)
         return counts
 

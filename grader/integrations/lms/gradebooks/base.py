@@ -112,7 +112,7 @@ class GradebookExporter(ClassExporter):
         why = self._reason_to_skip(result, before)
         if why:
             return {}, [why]
-        cells, notes = _comment(result, table, row, layout)
+        cells, notes = _deduction_comment(result, table, row, layout)
         points = self._points_to_write(result, table, row, layout)
         was = parse_number(before.replace(layout.decimal, "."))
         if was is None or abs(was - points) >= _SAME:
@@ -159,19 +159,23 @@ class GradebookExporter(ClassExporter):
         return feedback.score * most / feedback.max_score if feedback.max_score else 0.0
 
 
-def _comment(
+def _deduction_comment(
     result: Result, table: CsvSheet, row: int, layout: GradebookLayout
 ) -> tuple[Cells, list[str]]:
-    """Returns the comment's cell with the reason for a deduction, and a note about it."""
-    text, column = deduction_text(result.feedback), layout.comment
-    if not text:
+    """Returns the cell to write with the reason for a deduction, and the note to show.
+
+    Without a deduction, both are empty. No cell is written if the row has no cell for comments, or
+    has another comment in it.
+    """
+    reason, column = deduction_text(result.feedback), layout.comment
+    if not reason:
         return {}, []
-    after = "the points are after deductions"
+    note = "the points are after deductions"
     if column is None or column >= len(table.rows[row]):
-        return {}, [f"{after}; see `grader course late` for the reasons"]
-    if table.cell_text(row, column) not in ("", text):
-        return {}, [f"{after}; the comment that was there is kept"]
-    return {(row, column): quote_always(text)}, [f"{after}, with the reason as a comment"]
+        return {}, [f"{note}; see `grader course late` for the reasons"]
+    if table.cell_text(row, column) not in ("", reason):
+        return {}, [f"{note}; the comment that was there is kept"]
+    return {(row, column): quote_always(reason)}, [f"{note}, with the reason as a comment"]
 
 
 def parse_number(text: str) -> float | None:
