@@ -147,20 +147,22 @@ class Bank(BankIndex):
             check_draw(self.problem(slot.problem), slot, path)
         for problem in slot.problem_ids:
             if slot.parts_of(problem):
-                self._check_chosen(problem, slot.parts_of(problem), where)
+                self._check_chosen_parts(problem, slot.parts_of(problem), where)
 
-    def _check_chosen(self, problem: str, chosen: tuple[str, ...], where: Location) -> None:
-        parts = {p.id: p for p in self.heads([problem])[problem].parts}
+    def _check_chosen_parts(self, problem: str, chosen: tuple[str, ...], where: Location) -> None:
+        """Raises SpecError if *problem* lacks one of the *chosen* parts, or if one of them uses a
+        part that is not chosen."""
+        parts = {part.id: part for part in self.heads([problem])[problem].parts}
         for name in chosen:
             if name not in parts:
                 fix = suggest(name, parts, "it has: " + ", ".join(parts))
                 raise SpecError(f"'{problem}' has no part '{name}'", where=where, fix=fix)
-            left_out = [u for u in parts[name].uses if u not in chosen]
-            if left_out:
+            missing_uses = [used for used in parts[name].uses if used not in chosen]
+            if missing_uses:
                 raise SpecError(
-                    f"part '{name}' of '{problem}' uses '{left_out[0]}', which is not asked",
+                    f"part '{name}' of '{problem}' uses '{missing_uses[0]}', which is not asked",
                     where=where,
-                    fix=f"add '{left_out[0]}' to 'parts:'",
+                    fix=f"add '{missing_uses[0]}' to 'parts:'",
                 )
 
 

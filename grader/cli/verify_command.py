@@ -53,7 +53,7 @@ def command(
     with progress("verifying", total) as done:
         results = verify(
             banks, problems, seeds=seeds, jobs=jobs, kernel=kernel, cached=cache,
-            done=done,
+            on_done=done,
         )  # fmt: skip
     ran = tuple(line for r in results for line in r.kernel)
     checked = [r for r in results if not r.missing_packages]

@@ -93,7 +93,7 @@ class _Folder:
         Raises the first error of the only folder, such as a release that does not exist.
         """
         files = dict(_files_in(self.submissions))
-        changed = files != self.last_files and _is_settled(self.submissions, files)
+        changed = files != self.last_files and _stay_unchanged(self.submissions, files)
         if not files or not (changed or time.monotonic() >= self.retry_at):
             return False
         try:
@@ -182,7 +182,7 @@ def _files_in(folder: Path) -> Iterator[tuple[str, tuple[int, int]]]:
             yield str(path), (status.st_size, status.st_mtime_ns)
 
 
-def _is_settled(folder: Path, found: _Files) -> bool:
-    """Returns whether no file of *folder* changes any more."""
+def _stay_unchanged(folder: Path, before: _Files) -> bool:
+    """Waits a little; returns whether the files in *folder* are still as in *before*."""
     time.sleep(_SETTLE_SECONDS)
-    return dict(_files_in(folder)) == found
+    return dict(_files_in(folder)) == before

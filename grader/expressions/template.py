@@ -65,15 +65,14 @@ def _is_divisible(x: Value, divisor: Value) -> bool:
     return COMPARISONS["=="](BINARY["%"](x, divisor), 0)
 
 
-def _range(*bounds: Value) -> range:
+def _limited_range(*bounds: Value) -> range:
+    """Returns range(*bounds); raises ExpressionError if it is too long or not of whole numbers."""
     if not all(isinstance(b, int) and not isinstance(b, bool) for b in bounds):
         raise ExpressionError("range() needs whole numbers", fix="write range(x | int)")
-    try:
-        rounds = range(*bounds)  # type: ignore[arg-type]
-        length = len(rounds)
-    except (ValueError, OverflowError):
-        length = structure.MAX_LOOP + 1
-    if length > structure.MAX_LOOP:
+    if len(bounds) == 3 and bounds[2] == 0:
+        raise ExpressionError("the step of range() can't be zero", fix="omit or change the step")
+    rounds = range(*bounds)  # type: ignore[arg-type]
+    if rounds[structure.MAX_LOOP :]:  # len() fails for a very long range
         raise ExpressionError(f"a loop can have at most {structure.MAX_LOOP} iterations")
     return rounds
 
@@ -110,7 +109,7 @@ def _constants(names: frozenset[str]) -> dict[str, object]:
         if name.startswith(structure.COMPARED):
             constants[name] = _OPERATORS[name.removeprefix(structure.COMPARED)]
     if structure.CALLED + "range" in names:
-        constants[structure.CALLED + "range"] = _range
+        constants[structure.CALLED + "range"] = _limited_range
     return constants
 
 

@@ -47,7 +47,7 @@ class EvidenceFiles:
         evidence, data = limit_size(evidence)
         digest = hashlib.sha256(data).hexdigest()
         self.place.write(_name(digest), gzip.compress(data, _LEVEL, mtime=0))
-        self._note(digest)
+        self._remember_whole(digest)
         failed = [(n, cell) for n, cell in enumerate(evidence.cells, 1) if cell.has_failed]
         first = next((cell.describe_failure(n)[:_FIRST] for n, cell in failed), None)
         return evidence, {
@@ -85,7 +85,7 @@ class EvidenceFiles:
                 where=where,
                 fix=f"delete the file and {_AGAIN}",
             )
-        self._note(digest)
+        self._remember_whole(digest)
         return evidence_from_json(data, where=where)
 
     def copy_to(self, target: EvidencePlace, digest: str) -> bool:
@@ -124,8 +124,9 @@ class EvidenceFiles:
             return b""
         return found if unpacking.eof and not unpacking.unused_data else b""
 
-    def _note(self, digest: str) -> None:
-        # A folder is read again each time, since people may change what is in it.
+    def _remember_whole(self, digest: str) -> None:
+        """Remembers that the piece is not damaged, so that it is not read again to check."""
+        # Not in a folder, where people may change files at any time.
         if isinstance(self.place, ObjectStore):
             self._whole.add(digest)
 

@@ -16,6 +16,10 @@ from grader.notebook import Notebook
 from grader.notebook.self_description import SelfDescription, read_owner
 from grader.release.versions import versions_of
 
+OTHER_STUDENT = 1
+"""The fit of another student's notebook of the exam."""
+OTHER_EXAM = 0
+"""The fit of a notebook of another exam, or of none."""
 _OWN = "submit the notebook that you were given"
 
 
@@ -34,48 +38,50 @@ def owner_check(release: Release) -> Callable[[str, Notebook], str | None]:
 
 
 def exam_fit(release: Release) -> Callable[[str, Notebook], int]:
-    """Returns how well a notebook fits *release*, to choose among several of one student.
+    """Returns a function that rates how well a student's notebook fits *release*.
 
-    Best is one that identifies itself as the student's, or has no identity but has answers of the
-    exam; then one of another student; last, one of another exam or of none.
+    The rating is BEST if the notebook identifies itself as the student's, or has no identity but
+    answers of the exam; OTHER_STUDENT if it identifies itself as another student's; and OTHER_EXAM
+    if it is of another exam or of none. It serves to choose among several notebooks of one student.
     """
     parts = {part.id for problem in release.problems.values() for part in problem.parts}
-    answer = re.compile(rf"\bq\d{{1,4}}_(?:{'|'.join(map(re.escape, sorted(parts)))})\b")
+    answer_name = re.compile(rf"\bq\d{{1,4}}_(?:{'|'.join(map(re.escape, sorted(parts)))})\b")
 
     def fit(student: str, notebook: Notebook) -> int:
-        says = read_owner(notebook)
-        if says.release:
-            seat = says.version or says.student
-            own = seat in ("", release.students[student].seat)
-            return (BEST if own else 1) if says.release == release.id else 0
-        code = (cell.source for cell in notebook.cells if cell.type == "code")
-        return BEST if any(map(answer.search, code)) else 0
+        owner = read_owner(notebook)
+        if not owner.release:
+            code = (cell.source for cell in notebook.cells if cell.type == "code")
+            return BEST if any(map(answer_name.search, code)) else OTHER_EXAM
+        if owner.release != release.id:
+            return OTHER_EXAM
+        seat = owner.version or owner.student
+        return BEST if seat in ("", release.students[student].seat) else OTHER_STUDENT
 
     return fit
 
 
 def _check_owner(
-    release: Release, versions: frozenset[str], student: Student, says: SelfDescription
+    release: Release, versions: frozenset[str], student: Student, owner: SelfDescription
 ) -> str | None:
     """Returns a warning if the notebook may be somebody else's; None if it is the student's own.
 
     Raises SubmissionError if it has the numbers of another student or version.
     """
-    if says.version == SAMPLE:
+    if owner.version == SAMPLE:
         raise SubmissionError("this is the practice sample, which is not graded", fix=_OWN)
-    if says.release not in ("", release.id):
+    if owner.release not in ("", release.id):
         # Versions of the same name mean something else there, so only tell the instructor.
         return "the notebook is from another release; it is graded by the answers of this one"
-    seat = says.version or says.student
+    seat = owner.version or owner.student
     if not seat or seat == student.seat:
         return None
-    if not says.version and not student.version:
+    if not owner.version and not student.version:
         # Its answers are judged by the student's own numbers, as before.
         known = seat in release.students
         told = f"the file identifies itself as the notebook of '{seat}'; it is graded with the"
         return f"{told} numbers of '{student.id}'" if known else None
     its = "with one student's individual numbers"
-    if says.version:  # don't repeat text that a student may have written
-        its = f"of version {says.version}" if says.version in versions else "of another version"
+    if owner.version:  # don't repeat text that a student may have written
+        its = f"of version {owner.version}" if owner.version in versions else "of another version"
     own = f"version {student.version}" if student.version else "one with your own numbers"
     raise SubmissionError(f"this is the notebook {its}, and yours is {own}; not graded", fix=_OWN)

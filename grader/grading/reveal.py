@@ -46,20 +46,18 @@ def reveal(
     published: bool,
     evidence: Evidence | None = None,
 ) -> Feedback:
-    """Returns what its student may see of *row*; the key only after it is *published*.
+    """Returns what the student of *row* may see; the key only if *published*.
 
     Raises GraderError if the grade has marks that are not on the paper, because then they belong to
     another release.
     """
-    view = _View(
-        row=row,
-        published=published,
-        undefined_names=frozenset(
-            n for n, a in evidence.answers.items() if a.raw is None or a.is_unexecuted
-        )
-        if evidence and not evidence.is_on_paper
-        else frozenset(),
+    execution = None if evidence is None or evidence.is_on_paper else evidence
+    answers = execution.answers if execution else {}
+    undefined_names = frozenset(
+        name for name, answer in answers.items() if answer.raw is None or answer.is_unexecuted
     )
+    view = _View(row=row, published=published, undefined_names=undefined_names)
+    run = run_story(execution) if execution else None
     return Feedback(
         **field_values(row, StudentResult),
         exam=paper.exam.id,
@@ -67,7 +65,7 @@ def reveal(
         release=paper.release,
         is_published=published,
         problems=tuple(_shown_problems(paper, view)),
-        run=None if evidence is None or evidence.is_on_paper else run_story(evidence),
+        run=run,
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from grader import __version__
 from grader.collect import CollectedSubmissions, Notice, collect
-from grader.errors import GraderError, PackageError, SetupError
+from grader.errors import PackageError, SetupError
 from grader.files import exclusive_lock, remove_partial_files
 from grader.gradebook import Gradebook
 from grader.gradebook.address import wanted_address
@@ -21,7 +21,7 @@ from grader.grading.attempts import (
     attempts_to_grade,
     untimed_note,
 )
-from grader.grading.batch import execute_all, refused_evidence
+from grader.grading.batch import execute_all
 from grader.grading.deferred import (
     blocking_reason,
     can_fill_in,
@@ -39,6 +39,7 @@ from grader.grading.score import has_fault, is_disturbed, score, score_refused
 from grader.grading.set_apart import SetApart
 from grader.grading.settings import Settings, StartProgress, no_progress
 from grader.grading.sources import NOTICES
+from grader.grading.storage import store_evidence, would_lose_marks
 from grader.kinds.attempts import required_packages
 from grader.model import CallPlan, Evidence, Grade, Outcome, Release, Submission
 from grader.release.file import load_release
@@ -96,9 +97,12 @@ def grade(
 
     What was executed in the same way before is not executed again, so an interrupted run continues.
     *course* has dates and policies, which decide which attempts are graded and what they cost.
-    *started* is called with the number of executions and returns a progress object. *warn* gets a
-    sentence for each package that is missing here, before anything runs; what needs it is deferred;
-    and one if the course has dates and the times of some submissions are unknown.
+    With *only*, nobody but these students is graded. *started* is called with the number of
+    executions and returns a progress object.
+
+    Before anything runs, *warn* gets a sentence about each package that is missing here, because
+    what needs the package is deferred; one if the course has dates and the times of some
+    submissions are unknown; and one if notebooks are skipped because they killed their workers.
     """
     is_local = executors.parse(settings.executor, settings.jobs).is_local
     if settings.device == "cuda" and is_local and not has_cuda():
@@ -107,35 +111,13 @@ def grade(
             fix="run without --device; parts that need CUDA can be graded on another machine later",
         )
     release = load_release(release_file)
-    users = load_numbers(settings.names, release.students) if settings.names else None
-    collected = collect(
-        submissions,
-        release.students,
-        users,
-        owner_check(release),
-        exam_fit(release),
-        newest_counts=not course.chooses(release.exam.id),
-    )
-    if not collected.submissions and not collected.notices:
-        raise SetupError(
-            "there is no notebook here",
-            where=str(submissions),
-            fix="name the folder or zip that holds STUDENT.ipynb or STUDENT/*.ipynb",
-        )
-    at = wanted_address(out, settings.gradebook, release.exam.id, course.course)
-    of_course = course.course.evidence if course.course else ""
-    store = wanted_store(out, settings.evidence, of_course, release.exam.id)
-    with Gradebook.open(out, create=True, at=at, evidence=store) as book, exclusive_lock(out):
-        for folder in WRITTEN_INTO:
-            remove_partial_files(out / folder)
-        bind(book, release, release_file)
-        if seats_of(book) is not None:
-            raise SetupError(
-                "these results are for a paper exam",
-                where=str(out),
-                fix="enter answers with `grader enter`, or choose another folder for --out",
-            )
-        papers = papers_of(book, release)
+    newest_counts = not course.chooses(release.exam.id)
+    collected = _collect(submissions, release, settings, newest_counts=newest_counts)
+    address = wanted_address(out, settings.gradebook, release.exam.id, course.course)
+    course_evidence = course.course.evidence if course.course else ""
+    store = wanted_store(out, settings.evidence, course_evidence, release.exam.id)
+    with Gradebook.open(out, create=True, at=address, evidence=store) as book, exclusive_lock(out):
+        papers = _open_papers(book, release, release_file)
         # Students who were forgotten stay in the release, but not in the results.
         release, collected = papers.release, collected.only(papers.release.students)
         for student in only:
@@ -145,8 +127,8 @@ def grade(
         book.add_submissions((*reversed(collected.earlier), *collected.submissions))
         book.set_setting(NOTICES, [asdict(n) for n in collected.notices])
         policy = apply_course(book, course, release, collected)
-        every = attempts_to_grade(book, policy, release, collected)
-        attempts = [s for s in every if not only or s.student in only]
+        all_attempts = attempts_to_grade(book, policy, release, collected)
+        attempts = [s for s in all_attempts if not only or s.student in only]
         settings = replace(
             settings,
             loopback=papers.needs("loopback"),
@@ -156,44 +138,66 @@ def grade(
             ),
         )
         _start_kernels_early(release, settings, book, attempts[-_LOOKED_AT:])
-        filing = _GradeFiler(book, papers, settings, f"grade {submissions.name}")
-        todo = filing.score_known(attempts)
+        filer = _GradeFiler(book, papers, settings, f"grade {submissions.name}")
+        todo = filer.score_known(attempts)
         if settings.only_deferred and not todo:
-            nothing = blocking_reason(release.problems.values(), settings.device)
-            if nothing is not None:
-                raise SetupError(nothing[0], fix=nothing[1])
+            reason = blocking_reason(release.problems.values(), settings.device)
+            if reason is not None:
+                raise SetupError(reason[0], fix=reason[1])
         untimed = untimed_note(policy, release, attempts)
-        notes = (*missing_package_notes(release.problems), untimed, filing.set_apart.note())
+        notes = (*missing_package_notes(release.problems), untimed, filer.set_apart.note())
         for note in filter(None, notes):
             warn(note)
-        done = started(len(todo))
-        with (
-            signals.delay_interrupts() as stopped,
-            closing(
-                execute_all(
-                    todo,
-                    filing.names,
-                    settings,
-                    filing.call_plans,
-                    stopped,
-                    done.show,
-                    papers.prepare_judging,
-                )
-            ) as results,
-        ):
-            for submission, evidence in results:
-                filing.store_new(submission, evidence)
-                done(submission.student)
+        filer.execute(todo, started)
         file_counting_grades(book, policy, release.students)
     return GradingRun(
         release=release,
         collection=collected,
         executed_count=len(todo),
         kept_count=len(attempts) - len(todo),
-        unsettled_count=filing.unsettled,
-        notebook_seconds=filing.notebook_seconds,
+        unsettled_count=filer.unsettled,
+        notebook_seconds=filer.notebook_seconds,
         notices=tuple(n for n in collected.notices if not only or n.student in only),
     )
+
+
+def _collect(
+    submissions: Path, release: Release, settings: Settings, *, newest_counts: bool
+) -> CollectedSubmissions:
+    """Collects the notebooks in *submissions*. Raises SetupError if there are none."""
+    users = load_numbers(settings.names, release.students) if settings.names else None
+    collected = collect(
+        submissions,
+        release.students,
+        users,
+        owner_check(release),
+        exam_fit(release),
+        newest_counts=newest_counts,
+    )
+    if not collected.submissions and not collected.notices:
+        raise SetupError(
+            "there is no notebook here",
+            where=str(submissions),
+            fix="name the folder or zip that holds STUDENT.ipynb or STUDENT/*.ipynb",
+        )
+    return collected
+
+
+def _open_papers(book: Gradebook, release: Release, release_file: Path) -> Papers:
+    """Binds the results folder of *book* to *release*, and returns its papers.
+
+    Raises SetupError if the results belong to another release or to an exam on paper.
+    """
+    for folder in WRITTEN_INTO:
+        remove_partial_files(book.folder / folder)
+    bind(book, release, release_file)
+    if seats_of(book) is not None:
+        raise SetupError(
+            "these results are for a paper exam",
+            where=str(book.folder),
+            fix="enter answers with `grader enter`, or choose another folder for --out",
+        )
+    return papers_of(book, release)
 
 
 def _start_kernels_early(
@@ -221,7 +225,7 @@ def _start_kernels_early(
 
 
 class _GradeFiler:
-    """Turns evidence into stored grades during one run."""
+    """Executes submissions and turns evidence into stored grades during one run."""
 
     def __init__(self, book: Gradebook, papers: Papers, settings: Settings, why: str):
         self.names = papers.names()
@@ -276,7 +280,28 @@ class _GradeFiler:
                 todo.append(submission)
         return todo
 
-    def store_new(self, submission: Submission, evidence: Evidence) -> None:
+    def execute(self, todo: list[Submission], started: StartProgress) -> None:
+        """Executes the submissions in *todo*, and stores the grade of each as soon as it ran."""
+        done = started(len(todo))
+        with (
+            signals.delay_interrupts() as stopped,
+            closing(
+                execute_all(
+                    todo,
+                    self.names,
+                    self._settings,
+                    self.call_plans,
+                    stopped,
+                    done.show,
+                    self._papers.prepare_judging,
+                )
+            ) as results,
+        ):
+            for submission, evidence in results:
+                self._store_new(submission, evidence)
+                done(submission.student)
+
+    def _store_new(self, submission: Submission, evidence: Evidence) -> None:
         """Stores the evidence of an execution and the grade that it earns."""
         self.notebook_seconds += evidence.seconds
         self.set_apart.update(submission, evidence)
@@ -340,25 +365,3 @@ class _GradeFiler:
 
     def _fingerprint(self, submission: Submission) -> str:
         return self._settings.fingerprint(self.names, self._papers.call_plans(submission.student))
-
-
-def store_evidence(book: Gradebook, evidence: Evidence, fingerprint: str) -> Evidence:
-    """Stores and returns *evidence*, or returns refused evidence if it can't be stored.
-
-    Failures of the grader are not stored, so that the next run tries again.
-    """
-    if evidence.outcome is Outcome.REFUSED:
-        return evidence
-    try:
-        return book.put_evidence(evidence, fingerprint)
-    except SetupError:
-        raise  # for example a full disk, which affects the whole batch
-    except GraderError as error:
-        what = f"its results could not be stored: {error.what}"
-        return refused_evidence(evidence.submission_sha256, what)
-
-
-def would_lose_marks(book: Gradebook, new: Grade) -> bool:
-    """Returns whether a mark is open in *new* that an earlier run settled for this very file."""
-    settled = book.settled_marks(new.student, new.submission_sha256 or "")
-    return any(mark.points is None and mark.name in settled for mark in new.marks)

@@ -44,13 +44,12 @@ def notebook_lines(data: bytes) -> NotebookLines:
     except SubmissionError:
         code = []
     text = data.decode("utf-8", "replace")
-    plain = text.isascii()
     reached = counted = 0
     line = 1
     for number, source in enumerate(code, start=1):
         lines: list[int] = []
         for row in source.splitlines():
-            place = _find_row(text, row, reached, plain=plain)
+            place = _find_row(text, row, reached)
             if place is None:
                 break
             at, reached = place
@@ -64,16 +63,13 @@ def notebook_lines(data: bytes) -> NotebookLines:
     return NotebookLines(answers=answers, cells=cells)
 
 
-def _find_row(text: str, row: str, start: int, *, plain: bool) -> tuple[int, int] | None:
+def _find_row(text: str, row: str, start: int) -> tuple[int, int] | None:
     """Returns the start and end of *row*, encoded as JSON, in *text* from offset *start*; None if
-    it is not there.
-
-    *plain* says whether *text* is pure ASCII.
-    """
+    it is not there."""
     if not row.strip():
         return start, start
     found, end = None, len(text)
-    for written in _possible_encodings(row, plain=plain):
+    for written in _possible_encodings(row, is_ascii=text.isascii()):
         at = text.find(written, start, end)
         if at >= 0:
             # The other encoding counts if it comes earlier.
@@ -81,9 +77,8 @@ def _find_row(text: str, row: str, start: int, *, plain: bool) -> tuple[int, int
     return found
 
 
-def _possible_encodings(row: str, *, plain: bool) -> Iterator[str]:
-    escaped = json.dumps(row)
-    raw = escaped if row.isascii() else json.dumps(row, ensure_ascii=False)
-    if raw != escaped and not plain:
-        yield raw[1:-1]
-    yield escaped[1:-1]
+def _possible_encodings(row: str, *, is_ascii: bool) -> Iterator[str]:
+    """Yields the ways to write *row* inside a JSON string; only one if the file is ASCII."""
+    if not (is_ascii or row.isascii()):
+        yield json.dumps(row, ensure_ascii=False)[1:-1]  # without the quotes
+    yield json.dumps(row)[1:-1]

@@ -207,8 +207,10 @@ def one_letter(choices: Sequence[LabeledChoice]) -> str:
 
 
 def read_letter_cell(raw: Raw, choices: Sequence[LabeledChoice]) -> str:
-    """Returns the letter that one of several entries gives, which None leaves blank. Raises
-    Unreadable."""
+    """Returns the letter in one cell of an answer that has several.
+
+    Raises Unreadable if the cell holds no letter of a choice; None counts as blank.
+    """
     if raw.get("t") == "none":
         raise Unreadable("The answer is empty.", blank=True)
     return read_letter(raw, choices)

@@ -83,7 +83,7 @@ class MultiChoiceKind(LetteredKind[MultiChoiceKey, frozenset[str]]):
             raw = {**raw, "t": "list"}
         if _chooses_none(raw, key):
             return frozenset()
-        return frozenset(lettered.read_letters(raw, key.choices, _several_letters(key)))
+        return frozenset(lettered.read_letters(raw, key.choices, _describe_expected_form(key)))
 
     def judge(self, value: frozenset[str], key: MultiChoiceKey) -> Judgment:
         earned = _earned_share(value, key)
@@ -114,7 +114,7 @@ class MultiChoiceKind(LetteredKind[MultiChoiceKey, frozenset[str]]):
         )
 
     def instructions(self, key: MultiChoiceKey) -> str:
-        return f"{_several_letters(key)}; {_RULES[key.part.rule][1]}"
+        return f"{_describe_expected_form(key)}; {_RULES[key.part.rule][1]}"
 
     def answer(self, key: MultiChoiceKey) -> object:
         return sorted(key.right)
@@ -160,7 +160,8 @@ def _chooses_none(raw: Raw, key: MultiChoiceKey) -> bool:
     return says_none and lettered.find_letter(written, key.choices) is None
 
 
-def _several_letters(key: LetteredKey) -> str:
+def _describe_expected_form(key: LetteredKey) -> str:
+    """Returns in words what an answer to *key* looks like."""
     letters = lettered.letters_in_words(key.choices)
     return f"a list of letters in quotes, {letters}, or [] for none of them"
 

@@ -91,7 +91,7 @@ class PredictionKind(NumericKind):
 
     def judge(self, value: MeasuredPrediction, key: NumericKey) -> Judgment:  # type: ignore[override]
         part = _part_of(key)
-        by_model, most = judge(value.value, key), part.model
+        by_model = judge(value.value, key)
         if value.deferred:
             return partial_judgment(None, packages.waiting_note(value.deferred))
         try:
@@ -102,7 +102,7 @@ class PredictionKind(NumericKind):
         close = _is_close(part, value.value, estimate.middle)
         side = "within" if close else "not within"
         message = f"The prediction is {side} a factor of {part.factor:g} of the measured value."
-        earned = round(most * (by_model.share or 0.0) + (1 - most) * close, 6)
+        earned = _combined_share(part, by_model.share or 0.0, is_close=close)
         if earned == 1:
             return Judgment(share=1.0, verdict=CORRECT.verdict, note=message)
         verdict = by_model.verdict
@@ -132,18 +132,16 @@ class PredictionKind(NumericKind):
         return NumericKind.carry_value(self, value.value, key)
 
     def examples(self, key: NumericKey) -> tuple[Example, ...]:
-        measured, part = _ideal_measurement(key), _part_of(key)
-        most = part.model
+        measurement, part = _ideal_measurement(key), _part_of(key)
         measured_examples = []
         for example in NumericKind.examples(self, key):
-            kept = example.share
-            if kept is not None:
+            share = example.share
+            if share is not None:
                 number = NumericKind.read(self, example.raw, key)
-                close = _is_close(part, number, key.value)
-                kept = round(most * kept + (1 - most) * close, 6)
-            raw = {"t": "measured", "value": example.raw, "race": measured}
+                share = _combined_share(part, share, is_close=_is_close(part, number, key.value))
+            raw = {"t": "measured", "value": example.raw, "race": measurement}
             measured_examples.append(
-                Example(raw=raw, share=kept, why=example.why, mistake=example.mistake)
+                Example(raw=raw, share=share, why=example.why, mistake=example.mistake)
             )
         return tuple(measured_examples)
 
@@ -168,6 +166,12 @@ def _measurement_of(part: Prediction, measured: Mapping[str, object]) -> ratios.
     estimate = ratios.time_estimate(measured)
     unit = units.magnitude(units.quantity(1.0, part.unit), "s")
     return ratios.Estimate(estimate.low / unit, estimate.middle / unit, estimate.high / unit)
+
+
+def _combined_share(part: Prediction, model_share: float, *, is_close: bool) -> float:
+    """Returns the share of the points for an answer that earns *model_share* for agreeing with the
+    model, and that may be close to the measurement."""
+    return round(part.model * model_share + (1 - part.model) * is_close, 6)
 
 
 def _is_close(part: Prediction, predicted: float, found: float) -> bool:

@@ -232,26 +232,26 @@ def _mean(shares: Iterable[float]) -> float:
 
 
 def _one_cell_examples(key: TableKey, right: Sequence[Sequence[Raw]]) -> Iterator[Example]:
-    """Yields a grid with one wrong cell and, if there are others, with one blank or unreadable
-    cell."""
-    others = [1.0] * (len(right) * len(right[0]) - 1)
+    """Yields grids with one bad cell: wrong and, if there are other cells, blank or unreadable."""
+    other_shares = [1.0] * (len(right) * len(right[0]) - 1)
+    share = _mean([0.0, *other_shares])
     faults = {"wrong": samples.number(numeric.wrong_number(key.cells[0][0]))}
-    if others:
+    if other_shares:
         faults |= {"left blank": samples.BLANK, "unreadable": samples.NAN}
     for fault, cell in faults.items():
-        raw, share = samples.with_cell(right, (0, 0), cell), _mean([0.0, *others])
+        raw = samples.with_cell(right, (0, 0), cell)
         yield Example(raw=raw, share=share, why=f"one cell {fault}")
 
 
 def _mistake_examples(key: TableKey, right: Sequence[Sequence[Raw]]) -> Iterator[Example]:
     """Yields every cell's mistakes, each in a grid that is otherwise right."""
-    others = [1.0] * (len(right) * len(right[0]) - 1)
+    other_shares = [1.0] * (len(right) * len(right[0]) - 1)
     for i, row in enumerate(key.cells):
         for j, cell in enumerate(row):
             for sample in numeric.mistake_examples(cell):
                 yield Example(
                     raw=samples.with_cell(right, (i, j), sample.raw),
-                    share=_mean([sample.share or 0.0, *others]),
+                    share=_mean([sample.share or 0.0, *other_shares]),
                     why=f"{sample.why} at {key.rows[i]} / {key.titles[j]}",
                     mistake=sample.mistake,
                 )

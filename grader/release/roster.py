@@ -96,7 +96,7 @@ def id_problem(name: str, folded: Container[str]) -> str | None:
     it can."""
     if not name:
         return "this row has no id"
-    if _is_no_name(name):
+    if not _is_file_name(name):
         return f"the id '{name[:40]}' can't be a file name"
     if name.casefold() in folded:
         other = folded[name.casefold()] if isinstance(folded, Mapping) else name
@@ -106,13 +106,14 @@ def id_problem(name: str, folded: Container[str]) -> str | None:
     return None
 
 
-def _is_no_name(name: str) -> bool:
-    """Returns whether *name* is not a valid file name on every platform."""
+def _is_file_name(name: str) -> bool:
+    """Returns whether *name* is safe as a file name on every platform: short, printable, without
+    separators, wildcards, and other reserved characters, or a leading dot or hyphen."""
     return (
-        len(name) > MAX_ID
-        or not name.isprintable()
-        or bool(set(name) & set('/\\:*?"<>|'))
-        or name[0] in ".-"
+        0 < len(name) <= MAX_ID
+        and name.isprintable()
+        and not set(name) & set('/\\:*?"<>|')
+        and name[0] not in ".-"
     )
 
 
@@ -120,7 +121,7 @@ def version_problem(name: str) -> str | None:
     """Returns why *name* can't be a version that students share; None if it can, or is empty."""
     if name.casefold() == SAMPLE:
         return f"the version '{name}' is reserved for practice, which is not graded"
-    if name and _is_no_name(name):
+    if name and not _is_file_name(name):
         return f"the version '{name[:40]}' can't be a file name"
     return None
 

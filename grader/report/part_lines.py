@@ -195,8 +195,9 @@ class PartFigures:
         elif text and text != known:
             self.varies.add(id_)
 
-    def place(self) -> tuple[int, str, int]:
-        """Returns the part's position in the report."""
+    def sort_key(self) -> tuple[int, str, int]:
+        """Returns what parts are sorted by: the number of their first question, their problem, and
+        their order in a grade."""
         return min(map(question_number, self.names)), self.mark.problem, self.order
 
     def line(self) -> PartLine:

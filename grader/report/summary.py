@@ -157,7 +157,7 @@ def summarize(
             section: _class_totals([line for line in students if line.section == section])
             for section in (sections if any(sections) else ())
         },
-        parts=tuple(part.line() for part in sorted(parts.values(), key=PartFigures.place)),
+        parts=tuple(part.line() for part in sorted(parts.values(), key=PartFigures.sort_key)),
         whole=papers.whole(),
         minutes=quartiles(sorted(minutes)),
         run_seconds=(statistics.median(seconds), sum(seconds)) if seconds else None,

@@ -49,7 +49,7 @@ def check_exporter(exporter: Exporter[Any], read: Read, *, missing_is_zero: bool
     """
     check = _Check(exporter, read, missing_is_zero=missing_is_zero)
     if isinstance(exporter, QuizExporter):
-        check.quizzes()
+        check.check_quizzes()
     else:
         check.check_results()
 
@@ -71,10 +71,10 @@ class _Check:
         for name, subject in self._subjects(samples.classes_without_grades()):
             self._check_absent(subject, name)
         for name, subject in self._subjects(samples.hostile_classes()):
-            said = f"a student writes {name}"
-            exported = self._export_all(subject, said)
-            _check_harmless(_all_files(exported), samples.HOSTILE, said)
-            self._check_points(subject, exported, said)
+            label = f"a student writes {name}"
+            exported = self._export_all(subject, label)
+            _check_harmless(_all_files(exported), samples.HOSTILE, label)
+            self._check_points(subject, exported, label)
         for name, subject in self._subjects({"an exempt student": samples.exempt_class()}):
             self._check_exempt(subject, name)
 
@@ -119,10 +119,10 @@ class _Check:
 
     def _check_open(self, subject: _Subject, name: str) -> None:
         """Checks that open marks do not become 0, and that a note names them."""
-        made = self._export(subject, name, leave_out=False)
-        left = self._export(subject, name, leave_out=True)
-        _require(left or made is None, f"{name}: refused only where parts may be left out")
-        for exported in filter(None, (made, left)):
+        strict = self._export(subject, name, leave_out=False)
+        lenient = self._export(subject, name, leave_out=True)
+        _require(lenient or strict is None, f"{name}: refused only where parts may be left out")
+        for exported in filter(None, (strict, lenient)):
             for result, points in self._points(subject, exported):
                 parts = [part for problem in result.feedback.problems for part in problem.parts]
                 settled = any(part.points is not None for part in parts)
@@ -146,7 +146,8 @@ class _Check:
                     f"{name}: {points.earned} points are read, although nothing was graded",
                 )
 
-    def quizzes(self) -> None:
+    def check_quizzes(self) -> None:
+        """Checks exports of all sample quizzes, with and without leaving parts out."""
         self._export_all(samples.plain_quiz(), "a plain quiz")
         samples_by_name = {
             "a plain quiz": samples.plain_quiz(),
@@ -154,18 +155,19 @@ class _Check:
             **samples.quizzes(),
         }
         for name, quiz in samples_by_name.items():
-            whole = self._export(quiz, name, leave_out=False)
-            left = self._export(quiz, name, leave_out=True)
-            if whole is not None:
-                _require(left and left.files == whole.files, f"{name}: leaves out what it can hold")
-                self._check_complete_quiz(quiz, whole, name)
-            elif left is not None:
-                self._check_left_out(quiz, left, name)
+            strict = self._export(quiz, name, leave_out=False)
+            lenient = self._export(quiz, name, leave_out=True)
+            if strict is not None:
+                same = lenient is not None and lenient.files == strict.files
+                _require(same, f"{name}: leaves out what it can hold")
+                self._check_complete_quiz(quiz, strict, name)
+            elif lenient is not None:
+                self._check_left_out(quiz, lenient, name)
         for name, quiz in samples.hostile_quizzes():
-            said = f"a text of the set is {name}"
-            made = self._export_all(quiz, said)
-            _check_harmless(made.files, (), said)
-            self._check_complete_quiz(quiz, made, said)
+            label = f"a text of the set is {name}"
+            exported = self._export_all(quiz, label)
+            _check_harmless(exported.files, (), label)
+            self._check_complete_quiz(quiz, exported, label)
 
     def _check_complete_quiz(self, quiz: Quiz, exported: Exported, name: str) -> None:
         """Checks that no points are lost, and that notes name every lost feature with its part."""
@@ -197,10 +199,10 @@ class _Check:
 
     def _export_all(self, subject: Any, name: str, *, leave_out: bool = False) -> Exported:
         """Returns the exported files of a subject that must not be refused."""
-        made = self._export(subject, name, leave_out=leave_out)
-        if made is None:
+        exported = self._export(subject, name, leave_out=leave_out)
+        if exported is None:
             raise AssertionError(f"{name}: refused although nothing is lost")
-        return made
+        return exported
 
     def _export(self, subject: Any, name: str, *, leave_out: bool) -> Exported | None:
         """Returns the exported files; None if the exporter refuses with a reason and a fix."""

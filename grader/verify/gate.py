@@ -38,13 +38,18 @@ def verify(
     jobs: int | None = None,
     kernel: bool = False,
     cached: bool = False,
-    done: Callable[[str], None] = lambda _: None,
+    on_done: Callable[[str], None] = lambda _: None,
 ) -> tuple[Verified, ...]:
-    """Runs the gate on the *wanted* problems, or on all problems of the banks.
+    """Checks the *wanted* problems, or all problems of the banks in *folders*, and returns their
+    results.
 
-    With *kernel*, the right answers of sound problems also run in a kernel. With *cached*, problems
-    that passed before and have not changed since are not checked again. Calls *done* with the id of
-    each checked problem.
+    Each problem is checked with *seeds* variants, in up to *jobs* processes (by default one per
+    CPU). With *kernel*, the right answers of sound problems also run in a kernel. With *cached*,
+    problems that passed before and have not changed since are not checked again. Calls *on_done*
+    with the id of each checked problem.
+
+    A file that can't be read has a result with errors; sets, facts, and folders only if *wanted* is
+    empty. Raises SetupError or SpecError if a wanted id does not exist or exists twice.
     """
     bank = Bank.open(folders)
     names = tuple(wanted) or bank.listed_problems
@@ -54,23 +59,24 @@ def verify(
     cache = ResultCache(bank, seeds, kernel=kernel) if cached else None
     results: dict[str, Verified] = {}
     for name in names:
-        if cache and (known := cache.find(name)) is not None:
+        known = cache.find(name) if cache else None
+        if known is not None:
             results[name] = Verified(**known, is_cached=True)
-            done(name)
-    left = tuple(sorted((n for n in names if n not in results), key=partial(_duration_order, bank)))
-    jobs = min(jobs or os.cpu_count() or 1, len(left) or 1)
-    preload = _TORCH if len(left) >= _MANY else ()
+            on_done(name)
+    remaining = sorted((n for n in names if n not in results), key=partial(_duration_order, bank))
+    jobs = min(jobs or os.cpu_count() or 1, len(remaining) or 1)
+    preload = _TORCH if len(remaining) >= _MANY else ()
     job = _Job(tuple(str(f) for f in folders), seeds, preload)
-    if kernel and len(left) == 1:
-        start_kernels_early(bank, left[0])
+    if kernel and len(remaining) == 1:
+        start_kernels_early(bank, remaining[0])
     try:
-        for name, result in _iter_results(job, left, jobs, kernel=kernel):
+        for name, result in _iter_results(job, remaining, jobs, kernel=kernel):
             results[name] = result
             if cache and result.holds and not result.kernel:
                 cache.add(name, result)
-            done(name)
+            on_done(name)
     finally:
-        if cache and left:
+        if cache and remaining:
             cache.save()
     return (*broken, *(results[name] for name in names))
 
@@ -156,15 +162,17 @@ def _run_in_pool(
     pool: Executor, job: _Job, names: Sequence[str], jobs: int, *, kernel: bool
 ) -> Iterator[tuple[str, Verified]]:
     """Yields each result. Several problems share one kernel, which runs after they are checked."""
-    left = deque(names)
+    remaining = deque(names)
     checks: dict[Future[Verified], str] = {}
     runs: dict[Future[Mapping[str, tuple[str, ...]]], dict[str, Verified]] = {}
     waiting: dict[str, Verified] = {}
-    while left or checks or runs or waiting:
-        while left and len(checks) < 2 * jobs:
-            name = left.popleft()
+    while remaining or checks or runs or waiting:
+        while remaining and len(checks) < 2 * jobs:
+            name = remaining.popleft()
             checks[pool.submit(job.check, name)] = name
-        size = _MOST_TOGETHER if left or checks else min(_MOST_TOGETHER, -(-len(waiting) // jobs))
+        size = _MOST_TOGETHER
+        if not (remaining or checks):
+            size = min(size, -(-len(waiting) // jobs))
         while waiting and len(waiting) >= size:
             chunk = dict(islice(waiting.items(), size))
             waiting = {name: checked for name, checked in waiting.items() if name not in chunk}

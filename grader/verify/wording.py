@@ -82,17 +82,18 @@ def find_wording(problem: str, source: Located) -> Iterator[Finding]:
 
 
 def _find_repetitions(problem: str, source: Located) -> Iterator[Finding]:
-    """Yields a finding for each number that stands in the prompt and in the table of given
+    """Yields a finding for each parameter that is shown in both the prompt and the table of given
     values."""
     prompt = str(source.data.get("prompt", ""))
     for name, parameter in source.data.get("parameters", {}).items():
         if not isinstance(parameter, Mapping) or parameter.get("shown") is False:
             continue
         rows = parameter.get("rows")
-        for column in rows[0] if rows else (name,):
-            if re.search(rf"\{{\{{\s*{column}\b[^}}]*\}}\}}", prompt):
-                fix = "name it once: add 'shown: false', or leave it out of the prompt"
-                yield _finding(problem, source, ("parameters", name), column, fix)
+        names = rows[0] if rows else (name,)  # all rows have the same columns
+        for shown in names:
+            if re.search(rf"\{{\{{\s*{re.escape(shown)}\b[^}}]*\}}\}}", prompt):
+                fix = "show a value once: add 'shown: false', or remove the name from the prompt"
+                yield _finding(problem, source, ("parameters", name), shown, fix)
 
 
 def _iter_texts(value: object, path: Path_, kind: str) -> Iterator[tuple[Path_, str, str]]:

@@ -170,7 +170,7 @@ def test_latex_and_markdown_stay_as_they_are(latex) -> None:
         ("{{ none if sharded else 1 }}", 1, "can't print nothing", None),
         ("{{ range(3) }}", 1, "can't print a list", None),
         ("{% for i in range(2.5) %}a{% endfor %}", 1, "range() needs whole numbers", None),
-        ("{% for i in range(1, 9, 0) %}a{% endfor %}", 1, "a loop can have at most", None),
+        ("{% for i in range(1, 9, 0) %}a{% endfor %}", 1, "step of range() can't be zero", "omit"),
         ("{% for i in range() %}a{% endfor %}", 1, "range() takes one to three", None),
         ("{% for a, b in [1] %}{{ a }}{% endfor %}", 1, "a placeholder can't be filled in", None),
     ],

@@ -20,10 +20,10 @@ from grader.grading.cache_keys import KEPT
 from grader.grading.manual import enter_points, write_table
 from grader.grading.rescoring import rescore
 from grader.grading.results import write_results
-from grader.grading.run import store_evidence
 from grader.grading.score import score
 from grader.grading.settings import Settings
 from grader.grading.sources import rows_of, source_of, sources
+from grader.grading.storage import store_evidence
 from grader.model import Limits, Outcome
 from grader.model.result import Standing
 from grader.release.papers import RELEASE, SEATS

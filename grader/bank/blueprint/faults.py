@@ -23,8 +23,8 @@ _OFF = (-0.5, 0.5, -1, 1, -2, 2, -3, 3)
 
 
 @dataclass(frozen=True, slots=True)
-class _Lack:
-    """Points that a paper can have for the requirement at *path*, and that it needs."""
+class _Requirement:
+    """The points that a paper can have for the requirement at *path*, and that it needs."""
 
     path: tuple[str, ...]
     have: float
@@ -63,32 +63,32 @@ class UnfilledBlueprint:
 
     def _short(self) -> SpecError | None:
         """Returns the error for what the bank has too few points for; None if there is nothing."""
-        lacks = [lack for lack in self._lacks() if lack.have < lack.need]
-        if not lacks:
+        unmet = [one for one in self._requirements() if one.have < one.need]
+        if not unmet:
             return None
-        worst = max(lacks, key=lambda lack: (1 - lack.have / lack.need, lack.is_unknown))
+        worst = max(unmet, key=lambda one: (1 - one.have / one.need, one.is_unknown))
         of = f" of '{worst.path[-1]}'" if len(worst.path) > 1 else ""
         what = f"a paper can have {worst.have:.3g} points{of}, but needs {worst.need:.3g}"
         allow = ", or omit 'code:'" if self.blueprint.code is not None else ""
         fix = f"add problems{of} on other concepts to the bank, or ask for less{allow}"
         return self._error(worst.path, what, fix)
 
-    def _lacks(self) -> Iterator[_Lack]:
-        """Yields what each requirement needs, and what the bank has for it."""
-        longest = [found[0] for found in self.groups.values()]
+    def _requirements(self) -> Iterator[_Requirement]:
+        """Yields each requirement, with the points that it needs and that a paper can have."""
+        # The longest group of a problem comes first, and all have its level and family.
+        longest = [groups[0] for groups in self.groups.values()]
+        known_levels = {groups[0].level for groups in self.others.values()}
+        known_families = {groups[0].family for groups in self.others.values()}
         start, bounds = self.start, self.bounds
-        others = [found[0] for found in self.others.values()]
-        for name, (low, _) in bounds.levels.items():
+        for name, (need, _) in bounds.levels.items():
             of_level = [group for group in longest if group.level == name]
             have = start.levels.get(name, 0.0) + self._supply(of_level)
-            unknown = name not in {group.level for group in others}
-            yield _Lack(("levels", name), have, low, unknown)
-        for name, (low, _) in bounds.families.items():
+            yield _Requirement(("levels", name), have, need, name not in known_levels)
+        for name, (need, _) in bounds.families.items():
             of_family = [group for group in longest if group.family == name]
             have = start.families.get(name, 0.0) + self._supply(of_family)
-            unknown = name not in {group.family for group in others}
-            yield _Lack(("families", name), have, low, unknown)
-        yield _Lack(("points",), start.points + self._supply(longest), bounds.points)
+            yield _Requirement(("families", name), have, need, name not in known_families)
+        yield _Requirement(("points",), start.points + self._supply(longest), bounds.points)
 
     def _supply(self, longest: Sequence[PartGroup]) -> float:
         """Returns about how many points one paper can have from *longest*, with at most one of

@@ -46,11 +46,11 @@ def collect_assignment(
             if entry.name.name != _STAMP:
                 notices.add(layout.student(entry.name), entry.notice)
         else:
-            whose = layout.find(entry.name)
-            if isinstance(whose, Notice):
-                notices.add(layout.student(entry.name), whose)
+            located = layout.locate(entry.name)
+            if isinstance(located, Notice):
+                notices.add(layout.student(entry.name), located)
             else:
-                files.setdefault(whose, []).append(entry)
+                files.setdefault(located, []).append(entry)
     submissions: dict[str, dict[str, Submission]] = {}
     for student, name in sorted(files):
         # A file with the notebook's name takes precedence over newer files.
@@ -89,14 +89,14 @@ class _CourseLayout:
         parts = _parts_below_top(name)
         return parts[0] if len(parts) > 1 else None
 
-    def find(self, name: PurePosixPath) -> tuple[str, str] | Notice:
-        """Returns the student and the notebook, or a notice if the assignment has no such
-        notebook."""
-        parts, only = _parts_below_top(name), len(self._notebooks) == 1
+    def locate(self, name: PurePosixPath) -> tuple[str, str] | Notice:
+        """Returns the student and the notebook that the file *name* belongs to, or a notice if the
+        assignment has no such notebook."""
+        parts = _parts_below_top(name)
         if len(parts) > 1 and name.stem in self._notebooks:
             return parts[0], name.stem
-        as_filed = len(parts) > 2
-        if only and not as_filed:
+        # Outside the assignment's folder, a single notebook may have any name.
+        if len(self._notebooks) == 1 and len(parts) <= 2:
             student = parts[0] if len(parts) == 2 else name.stem
             return student, next(iter(self._notebooks))
         return make_notice("info", name, f"ignored: the assignment has no notebook '{name.stem}'")

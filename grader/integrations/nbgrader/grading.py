@@ -17,9 +17,10 @@ from grader.gradebook import Gradebook
 from grader.gradebook.address import wanted_address
 from grader.grading import signals
 from grader.grading.batch import execute_all
-from grader.grading.run import WRITTEN_INTO, ExecutedRun, store_evidence, would_lose_marks
+from grader.grading.run import WRITTEN_INTO, ExecutedRun
 from grader.grading.settings import Settings, StartProgress, no_progress
 from grader.grading.sources import NOTICES, assignment_of
+from grader.grading.storage import store_evidence, would_lose_marks
 from grader.integrations.nbgrader import VARIABLES
 from grader.integrations.nbgrader.assignment import Assignment
 from grader.integrations.nbgrader.collecting import CollectedAssignment, collect_assignment
@@ -193,7 +194,8 @@ class _AssignmentFiler:
     def _load_evidence(
         self, notebook: str, works: Mapping[str, StudentWork]
     ) -> Iterator[Submission]:
-        """Adds stored evidence of *notebook* to *works*; yields the submissions without any."""
+        """Adds the stored evidence of *notebook* to *works*, and yields the submissions that must
+        be executed: those without evidence, or with evidence of a disturbed run."""
         for work in works.values():
             submission = work.notebooks.get(notebook)
             if submission is None or submission.refusal is not None:

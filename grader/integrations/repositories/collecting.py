@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from grader.errors import GraderError, SetupError, one_line
 from grader.files import exclusive_lock, write_atomic, write_changed
-from grader.grading.ownership import exam_fit
+from grader.grading.ownership import OTHER_EXAM, exam_fit
 from grader.integrations.repositories.git import GitError, git_address
 from grader.integrations.repositories.pushes import NO_PUSHES, read_push_log
 from grader.integrations.repositories.roster import parse_instant
@@ -123,7 +123,7 @@ def fit_rule(release_file: Path) -> Fit:
     fits = exam_fit(release)
 
     def fit(student: str, notebook: Notebook) -> int:
-        return fits(student, notebook) if student in release.students else 0
+        return fits(student, notebook) if student in release.students else OTHER_EXAM
 
     return fit
 

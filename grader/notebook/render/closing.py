@@ -163,12 +163,17 @@ def _units_asked(key: Key) -> Iterator[str]:
         yield from (str(unit) for _, unit in columns)
 
 
-def owner_texts(student: Student) -> tuple[str, ...]:
-    """Returns the student or version as printed and, for a version, its name for reading it back.
+def owner_fields(student: Student) -> tuple[str, ...]:
+    """Returns the fields that tell in the check whose notebook it is.
 
-    >>> owner_texts(Student(id="ada", version="B"))
-    ('version B', 'B')
+    For a student, this is the id. For a version, it is the printed name of the version and then the
+    version itself, which the grader reads back.
+
+    >>> owner_fields(Student(id="ada")), owner_fields(Student(id="ada", version="B"))
+    (('ada',), ('version B', 'B'))
     """
     if student.version == SAMPLE:
         return f"practice ({SAMPLE}, not graded)", SAMPLE
-    return (f"version {student.version}", student.version) if student.version else (student.id,)
+    if student.version:
+        return f"version {student.version}", student.version
+    return (student.id,)

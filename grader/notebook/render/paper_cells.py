@@ -35,7 +35,7 @@ from grader.notebook.render.closeness import (
     tolerance_note,
     tolerance_sentence,
 )
-from grader.notebook.render.closing import check_of, owner_texts, wrap_literal
+from grader.notebook.render.closing import check_of, owner_fields, wrap_literal
 from grader.notebook.render.figure_cells import figure_cell
 from grader.text.templates import make_environment, render_template
 from grader.text.words import part_letter, points
@@ -126,7 +126,7 @@ def _paper_cells(
     for question in paper.questions:
         yield from _question_cells(question, templates, answers, common)
     yield Cell(type="markdown", id="closing", source=_fill_shared(templates, "closing.md"))
-    about = (paper.exam.id, paper.release, *owner_texts(paper.student))
+    about = (paper.exam.id, paper.release, *owner_fields(paper.student))
     code = check(dict(paper.named_keys()), about, templates)
     yield Cell(type="code", id="closing-check", source=code, metadata=_FOLDED)
 

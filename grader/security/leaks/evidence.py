@@ -206,9 +206,14 @@ class FileEvidence:
         return 2 * missed <= numbers
 
     def _describe_key(self, pair: Pair, students: frozenset[str]) -> str:
-        who = f" ({min(students)})" if len(students) == 1 else f" (of {len(students)} students)"
-        who = who if len(self.search.secrets.students) > 1 else ""
-        return f"the key of {pair.name}{who}, {mask(pair.value)}"
+        """Returns the text of a finding about *pair*, which is in the keys of *students*."""
+        if len(self.search.secrets.students) <= 1:
+            owner = ""
+        elif len(students) == 1:
+            owner = f" ({min(students)})"
+        else:
+            owner = f" (of {len(students)} students)"
+        return f"the key of {pair.name}{owner}, {mask(pair.value)}"
 
 
 def _finding(place: LeakPosition, kind: str, detail: str) -> Leak:

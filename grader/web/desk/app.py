@@ -97,7 +97,7 @@ class DeskApp:
                 get("/ideas", shown(self._show_ideas, can.SEARCH_IDEAS)),
                 post("/ideas", shown(self._search_ideas, can.SEARCH_IDEAS)),
                 post("/grade", shown(self._grade, can.GRADE)),
-                post("/override", shown(self._override, can.CHANGE_MARK)),
+                post("/override", shown(self._change_mark, can.CHANGE_MARK)),
                 post("/item", shown(self._item, can.CHANGE_RUBRIC)),
                 post("/undo", shown(self._undo, can.GRADE)),
                 post("/request", shown(self._request, can.ANSWER_REQUESTS)),
@@ -249,9 +249,11 @@ class DeskApp:
             return page
         return redirect(f"{_address(graded.part)}?done={graded.batch}{'&all=1' * everything}")
 
-    def _override(self, call: DeskCall) -> Response:
+    def _change_mark(self, call: DeskCall) -> Response:
+        """Changes a mark; shows the student's page again with status 409 if the answer or its mark
+        changed meanwhile."""
         changed = change_mark(call)
-        if changed.why_not:
+        if changed.conflict:
             page = self._student_page(call, changed.student, changed)
             page.status_code = 409
             return page

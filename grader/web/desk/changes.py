@@ -82,8 +82,8 @@ class MarkChangeResult:
     student: str
     name: str
     choice: Choice
-    why_not: str
-    """Why it was not stored; empty if it was."""
+    conflict: str
+    """What changed meanwhile, so that the mark was not stored; empty if it was."""
 
 
 def change_mark(call: DeskCall) -> MarkChangeResult:
@@ -104,16 +104,17 @@ def change_mark(call: DeskCall) -> MarkChangeResult:
     if choice.points is None or not choice.comment:
         raise SetupError("a changed mark needs points and a reason", fix="go back and fill in both")
     page_state = PageState(decision=form.number("seen"), mark=0, state=form.text("state"))
-    why_not = ""
+    conflict = ""
     if page_state.state != answer.state:
-        why_not = "Meanwhile, this answer was graded or handed in again."
+        conflict = "Meanwhile, this answer was graded or handed in again."
     else:
         _require_graded(call, answer, part)
-        done = book.decisions.decide([_to_decide(answer, page_state)], choice, by=call.person.id)
-        if done.conflicts:
-            other = done.conflicts[0]
-            why_not = f"Meanwhile, {other.by} changed this mark to {other.points:g} points."
-    return MarkChangeResult(student=id_, name=answer.name, choice=choice, why_not=why_not)
+        to_decide = [_to_decide(answer, page_state)]
+        conflicts = book.decisions.decide(to_decide, choice, by=call.person.id).conflicts
+        if conflicts:
+            other = conflicts[0]
+            conflict = f"Meanwhile, {other.by} changed this mark to {other.points:g} points."
+    return MarkChangeResult(student=id_, name=answer.name, choice=choice, conflict=conflict)
 
 
 def _require_graded(call: DeskCall, answer: PartAnswer, part: PartId) -> None:

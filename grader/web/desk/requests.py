@@ -36,7 +36,7 @@ class OpenRequest:
 
     @property
     def part(self) -> PartId | None:
-        """The part; None without a mark."""
+        """The part that the request is about; None if the student's grade no longer has it."""
         return PartId(self.mark.problem, self.mark.part) if self.mark else None
 
     @property

@@ -45,11 +45,11 @@ def escape_gaps(html: str) -> str:
     return _GAP.sub("&#123;", html)
 
 
-def gap_weights(field: QuizPart) -> list[Fraction]:
-    """Returns the points of each gap of the part."""
-    points = Fraction(field.points).limit_denominator(1000)
+def gap_points(part: QuizPart) -> list[Fraction]:
+    """Returns the points of each gap of *part*."""
+    points = Fraction(part.points).limit_denominator(1000)
     shares: list[Fraction] = []
-    for item in field.items:
+    for item in part.items:
         match item:
             case NumberItem():
                 shares.append(Fraction(item.weight).limit_denominator(1000))
@@ -85,7 +85,7 @@ def option_shares(item: ChoiceItem) -> list[tuple[ChoiceOption, float]]:
 
 def question_with_gaps(field: QuizPart, scale: int) -> str:
     """Returns the part's question with its gaps; *scale* makes all weights whole numbers."""
-    marks = (str(int(weight * scale)) for weight in gap_weights(field))
+    marks = (str(int(points * scale)) for points in gap_points(field))
     first = field.items[0]
     if isinstance(first, NumberItem) and len(field.items) > 1:
         return escape_gaps(part_html(field)) + _table_with_gaps(field, marks)

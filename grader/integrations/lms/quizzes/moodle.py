@@ -122,7 +122,7 @@ def _categories(quiz: Quiz, pool: Pool) -> Iterator[dict[str, object]]:
     """Yields a category and its questions, for each question that a student gets here."""
     every = [(asked, _group_parts(asked)) for asked in pool.questions]
     gaps = (part for _, groups in every for parts in groups if _has_gaps(parts) for part in parts)
-    scale = math.lcm(*(w.denominator for part in gaps for w in cloze.gap_weights(part)))
+    scale = math.lcm(*(points.denominator for part in gaps for points in cloze.gap_points(part)))
     several = len(every[0][1]) > 1
     for index, first in enumerate(every[0][1]):
         letters = f" ({', '.join(part.letter for part in first if part.letter)})"
