@@ -54,6 +54,7 @@ def list_command(
 
 
 def _head_data(head: Head) -> dict[str, object]:
+    """Returns what `--json` prints of a problem."""
     names = ("id", "title", "family", "level", "minutes", "points", "topics")
     parts = [
         {"id": part.id, "kind": part.kind, "concepts": sorted(head.examined_by([part.id]))}
@@ -64,6 +65,7 @@ def _head_data(head: Head) -> dict[str, object]:
 
 
 def _problem_table(heads: Sequence[Head]) -> str:
+    """Returns the table of *heads* and a count, or a hint if there are none."""
     if not heads:
         return "0 problems. Write one: grader new FAMILY/ID --into DIR"
     rows = [(h.id, h.family, h.level, f"{h.minutes:g}", points(h.points), h.title) for h in heads]
@@ -75,6 +77,7 @@ def _problem_table(heads: Sequence[Head]) -> str:
 
 
 def _list_sets(banks: tuple[str, ...], *, as_json: bool) -> int:
+    """Prints the sets of the banks and the errors in them, and returns the exit status."""
     bank = open_bank(banks)
     exams, errors = [], list(bank.faults())
     for name in bank.listed_sets:
@@ -129,13 +132,15 @@ def show_command(
         _show_set(bank, wanted, as_json=as_json)
         return
     shown = preview(bank, wanted, seed)
-    known = bank.statistics(shown.paper.questions[0].variant.problem)
+    part_statistics = bank.statistics(shown.paper.questions[0].variant.problem)
     if as_json:
         data = shown.as_data(key=key)
-        statistics = {name: asdict(part) for name, part in known.items()}
-        print_json(data | ({"statistics": statistics} if known else {}))
+        statistics = {name: asdict(part) for name, part in part_statistics.items()}
+        print_json(data | ({"statistics": statistics} if part_statistics else {}))
         return
-    text = shown.as_markdown(key=key) + (_statistics_text(known, key=key) if known else "")
+    text = shown.as_markdown(key=key)
+    if part_statistics:
+        text += _statistics_text(part_statistics, key=key)
     if sys.stdout.isatty():
         from rich.console import Console
         from rich.markdown import Markdown
@@ -145,10 +150,10 @@ def show_command(
         click.echo(text)
 
 
-def _statistics_text(known: Mapping[str, PartStatistics], *, key: bool) -> str:
+def _statistics_text(part_statistics: Mapping[str, PartStatistics], *, key: bool) -> str:
     """Returns a list in Markdown: a line for each part."""
     lines = []
-    for name, part in known.items():
+    for name, part in part_statistics.items():
         text = f"{part.mean:.0%} of the points, {part.solved:.0%} solved it"
         text += f", {part.blank:.0%} left it blank"
         if part.discrimination is not None:
@@ -161,16 +166,17 @@ def _statistics_text(known: Mapping[str, PartStatistics], *, key: bool) -> str:
 
 
 def _show_set(bank: Bank, wanted: str, *, as_json: bool) -> None:
+    """Prints the composition of the set *wanted* as text or JSON."""
     from grader.release.composition import composition
 
-    found = composition(bank, wanted)
+    composed = composition(bank, wanted)
     if as_json:
-        print_json(found.as_data())
+        print_json(composed.as_data())
         return
     from grader.cli.set_table import set_text
 
     topics = {name: concept.get("topic", "") for name, concept in bank.concepts().items()}
-    click.echo(set_text(found, topics))
+    click.echo(set_text(composed, topics))
 
 
 @subcommand("coverage", "grader coverage", "grader coverage --missing --json")
@@ -197,22 +203,23 @@ def coverage_command(
     return 1 if covered.unknown_concepts or covered.errors else 0
 
 
-def _print_coverage(found: Coverage, *, missing: bool) -> None:
+def _print_coverage(covered: Coverage, *, missing: bool) -> None:
+    """Prints the table of families and, with *missing*, the concepts that no problem examines."""
     by_family = [
         (family, str(have), str(total), f"{have / total:.0%}")
-        for family, (have, total) in sorted(found.by_family().items())
+        for family, (have, total) in sorted(covered.by_family().items())
     ]
-    have, total = len(found.problems), len(found.concepts)
+    have, total = len(covered.problems), len(covered.concepts)
     by_family.append(("all", str(have), str(total), f"{have / total:.0%}" if total else "-"))
     click.echo(table(("family", "examined", "of", "share"), by_family, right=(1, 2, 3)))
-    unexamined = sorted(set(found.concepts) - set(found.problems))
+    unexamined = sorted(set(covered.concepts) - set(covered.problems))
     if missing and not unexamined:
         click.echo("\nEvery concept is examined by at least one problem.")
     elif missing:
         click.echo("\nNot examined by any problem:")
         for name in unexamined:
-            click.echo(f"  {name}  {found.concepts[name].get('topic', '')}")
-    for name, problems in sorted(found.unknown_concepts.items()):
+            click.echo(f"  {name}  {covered.concepts[name].get('topic', '')}")
+    for name, problems in sorted(covered.unknown_concepts.items()):
         click.echo(f"unknown concept '{name}' in {', '.join(problems)}", err=True)
 
 

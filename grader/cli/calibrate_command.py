@@ -76,6 +76,7 @@ def _check_overwrite(out: Path) -> None:
 
 
 def _print_profile(profile: MachineProfile) -> None:
+    """Prints the machine, the table of figures, and the notes below it."""
     from rich.console import Console
 
     from grader.cli.profile_table import lines_of, notes_of, table_of

@@ -75,6 +75,7 @@ def command(
 
 
 def _make_receipt(checked: CheckResult, notebook: Path, path: Path | None) -> dict[str, object]:
+    """Returns the receipt of *checked*, which is also written to *path* unless that is None."""
     from grader.collect.check.receipts import make_receipt, write_receipt
 
     made = dict(make_receipt(checked, notebook.name, datetime.now(UTC)))
@@ -100,6 +101,7 @@ def _check_data(checked: CheckResult, made: dict[str, object]) -> dict[str, obje
 
 
 def _verify_receipt(receipt: Path, notebook: Path, *, as_json: bool) -> int:
+    """Prints whether *receipt* is for *notebook*, and returns 0 if it is, else 1."""
     from grader.collect.check.receipts import compare_receipt
 
     comparison = compare_receipt(receipt, notebook)

@@ -71,6 +71,7 @@ def color_setting() -> bool | None:
 
 
 def _head_lines(checked: CheckResult) -> Iterator[str]:
+    """Yields what the notebook says about itself, and a warning if it is the sample."""
     about = checked.about
     facts = [
         f"{about.exam or 'exam'}" if about.exam or about.release else "",
@@ -90,6 +91,7 @@ def _head_lines(checked: CheckResult) -> Iterator[str]:
 
 
 def _answer_lines(line: AnswerLine, width: int) -> Iterator[str]:
+    """Yields the lines of one answer: its status, name, and text, then examples that failed."""
     mark, name = status_word(line), one_line(line.name, 80)
     text = answer_sentence(line)
     indent = " " * (_GUTTER + width + 2)
@@ -114,6 +116,7 @@ def answer_sentence(line: AnswerLine) -> str:
 
 
 def _end_lines(checked: CheckResult) -> Iterator[str]:
+    """Yields the summary of the check, what to do next, and the hash of the notebook."""
     yield from _wrap_lines(outcome_sentence(checked), "")
     yield NOT_RIGHT
     if checked.ready and checked.about.version == SAMPLE:
@@ -133,6 +136,7 @@ def _color(row: str, mark: str) -> str:
 
 
 def _wrap_lines(text: str, first: str, indent: str | None = None) -> list[str]:
+    """Returns *text* in lines of 80 columns, which begin with *first* and then with *indent*."""
     return textwrap.wrap(
         one_line(text, 2_000),
         WIDTH,

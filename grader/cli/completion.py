@@ -50,7 +50,7 @@ class CompletedText(click.types.StringParamType):
         return [CompletionItem(name, help=titles.get(name)) for name in fitting]
 
 
-def _bank_index(ctx: click.Context) -> BankIndex:
+def _open_index(ctx: click.Context) -> BankIndex:
     from grader.bank.index import BankIndex
 
     return BankIndex.open(ctx.params.get("banks") or ())
@@ -85,38 +85,38 @@ def _student_ids(ctx: click.Context) -> Iterable[str]:
     return _course_students(ctx)
 
 
-def _course_file(ctx: click.Context) -> tuple[Path, Mapping[str, Any]]:
+def _read_course_file(ctx: click.Context) -> tuple[Path, Mapping[str, Any]]:
     """Returns the course file and its content; empty if there is none."""
     from grader.bank.yaml12 import read_yaml
     from grader.course import find_course
 
-    path = find_course(ctx.params.get("course_file"), tuple(_bank_index(ctx).folders))
+    path = find_course(ctx.params.get("course_file"), tuple(_open_index(ctx).folders))
     return (path, read_yaml(path).data) if path else (Path(), {})
 
 
 def _course_students(ctx: click.Context) -> Iterable[str]:
     """Yields the students in the results folders that the course file names."""
-    path, course = _course_file(ctx)
-    for one in course.get("sets", {}).values():
-        if one and one.get("results"):
-            folder = path.parent / str(one["results"]) / "grades"
+    path, course = _read_course_file(ctx)
+    for course_set in course.get("sets", {}).values():
+        if course_set and course_set.get("results"):
+            folder = path.parent / str(course_set["results"]) / "grades"
             yield from (grade.stem for grade in folder.glob("*.json"))
 
 
-_PROBLEM = CompletedText(lambda ctx: tuple(_bank_index(ctx).paths), files=True)
+_PROBLEM = CompletedText(lambda ctx: tuple(_open_index(ctx).paths), files=True)
 _PROBLEM_OR_SET = CompletedText(
-    lambda ctx: (*_bank_index(ctx).paths, *_bank_index(ctx).set_paths), files=True
+    lambda ctx: (*_open_index(ctx).paths, *_open_index(ctx).set_paths), files=True
 )
 _STUDENT = CompletedText(_student_ids)
 _TYPES: Mapping[str, CompletedText] = {
-    "by": CompletedText(lambda ctx: tuple(_course_file(ctx)[1].get("staff", ()))),
-    "exam": CompletedText(lambda ctx: tuple(_bank_index(ctx).set_paths), files=True),
-    "family": CompletedText(lambda ctx: _bank_index(ctx).families),
+    "by": CompletedText(lambda ctx: tuple(_read_course_file(ctx)[1].get("staff", ()))),
+    "exam": CompletedText(lambda ctx: tuple(_open_index(ctx).set_paths), files=True),
+    "family": CompletedText(lambda ctx: _open_index(ctx).families),
     "new_problem": CompletedText(_family_prefixes),
     "problem": _PROBLEM,
     "problems": _PROBLEM,
-    "section": CompletedText(lambda ctx: tuple(_course_file(ctx)[1].get("sections", ()))),
-    "set_id": CompletedText(lambda ctx: tuple(_course_file(ctx)[1].get("sets", ()))),
+    "section": CompletedText(lambda ctx: tuple(_read_course_file(ctx)[1].get("sections", ()))),
+    "set_id": CompletedText(lambda ctx: tuple(_read_course_file(ctx)[1].get("sets", ()))),
     "student": _STUDENT,
     "students": _STUDENT,
     "wanted": _PROBLEM_OR_SET,

@@ -46,7 +46,7 @@ def check_command(
     unknown = [
         print_unknown_students(course, id_, students)
         for id_ in course.sets
-        if (students := _students_of(course, id_, path.parent)) is not None
+        if (students := _read_students(course, id_, path.parent)) is not None
     ]
     status = 1 if any(unknown) else 0
     if as_json:
@@ -70,7 +70,7 @@ def check_command(
     return status
 
 
-def _students_of(course: Course, set_id: str, home: Path) -> Collection[str] | None:
+def _read_students(course: Course, set_id: str, home: Path) -> Collection[str] | None:
     """Returns the ids of the students of a set, from its release or its results; None if the
     course file names neither, or they can't be read."""
     from grader.grading.course_change import set_and_students
@@ -244,22 +244,22 @@ def print_unknown_students(course: Course, set_id: str, students: Collection[str
     there are."""
     from grader.course.grants import unknown_students
 
-    found = unknown_students(course, set_id, students)
-    for text in found:
+    warnings = unknown_students(course, set_id, students)
+    for text in warnings:
         click.echo(f"warning: {text}", err=True)
-    return len(found)
+    return len(warnings)
 
 
 def require_course(course_file: Path | None, banks: tuple[str, ...]) -> Path:
     """Returns the path of the course file. Raises SetupError if there is none."""
-    path = course_path(course_file, banks)
+    path = find_course_path(course_file, banks)
     if path is None:
         fix = "write course.yaml beside problems/, or name a file with --course FILE"
         raise SetupError("there is no course file", fix=fix)
     return path
 
 
-def course_path(course_file: Path | None, banks: tuple[str, ...]) -> Path | None:
+def find_course_path(course_file: Path | None, banks: tuple[str, ...]) -> Path | None:
     """Returns *course_file*, or else the course file beside a bank; None if there is none."""
     from grader.course import find_course
 
@@ -282,7 +282,7 @@ def course_to_apply(
     from grader.grading.course_change import slip_days_used
     from grader.release.file import load_release
 
-    path = course_path(course_file, banks)
+    path = find_course_path(course_file, banks)
     course = load_course(path) if path else None
     if course is not None and course.grants:
         release = load_release(exam)

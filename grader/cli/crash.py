@@ -66,16 +66,17 @@ def _crash_location(error: BaseException) -> str:
     from pathlib import Path
 
     package = Path(__file__).parents[1]
-    place, trace = "", error.__traceback__
+    location, trace = "", error.__traceback__
     while trace is not None:
         file = Path(trace.tb_frame.f_code.co_filename)
         if file.is_relative_to(package):
-            place = f" at {file.relative_to(package.parent)}:{trace.tb_lineno}"
+            location = f" at {file.relative_to(package.parent)}:{trace.tb_lineno}"
         trace = trace.tb_next
-    return place
+    return location
 
 
 def _report_text(error: BaseException, arguments: Sequence[str]) -> str:
+    """Returns the text of a crash report, with secrets masked and the home folder as `~`."""
     import platform
     import traceback
     from pathlib import Path

@@ -70,19 +70,19 @@ def submissions(release: Release, templates: tuple[Path, ...]) -> list[tuple[str
     """
     from grader.draw import paper
 
-    made = []
+    handed_in = []
     for number, student in enumerate(release.students.values()):
         name, habit = HABITS[number % len(HABITS)]
-        mine = paper(release, student)
+        student_paper = paper(release, student)
         sheet = AnswerSheet(
-            paper=mine,
-            right=solution(mine),
-            wrong=_mistake_sources(mine),
+            paper=student_paper,
+            right=solution(student_paper),
+            wrong=_mistake_sources(student_paper),
             templates=templates,
             dice=random.Random(number),  # noqa: S311 - a demonstration, no secret
         )
-        made.append((f"{student.id}.ipynb", name, habit(sheet)))
-    return made
+        handed_in.append((f"{student.id}.ipynb", name, habit(sheet)))
+    return handed_in
 
 
 def write_submissions(release: Release, templates: tuple[Path, ...], folder: Path) -> int:
@@ -90,14 +90,15 @@ def write_submissions(release: Release, templates: tuple[Path, ...], folder: Pat
 
     Returns the number of submissions by students.
     """
-    made = submissions(release, templates)
-    for name, _, data in made:
+    handed_in = submissions(release, templates)
+    for name, _, data in handed_in:
         write_atomic(folder / name, data)
-    write_atomic(folder / "stranger.ipynb", made[0][2])
-    return len(made)
+    write_atomic(folder / "stranger.ipynb", handed_in[0][2])
+    return len(handed_in)
 
 
 def _mistake_sources(paper: Paper) -> dict[str, list[str]]:
+    """Returns wrong answers by name: declared mistakes, or if there are none, other ones."""
     wrong: dict[str, list[str]] = {}
     for name, key in paper.named_keys():
         samples = kinds.find(key.part.kind).examples(key)
@@ -175,6 +176,7 @@ _use_numpy_scalars = _rewrite_numbers(
 
 
 def _write_unreadable(sheet: AnswerSheet) -> bytes:
+    """Returns a notebook in which every third answer can't be read."""
     odd = ("float('nan')", "None", "'about 30 GB'", "1 + 2j", "[1, 2, 3]", "'???'")
     answers = dict(sheet.right)
     for number, name in enumerate(list(answers)[::3]):
@@ -183,6 +185,7 @@ def _write_unreadable(sheet: AnswerSheet) -> bytes:
 
 
 def _raise_errors(sheet: AnswerSheet) -> bytes:
+    """Returns a notebook in which every fifth answer divides by zero."""
     answers = dict(sheet.right)
     for name in list(answers)[2::5]:
         answers[name] = f"({answers[name]}) / 0"
@@ -216,6 +219,7 @@ def _delete_cells(sheet: AnswerSheet) -> bytes:
 
 
 def _shuffle_cells(sheet: AnswerSheet) -> bytes:
+    """Returns a notebook with shuffled cells, four of them twice, and no metadata."""
     cells = list(sheet.cells(sheet.right))
     sheet.dice.shuffle(cells)
     again = [replace(c, id=f"copy-{n}") for n, c in enumerate(cells[:4])]

@@ -80,6 +80,7 @@ def _refuse_other_folder(out: Path, roster: Path, made: bytes) -> None:
 
 
 def _print_table(results: Path) -> None:
+    """Prints what each student handed in, beside the score it earned."""
     from grader.cli import demo_class
     from grader.text.words import points
 
@@ -91,7 +92,7 @@ def _print_table(results: Path) -> None:
         named = sum(m["verdict"] == "mistake" for m in marks)
         settled = any(m["points"] is not None for m in marks)
         score = points(grade["score"]) + ("" if grade["complete"] else " +?") if settled else "-"
-        most = points(grade["max_score"])
-        rows.append((student.id, habit, score, most, str(right), str(named)))
+        max_score = points(grade["max_score"])
+        rows.append((student.id, habit, score, max_score, str(right), str(named)))
     header = ("student", "what they handed in", "score", "of", "right", "named mistakes")
     click.echo("\n" + table(header, rows, right=(2, 3, 4, 5)))

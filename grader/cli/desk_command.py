@@ -74,8 +74,7 @@ def command(
         from grader.web.serving import LOOPBACK, choose_port, serve
     except ModuleNotFoundError as error:
         raise SetupError(
-            f"the desk needs the package '{error.name}'",
-            fix="run `pip install starlette uvicorn`",
+            f"the desk needs the package '{error.name}'", fix="run `pip install starlette uvicorn`"
         ) from error
     from grader.web.desk.hub import hub_service
     from grader.web.desk.pages import Desk
@@ -83,7 +82,7 @@ def command(
     path = named_course(course_file) if course_file else None
     service = hub_service(os.environ) if hub else None
     host, port = service.listens_on if service else (host, port)
-    way = _Way(
+    access = _DeskAccess(
         results=results,
         accounts=accounts,
         service=service,
@@ -91,28 +90,24 @@ def command(
         proxies=proxies,
         names=names,
     )
-    way.check(path)
+    access.check(path)
     course = load_course(path) if path else None
-    entrance = way.entrance(StaffFile(path) if path else None, me or getpass.getuser())
+    entrance = access.entrance(StaffFile(path) if path else None, me or getpass.getuser())
     desk = Desk(
         out=results, anonymous=anonymous or bool(course and course.anonymous), course=course
     )
     port = choose_port(host, port)
-    app = DeskApp(
-        desk,
-        entrance,
-        open_bank(banks),
-        (*LOOPBACK, *names),
-        secure=bool(proxies),
-    )
-    home = f"https://{names[0]}" if proxies and names else f"http://{(*names, host)[0]}:{port}"
-    _print_way_in(entrance, home)
+    app = DeskApp(desk, entrance, open_bank(banks), (*LOOPBACK, *names), secure=bool(proxies))
+    home = f"http://{names[0] if names else host}:{port}"
+    if proxies and names:
+        home = f"https://{names[0]}"
+    _print_addresses(entrance, home)
     asgi = BelowPrefix(app.asgi, service.prefix) if service else app.asgi
     serve(asgi, host, port, proxies)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Way:
+class _DeskAccess:
     """How people reach the desk and sign in."""
 
     results: Path
@@ -178,7 +173,8 @@ class _Way:
         return StaffAccess(staff)
 
 
-def _print_way_in(entrance: Entrance, home: str) -> None:
+def _print_addresses(entrance: Entrance, home: str) -> None:
+    """Prints each person's link, or where to sign in and who has no password yet."""
     from grader.web.desk.access import AccessLinks
     from grader.web.desk.sign_in import Accounts
 

@@ -84,6 +84,7 @@ def command(
 
 
 def _list_workers(executor: str, sandbox: str, as_json: bool) -> int:
+    """Prints the workers of a cluster, and returns 1 if one differs from this machine, else 0."""
     from grader.integrations.cluster.connections import survey_workers
     from grader.integrations.cluster.environments import wanted_environment
 
@@ -120,14 +121,14 @@ def _list_workers(executor: str, sandbox: str, as_json: bool) -> int:
     ]
     head = ("", "worker", "host", "threads of cores", "sandbox layers", "declares")
     click.echo(table(head, rows))
-    for address_, found in differing.items():
-        for one in found:
-            click.echo(f"{address_}: {one}", err=True)
+    for address_, differences in differing.items():
+        for difference in differences:
+            click.echo(f"{address_}: {difference}", err=True)
     for w in survey.workers:
         if w.has_cuda and "GPU" not in w.resources:
             click.echo(f"{w.address}: has a GPU; to use it, start it with --resources GPU=1")
-    here = ", ".join(f"{name} {version or 'none'}" for name, version in environment.items())
-    click.echo(f"This machine: {here}.")
+    versions = ", ".join(f"{name} {version or 'none'}" for name, version in environment.items())
+    click.echo(f"This machine: {versions}.")
     if survey.dashboard:
         click.echo(f"Dask's dashboard: {survey.dashboard}")
     return 1 if any(differing.values()) else 0
@@ -138,6 +139,7 @@ def _status_word(ok: bool | None) -> str:
 
 
 def _run_suite(classes: tuple[str, ...], sandbox: str, quick: bool, as_json: bool) -> int:
+    """Runs the attacks, prints a report, and returns 1 if one was not stopped, else 0."""
     from grader.security.redteam import AttackSettings, report_data, run_attacks
 
     click.echo("Attacking this installation. This takes a minute or two.", err=True)
@@ -150,6 +152,7 @@ def _run_suite(classes: tuple[str, ...], sandbox: str, quick: bool, as_json: boo
 
 
 def _print_report(report: Report) -> None:
+    """Prints each check of the attacks, the sandbox layers, and how many checks passed."""
     width = max(len(row.name) for row in report.rows)
     for row in report.rows:
         click.echo(f"{_status_word(row.has_held)} {row.name.ljust(width)}  {row.tries}")

@@ -47,24 +47,25 @@ def examine(*, kernel: bool = True) -> tuple[DoctorFinding, ...]:
 
 
 def _iter_findings(kernel: bool) -> Iterator[DoctorFinding]:
+    """Yields the findings in the order in which they are printed."""
     yield DoctorFinding(
         what="grader",
         ok=sys.version_info >= (3, 11),
         observation=f"{__version__} on Python {platform.python_version()}, {platform.system()} "
         f"{platform.machine()}, {os.cpu_count()} CPUs",
     )
-    yield _install_source()
-    missing = [p for p in _PACKAGES if _version(p) is None]
+    yield _examine_source()
+    missing = [p for p in _PACKAGES if _installed_version(p) is None]
     yield DoctorFinding(
         what="packages",
         ok=not missing,
-        observation=", ".join(f"{p} {_version(p) or 'missing'}" for p in _PACKAGES),
+        observation=", ".join(f"{p} {_installed_version(p) or 'missing'}" for p in _PACKAGES),
         fix=f"pip install {' '.join(missing)}" if missing else "",
     )
-    yield from _optional_packages()
-    yield _cuda_finding()
-    yield _warm_kernels()
-    sandbox = _layers_or_error(kernel)
+    yield from _examine_optional_packages()
+    yield _find_cuda()
+    yield _examine_warm_kernels()
+    sandbox = _examine_layers(kernel)
     yield from sandbox
     free = shutil.disk_usage(tempfile.gettempdir()).free
     yield DoctorFinding(
@@ -74,10 +75,10 @@ def _iter_findings(kernel: bool) -> Iterator[DoctorFinding]:
         fix="" if free > 1_000_000_000 else "free some space, or set TMPDIR",
     )
     if kernel and not any(each.what == _UNTRIED for each in sandbox):
-        yield _kernel_finding()
+        yield _run_kernel()
 
 
-def _install_source() -> DoctorFinding:
+def _examine_source() -> DoctorFinding:
     """Returns where a class repository would install the grader from."""
     try:
         source = chosen_source("")
@@ -88,51 +89,54 @@ def _install_source() -> DoctorFinding:
     )
 
 
-def _optional_packages() -> Iterator[DoctorFinding]:
+def _examine_optional_packages() -> Iterator[DoctorFinding]:
+    """Yields whether each package that some problems need is installed."""
     for name, package in packages.PACKAGES.items():
-        here = package.is_installed
-        waits = (
+        is_installed = package.is_installed
+        absence = (
             f"not installed: parts that need {package.title} are left open when graded here; "
             "no points are deducted"
         )
         yield DoctorFinding(
             what=name,
-            ok=True if here else None,
-            observation=_version(name) or "installed" if here else waits,
+            ok=True if is_installed else None,
+            observation=_installed_version(name) or "installed" if is_installed else absence,
             fix=""
-            if here
+            if is_installed
             else f"{packages.install_command([name])}; "
             "then grade them with `grader grade --only deferred`",
         )
 
 
-def _version(package: str) -> str | None:
+def _installed_version(package: str) -> str | None:
+    """Returns the version of an installed package; None if it is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:
         return None
 
 
-def _cuda_finding() -> DoctorFinding:
-    here = has_cuda()
+def _find_cuda() -> DoctorFinding:
+    """Returns whether this machine has a CUDA device, as a finding."""
     seen = "CUDA device found; `grader grade --device cuda` makes it available to notebooks"
-    return DoctorFinding(
-        what="GPU", ok=True if here else None, observation=seen if here else "no CUDA device"
-    )
+    if not has_cuda():
+        return DoctorFinding(what="GPU", ok=None, observation="no CUDA device")
+    return DoctorFinding(what="GPU", ok=True, observation=seen)
 
 
-def _layers_or_error(kernel: bool) -> tuple[DoctorFinding, ...]:
+def _examine_layers(kernel: bool) -> tuple[DoctorFinding, ...]:
     """Returns one finding per sandbox layer, or a single one with the error if they can't be
     examined."""
     try:
-        return tuple(_tested_layers() if kernel else _listed_layers())
+        return tuple(_test_layers() if kernel else _list_layers())
     except SetupError as error:
         return (
             DoctorFinding(what=_UNTRIED, ok=False, observation=error.what, fix=error.fix or ""),
         )
 
 
-def _listed_layers() -> Iterator[DoctorFinding]:
+def _list_layers() -> Iterator[DoctorFinding]:
+    """Yields a finding for each sandbox layer, without testing whether it works."""
     for layer in choose("auto").sandbox.layers():
         ok = True if layer.present else None
         yield DoctorFinding(
@@ -140,7 +144,7 @@ def _listed_layers() -> Iterator[DoctorFinding]:
         )
 
 
-def _tested_layers() -> Iterator[DoctorFinding]:
+def _test_layers() -> Iterator[DoctorFinding]:
     """Yields one finding per layer, tested by a notebook that tries to break through it."""
     for tried in attack_layers(choose("auto")):
         layer, seen = tried.layer, tried.layer.detail
@@ -156,7 +160,8 @@ def _tested_layers() -> Iterator[DoctorFinding]:
         yield DoctorFinding(what=f"sandbox: {layer.name}", ok=ok, observation=seen, fix=layer.fix)
 
 
-def _warm_kernels() -> DoctorFinding:
+def _examine_warm_kernels() -> DoctorFinding:
+    """Returns whether kernels are forked from a process with numpy and torch, as a finding."""
     warm = USUAL == "warm"
     return DoctorFinding(
         what="warm kernels",
@@ -168,7 +173,8 @@ def _warm_kernels() -> DoctorFinding:
     )
 
 
-def _kernel_finding() -> DoctorFinding:
+def _run_kernel() -> DoctorFinding:
+    """Returns whether a kernel ran a notebook with one answer, and how long that took."""
     data = write([Cell(type="code", id="a", source="answer = 6 * 7")], {})
     submission = Submission(student="doctor", path="doctor.ipynb", sha256="0" * 64)
     job = Job(submission=submission, names=("answer",), limits=Limits(cell_seconds=30))
@@ -176,10 +182,8 @@ def _kernel_finding() -> DoctorFinding:
     evidence = execute(job, data)
     seconds = time.perf_counter() - started
     answer = evidence.answers.get("answer")
-    fine = evidence.outcome is Outcome.FINISHED and bool(answer and answer.raw)
-    return DoctorFinding(
-        what="kernel",
-        ok=fine,
-        observation=f"a notebook ran in {seconds:.1f} s" if fine else evidence.note or "no answer",
-        fix="" if fine else "pip install --force-reinstall ipykernel",
-    )
+    if evidence.outcome is Outcome.FINISHED and answer and answer.raw:
+        text = f"a notebook ran in {seconds:.1f} s"
+        return DoctorFinding(what="kernel", ok=True, observation=text)
+    fix = "pip install --force-reinstall ipykernel"
+    return DoctorFinding(what="kernel", ok=False, observation=evidence.note or "no answer", fix=fix)

@@ -89,37 +89,38 @@ def _find_exporter(name: str) -> type[Exporter[Any]]:
     """Returns the exporter *name*. Raises SetupError if it can't be loaded."""
     from grader.integrations.base import Exporter, exporters
 
-    found = exporters.find(name)
-    if not (isinstance(found, type) and issubclass(found, Exporter)):
+    exporter = exporters.find(name)
+    if not (isinstance(exporter, type) and issubclass(exporter, Exporter)):
         raise SetupError(
             f"the export format '{name}' is not an exporter",
             fix="derive its class from StudentExporter, ClassExporter, or QuizExporter of "
             "grader.integrations.base",
         )
-    return found
+    return exporter
 
 
 def _make_command(name: str, exporter: type[Exporter[Any]]) -> click.Command:
+    """Returns the command of a format, with the arguments and options that its exporter takes."""
     from grader.integrations.base import QuizExporter, StudentExporter
 
-    made = click.Command(name, callback=partial(_export, name, exporter))
-    made.help = inspect.getdoc(exporter)
-    made.epilog = example_lines(*exporter.examples) if exporter.examples else None
+    command = click.Command(name, callback=partial(_run_export, name, exporter))
+    command.help = inspect.getdoc(exporter)
+    command.epilog = example_lines(*exporter.examples) if exporter.examples else None
     is_quiz = issubclass(exporter, QuizExporter)
     if is_quiz:
-        made.params.append(click.Argument(["exam"], metavar="SET"))
+        command.params.append(click.Argument(["exam"], metavar="SET"))
     else:
-        made.params.append(click.Argument(["results"], type=EXISTING_FOLDER))
+        command.params.append(click.Argument(["results"], type=EXISTING_FOLDER))
         single = issubclass(exporter, StudentExporter) and exporter.one_student
-        made.params.append(_STUDENT if single else _STUDENTS)
-    made.params += field_options(exporter)
+        command.params.append(_STUDENT if single else _STUDENTS)
+    command.params += field_options(exporter)
     if exporter.out is not None:
-        made.params.append(_out_option(name, exporter.out))
+        command.params.append(_out_option(name, exporter.out))
     if is_quiz:
-        made.params.append(make_option("banks", tuple[str, ...], BANKS))
+        command.params.append(make_option("banks", tuple[str, ...], BANKS))
     if exporter.out is not None:
-        made.params.append(make_option("as_json", bool, JSON))
-    return made
+        command.params.append(make_option("as_json", bool, JSON))
+    return command
 
 
 def field_options(record: type, *, keeps: bool = False) -> list[click.Option]:
@@ -134,6 +135,7 @@ def field_options(record: type, *, keeps: bool = False) -> list[click.Option]:
 
 
 def _field_option(field: Field[Any], hint: Any, *, keeps: bool) -> click.Option:
+    """Returns the option for *field* of type *hint*. With *keeps*, its default is None."""
     about, default = field.metadata["option"], field.default
     default = default.value if isinstance(default, StrEnum) else default
     flags = [f"--{field.name.replace('_', '-')}", *([about.also] if about.also else [])]
@@ -163,6 +165,7 @@ def pop_fields(record: type, values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _out_option(name: str, pattern: str) -> click.Option:
+    """Returns --out, with *pattern* as its default; it is required if *pattern* is empty."""
     is_file = bool(Path(pattern).suffix)
     fixed = pattern if pattern and "{" not in pattern else None
     shown = f"  [default: {pattern.format(results='RESULTS', name=name)}]" if pattern else ""
@@ -176,7 +179,7 @@ def _out_option(name: str, pattern: str) -> click.Option:
     return make_option("out", Path, declared)
 
 
-def _export(
+def _run_export(
     name: str,
     exporter: type[Exporter[Any]],
     *,
@@ -202,8 +205,9 @@ def _export(
 
 
 def _to_enum(value: Any, hint: Any) -> Any:
-    enum = isinstance(hint, type) and issubclass(hint, StrEnum)
-    return hint(value) if enum and value is not None else value
+    """Returns *value* as a member of *hint*, if that is an enumeration; else *value* itself."""
+    is_enum = isinstance(hint, type) and issubclass(hint, StrEnum)
+    return hint(value) if is_enum and value is not None else value
 
 
 def _run_exporter(

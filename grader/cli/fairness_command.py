@@ -50,7 +50,7 @@ def command(
         click.echo(
             table((*header, "p", "finding"), map(_comparison_row, shown), right=right) + "\n"
         )
-    click.echo("\n".join(_summary(fairness)))
+    click.echo("\n".join(_summary_sentences(fairness)))
 
 
 def _comparison_row(comparison: ValueComparison) -> tuple[str, ...]:
@@ -76,19 +76,19 @@ def _format_signed(number: float) -> str:
     return text if text == "0" or number < 0 else f"+{text}"
 
 
-def _summary(found: Fairness) -> list[str]:
+def _summary_sentences(found: Fairness) -> list[str]:
     """Returns sentences about all comparisons, and what to do."""
     from grader.analysis.fairness import ERROR_RATE, ComparisonFinding
 
     counts = Counter(comparison.finding for comparison in found.comparisons)
     too_few = counts[ComparisonFinding.TOO_FEW] + len(found.too_few)
     comparisons = count_of(len(found.comparisons) + len(found.too_few), "comparison")
-    told = (
+    listed = (
         f"{counts[ComparisonFinding.DIFFERS]} clear, {counts[ComparisonFinding.PERHAPS]} perhaps, "
         f"{counts[ComparisonFinding.NO_SIGN]} without a sign of a difference, "
         f"{too_few} with too few students to tell"
     )
-    lines = [f"{comparisons} of {count_of(found.students, 'student')}: {told}."]
+    lines = [f"{comparisons} of {count_of(found.students, 'student')}: {listed}."]
     if too_few:
         lines.append("With too few students, a difference of half the points could go unnoticed.")
     if counts[ComparisonFinding.DIFFERS]:
@@ -101,6 +101,7 @@ def _summary(found: Fairness) -> list[str]:
 
 
 def _fairness_data(found: Fairness) -> dict[str, object]:
+    """Returns what `--json` prints."""
     return {
         "students": found.students,
         "comparisons": [_comparison_data(comparison) for comparison in found.comparisons],

@@ -27,7 +27,7 @@ from grader.cli.options import (
     release_or_pack,
 )
 from grader.cli.parameters import FILE, option, subcommand
-from grader.cli.progress import progress, where_time_went
+from grader.cli.progress import describe_run_time, progress
 from grader.errors import SetupError
 from grader.text.words import count_of
 
@@ -227,7 +227,7 @@ def command(
     written = write_results(out, open_bank(banks))
     if finished.executed_count and not spec.is_local:
         click.echo(
-            where_time_went(
+            describe_run_time(
                 finished.executed_count,
                 executing=executing,
                 notebooks=finished.notebook_seconds,
@@ -240,11 +240,7 @@ def command(
 
 
 def _print_outcome(
-    done: ExecutedRun,
-    written: WrittenResults,
-    head: dict[str, object],
-    *,
-    as_json: bool,
+    done: ExecutedRun, written: WrittenResults, head: dict[str, object], *, as_json: bool
 ) -> int:
     """Prints the outcome, and returns the exit status."""
     status = 1 if done.unsettled_count else 0

@@ -77,11 +77,11 @@ class LazyGroup(click.Group):
         """Raises GraderError, with the nearest name, if the command does not exist."""
         from grader.registry import nearest
 
-        known = self.list_commands(ctx)
-        if args and args[0] not in known and not args[0].startswith("-"):
-            close = nearest(args[0], known)
+        names = self.list_commands(ctx)
+        if args and args[0] not in names and not args[0].startswith("-"):
+            similar = nearest(args[0], names)
             path = ctx.command_path
-            fix = f"did you mean '{path} {close}'?" if close else f"see `{path} --help`"
+            fix = f"did you mean '{path} {similar}'?" if similar else f"see `{path} --help`"
             raise GraderError(f"there is no {self._noun} '{args[0]}'", fix=fix)
         return super().resolve_command(ctx, args)
 

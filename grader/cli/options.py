@@ -89,8 +89,8 @@ def print_errors(heading: str, errors: Sequence[Exception]) -> None:
 
 def error_lines(errors: Sequence[Exception]) -> str:
     """Returns the errors, one below the other; at most MOST_ERRORS of them."""
-    left = len(errors) - MOST_ERRORS
-    more = [f"… and {left} more"] if left > 0 else []
+    omitted_count = len(errors) - MOST_ERRORS
+    more = [f"… and {omitted_count} more"] if omitted_count > 0 else []
     return "\n".join([*map(str, errors[:MOST_ERRORS]), *more])
 
 

@@ -90,6 +90,7 @@ def example_lines(*lines: str) -> str:
 
 
 def _make_parameter(param: inspect.Parameter) -> click.Parameter:
+    """Returns the argument or the option of click that *param* of a function stands for."""
     declared: Declared = argument() if param.default is param.empty else param.default
     if declared.parameter is click.Option:
         return make_option(param.name, param.annotation, declared)
@@ -133,6 +134,7 @@ def without_none(hint: Any) -> Any:
 
 
 def _value_type(hint: type, least: Any = None, most: Any = None) -> click.ParamType[Any]:
+    """Returns the type of click for values of type *hint*, from *least* to *most*."""
     if issubclass(hint, StrEnum):
         return click.Choice([member.value for member in hint])
     if hint is Path:

@@ -69,8 +69,8 @@ def command(
     bank = open_bank(banks)
     heads, _ = read_heads(bank)
     file = (progress or _FILE).absolute()
-    known = load_progress(file) if progress and file.exists() else Progress()
-    practice = Practice(bank=bank, heads=heads, file=file, progress=known, sandbox=sandbox)
+    saved_progress = load_progress(file) if progress and file.exists() else Progress()
+    practice = Practice(bank=bank, heads=heads, file=file, progress=saved_progress, sandbox=sandbox)
     practice.saving = progress is not None
     choice = Selection(
         name=wanted, family=family, level=level or "", concept=concept, minutes=minutes

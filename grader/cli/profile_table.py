@@ -39,7 +39,7 @@ def format_quantity(value: float, unit: str) -> str:
     # Rounded first: 999.9 kB/s is 1 MB/s in three digits.
     rounded = float(f"{value:.3g}")
     scale, prefix = next((pair for pair in scales if rounded >= pair[0]), scales[-1])
-    return f"{_digits(rounded / scale)} {prefix}{unit}"
+    return f"{_format_digits(rounded / scale)} {prefix}{unit}"
 
 
 def lines_of(profile: MachineProfile) -> Iterator[str]:
@@ -71,7 +71,7 @@ def table_of(profile: MachineProfile) -> Table:
     table.add_column("", no_wrap=True)
     for title in ("threads", "median", "95%", "quartiles", "samples"):
         table.add_column(title, justify="right", no_wrap=True)
-    for section, figures in groupby(sorted(profile.figures, key=_sort_key), key=_section):
+    for section, figures in groupby(sorted(profile.figures, key=_sort_key), key=_section_title):
         table.add_row(section, style="bold")
         for figure in figures:
             table.add_row(*_figure_row(figure))
@@ -81,10 +81,10 @@ def table_of(profile: MachineProfile) -> Table:
 
 def notes_of(profile: MachineProfile) -> Iterator[str]:
     """Yields notes below the table: how certain the figures are, and which are missing."""
-    wide = sum(not figure.settled for figure in profile.figures)
-    if wide:
+    uncertain = sum(not figure.settled for figure in profile.figures)
+    if uncertain:
         yield (
-            f"~ {wide} of {len(profile.figures)} medians could not be measured to within 3%"
+            f"~ {uncertain} of {len(profile.figures)} medians could not be measured to within 3%"
             f"{'; run without --quick for more time' if profile.quick else ''}."
         )
     load, cpus = profile.hardware.load, profile.hardware.usable_cpus
@@ -93,24 +93,25 @@ def notes_of(profile: MachineProfile) -> Iterator[str]:
             f"The machine was busy (load {load:.1f} on {cpus} CPUs): figures may be too low. "
             "Measure again when it is idle."
         )
-    for left in profile.left_out:
-        yield one_line(f"not measured: {left.what}: {left.why}")
-        if left.fix:
-            yield one_line(f"  fix: {left.fix}")
+    for omitted in profile.left_out:
+        yield one_line(f"not measured: {omitted.what}: {omitted.why}")
+        if omitted.fix:
+            yield one_line(f"  fix: {omitted.fix}")
 
 
-def _section(figure: MeasuredFigure) -> str:
+def _section_title(figure: MeasuredFigure) -> str:
     section = _SECTIONS.get(figure.name.partition(".")[0], _OTHERS)
     return f"{section} (GPU)" if figure.device == "cuda" else section
 
 
 def _sort_key(figure: MeasuredFigure) -> tuple[bool, int]:
-    """Returns the sort key of a figure: its section; within one, figures keep their order."""
+    """Returns what figures are sorted by: first those of the CPU, then the order of sections."""
     section = _SECTIONS.get(figure.name.partition(".")[0], _OTHERS)
     return figure.device == "cuda", _ORDER.index(section)
 
 
 def _figure_row(figure: MeasuredFigure) -> tuple[str, ...]:
+    """Returns the cells of a figure, marked with ~ if it is uncertain."""
     family, _, rest = figure.name.partition(".")
     name = rest if family in {"matmul", "memory"} else figure.name
     return (
@@ -129,10 +130,10 @@ def _format_percent(share: float) -> str:
     return f"{100 * share:.1f}%" if share < 0.0995 else f"{100 * share:.0f}%"
 
 
-def _digits(value: float) -> str:
+def _format_digits(value: float) -> str:
     """Returns *value* with three significant digits, without an exponent.
 
-    >>> _digits(97.94), _digits(100.0), _digits(1.5)
+    >>> _format_digits(97.94), _format_digits(100.0), _format_digits(1.5)
     ('97.9', '100', '1.50')
     """
     places = max(0, 2 - (len(str(int(value))) - 1 if value >= 1 else 0))

@@ -58,12 +58,13 @@ def progress(what: str, total: int | None) -> Iterator[Tracker]:
             task = bar.add_task(what, total=total, more="")
             yield Tracker(lambda _: bar.advance(task), lambda text: bar.update(task, more=text))
     else:
-        with _print_lines(what, total) as tracker:
+        with _print_progress_lines(what, total) as tracker:
             yield tracker
 
 
 @contextmanager
-def _print_lines(what: str, total: int) -> Iterator[Tracker]:
+def _print_progress_lines(what: str, total: int) -> Iterator[Tracker]:
+    """Yields a tracker, and prints a line to stderr every minute until the block ends."""
     finished: list[str] = []
     over, began = threading.Event(), time.monotonic()
     tracker = Tracker(finished.append)
@@ -95,12 +96,12 @@ def progress_line(what: str, done: int, total: int, seconds: float) -> str:
     return f"{line}; about {duration_text(seconds / done * (total - done))} left"
 
 
-def where_time_went(
+def describe_run_time(
     count: int, *, executing: float, notebooks: float, writing: float, own_cpu: float
 ) -> str:
     """Returns where the time of a run on a cluster went; all times are in seconds.
 
-    >>> where_time_went(600, executing=130.0, notebooks=1860.0, writing=8.2, own_cpu=9.0)
+    >>> describe_run_time(600, executing=130.0, notebooks=1860.0, writing=8.2, own_cpu=9.0)
     'executed 600 notebooks in 2 min, 14.3 at a time on average (3.1 s each); pages took 8 s; \
 this machine used 9 s of CPU time'
     """

@@ -145,16 +145,18 @@ def _new_students(names: tuple[str, ...], listed: list[Student]) -> list[Student
     from grader.model import Student
     from grader.release.roster import id_problem
 
-    there, known, found = {s.id for s in listed}, {s.id.casefold() for s in listed}, []
+    listed_ids = {student.id for student in listed}
+    folded_ids = {id_.casefold() for id_ in listed_ids}
+    new_students = []
     for name in dict.fromkeys(names):
-        if name in there:
+        if name in listed_ids:
             continue
-        problem = id_problem(name, known)
+        problem = id_problem(name, folded_ids)
         if problem:
             raise SetupError(problem, fix="use another id with --student")
-        known.add(name.casefold())
-        found.append(Student(id=name))
-    return found
+        folded_ids.add(name.casefold())
+        new_students.append(Student(id=name))
+    return new_students
 
 
 def _release_data(made: MadeRelease, out: Path, files: Mapping[str, object]) -> dict[str, object]:

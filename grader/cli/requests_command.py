@@ -45,7 +45,7 @@ def command(
     `grader desk`.
     """
     if opens is not None:
-        _change_form(results, opens, by, banks)
+        _open_or_close_form(results, opens, by, banks)
     if files:
         from grader.grading.requests import take_requests
 
@@ -57,7 +57,8 @@ def command(
         _print_requests(results, as_json)
 
 
-def _change_form(results: Path, opens: bool, by: str, banks: tuple[str, ...]) -> None:
+def _open_or_close_form(results: Path, opens: bool, by: str, banks: tuple[str, ...]) -> None:
+    """Adds the form for requests to the feedback pages if *opens*, else removes it."""
     from grader.gradebook import Gradebook
     from grader.grading.requests import close_requests, open_requests
     from grader.grading.results import write_results
@@ -70,6 +71,7 @@ def _change_form(results: Path, opens: bool, by: str, banks: tuple[str, ...]) ->
 
 
 def _request_data(request: RegradeRequest) -> dict[str, object]:
+    """Returns what `--json` prints of a request."""
     data = asdict(request)
     for answer in data["answers"]:
         answer["undone"] = answer.pop("is_undone")  # the older name
@@ -77,6 +79,7 @@ def _request_data(request: RegradeRequest) -> dict[str, object]:
 
 
 def _print_requests(results: Path, as_json: bool) -> None:
+    """Prints all regrade requests as a table or as JSON."""
     from grader.gradebook import Gradebook
 
     with Gradebook.open(results) as book:

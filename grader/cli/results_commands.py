@@ -65,7 +65,7 @@ def mark_command(
     is recorded in the audit log: see `grader audit`.
     """
     if table_file is not None or from_file is not None:
-        _exchange_tables(
+        _write_or_enter_table(
             results, table_file, from_file, by, banks, as_json=as_json, alone=student is None
         )
     elif student is None:
@@ -78,7 +78,7 @@ def mark_command(
         _change_points(results, student, answer, points, why, by, withdraw, banks, as_json)
 
 
-def _exchange_tables(
+def _write_or_enter_table(
     results: Path,
     table_file: Path | None,
     from_file: Path | None,
@@ -88,6 +88,7 @@ def _exchange_tables(
     as_json: bool,
     alone: bool,
 ) -> None:
+    """Writes the answers that need grading to *table_file*, or enters points from *from_file*."""
     from grader.grading.manual import enter_points, write_table
     from grader.grading.results import write_results
 
@@ -116,6 +117,7 @@ def _exchange_tables(
 
 
 def _print_waiting(results: Path, as_json: bool) -> None:
+    """Prints the answers of all students that need manual grading."""
     from grader.grading.manual import list_waiting
 
     lines = list_waiting(results)
@@ -127,11 +129,10 @@ def _print_waiting(results: Path, as_json: bool) -> None:
         return
     # All lines of an unreadable file are alike.
     groups = group_by_key(((line["student"], line["text"]), line) for line in lines)
-    rows = [
-        (student, join_names(names, most=1), mine[0]["points"], _truncate(text))
-        for (student, text), mine in groups.items()
-        for names in ([line["answer"] for line in mine],)
-    ]
+    rows = []
+    for (student, text), alike in groups.items():
+        names = join_names((line["answer"] for line in alike), most=1)
+        rows.append((student, names, alike[0]["points"], _truncate(text)))
     click.echo(table(("student", "answer", "of", "text"), rows, right=(2,)))
 
 
@@ -141,6 +142,7 @@ def _truncate(text: str) -> str:
 
 
 def _print_answers(results: Path, student: str, answer: str | None, as_json: bool) -> None:
+    """Prints a student's answers, each with its question, its rubric, and how to mark it."""
     from grader.grading.manual import answers_to_read
 
     answers = answers_to_read(results, student, answer)
@@ -156,6 +158,7 @@ def _print_answers(results: Path, student: str, answer: str | None, as_json: boo
 
 
 def _answer_lines(answer: AnswerToRead) -> list[str]:
+    """Returns the lines about one answer: its points, question, rubric, and text."""
     lines = [f"{answer.student}, {answer.answer}: {worth(answer.max_points)} points"]
     if answer.override:
         given = answer.override
@@ -182,6 +185,7 @@ def _change_points(
     banks: tuple[str, ...],
     as_json: bool,
 ) -> None:
+    """Enters or withdraws the manual points of an answer, and prints the student's total."""
     from grader.grading.manual import give_points, withdraw_points
     from grader.grading.results import write_results
 

@@ -60,7 +60,7 @@ def command(
         raise click.UsageError("--unverified needs a reason: add --why TEXT.")
     bank = open_bank(banks)
     if course_file is not None:
-        return _change_course(
+        return _apply_course(
             results, course_file, bank, dry_run=dry_run, by=by, why=why, as_json=as_json
         )
     checked = verify_changed(results, bank) if specs == "current" else ()
@@ -132,7 +132,7 @@ def command(
     return status
 
 
-def _change_course(
+def _apply_course(
     results: Path,
     course_file: Path,
     bank: Bank,
@@ -142,6 +142,7 @@ def _change_course(
     why: str,
     as_json: bool,
 ) -> int:
+    """Applies the course's dates and policies, prints the changed totals, and returns 0."""
     from grader.cli.course_commands import print_unknown_students
     from grader.course import load_course, named_course
     from grader.grading.course_change import change_course, set_and_students, slip_days_of
@@ -169,6 +170,7 @@ def _change_course(
 
 
 def _print_verification(checked: Sequence[Verified], faults: Sequence[str]) -> None:
+    """Prints the first *faults*, and the problems that lack a package."""
     for line in faults[:_MOST_FAULTS]:
         click.echo(line, err=True)
     if len(faults) > _MOST_FAULTS:
@@ -184,6 +186,7 @@ _MOST_FAULTS = 6
 
 
 def _change_data(change: Difference) -> dict[str, object]:
+    """Returns what `--json` prints of a changed grade."""
     return {
         "student": change.after.student,
         "before": change.before.score,

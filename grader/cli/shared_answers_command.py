@@ -33,7 +33,7 @@ def command(results: Path, as_json: bool = JSON) -> None:
     for number, group in enumerate(shared.groups, start=1):
         click.echo(f"Group {number}: {', '.join(group.students)}\n")
         for pair in group.pairs:
-            click.echo(_title(pair))
+            click.echo(_describe_pair(pair))
             header = ("part", "student", "answer", "right for the student", "for the other", "fits")
             click.echo(table(header, map(_match_row, pair.answers)) + "\n")
     pairs = sum(len(group.pairs) for group in shared.groups)
@@ -45,7 +45,8 @@ def command(results: Path, as_json: bool = JSON) -> None:
         click.echo(f"Chance alone leads to any of them in {MOST_CHANCE:.0%} of classes. {REASONS}")
 
 
-def _title(pair: SharedPair) -> str:
+def _describe_pair(pair: SharedPair) -> str:
+    """Returns the line above the answers of two students."""
     one, other = pair.students
     return (
         f"{one} and {other}: by chance, a class has such a pair with probability {pair.chance:.2g}"
@@ -53,6 +54,7 @@ def _title(pair: SharedPair) -> str:
 
 
 def _match_row(match: MatchedAnswer) -> tuple[str, ...]:
+    """Returns the cells of an answer that fits another student's numbers."""
     place = f"{match.part} ({match.cell})" if match.cell else str(match.part)
     return (
         place,
@@ -65,6 +67,7 @@ def _match_row(match: MatchedAnswer) -> tuple[str, ...]:
 
 
 def _shared_answers_data(found: SharedAnswers) -> dict[str, object]:
+    """Returns what `--json` prints."""
     return {
         "students": found.students,
         "wrong": found.wrong,
@@ -81,6 +84,7 @@ def _shared_answers_data(found: SharedAnswers) -> dict[str, object]:
 
 
 def _pair_data(pair: SharedPair) -> dict[str, object]:
+    """Returns what `--json` prints of two students."""
     return {
         "students": list(pair.students),
         "score": round(pair.score, 3),

@@ -87,6 +87,7 @@ def command(
 def _result_data(
     results: Sequence[Verified], ran: Sequence[str], holds: bool, wording: Sequence[Finding]
 ) -> dict[str, object]:
+    """Returns what `--json` prints."""
     return {
         "holds": holds,
         "kernel": list(ran),
@@ -116,12 +117,13 @@ def _result_lines(result: Verified) -> Iterator[str]:
         yield f"skip {result.problem}  needs {' and '.join(result.missing_packages)}"
         return
     mark = "ok  " if result.holds else "FAIL"
-    yield f"{mark} {result.problem}  {_summary(result)}".rstrip()
+    yield f"{mark} {result.problem}  {_describe_checks(result)}".rstrip()
     for line in (*result.unrun, *result.errors, *map(str, result.findings)):
         yield "     " + line.replace("\n", "\n     ")
 
 
-def _summary(result: Verified) -> str:
+def _describe_checks(result: Verified) -> str:
+    """Returns how a problem was checked, in parentheses; empty if it has errors."""
     if result.errors:
         return ""
     seeds = count_of(result.seeds, "seed")

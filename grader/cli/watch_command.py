@@ -92,8 +92,8 @@ class _Folder:
 
         Raises the first error of the only folder, such as a release that does not exist.
         """
-        files = dict(_files_in(self.submissions))
-        changed = files != self.last_files and _stay_unchanged(self.submissions, files)
+        files = dict(_iter_files(self.submissions))
+        changed = files != self.last_files and _wait_and_compare(self.submissions, files)
         if not files or not (changed or time.monotonic() >= self.retry_at):
             return False
         try:
@@ -116,24 +116,24 @@ def _course_folders(options: Mapping[str, Any]) -> Iterator[list[_Folder]]:
     changes."""
     from grader.course import load_course
 
-    given = [name for name in ("release", "pack", "out", "source", "names") if options[name]]
-    if given:
+    conflicting = [name for name in ("release", "pack", "out", "source", "names") if options[name]]
+    if conflicting:
         raise click.UsageError(
-            f"--{given[0]} needs a folder: name SUBMISSIONS, or omit --{given[0]}."
+            f"--{conflicting[0]} needs a folder: name SUBMISSIONS, or omit --{conflicting[0]}."
         )
     path = require_course(options["course_file"], options["banks"])
     folders: dict[Path, _Folder] = {}
     read_at: float | None = None
     while True:
-        if (changed_at := _modification_time(path)) != read_at:
+        if (changed_at := _read_modification_time(path)) != read_at:
             try:
-                named = dict(_iter_watched_folders(load_course(path), path, options))
+                watched = dict(_iter_watched_folders(load_course(path), path, options))
             except GraderError as error:
                 if read_at is None:
                     raise
                 click.echo(str(error), err=True)  # somebody is editing it
             else:
-                folders = {where: folders.get(where, folder) for where, folder in named.items()}
+                folders = {where: folders.get(where, folder) for where, folder in watched.items()}
             read_at = changed_at
         yield list(folders.values())
 
@@ -164,14 +164,16 @@ def _iter_watched_folders(
         )
 
 
-def _modification_time(path: Path) -> float:
+def _read_modification_time(path: Path) -> float:
+    """Returns when *path* was changed; 0 if it can't be read."""
     try:
         return path.stat().st_mtime
     except OSError:
         return 0.0
 
 
-def _files_in(folder: Path) -> Iterator[tuple[str, tuple[int, int]]]:
+def _iter_files(folder: Path) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Yields the path of each file in *folder*, with its size and its time of change."""
     paths = [folder] if folder.is_file() else sorted(folder.rglob("*"))
     for path in paths:
         try:
@@ -182,7 +184,7 @@ def _files_in(folder: Path) -> Iterator[tuple[str, tuple[int, int]]]:
             yield str(path), (status.st_size, status.st_mtime_ns)
 
 
-def _stay_unchanged(folder: Path, before: _Files) -> bool:
-    """Waits a little; returns whether the files in *folder* are still as in *before*."""
+def _wait_and_compare(folder: Path, before: _Files) -> bool:
+    """Waits a second, and returns whether the files in *folder* are still as in *before*."""
     time.sleep(_SETTLE_SECONDS)
-    return dict(_files_in(folder)) == before
+    return dict(_iter_files(folder)) == before

@@ -86,7 +86,7 @@ def command(
     if (is_applied or withdraw) and not why:
         raise click.UsageError("A change needs a reason: add --why TEXT.")
     bank = open_bank(banks)
-    course, used = _course(results, course_file)
+    course, used = _load_course(results, course_file)
     changes = Changes(
         edits=(
             *(parse_edit("tolerance", text) for text in tolerance),
@@ -125,10 +125,11 @@ def command(
         data = {"before": asdict(found.before), "after": asdict(found.after), "changes": changed}
         print_json(data | {"applied": is_applied})
         return
-    _print(found, is_applied=is_applied)
+    _print_result(found, is_applied=is_applied)
 
 
-def _course(results: Path, file: Path | None) -> tuple[Course | None, dict[str, int]]:
+def _load_course(results: Path, file: Path | None) -> tuple[Course | None, dict[str, int]]:
+    """Returns the course and the slip days each student has used; nothing if *file* is None."""
     if file is None:
         return None, {}
     from grader.course import load_course, named_course
@@ -140,6 +141,7 @@ def _course(results: Path, file: Path | None) -> tuple[Course | None, dict[str, 
 
 
 def _parse_curve(text: str) -> tuple[float, float]:
+    """Returns the factor and the added points in a text such as "1.05" or "1+2"."""
     match = _CURVE.match(text.replace(" ", ""))
     if not match:
         raise click.BadParameter(
@@ -148,15 +150,16 @@ def _parse_curve(text: str) -> tuple[float, float]:
     return float(match["factor"]), float(match["added"] or 0)
 
 
-def _apply(results: Path, changes: Changes, found: WhatIf, bank: Bank, by: str, why: str) -> None:
+def _apply(results: Path, changes: Changes, result: WhatIf, bank: Bank, by: str, why: str) -> None:
+    """Stores all *changes* in the gradebook with the reason *why*, and writes the results."""
     from grader.grading.course_change import change_course
     from grader.grading.rescoring import rescore
     from grader.grading.results import write_results
     from grader.grading.what_if import apply_adjustments
 
-    if found.edited_release is not None:
-        made = "; ".join(str(edit) for edit in changes.edits)
-        rescore(results, edited=found.edited_release, by=by, why=f"{why} ({made})")
+    if result.edited_release is not None:
+        edits = "; ".join(str(edit) for edit in changes.edits)
+        rescore(results, edited=result.edited_release, by=by, why=f"{why} ({edits})")
     if changes.course is not None:
         used = dict(changes.slip_days_used)
         change_course(results, changes.course, used, dry_run=False, by=by, why=why)
@@ -165,55 +168,56 @@ def _apply(results: Path, changes: Changes, found: WhatIf, bank: Bank, by: str, 
     write_results(results, bank)
 
 
-def _print(found: WhatIf, *, is_applied: bool) -> None:
-    click.echo(_distributions(found.before, found.after))
-    if found.changes:
+def _print_result(result: WhatIf, *, is_applied: bool) -> None:
+    """Prints the totals before and after, and the students whose totals differ most."""
+    click.echo(_distribution_table(result.before, result.after))
+    if result.changes:
         rows = [
             (
                 change.student,
-                _total(change.before, change.max_before),
-                _total(change.after, change.max_after),
+                _format_total(change.before, change.max_before),
+                _format_total(change.after, change.max_after),
                 f"{100 * change.difference:+.1f}%",
                 join_names(change.parts, most=3),
             )
-            for change in found.changes[:_MOST]
+            for change in result.changes[:_MOST]
         ]
         header = ("student", "before", "after", "change", "parts")
         click.echo(f"\n{table(header, rows, right=(1, 2, 3))}")
-        if len(found.changes) > _MOST:
-            click.echo(f"… and {len(found.changes) - _MOST} more: see --json")
-    up = sum(change.difference > 0 for change in found.changes)
-    down = sum(change.difference < 0 for change in found.changes)
+        if len(result.changes) > _MOST:
+            click.echo(f"… and {len(result.changes) - _MOST} more: see --json")
+    up = sum(change.difference > 0 for change in result.changes)
+    down = sum(change.difference < 0 for change in result.changes)
     verb = "changed" if is_applied else "would change"
-    click.echo(f"\n{count_of(len(found.changes), 'total')} {verb}: {up} up, {down} down.")
+    click.echo(f"\n{count_of(len(result.changes), 'total')} {verb}: {up} up, {down} down.")
 
 
-def _total(total: float | None, most: float) -> str:
-    return "-" if total is None else f"{points(total)}/{points(most)}"
+def _format_total(total: float | None, max_points: float) -> str:
+    return "-" if total is None else f"{points(total)}/{points(max_points)}"
 
 
-def _distributions(before: Distribution, after: Distribution) -> str:
+def _distribution_table(before: Distribution, after: Distribution) -> str:
     """Returns both distributions side by side, as text."""
-    most = max((*before.bins, *after.bins, 1))
+    largest = max((*before.bins, *after.bins, 1))
 
     def bar(count: int) -> str:
-        return f"{'#' * round(_WIDTH / 2 * count / most):<{_WIDTH // 2}} {count}"
+        return f"{'#' * round(_WIDTH / 2 * count / largest):<{_WIDTH // 2}} {count}"
 
     rows = [
         (f"{10 * place}-{10 * place + 10}%", bar(was), bar(now))
         for place, (was, now) in enumerate(zip(before.bins, after.bins, strict=True))
     ]
     rows += [
-        ("mean", _percent(before.mean), _percent(after.mean)),
-        ("median", _median(before), _median(after)),
+        ("mean", _format_percent(before.mean), _format_percent(after.mean)),
+        ("median", _format_median(before), _format_median(after)),
         ("students", str(before.students), str(after.students)),
     ]
     return table(("share of points", "before", "after"), rows)
 
 
-def _percent(share: float | None) -> str:
+def _format_percent(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.1f}%"
 
 
-def _median(found: Distribution) -> str:
-    return _percent(found.quartiles[1] if found.quartiles else None)
+def _format_median(distribution: Distribution) -> str:
+    return _format_percent(distribution.quartiles[1] if distribution.quartiles else None)

@@ -50,13 +50,14 @@ def grades_csv(rows: Iterable[Row], *, pooled: Collection[int] = ()) -> str:
     for row, earned in lines:
         total = points(row.total)
         cells = [points(earned.get(key)) for key in keys]
-        who = [escape_cell(row.student.id), total, points(row.max_score)]
-        taken = _deduction_cells(row) if deducts else ()
-        table.append(csv_line([*who, *cells, row.standing.value, *taken]))
+        student_cells = [escape_cell(row.student.id), total, points(row.max_score)]
+        deduction = _deduction_cells(row) if deducts else ()
+        table.append(csv_line([*student_cells, *cells, row.standing.value, *deduction]))
     return "\n".join(table) + "\n"
 
 
 def _deduction_cells(row: Row) -> tuple[str, str, str]:
+    """Returns the points before the deduction, the deduction, and its reason."""
     if row.deduction is None:
         return points(row.total), "", ""
     raw = row.score if row.raw_score is None else row.raw_score
@@ -65,12 +66,12 @@ def _deduction_cells(row: Row) -> tuple[str, str, str]:
 
 def _deduction_data(row: Row) -> dict[str, object]:
     """Returns what the course's policies did to a grade; nothing without a course."""
-    found: dict[str, object] = {"exempt": True} if row.standing is Standing.EXEMPT else {}
+    data: dict[str, object] = {"exempt": True} if row.standing is Standing.EXEMPT else {}
     if row.deduction is not None:
-        found |= {"raw_score": row.raw_score, "deduction": asdict(row.deduction)}
+        data |= {"raw_score": row.raw_score, "deduction": asdict(row.deduction)}
     if row.policy_notes:
-        found["policy_notes"] = list(row.policy_notes)
-    return found
+        data["policy_notes"] = list(row.policy_notes)
+    return data
 
 
 def _request_data(row: Row) -> dict[str, object]:

@@ -34,6 +34,6 @@ def file_name(student: str, ending: str = "") -> str:
     return name + ending
 
 
-def _percent_encode(found: re.Match[str] | str) -> str:
-    character = found if isinstance(found, str) else found[0]
+def _percent_encode(matched: re.Match[str] | str) -> str:
+    character = matched if isinstance(matched, str) else matched[0]
     return "".join(f"%{byte:02X}" for byte in character.encode("utf-8", "surrogatepass"))

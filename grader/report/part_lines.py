@@ -166,19 +166,19 @@ class PartFigures:
     def add(self, mark: Mark, row: Row, points: float, max_points: float) -> None:
         """Adds one student's mark; the two numbers cover all of the student's settled marks."""
         self.names.add(mark.name)
-        earned, most = mark.points, mark.max_points
+        earned, mark_points = mark.points, mark.max_points
         self.mix[mark.verdict] += 1
-        wrong = mark.mistake or _wrong_option(mark)
+        wrong = mark.mistake or _find_wrong_option(mark)
         if mark.mistake is not None:
             self.add_mistake(mark.mistake, mark, row)
         elif wrong:
             self.counts[wrong] += 1
             self.undeclared_ids.add(wrong)
-        if earned is None or not most:  # open, or a part that doesn't count
+        if earned is None or not mark_points:  # open, or a part that doesn't count
             return
-        left = max_points - most
-        rest = (points - earned) / left if left > 0 else math.nan
-        self.shares.append(earned / most)
+        rest_points = max_points - mark_points
+        rest = (points - earned) / rest_points if rest_points > 0 else math.nan
+        self.shares.append(earned / mark_points)
         self.rests.append(rest)
         self.right.append(mark.verdict is Verdict.CORRECT)
         if wrong:
@@ -189,10 +189,10 @@ class PartFigures:
         self.counts[id_] += 1
         # A person's comment on an override is only for that student.
         text = "" if mark.name in row.overrides else mark.feedback
-        known = self.feedback.setdefault(id_, text)
-        if not known:
+        first_text = self.feedback.setdefault(id_, text)
+        if not first_text:
             self.feedback[id_] = text
-        elif text and text != known:
+        elif text and text != first_text:
             self.varies.add(id_)
 
     def sort_key(self) -> tuple[int, str, int]:
@@ -204,10 +204,13 @@ class PartFigures:
         """Returns the part's statistics as a line of the report."""
         students, settled = self.mix.total(), len(self.shares)
         # The points of the part itself do not count.
-        known = [i for i, rest in enumerate(self.rests) if not math.isnan(rest)]
-        rests = [self.rests[i] for i in known]
-        right = [self.right[i] for i in known]
-        discrimination = correlation([self.shares[i] for i in known], rests)
+        with_rest = [i for i, rest in enumerate(self.rests) if not math.isnan(rest)]
+        rests = [self.rests[i] for i in with_rest]
+        right = [self.right[i] for i in with_rest]
+        discrimination = correlation([self.shares[i] for i in with_rest], rests)
+        interval = None
+        if discrimination is not None:
+            interval = correlation_interval(discrimination, len(with_rest))
         mean = statistics.fmean(self.shares) if settled else None
         return PartLine(
             problem=self.mark.problem,
@@ -222,33 +225,31 @@ class PartFigures:
             mean_interval=None if mean is None else mean_interval(mean, settled),
             mix={verdict: self.mix[verdict] for verdict in Verdict if verdict in self.mix},
             discrimination=discrimination,
-            discrimination_interval=(
-                None if discrimination is None else correlation_interval(discrimination, len(known))
-            ),
+            discrimination_interval=interval,
             thirds=thirds(right, rests),
             rest=_mean([rest for rest, one in zip(rests, right, strict=True) if one]),
             blank=self.mix[Verdict.ABSENT] / students,
-            mistakes=tuple(self._mistakes(students, rests, right)),
+            mistakes=tuple(self._iter_mistakes(students, rests, right)),
         )
 
-    def _mistakes(
+    def _iter_mistakes(
         self, students: int, rests: Sequence[float], right: Sequence[float]
     ) -> Iterator[MistakeLine]:
         """Yields the most common mistakes, with how those who made them did on the other parts."""
         solved = [rest for rest, one in zip(rests, right, strict=True) if one]
         common = sorted(self.counts, key=lambda id_: (-self.counts[id_], id_))[:_MISTAKES]
         for id_ in common:
-            named = id_ not in self.undeclared_ids
-            mine = [rest for rest in self.wrong_rests.get(id_, ()) if not math.isnan(rest)]
+            is_declared = id_ not in self.undeclared_ids
+            wrong_rests = [rest for rest in self.wrong_rests.get(id_, ()) if not math.isnan(rest)]
             yield MistakeLine(
                 id=id_,
                 students=self.counts[id_],
                 share=self.counts[id_] / students,
                 feedback=self.feedback.get(id_, ""),
-                varies=named and (id_ in self.varies or self.counts[id_] == 1),
-                is_declared=named,
-                rest=_mean(mine),
-                is_better=_is_clearly_more(mine, solved),
+                varies=is_declared and (id_ in self.varies or self.counts[id_] == 1),
+                is_declared=is_declared,
+                rest=_mean(wrong_rests),
+                is_better=_is_clearly_more(wrong_rests, solved),
             )
 
 
@@ -266,9 +267,9 @@ def _is_clearly_more(ones: Sequence[float], others: Sequence[float]) -> bool:
     return statistics.fmean(ones) - statistics.fmean(others) > 2 * error
 
 
-def _wrong_option(mark: Mark) -> str | None:
+def _find_wrong_option(mark: Mark) -> str | None:
     """Returns the text of a wrong option that the problem says nothing about."""
     if mark.kind != "choice" or mark.verdict is not Verdict.INCORRECT or mark.answer is None:
         return None
-    chosen = _CHOSEN.match(mark.answer)
-    return chosen[1] if chosen else None
+    match = _CHOSEN.match(mark.answer)
+    return match[1] if match else None

@@ -201,7 +201,7 @@ def _class_totals(students: Sequence[StudentLine]) -> ClassTotals:
     """Returns the distribution of the totals; students without one are only counted."""
     counted = [line for line in students if line.share is not None]
     shares = sorted(line.share for line in counted if line.share is not None)
-    worth = {line.max_score for line in counted}
+    maxima = {line.max_score for line in counted}
     # A file that can't be read has its own line in the report, and all its marks are open.
     unfinished = [
         line
@@ -218,7 +218,7 @@ def _class_totals(students: Sequence[StudentLine]) -> ClassTotals:
         graded_count=len(counted),
         open_totals=len(unfinished),
         open_marks=sum(line.open_count for line in unfinished),
-        max_score=worth.pop() if len(worth) == 1 else None,
+        max_score=maxima.pop() if len(maxima) == 1 else None,
         mean=statistics.fmean(shares) if shares else None,
         quartiles=quartiles(shares),
         lowest=shares[0] if shares else None,
@@ -257,6 +257,7 @@ def histogram(shares: Sequence[float], bins: int) -> tuple[int, ...]:
 def _add_marks(
     parts: dict[tuple[str, str], PartFigures], row: Row, only: tuple[str, str] | None = None
 ) -> None:
+    """Adds the marks of a student to *parts*, or the mark of one part if *only* names it."""
     settled = [mark for mark in row.marks if mark.points is not None]
     points = sum(mark.points or 0.0 for mark in settled)
     max_points = sum(mark.max_points for mark in settled)

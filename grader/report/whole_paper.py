@@ -60,9 +60,11 @@ class PaperPoints:
             self.omitted_count += 1
             return
         by_question = group_by_key((f"q{question_number(m.name)}", m) for m in row.marks)
-        self.questions.append(_sums(by_question.items()))
+        self.questions.append(_sum_points(by_question.items()))
         if len(by_question) == 1:
-            self.parts.append(_sums((f"{mark.problem}/{mark.name}", [mark]) for mark in row.marks))
+            self.parts.append(
+                _sum_points((f"{mark.problem}/{mark.name}", [mark]) for mark in row.marks)
+            )
 
     def whole(self) -> WholePaper:
         """Returns the reliability of the totals, with whole questions as the items.
@@ -71,32 +73,32 @@ class PaperPoints:
         items would make the totals look more reliable than they are. They are the items only if
         papers have a single question.
         """
-        single = len(self.parts) == len(self.questions) and bool(self.parts)
-        items, papers = ("parts", self.parts) if single else ("questions", self.questions)
-        why = _obstacle(items, [shape for shape, _ in papers])
-        found = None if why else reliability([points for _, points in papers])
-        if not why and found is None:
+        is_single = len(self.parts) == len(self.questions) and bool(self.parts)
+        items, papers = ("parts", self.parts) if is_single else ("questions", self.questions)
+        why = _describe_obstacle(items, [shape for shape, _ in papers])
+        computed = None if why else reliability([points for _, points in papers])
+        if not why and computed is None:
             why = "All students have the same total." if len(papers) > 2 else _TOO_FEW
         return WholePaper(
-            reliability=found, items=items, omitted_count=self.omitted_count, why_not=why
+            reliability=computed, items=items, omitted_count=self.omitted_count, why_not=why
         )
 
 
 _TOO_FEW = "Fewer than three students have a complete grade."
 
 
-def _sums(groups: Iterable[tuple[str, list[Mark]]]) -> tuple[Shape, tuple[float, ...]]:
+def _sum_points(groups: Iterable[tuple[str, list[Mark]]]) -> tuple[Shape, tuple[float, ...]]:
     """Returns each item with its maximum points, and the points that the student earned."""
-    found = {
+    sums = {
         name: (sum(m.max_points for m in marks), sum(m.points or 0.0 for m in marks))
         for name, marks in groups
     }
-    counts = {name: both for name, both in found.items() if both[0] > 0}
-    shape = tuple((name, round(most, 6)) for name, (most, _) in counts.items())
+    counts = {name: pair for name, pair in sums.items() if pair[0] > 0}
+    shape = tuple((name, round(max_points, 6)) for name, (max_points, _) in counts.items())
     return shape, tuple(earned for _, earned in counts.values())
 
 
-def _obstacle(items: str, shapes: list[Shape]) -> str:
+def _describe_obstacle(items: str, shapes: list[Shape]) -> str:
     """Returns why alpha can't be computed for papers of these shapes; empty if it can."""
     if len(shapes) < 3:
         return _TOO_FEW

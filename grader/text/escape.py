@@ -65,12 +65,12 @@ def escape_markdown(text: str, most: int = LONGEST) -> str:
     flat = flat.replace("@", f"@{_BREAK}").replace("#", f"#{_BREAK}")
     flat = flat.replace("://", f":{_BREAK}//").replace("www.", f"www{_BREAK}.")
     flat = _ISSUE.sub(f"\\1{_BREAK}", flat)
-    flat = _MARKDOWN.sub(lambda found: f"&#{ord(found[0])};", flat)
+    flat = _MARKDOWN.sub(lambda match: f"&#{ord(match[0])};", flat)
     return _STARTS.sub(_escape_start, flat)
 
 
-def _escape_start(found: re.Match[str]) -> str:
-    mark = found[0]
+def _escape_start(match: re.Match[str]) -> str:
+    mark = match[0]
     return mark + _BREAK if mark.isdigit() else f"&#{ord(mark)};"
 
 

@@ -63,19 +63,21 @@ def plain_text(text: str) -> str:
 
 
 def _render(form: str, text: str) -> Markup:
+    """Returns *text* as HTML; as preformatted text if it is too long or nested too deeply."""
     text = text.strip()
     if _PLAIN.fullmatch(text):
         return Markup("<p>{}</p>\n").format(text)
     if len(text) > _LONGEST:
         return Markup("<pre>{}</pre>\n").format(text)
     try:
-        return Markup(_parser(form).render(text))  # noqa: S704 - raw HTML is off in the parser
+        return Markup(_make_parser(form).render(text))  # noqa: S704 - raw HTML is off in the parser
     except RecursionError:
         return Markup("<pre>{}</pre>\n").format(text)
 
 
 @lru_cache(maxsize=3)
-def _parser(form: str) -> MarkdownIt:
+def _make_parser(form: str) -> MarkdownIt:
+    """Returns the parser for one of the forms "author", "feedback", and "typeset"."""
     from markdown_it import MarkdownIt
     from mdit_py_plugins.dollarmath import dollarmath_plugin
 

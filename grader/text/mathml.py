@@ -39,13 +39,14 @@ def formula_html(latex: str, *, block: bool = False) -> str:
     Safe for any text.
     """
     try:
-        return _convert(latex, block=block)
+        return _convert_formula(latex, block=block)
     # The converter raises many types of errors for broken formulas, including IndexError.
     except Exception:  # noqa: BLE001
         return f'<code class="latex">{escape(latex)}</code>'
 
 
-def _convert(latex: str, *, block: bool) -> str:
+def _convert_formula(latex: str, *, block: bool) -> str:
+    """Returns MathML. Raises an error if *latex* is too complex or can't be converted."""
     from latex2mathml.converter import convert_to_element
 
     if len(latex) > _LONGEST or _brace_depth(latex) > _DEEPEST or _REFUSED.search(latex):
@@ -54,6 +55,7 @@ def _convert(latex: str, *, block: bool) -> str:
 
 
 def _brace_depth(latex: str) -> int:
+    """Returns how deeply the braces in *latex* are nested."""
     deepest = depth = 0
     for character in latex:
         depth += (character == "{") - (character == "}")
@@ -62,6 +64,7 @@ def _brace_depth(latex: str) -> int:
 
 
 def _element_html(element: Element) -> str:
+    """Returns *element* as HTML, with all text escaped. Raises ValueError for unsafe elements."""
     # Not the converter's serializer, which does not escape: \text{<script>} would become a script.
     if element.tag not in _TAGS or len(element) < _CHILDREN.get(element.tag, 0):
         raise ValueError(element.tag)

@@ -57,9 +57,9 @@ def join_names(names: Iterable[str], most: int = 8) -> str:
     >>> join_names(["a", "b", "c"], most=2)
     'a, b and 1 more'
     """
-    every = list(names)
-    shown = ", ".join(every[:most])
-    return f"{shown} and {len(every) - most} more" if len(every) > most else shown
+    listed = list(names)
+    shown = ", ".join(listed[:most])
+    return f"{shown} and {len(listed) - most} more" if len(listed) > most else shown
 
 
 def part_letter(index: int) -> str:

@@ -35,12 +35,12 @@ class BelowPrefix:
             inner = {**scope, "path": scope["path"][length:]}
             if raw := scope.get("raw_path"):
                 inner["raw_path"] = raw[length:]
-            await self._app(inner, receive, _Outgoing(send, self._prefix))
+            await self._app(inner, receive, _PrefixedAnswer(send, self._prefix))
         else:
             await plain("There is no such page.", 404)(scope, receive, send)
 
 
-class _Outgoing:
+class _PrefixedAnswer:
     """Sends an answer once it is complete, with the prefix in its addresses."""
 
     def __init__(self, send: Send, prefix: str):
@@ -57,14 +57,15 @@ class _Outgoing:
         if message.get("more_body"):
             return
         headers = MutableHeaders(scope=self._start)
-        self._rewrite(headers)
+        self._add_prefix(headers)
         if headers.get("content-type", "").startswith("text/html"):
             self._body = _ADDRESS.sub(rb"\1" + self._prefix.encode() + rb"/", self._body)
             headers["content-length"] = str(len(self._body))
         await self._send(self._start)
         await self._send({"type": "http.response.body", "body": self._body})
 
-    def _rewrite(self, headers: MutableHeaders) -> None:
+    def _add_prefix(self, headers: MutableHeaders) -> None:
+        """Adds the prefix to the address of a redirect and to the paths of cookies."""
         location = headers.get("location", "")
         if location.startswith("/") and not location.startswith("//"):
             headers["location"] = self._prefix + location

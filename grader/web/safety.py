@@ -26,8 +26,10 @@ HEADERS = {
 
 
 async def receive_fields(request: Request) -> dict[str, list[str]] | Response:
-    """Returns the fields of the form in *request*, or the answer that refuses it; none for a
-    request without a form."""
+    """Returns the fields of the form in *request*, which are empty if it has no form.
+
+    Returns the page to answer with instead if the form is too large or comes from another site.
+    """
     if request.method != "POST":
         return {}
     if is_foreign(request.headers):

@@ -19,10 +19,10 @@ def choose_port(host: str, port: int) -> int:
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        with socket.socket(family) as found:
-            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            found.bind((host, port))
-            return int(found.getsockname()[1])
+        with socket.socket(family) as listener:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((host, port))
+            return int(listener.getsockname()[1])
     except OSError as error:
         where = f"port {port} of {host}" if port else f"the address {host}"
         raise SetupError(

@@ -38,8 +38,8 @@ class Throttle:
     _lock: Lock = field(default_factory=Lock)
 
     def attempt(self, keys: Iterable[tuple[str, Allowance]], now: float) -> float:
-        """Returns 0 and counts a failure for each key; or the seconds to wait first, and counts
-        nothing.
+        """Counts a failure for each key, and returns 0. If it is too soon for another attempt,
+        counts nothing, and returns the seconds to wait.
 
         Failures are counted before anything is checked, so that attempts at the same time don't
         help."""
@@ -65,7 +65,7 @@ class Throttle:
             self._failures.pop(key, None)
 
     def take_back(self, key: str) -> None:
-        """Forgets the last failure of *key*: it was none."""
+        """Forgets the last failure of *key*, after an attempt that succeeded."""
         with self._lock:
             failures, at = self._failures.pop(key, (0, 0.0))
             if failures > 1:

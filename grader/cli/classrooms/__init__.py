@@ -29,12 +29,12 @@ def choose_students(students: Iterable[Student], wanted: Sequence[str]) -> list[
 
     Raises SetupError for an unknown id.
     """
-    known = {student.id: student for student in students}
+    by_id = {student.id: student for student in students}
     for name in wanted:
-        if name not in known:
-            fix = suggest(name, known, "see the ids in the roster")
+        if name not in by_id:
+            fix = suggest(name, by_id, "see the ids in the roster")
             raise SetupError(f"the roster has no student '{name}'", fix=fix)
-    return [known[name] for name in dict.fromkeys(wanted)] if wanted else list(known.values())
+    return [by_id[name] for name in dict.fromkeys(wanted)] if wanted else list(by_id.values())
 
 
 def git_access() -> Credentials:

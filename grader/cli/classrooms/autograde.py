@@ -100,6 +100,7 @@ def _check_publicly(
 def _grade_with_pack(
     notebook: Path, student: str, pack: Path, limits: Limits, sandbox: str
 ) -> Result:
+    """Returns the student's result. Raises SetupError if *notebook* is not a notebook."""
     from grader.grading.settings import Settings
     from grader.integrations.github.autograding import grade_submission
     from grader.runtime.sandbox import choose

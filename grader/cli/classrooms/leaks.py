@@ -62,6 +62,7 @@ _SHOWN = ("path", "line", "kind", "detail")
 
 
 def _result_data(found: SearchResult) -> dict[str, object]:
+    """Returns what `--json` prints of a search."""
     return {
         "release": found.release,
         "clean": found.is_clean,
@@ -78,6 +79,7 @@ def _result_data(found: SearchResult) -> dict[str, object]:
 
 
 def _print_result(found: SearchResult, seconds: float) -> None:
+    """Prints each leak and each file that was not searched, then a summary."""
     for finding in found.findings:
         how = f" [{', '.join(finding.how)}]" if finding.how else ""
         click.echo(one_line(f"{finding.place}: {finding.kind}: {finding.detail}{how}"))
@@ -85,14 +87,15 @@ def _print_result(found: SearchResult, seconds: float) -> None:
         click.echo(f"… and {found.more} more")
     for path, why in found.unread:
         click.echo(one_line(f"{path}: not searched: {why}"))
-    read = f"{count_of(found.files, 'file')} and {count_of(found.objects, 'git object')}, "
-    read += f"{found.bytes / 1e6:.1f} MB"
+    searched = f"{count_of(found.files, 'file')} and {count_of(found.objects, 'git object')}, "
+    searched += f"{found.bytes / 1e6:.1f} MB"
     if found.is_clean:
-        click.echo(f"Found no secrets of release {found.release} in {read}.")
+        click.echo(f"Found no secrets of release {found.release} in {searched}.")
         return
     count = len(found.findings) + found.more
-    left = f", {len(found.unread)} not searched" if found.unread else ""
-    click.echo(f"{count_of(count, 'leak')} of release {found.release} in {read}{left}.", err=True)
+    if found.unread:
+        searched += f", {len(found.unread)} not searched"
+    click.echo(f"{count_of(count, 'leak')} of release {found.release} in {searched}.", err=True)
     if count:
         click.echo(
             "  fix: remove them. Secrets in the git history stay there until you rewrite it. "

@@ -35,17 +35,19 @@ def incomplete_beta(a: float, b: float, x: float) -> float:
 
     See equation 8.17.22 of the Digital Library of Mathematical Functions.
     """
-    if x <= 0 or x >= 1:
-        return 0.0 if x <= 0 else 1.0
+    if x <= 0:
+        return 0.0
+    if x >= 1:
+        return 1.0
     # On this side of the mean, the fraction converges fast.
     if x > (a + 1) / (a + b + 2):
         return 1 - incomplete_beta(b, a, 1 - x)
     log = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
     log += a * math.log(x) + b * math.log1p(-x)
-    return math.exp(log) / (a * _fraction(a, b, x))
+    return math.exp(log) / (a * _evaluate_fraction(a, b, x))
 
 
-def _fraction(a: float, b: float, x: float) -> float:
+def _evaluate_fraction(a: float, b: float, x: float) -> float:
     """Returns the continued fraction 1 + d1/(1 + d2/(1 + ...)), by the modified Lentz method."""
     value, numerator, denominator = 1.0, 1.0, 0.0
     for term in range(1, _TERMS):

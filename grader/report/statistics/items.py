@@ -40,6 +40,7 @@ def thirds(values: Sequence[float], rests: Sequence[float]) -> Thirds | None:
 
 
 def _average_ties(values: Sequence[float], rests: Sequence[float]) -> list[float]:
+    """Returns *values*, sorted by *rests*, with the mean of all values that have equal rests."""
     ranks: list[float] = []
     start = 0
     for place in range(1, len(values) + 1):

@@ -45,17 +45,17 @@ class AccessLinks:
     def __init__(self, people: Mapping[str, Person], now: Callable[[], float] = time.time):
         self.people = people
         """By the token in the person's link."""
-        self.sessions = Sessions(self._find, now)
+        self.sessions = Sessions(self._find_person, now)
 
     def enter(self, token: str) -> str | None:
-        """Returns the id of a new session for the person whose link has *token*; None if there is
-        none."""
-        for known, person in self.people.items():
-            if hmac.compare_digest(known.encode(), token.encode()):
-                return self.sessions.open(person.id, known)
+        """Returns the id of a new session for the person whose link has *token*; None for a wrong
+        token."""
+        for link_token, person in self.people.items():
+            if hmac.compare_digest(link_token.encode(), token.encode()):
+                return self.sessions.open(person.id, link_token)
         return None
 
-    def _find(self, _id: str, token: str) -> Person | None:
+    def _find_person(self, _id: str, token: str) -> Person | None:
         return self.people.get(token)
 
     def routes(self, _renderer: DeskRenderer, cookie: SessionCookie) -> list[Route]:
@@ -86,7 +86,7 @@ class StaffAccess(AccessLinks):
         super().__init__(people)
         self._staff = staff
 
-    def _find(self, id_: str, _token: str) -> Person | None:
+    def _find_person(self, id_: str, _token: str) -> Person | None:
         member = self._staff().get(id_)
         return person_of(id_, member) if member else None
 

@@ -54,13 +54,13 @@ class AccountFile:
         new = {
             id_: Account(invitation=_digest(token), until=until) for id_, token in tokens.items()
         }
-        self._change(lambda known: known | new)
+        self._replace_accounts(lambda accounts: accounts | new)
         return tokens
 
     def invitee_of(self, token: str, now: float) -> str | None:
         """Returns who has an open invitation with *token*; None if nobody has."""
         digest = _digest(token)
-        for id_, account in self._read().items():
+        for id_, account in self._read_if_changed().items():
             if account.invitation == digest and now < account.until:
                 return id_
         return None
@@ -74,25 +74,26 @@ class AccountFile:
         require_good(password, id_ or "")
         hashed = hash_password(password)
 
-        def change(known: _Accounts) -> _Accounts:
-            if id_ is None or known.get(id_, Account()).invitation != _digest(token):
+        def change(accounts: _Accounts) -> _Accounts:
+            if id_ is None or accounts.get(id_, Account()).invitation != _digest(token):
                 raise SetupError(
                     "this invitation is not valid", fix="ask an instructor for a new one"
                 )
-            return known | {id_: Account(password=hashed)}
+            return accounts | {id_: Account(password=hashed)}
 
-        self._change(change)
+        self._replace_accounts(change)
         return id_ or ""
 
     def accepts(self, id_: str, password: str) -> bool:
         """Returns whether *password* is right; takes the same time for an unknown *id_*."""
-        return is_password(password, self._read().get(id_, Account()).password)
+        return is_password(password, self._read_if_changed().get(id_, Account()).password)
 
     def password_of(self, id_: str) -> str:
         """Returns the stored hash, which changes with the password; empty if there is none."""
-        return self._read().get(id_, Account()).password
+        return self._read_if_changed().get(id_, Account()).password
 
-    def _read(self) -> _Accounts:
+    def _read_if_changed(self) -> _Accounts:
+        """Returns all accounts, or none without a file. Raises SetupError if others may read it."""
         with self._lock:
             try:
                 status = self._path.stat()
@@ -106,20 +107,23 @@ class AccountFile:
                     fix = f"run `chmod 600 {self._path}`, and invite everybody again"
                     what = "other users of this machine may read the staff's accounts"
                     raise SetupError(what, where=str(self._path), fix=fix)
-                self._known, self._state = _load(self._path), state
+                self._known, self._state = _load_accounts(self._path), state
             return self._known
 
-    def _change(self, change: Callable[[_Accounts], _Accounts]) -> None:
+    def _replace_accounts(self, change: Callable[[_Accounts], _Accounts]) -> None:
+        """Writes what *change* returns for the accounts, while no other process writes them."""
         if not self._path.parent.is_dir():
             fix = "create it, or choose another path"
             raise SetupError("there is no such folder", where=str(self._path.parent), fix=fix)
         with exclusive_lock(self._path.parent):
-            people = {id_: asdict(account) for id_, account in sorted(change(self._read()).items())}
+            accounts = change(self._read_if_changed())
+            people = {id_: asdict(account) for id_, account in sorted(accounts.items())}
             text = json.dumps({"format": _FORMAT, "people": people}, indent=1) + "\n"
             write_atomic(self._path, text.encode(), durable=True, private=True)
 
 
-def _load(path: Path) -> _Accounts:
+def _load_accounts(path: Path) -> _Accounts:
+    """Returns the accounts in a file. Raises SetupError if it can't be read."""
     try:
         data = json.loads(path.read_bytes())
         if data["format"] != _FORMAT:

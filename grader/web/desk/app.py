@@ -77,34 +77,34 @@ class DeskApp:
             cookie=self._cookie,
             desk=desk,
             book=self._book,
-            error_page=self._error,
+            error_page=self._render_error,
             changing=self._changing,
         )
-        shown, can = endpoints.endpoint, Capability
+        endpoint, can = endpoints.endpoint, Capability
         self.asgi = Starlette(
             routes=[
                 *entrance.routes(self._renderer, self._cookie),
                 static_route(bank.templates, _STATIC),
-                get("/", shown(self._queue, can.READ)),
-                get("/students", shown(self._students, can.READ)),
-                get("/student/{id}", shown(self._student, can.READ)),
-                get("/student/{id}/{view}", shown(self._student_view, can.READ)),
-                get("/part/{problem}/{part}", shown(self._part, can.READ)),
-                get("/here", shown(self._report_place, can.READ)),
-                get("/requests", shown(self._requests, can.READ)),
-                get("/agreement", shown(self._agreement, can.READ_LOG)),
-                get("/audit", shown(self._audit, can.READ_LOG)),
-                get("/ideas", shown(self._show_ideas, can.SEARCH_IDEAS)),
-                post("/ideas", shown(self._search_ideas, can.SEARCH_IDEAS)),
-                post("/grade", shown(self._grade, can.GRADE)),
-                post("/override", shown(self._change_mark, can.CHANGE_MARK)),
-                post("/item", shown(self._item, can.CHANGE_RUBRIC)),
-                post("/undo", shown(self._undo, can.GRADE)),
-                post("/request", shown(self._request, can.ANSWER_REQUESTS)),
+                get("/", endpoint(self._show_queue, can.READ)),
+                get("/students", endpoint(self._show_students, can.READ)),
+                get("/student/{id}", endpoint(self._show_student, can.READ)),
+                get("/student/{id}/{view}", endpoint(self._show_student_view, can.READ)),
+                get("/part/{problem}/{part}", endpoint(self._show_part, can.READ)),
+                get("/here", endpoint(self._report_presence, can.READ)),
+                get("/requests", endpoint(self._show_requests, can.READ)),
+                get("/agreement", endpoint(self._show_agreement, can.READ_LOG)),
+                get("/audit", endpoint(self._show_audit, can.READ_LOG)),
+                get("/ideas", endpoint(self._show_ideas, can.SEARCH_IDEAS)),
+                post("/ideas", endpoint(self._search_ideas, can.SEARCH_IDEAS)),
+                post("/grade", endpoint(self._grade_group, can.GRADE)),
+                post("/override", endpoint(self._change_mark, can.CHANGE_MARK)),
+                post("/item", endpoint(self._change_rubric, can.CHANGE_RUBRIC)),
+                post("/undo", endpoint(self._undo_batch, can.GRADE)),
+                post("/request", endpoint(self._change_requests, can.ANSWER_REQUESTS)),
                 # Writing a large class takes seconds, and people grade meanwhile.
-                post("/write", shown(self._write, can.WRITE_RESULTS, self._exporting)),
-                post("/names", shown(self._show_names, can.SEE_NAMES)),
-                post("/sign-out", shown(self._sign_out, can.READ)),
+                post("/write", endpoint(self._write_results, can.WRITE_RESULTS, self._exporting)),
+                post("/names", endpoint(self._switch_names, can.SEE_NAMES)),
+                post("/sign-out", endpoint(self._sign_out, can.READ)),
             ],
             middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))],
             exception_handlers={404: not_found, 405: not_found},
@@ -121,14 +121,16 @@ class DeskApp:
         self._entrance.sessions.close(self._cookie.id_of(call.request))
         return self._cookie.take_back(self._entrance.leave(), call.request)
 
-    def _show_names(self, call: DeskCall) -> Response:
+    def _switch_names(self, call: DeskCall) -> Response:
+        """Shows or hides the students' names, and records in the audit log that they are shown."""
         show = bool(call.form.text("show"))
         if show and not call.person.sees_names:
             call.book.record("names shown", by=call.person.id)
         self._entrance.sessions.show_names(self._cookie.id_of(call.request), show)
         return redirect("/")
 
-    def _error(self, call: DeskCall, error: GraderError, status: int) -> Response:
+    def _render_error(self, call: DeskCall, error: GraderError, status: int) -> Response:
+        """Returns the page about an error, without names that the person may not see."""
         try:
             names = call.names
         except GraderError:  # the gradebook can't be read, and the error is about that
@@ -136,10 +138,11 @@ class DeskApp:
         text = self._renderer.page("error", call.session, error=error, hide=names.hide)
         return HTMLResponse(text, status, headers=HEADERS)
 
-    def _page(
+    def _render_page(
         self, call: DeskCall, name: str, place: OpenPage | None = None, **names: Any
     ) -> HTMLResponse:
-        self._report(call.person, place)
+        """Returns the page *name*, and stores that the person has the page at *place* open."""
+        self._store_place(call.person, place)
         names = {
             "names": call.names,
             "presence": self._presence.texts(call.person.id, place),
@@ -151,30 +154,33 @@ class DeskApp:
 
     # Pages
 
-    def _queue(self, call: DeskCall) -> Response:
-        return self._page(call, "queue", page=self._desk.queue(call.book, call.person))
+    def _show_queue(self, call: DeskCall) -> Response:
+        return self._render_page(call, "queue", page=self._desk.queue(call.book, call.person))
 
-    def _students(self, call: DeskCall) -> Response:
-        return self._page(call, "students", page=student_list(call))
+    def _show_students(self, call: DeskCall) -> Response:
+        return self._render_page(call, "students", page=student_list(call))
 
-    def _student(self, call: DeskCall) -> Response:
-        return self._student_page(call, call.names.find(call.request.path_params["id"]))
+    def _show_student(self, call: DeskCall) -> Response:
+        return self._render_student(call, call.names.find(call.request.path_params["id"]))
 
-    def _student_page(
+    def _render_student(
         self, call: DeskCall, id_: str, unsaved: MarkChangeResult | None = None
     ) -> HTMLResponse:
+        """Returns the page of a student. The form shows *unsaved* again, which was not stored."""
         place = OpenPage(key=call.names.key(id_))
-        return self._page(call, "student", place, page=student_page(call, id_), unsaved=unsaved)
+        page = student_page(call, id_)
+        return self._render_page(call, "student", place, page=page, unsaved=unsaved)
 
-    def _student_view(self, call: DeskCall) -> Response:
+    def _show_student_view(self, call: DeskCall) -> Response:
         page = student_view(call)
-        return self._page(call, page.template, page=page)
+        return self._render_page(call, page.template, page=page)
 
-    def _part(self, call: DeskCall) -> Response:
+    def _show_part(self, call: DeskCall) -> Response:
+        """Shows a part at the group in the query of the address, or at the next that waits."""
         index = call.request.query_params.get("group", "")
         everything = call.request.query_params.get("all", "")
         done = call.request.query_params.get("done", "")
-        return self._part_page(
+        return self._render_part(
             call,
             _part_of(call),
             done=done,
@@ -182,7 +188,7 @@ class DeskApp:
             index=int(index[:9]) if index.isdecimal() else None,
         )
 
-    def _part_page(
+    def _render_part(
         self,
         call: DeskCall,
         part: PartId,
@@ -191,41 +197,44 @@ class DeskApp:
         graded: GradedGroup | None = None,
         **how: Any,
     ) -> HTMLResponse:
+        """Returns the page of a part. The arguments *how* are those of `part_page`."""
         page = part_page(call, part, **how)
         place = OpenPage(part, page.current.key)
         everything = how.get("everything")
-        return self._page(
+        return self._render_page(
             call, "part", place, page=page, done=done, graded=graded, everything=everything
         )
 
-    def _report_place(self, call: DeskCall) -> Response:
+    def _report_presence(self, call: DeskCall) -> Response:
+        """Stores which page the person has open, and answers with sentences about the others."""
         query, person = call.request.query_params, call.person
         problem, part, key = (query.get(name, "")[:200] for name in ("problem", "part", "key"))
         place = OpenPage(PartId(problem, part) if part else None, key) if key else None
-        self._report(person, place)
+        self._store_place(person, place)
         return JSONResponse(self._presence.texts(person.id, place), headers=HEADERS)
 
-    def _report(self, person: Person, place: OpenPage | None) -> None:
+    def _store_place(self, person: Person, place: OpenPage | None) -> None:
         if person.may(Capability.GRADE):
             self._presence.report(person.id, place)
 
-    def _requests(self, call: DeskCall) -> Response:
-        return self._page(call, "requests", page=requests_page(call))
+    def _show_requests(self, call: DeskCall) -> Response:
+        return self._render_page(call, "requests", page=requests_page(call))
 
-    def _agreement(self, call: DeskCall) -> Response:
+    def _show_agreement(self, call: DeskCall) -> Response:
         from grader.analysis.agreement import agreement_of  # numpy takes a while to import
 
-        return self._page(call, "agreement", lines=agreement_of(call.book))
+        return self._render_page(call, "agreement", lines=agreement_of(call.book))
 
-    def _audit(self, call: DeskCall) -> Response:
+    def _show_audit(self, call: DeskCall) -> Response:
+        """Shows a page of the audit log, with the filter in the query of the address."""
         query = call.request.query_params
         start = query.get("page", "1")[:6]
         number = int(start) if start.isdecimal() else 1
         page = self._audits.read(call.book, call.names, AuditFilter.from_query(query), number)
-        return self._page(call, "audit", page=page)
+        return self._render_page(call, "audit", page=page)
 
     def _show_ideas(self, call: DeskCall) -> Response:
-        return self._page(call, "ideas", page=ideas_page(call, self._ideas))
+        return self._render_page(call, "ideas", page=ideas_page(call, self._ideas))
 
     # Changes
 
@@ -233,11 +242,12 @@ class DeskApp:
         self._ideas.start(call.book, call.form.number("fewest"))
         return redirect("/ideas")
 
-    def _grade(self, call: DeskCall) -> Response:
+    def _grade_group(self, call: DeskCall) -> Response:
+        """Grades a group. If answers changed meanwhile, shows the page again with status 409."""
         graded = grade_group(call)
         everything = bool(call.form.text("all"))
         if graded.unsaved_students:
-            page = self._part_page(
+            page = self._render_part(
                 call,
                 graded.part,
                 graded=graded,
@@ -254,18 +264,20 @@ class DeskApp:
         changed meanwhile."""
         changed = change_mark(call)
         if changed.conflict:
-            page = self._student_page(call, changed.student, changed)
+            page = self._render_student(call, changed.student, changed)
             page.status_code = 409
             return page
         return redirect(f"/student/{quote(call.names.address(changed.student))}#{changed.name}")
 
-    def _item(self, call: DeskCall) -> Response:
+    def _change_rubric(self, call: DeskCall) -> Response:
+        """Changes the rubric of a part, and returns to the group that was open."""
         part = change_rubric(call)
         group = "" if call.form.text("criteria") else call.form.text("group")
         address = _address(part)
         return redirect(f"{address}?group={group}" if group.isdecimal() else address)
 
-    def _undo(self, call: DeskCall) -> Response:
+    def _undo_batch(self, call: DeskCall) -> Response:
+        """Undoes the decisions of one form, so far as the person may undo them."""
         person = call.person
 
         def may(by: str, student: str) -> bool:
@@ -276,13 +288,13 @@ class DeskApp:
         back = call.form.text("back")
         return redirect(back if is_own_address(back) else "/")
 
-    def _request(self, call: DeskCall) -> Response:
+    def _change_requests(self, call: DeskCall) -> Response:
         change_requests(call)
         return redirect("/requests")
 
-    def _write(self, call: DeskCall) -> Response:
+    def _write_results(self, call: DeskCall) -> Response:
         written = write_results(self._desk.out, self._bank)
-        return self._page(call, "written", summary=call.names.hide(written.summary))
+        return self._render_page(call, "written", summary=call.names.hide(written.summary))
 
 
 def _address(part: PartId) -> str:

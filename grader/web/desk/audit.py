@@ -42,8 +42,8 @@ class AuditFilter:
 
     def page(self, number: int) -> str:
         """Returns the address of page *number* with this filter."""
-        given = {name: value for name, value in asdict(self).items() if value}
-        return f"/audit?{urlencode({**given, 'page': number})}"
+        filled = {name: value for name, value in asdict(self).items() if value}
+        return f"/audit?{urlencode({**filled, 'page': number})}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +90,8 @@ class AuditPages:
         start = (number - 1) * SIZE
         parts = tuple(str(one.part) for one in book.answers.counts())
         if names.secret or wanted.student or wanted.part:
-            found = list(self._find(book, names, wanted))
-            lines, count = tuple(found[start : start + SIZE]), len(found)
+            matches = list(self._filter(book, names, wanted))
+            lines, count = tuple(matches[start : start + SIZE]), len(matches)
         else:
             lines, count = book.audit_log.page(
                 wanted.q, people=bool(wanted.people), person=wanted.person, start=start, size=SIZE
@@ -102,18 +102,21 @@ class AuditPages:
             people=tuple(sorted(names.hide(one) for one in people)), parts=parts,
         )  # fmt: skip
 
-    def _find(self, book: Gradebook, names: Names, wanted: AuditFilter) -> Iterator[AuditLine]:
-        covers, words = _coverage_test(book, names, wanted), wanted.q.casefold()
-        for entry in reversed(self._entries(book, names)):
+    def _filter(self, book: Gradebook, names: Names, wanted: AuditFilter) -> Iterator[AuditLine]:
+        """Yields the entries that *wanted* leaves, newest first and with names masked."""
+        is_covered = _make_coverage_check(book, names, wanted)
+        words = wanted.q.casefold()
+        for entry in reversed(self._read_entries(book, names)):
             if (
                 not (wanted.people and entry.line.who == ENGINE)
                 and (not wanted.person or wanted.person in entry.masked_line.who.split(AND))
                 and words in entry.text
-                and covers(entry.line)
+                and is_covered(entry.line)
             ):
                 yield entry.masked_line
 
-    def _entries(self, book: Gradebook, names: Names) -> list[_MaskedEntry]:
+    def _read_entries(self, book: Gradebook, names: Names) -> list[_MaskedEntry]:
+        """Returns all entries, oldest first, each with the text that the search sees."""
         if not names.secret:
             return [_MaskedEntry(line, line, _searched_text(line)) for line in book.audit()]
         # The search must not tell which entries are about somebody, so it sees the pseudonyms.
@@ -134,17 +137,17 @@ def _searched_text(line: AuditLine) -> str:
     return f"{line.what} {line.who} {line.why} {line.detail}".casefold()
 
 
-def _coverage_test(
+def _make_coverage_check(
     book: Gradebook, names: Names, wanted: AuditFilter
 ) -> Callable[[AuditLine], bool]:
-    """Returns whether an entry is about the student and the part of *wanted*, if it states any."""
+    """Returns a function that says whether an entry is about the student and part of *wanted*."""
     student = names.find(wanted.student) if wanted.student else ""
     files = {submission.sha256 for submission in book.submissions(student)} if student else set()
     problem, slash, name = wanted.part.partition("/")
     part = PartId(problem, name) if slash else None
     answers = {(one.student, one.name) for one in book.answers.of_part(part)} if part else set()
 
-    def covers(line: AuditLine) -> bool:
+    def is_covered(line: AuditLine) -> bool:
         detail = line.detail
         is_of_student = not student or (
             student in (line.who, detail.get("student")) or detail.get("submission_sha256") in files
@@ -162,4 +165,4 @@ def _coverage_test(
             return str(part) in value["dropped"]
         return (detail.get("student"), detail.get("name")) in answers
 
-    return covers
+    return is_covered

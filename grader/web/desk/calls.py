@@ -91,12 +91,13 @@ class Endpoints:
             call = DeskCall(
                 request=request, session=session, desk=self.desk, book=self.book, form=form
             )
-            return await run_sync(self._answer, page, call, lock or self.changing)
+            return await run_sync(self._answer_call, page, call, lock or self.changing)
 
         answer.capability = capability  # type: ignore[attr-defined] # for the test of all routes
         return answer
 
-    def _answer(self, page: Page, call: DeskCall, lock: Lock) -> Response:
+    def _answer_call(self, page: Page, call: DeskCall, lock: Lock) -> Response:
+        """Returns the answer of *page*, or the page of an error. Holds *lock* for a form."""
         is_form = call.request.method == "POST"
         held: AbstractContextManager[object] = lock if is_form else nullcontext()
         try:

@@ -39,25 +39,25 @@ class GradedGroup:
 
 
 def grade_group(call: DeskCall) -> GradedGroup:
-    """Stores the choice of the form for all answers that it is about."""
+    """Stores the choice of the form for those of its answers that have not changed."""
     book, form, names, part = call.book, call.form, call.names, _part_of(call.form)
-    seen = form.page_states()
-    every = [
-        (answer, seen[names.address(answer.student)])
+    page_states = form.page_states()
+    shown_answers = [
+        (answer, page_states[names.address(answer.student)])
         for answer in book.answers.of_part(part)
-        if answer.student in names.students and names.address(answer.student) in seen
+        if answer.student in names.students and names.address(answer.student) in page_states
     ]
-    if not every:
+    if not shown_answers:
         raise SetupError(f"there is no answer to '{part}' here", fix="go back to the queue")
-    choice = choice_of(form, max(one.max_points for one, _ in every))
-    _require_items(book, part, choice)
+    choice = choice_of(form, max(answer.max_points for answer, _ in shown_answers))
+    _check_items(book, part, choice)
     shares, instructor = call.desk.shares(book), call.person.may(Capability.SETTLE)
-    done = book.double.decide(
+    stored = book.double.decide(
         part,
         [
-            _to_decide(one, shown, double=is_double(shares, part, one))
-            for one, shown in every
-            if shown.state == one.state
+            _answer_to_decide(answer, page_state, double=is_double(shares, part, answer))
+            for answer, page_state in shown_answers
+            if page_state.state == answer.state
         ],
         choice,
         by=call.person.id,
@@ -65,13 +65,15 @@ def grade_group(call: DeskCall) -> GradedGroup:
         final=instructor and bool(form.text("final")),
         settles=instructor,
     )
-    changed = frozenset(one.student for one, shown in every if shown.state != one.state)
+    changed_students = frozenset(
+        answer.student for answer, page_state in shown_answers if page_state.state != answer.state
+    )
     return GradedGroup(
         part=part,
-        batch=done.batch,
+        batch=stored.batch,
         choice=choice,
-        conflicts=done.conflicts,
-        changed_students=changed,
+        conflicts=stored.conflicts,
+        changed_students=changed_students,
     )
 
 
@@ -89,9 +91,9 @@ class MarkChangeResult:
 def change_mark(call: DeskCall) -> MarkChangeResult:
     """Stores the points and the comment of the form as a decision about one answer.
 
-    Stores nothing if the answer or its mark has changed since the page was loaded; `why_not` in the
-    result says so. Raises SetupError if the form is incomplete, if the student has no such answer,
-    or if two people should grade the answer independently first.
+    Stores nothing if the answer or its mark has changed since the page was loaded, which `conflict`
+    in the result then says. Raises SetupError if the form is incomplete, if the student has no such
+    answer, or if two people should grade the answer independently first.
     """
     book, form, part = call.book, call.form, _part_of(call.form)
     id_ = call.names.find(form.text("student"))
@@ -100,7 +102,7 @@ def change_mark(call: DeskCall) -> MarkChangeResult:
     if answer is None:
         raise SetupError(f"this student has no answer to '{part}'", fix="reload the page")
     choice = choice_of(form, answer.max_points)
-    _require_items(book, part, choice)
+    _check_items(book, part, choice)
     if choice.points is None or not choice.comment:
         raise SetupError("a changed mark needs points and a reason", fix="go back and fill in both")
     page_state = PageState(decision=form.number("seen"), mark=0, state=form.text("state"))
@@ -108,8 +110,8 @@ def change_mark(call: DeskCall) -> MarkChangeResult:
     if page_state.state != answer.state:
         conflict = "Meanwhile, this answer was graded or handed in again."
     else:
-        _require_graded(call, answer, part)
-        to_decide = [_to_decide(answer, page_state)]
+        _check_may_change(call, answer, part)
+        to_decide = [_answer_to_decide(answer, page_state)]
         conflicts = book.decisions.decide(to_decide, choice, by=call.person.id).conflicts
         if conflicts:
             other = conflicts[0]
@@ -117,7 +119,7 @@ def change_mark(call: DeskCall) -> MarkChangeResult:
     return MarkChangeResult(student=id_, name=answer.name, choice=choice, conflict=conflict)
 
 
-def _require_graded(call: DeskCall, answer: PartAnswer, part: PartId) -> None:
+def _check_may_change(call: DeskCall, answer: PartAnswer, part: PartId) -> None:
     """Raises SetupError if two people should grade the answer independently first."""
     shares = call.desk.shares(call.book)
     if call.person.may(Capability.SETTLE) or not is_double(shares, part, answer):
@@ -129,16 +131,19 @@ def _require_graded(call: DeskCall, answer: PartAnswer, part: PartId) -> None:
         )
 
 
-def _to_decide(answer: PartAnswer, seen: PageState, *, double: bool = False) -> AnswerToDecide:
+def _answer_to_decide(
+    answer: PartAnswer, page_state: PageState, *, double: bool = False
+) -> AnswerToDecide:
+    """Returns the answer with what the page had shown of it, to detect later changes."""
     return AnswerToDecide(
         student=answer.student,
         name=answer.name,
         max_points=answer.max_points,
         engine_points=answer.points,
-        last_decision=seen.decision,
+        last_decision=page_state.decision,
         key=answer_key(answer.answer),
         double=double,
-        last_mark=seen.mark,
+        last_mark=page_state.mark,
     )
 
 
@@ -152,17 +157,17 @@ def change_rubric(call: DeskCall) -> PartId:
     Raises SetupError if nobody was asked the part, or if the item is incomplete.
     """
     book, form, person, part = call.book, call.form, call.person, _part_of(call.form)
-    every = book.answers.of_part(part)
-    if not every:
+    answers = book.answers.of_part(part)
+    if not answers:
         raise SetupError(f"no student was asked '{part}'", fix="go back to the queue")
     if form.text("criteria"):
-        use_criteria(book, part, every[0], by=person.id)
+        use_criteria(book, part, answers[0], by=person.id)
         return part
-    item = item_of(form, part, every[0].max_points)
+    item = item_of(form, part, answers[0].max_points)
     if item.number:
-        worth = {(answer.student, answer.name): answer.max_points for answer in every}
+        max_points = {(answer.student, answer.name): answer.max_points for answer in answers}
         students = call.names.students if person.sections else None
-        book.rubrics.change(item, worth, by=person.id, students=students)
+        book.rubrics.change(item, max_points, by=person.id, students=students)
     else:
         book.rubrics.add(part, item.text, item.points, item.feedback, by=person.id)
     return part
@@ -182,7 +187,7 @@ def use_criteria(book: Gradebook, part: PartId, answer: PartAnswer, *, by: str) 
         book.rubrics.add(part, criterion.text, criterion.points, by=by)
 
 
-def _require_items(book: Gradebook, part: PartId, choice: Choice) -> None:
+def _check_items(book: Gradebook, part: PartId, choice: Choice) -> None:
     """Raises SetupError if the choice has an item of another rubric."""
     if not {item.number for item in book.rubrics.items(part)}.issuperset(choice.items):
         raise SetupError("this item is not in the rubric of the part", fix="reload the page")

@@ -27,7 +27,7 @@ class ClassRows:
     def read(self, book: Gradebook) -> Mapping[str, Row]:
         """Returns the current row of every student, by ID."""
         with self._lock:
-            return self._update(book)
+            return self._read_changes(book)
 
     def source(self, book: Gradebook) -> ResultSource:
         """Returns the origin of the results in *book*."""
@@ -37,7 +37,8 @@ class ClassRows:
                 self._source, self._general = source_of(book), now
             return self._source
 
-    def _update(self, book: Gradebook) -> Mapping[str, Row]:
+    def _read_changes(self, book: Gradebook) -> Mapping[str, Row]:
+        """Returns all rows, after reading again those whose signatures have changed."""
         before = self._signatures
         now = book.answers.signatures()
         if now is before:
@@ -46,10 +47,10 @@ class ClassRows:
             self._source, self._general = source_of(book), now.general
             self._rows = {row.student.id: row for row in rows_of(book, self._source)}
         elif before.students != now.students:
-            both = before.students.keys() | now.students.keys()
-            changed = {s for s in both if before.students.get(s) != now.students.get(s)}
-            found = rows_of(book, self._source, only=changed)
-            self._rows = self._rows | {row.student.id: row for row in found}
+            students = before.students.keys() | now.students.keys()
+            changed = {s for s in students if before.students.get(s) != now.students.get(s)}
+            new_rows = rows_of(book, self._source, only=changed)
+            self._rows = self._rows | {row.student.id: row for row in new_rows}
         self._signatures = now
         return self._rows
 
@@ -84,5 +85,5 @@ class StudentCache(Generic[T]):
             new_entries: dict[str, list[T]] = {id_: [] for id_ in changed}
             for id_, entry in read(changed) if changed else ():
                 new_entries[id_].append(entry)
-            self._cache.update({id_: (states[id_], found) for id_, found in new_entries.items()})
+            self._cache.update({id_: (states[id_], new_entries[id_]) for id_ in changed})
             return [entry for id_ in students for entry in self._cache[id_][1]]

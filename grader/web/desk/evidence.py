@@ -93,6 +93,7 @@ def student_view(call: DeskCall) -> CodePage | AttemptsPage:
 def _attempts_page(
     book: Gradebook, id_: str, row: Row | None, policy: CoursePolicy | None
 ) -> AttemptsPage:
+    """Returns the last attempts of a student; *row* says which of them counts."""
     submissions = book.submissions(id_)
     grades = {filed.grade.submission_sha256: filed.grade for filed in book.history(id_)}
     counting = row.grade.submission_sha256 if row and row.grade else None
@@ -101,25 +102,25 @@ def _attempts_page(
         for sha256, grade in grades.items()
         if sha256 is not None
     }
-    counted: Mapping[str, CountedAttempt] = {}
+    counted_attempts: Mapping[str, CountedAttempt] = {}
     if policy is not None and row is not None:
         submissions = tuple(policy.by_time(submissions))
         graded = [submission for submission in submissions if submission.sha256 in scores]
-        every = policy.count(row.student, graded, scores, row.max_score)
-        counted = {attempt.attempt.sha256: attempt for attempt in every}
+        attempts = policy.count(row.student, graded, scores, row.max_score)
+        counted_attempts = {attempt.attempt.sha256: attempt for attempt in attempts}
     shown = list(enumerate(submissions, 1))[-_MOST:]
     marks = [
         {mark.name: mark for mark in grades[file.sha256].marks} if file.sha256 in grades else {}
         for _, file in shown
     ]
-    sources = [_sources(book, file.sha256) for _, file in shown]
+    sources = [_code_by_answer(book, file.sha256) for _, file in shown]
     names = dict.fromkeys(name for mine in marks for name in mine)
     return AttemptsPage(
         student=id_,
         attempts=tuple(
             ShownAttempt(
                 number=number,
-                counted=counted.get(file.sha256),
+                counted=counted_attempts.get(file.sha256),
                 score=_score_of(mine.values()),
                 counts=file.sha256 == counting,
                 refusal=file.refusal,
@@ -128,7 +129,7 @@ def _attempts_page(
         ),
         omitted_count=len(submissions) - len(shown),
         has_policy=policy is not None,
-        lines=tuple((name, tuple(_cells(name, marks, sources))) for name in names),
+        lines=tuple((name, tuple(_attempt_cells(name, marks, sources))) for name in names),
     )
 
 
@@ -137,20 +138,20 @@ def _score_of(marks: Iterable[Mark]) -> float | None:
     return sum(settled) if settled else None
 
 
-def _sources(book: Gradebook, sha256: str) -> dict[str, str]:
+def _code_by_answer(book: Gradebook, sha256: str) -> dict[str, str]:
     """Returns the code of the code parts in one file, by the answer's variable."""
     evidence = book.find_evidence(sha256)
     raws = {name: answer.raw for name, answer in evidence.answers.items()} if evidence else {}
     return {name: str(raw["source"]) for name, raw in raws.items() if raw and "source" in raw}
 
 
-def _cells(
+def _attempt_cells(
     name: str, marks: Sequence[dict[str, Mark]], sources: Sequence[dict[str, str]]
 ) -> Iterator[AttemptCell]:
     """Yields the mark of the answer *name* in each attempt, and what changed since the last."""
     before, code_before = None, ""
-    for mine, code in zip(marks, sources, strict=True):
-        mark, source = mine.get(name), code.get(name, "")
+    for marks_by_name, code in zip(marks, sources, strict=True):
+        mark, source = marks_by_name.get(name), code.get(name, "")
         if mark is None or before is None:
             yield AttemptCell(mark=mark)
         else:
@@ -158,12 +159,12 @@ def _cells(
                 mark=mark,
                 new_answer=mark.answer != before.answer or source != code_before,
                 new_points=mark.points != before.points,
-                diff=_diff(code_before, source),
+                diff=_describe_diff(code_before, source),
             )
         before, code_before = mark or before, source or code_before
 
 
-def _diff(before: str, after: str) -> str:
+def _describe_diff(before: str, after: str) -> str:
     """Returns what changed between two pieces of code; empty if nothing did."""
     if before == after or not (before and after):
         return ""

@@ -37,7 +37,7 @@ class Form:
         """Returns the field's text without spaces around it; empty if there is none."""
         return self.fields.get(name, [""])[0].strip()[:_LONGEST].replace("\r\n", "\n")
 
-    def every(self, name: str) -> list[str]:
+    def values_of(self, name: str) -> list[str]:
         """Returns all values of the field."""
         return self.fields.get(name, [])
 
@@ -48,7 +48,7 @@ class Form:
     def page_states(self) -> dict[str, PageState]:
         """Returns what the page showed of each answer that the form is about, by student as in
         addresses."""
-        rows = (value.rsplit(":", 3) for value in self.every("answer"))
+        rows = (value.rsplit(":", 3) for value in self.values_of("answer"))
         return {
             row[0]: PageState(
                 decision=_parse_count(row[1]), mark=_parse_count(row[2]), state=row[3]
@@ -68,8 +68,9 @@ def choice_of(form: Form, max_points: float) -> Choice:
     The buttons for full and for no points, `quick`, leave out the rubric's items.
     """
     quick = form.text("quick")
-    points = _points(quick or form.text("points"), "points", 0.0, max_points)
-    items = () if quick else tuple(sorted({_parse_count(one) for one in form.every("item")} - {0}))
+    points = _parse_points(quick or form.text("points"), "points", 0.0, max_points)
+    numbers = {_parse_count(text) for text in form.values_of("item")} - {0}
+    items = () if quick else tuple(sorted(numbers))
     comment, second = form.text("comment"), bool(form.text("second_opinion"))
     if points is None and not items:
         raise SetupError(
@@ -81,7 +82,7 @@ def choice_of(form: Form, max_points: float) -> Choice:
 def item_of(form: Form, part: PartId, max_points: float) -> RubricItem:
     """Returns the rubric item that *form* describes, with number 0 for a new one."""
     text = form.text("text")
-    points = _points(form.text("points"), "points", -max_points, max_points)
+    points = _parse_points(form.text("points"), "points", -max_points, max_points)
     if not text or points is None:
         raise SetupError("a rubric item needs text and points", fix="go back and fill in both")
     return RubricItem(
@@ -94,7 +95,7 @@ def item_of(form: Form, part: PartId, max_points: float) -> RubricItem:
     )
 
 
-def _points(text: str, name: str, least: float, most: float) -> float | None:
+def _parse_points(text: str, name: str, least: float, most: float) -> float | None:
     """Returns the number in a field; None if it is empty."""
     if not text:
         return None

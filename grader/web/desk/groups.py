@@ -43,8 +43,8 @@ class AnswerGroup:
         return frozenset(mark.by for mark in (self.marks[0] if self.marks else ()))
 
     def waits_for(self, person: str, *, settles: bool) -> bool:
-        """Returns whether *person* should grade it now; *settles* if they may decide whatever two
-        others gave."""
+        """Returns whether *person* should grade the group now. *settles* says whether that person
+        may decide what two others have graded differently."""
         if self.is_settled:
             return False
         return person not in self.people or (settles and len(self.people) > 1)
@@ -66,8 +66,8 @@ def answer_key(text: str) -> str:
 
 
 def _digest(normalized: str) -> str:
-    known = normalized.encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(known, digest_size=8).hexdigest()
+    data = normalized.encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(data, digest_size=8).hexdigest()
 
 
 def group_answers(
@@ -81,7 +81,7 @@ def group_answers(
     decision fits all of them.
     """
     answers_by_key: dict[tuple[str, *tuple[object, ...]], list[PartAnswer]] = {}
-    seen: dict[tuple[str, *tuple[object, ...]], list[tuple[IndependentMark, ...]]] = {}
+    marks_by_key: dict[tuple[str, *tuple[object, ...]], list[tuple[IndependentMark, ...]]] = {}
     for answer in answers:
         decision = decisions.get((answer.student, answer.name))
         state = (decision.choice, decision.points) if decision else None
@@ -89,26 +89,24 @@ def group_answers(
         text = normalize(answer.answer)
         digest = _digest(text) if marks else ""
         mine = marks.get((answer.student, answer.name, digest), ())
-        given = tuple((one.by, one.choice, one.points) for one in mine)
-        key = text, mark, state, given
+        mark_contents = tuple((one.by, one.choice, one.points) for one in mine)
+        key = text, mark, state, mark_contents
         answers_by_key.setdefault(key, []).append(answer)
-        seen.setdefault(key, []).append(mine)
+        marks_by_key.setdefault(key, []).append(mine)
     groups = [
         AnswerGroup(
             text=mine[0].answer,
             key=_digest(key[0]),
             answers=tuple(mine),
             decisions=tuple(decisions.get((one.student, one.name)) for one in mine),
-            marks=tuple(seen[key]),
+            marks=tuple(marks_by_key[key]),
         )
         for key, mine in answers_by_key.items()
     ]
-    return tuple(in_order_of_similarity(groups, [key[0] for key in answers_by_key]))
+    return tuple(sort_by_similarity(groups, [key[0] for key in answers_by_key]))
 
 
-def in_order_of_similarity(
-    groups: Sequence[AnswerGroup], texts: Sequence[str]
-) -> list[AnswerGroup]:
+def sort_by_similarity(groups: Sequence[AnswerGroup], texts: Sequence[str]) -> list[AnswerGroup]:
     """Returns *groups*, whose normalized texts are *texts*, so that each is followed by the one
     whose words are most like its own.
 
@@ -116,26 +114,27 @@ def in_order_of_similarity(
     """
     if len(groups) > _MOST_COMPARED:
         return [groups[at] for at in sorted(range(len(groups)), key=texts.__getitem__)]
-    left = sorted(range(len(groups)), key=lambda at: (-len(groups[at].answers), texts[at]))
-    order = _by_similarity(tuple(texts[at] for at in left))
-    return [groups[left[at]] for at in order]
+    places = sorted(range(len(groups)), key=lambda at: (-len(groups[at].answers), texts[at]))
+    order = _similarity_order(tuple(texts[at] for at in places))
+    return [groups[places[at]] for at in order]
 
 
 @lru_cache(maxsize=128)
-def _by_similarity(texts: tuple[str, ...]) -> tuple[int, ...]:
+def _similarity_order(texts: tuple[str, ...]) -> tuple[int, ...]:
     """Returns the positions of *texts*, from the first to the one most like it, and so on."""
     bits: dict[str, int] = {}
     sets = [_bit_set(text.split(), bits) for text in texts]
-    left, order = list(range(1, len(texts))), [0] if texts else []
-    while left:
+    remaining, order = list(range(1, len(texts))), [0] if texts else []
+    while remaining:
         last = sets[order[-1]]
-        nearest = max(left, key=lambda at: _jaccard(last, sets[at]))
-        left.remove(nearest)
+        nearest = max(remaining, key=lambda at: _jaccard(last, sets[at]))
+        remaining.remove(nearest)
         order.append(nearest)
     return tuple(order)
 
 
 def _bit_set(words: Iterable[str], bits: dict[str, int]) -> int:
+    """Returns the set of *words* as an integer; *bits* maps words to bits, and gets new ones."""
     bit_set = 0
     for word in words:
         bit_set |= 1 << bits.setdefault(word, len(bits))

@@ -111,16 +111,17 @@ class Hub:
         self._visits: dict[str, _Visit] = {}
         self._valid: dict[str, float] = {}
         self._lock = Lock()
-        self.sessions = Sessions(self._find, now)
+        self.sessions = Sessions(self._find_person, now)
 
-    def _find(self, id_: str, token: str) -> Person | None:
+    def _find_person(self, id_: str, token: str) -> Person | None:
+        """Returns the staff member; None if they left the staff or logged out of the Hub."""
         member = self._staff().get(id_)
-        if member is None or not self._is_valid(id_, token):
+        if member is None or not self._confirm_token(id_, token):
             return None
         return person_of(id_, member)
 
-    def _is_valid(self, id_: str, token: str) -> bool:
-        """Returns whether the token is still this user's: the Hub ends it when they log out."""
+    def _confirm_token(self, id_: str, token: str) -> bool:
+        """Returns whether *token* is still valid for the user, asking the Hub every two minutes."""
         now = self._now()
         if now - self._valid.get(token, 0.0) < _FRESH:
             return True
@@ -128,9 +129,8 @@ class Hub:
             self._valid.pop(token, None)
             return False
         with self._lock:
-            old = [one for one, at in self._valid.items() if now - at > 2 * _FRESH]
-            for one in old:
-                del self._valid[one]
+            for old in [old for old, at in self._valid.items() if now - at > 2 * _FRESH]:
+                del self._valid[old]
             self._valid[token] = now
         return True
 
@@ -177,25 +177,25 @@ class Hub:
 
         async def callback(request: Request) -> Response:
             try:
-                return await self._come_back(request, renderer, cookie)
+                return await self._sign_in(request, renderer, cookie)
             except GraderError as error:
                 log.error("%s", error)
                 return plain("Nobody can sign in now. For details, see the terminal.", 503)
 
         return [Route("/oauth_callback", callback, methods=["GET"])]
 
-    async def _come_back(
+    async def _sign_in(
         self, request: Request, renderer: DeskRenderer, cookie: SessionCookie
     ) -> Response:
         """Signs in somebody who returns from JupyterHub, and redirects to the page they wanted."""
-        state, known = request.query_params.get("state", ""), _STATE.id_of(request) or ""
+        state, cookie_state = request.query_params.get("state", ""), _STATE.id_of(request) or ""
         with self._lock:
-            is_same = hmac.compare_digest(state.encode(), known.encode())
+            is_same = hmac.compare_digest(state.encode(), cookie_state.encode())
             visit = self._visits.pop(state, None) if is_same else None
         code = request.query_params.get("code", "")
         if visit is None or visit.until < self._now() or not code:
             return plain("This sign-in is not valid any more. Open the desk again.", 403)
-        token = await run_sync(self._token_for, code, visit.verifier)
+        token = await run_sync(self._exchange_code, code, visit.verifier)
         id_ = await run_sync(self._user_of, token) if token else ""
         if not id_:
             return plain("JupyterHub did not confirm this sign-in. Open the desk again.", 403)
@@ -208,7 +208,8 @@ class Hub:
         _STATE.take_back(response, request)
         return cookie.give(response, request, self.sessions.open(id_, token))
 
-    def _token_for(self, code: str, verifier: str) -> str:
+    def _exchange_code(self, code: str, verifier: str) -> str:
+        """Returns the token that the Hub gives for *code*; empty if it refuses."""
         fields = {
             "client_id": self._service.client,
             "client_secret": self._service.token,
@@ -217,13 +218,13 @@ class Hub:
             "redirect_uri": self._service.callback,
             "code_verifier": verifier,
         }
-        return self._ask("oauth2/token", "access_token", data=urlencode(fields).encode())
+        return self._ask_hub("oauth2/token", "access_token", data=urlencode(fields).encode())
 
     def _user_of(self, token: str) -> str:
         """Returns the name of the user whose token this is; empty if it is nobody's."""
-        return self._ask("user", "name", headers={"Authorization": f"token {token}"})
+        return self._ask_hub("user", "name", headers={"Authorization": f"token {token}"})
 
-    def _ask(
+    def _ask_hub(
         self,
         path: str,
         name: str,
@@ -238,17 +239,17 @@ class Hub:
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
             with opener.open(request, timeout=_WAIT) as answer:
-                found = json.loads(answer.read())[name]
+                value = json.loads(answer.read())[name]
         except urllib.error.HTTPError as error:
             if error.code < 500:
                 return ""
-            raise _no_answer(address, f"it answers with status {error.code}") from error
+            raise _hub_error(address, f"it answers with status {error.code}") from error
         except (OSError, ValueError, LookupError, TypeError) as error:
-            raise _no_answer(address, str(error)) from error
-        return found if isinstance(found, str) else ""
+            raise _hub_error(address, str(error)) from error
+        return value if isinstance(value, str) else ""
 
 
-def _no_answer(address: str, why: str) -> SetupError:
+def _hub_error(address: str, why: str) -> SetupError:
     return SetupError(
         f"JupyterHub does not tell who a user is: {why}",
         where=address,

@@ -69,7 +69,7 @@ class IdeaSearch:
         first one."""
         with self._lock:
             if self._search is None:
-                self._search = _load(self._results)
+                self._search = _load_search(self._results)
             return self._search
 
     def start(self, book: Gradebook, fewest: int) -> None:
@@ -105,14 +105,14 @@ class IdeaSearch:
         """Stores what *process* reports about *search*, until it ends."""
         try:
             for line in process.stdout or ():
-                told = json.loads(line)
-                if "parts" in told:
-                    told["parts"] = tuple(told["parts"])
-                search = self._search = replace(search, **told)
+                report = json.loads(line)
+                if "parts" in report:
+                    report["parts"] = tuple(report["parts"])
+                search = self._search = replace(search, **report)
                 if not search.running and not search.error:
-                    _file(self._results, search)
-        except GraderError as wrong:
-            log.error("%s", wrong)
+                    _store_search(self._results, search)
+        except GraderError as failure:
+            log.error("%s", failure)
         finally:
             status = process.wait()
             if search.running:
@@ -122,18 +122,18 @@ class IdeaSearch:
                 self._search = replace(search, running=False, error=error)
 
 
-def _file(results: Path, search: Search) -> None:
-    kept = {**asdict(search), "version": _VERSION}
-    write_atomic(results / FILE, json.dumps(kept).encode(), private=True)
+def _store_search(results: Path, search: Search) -> None:
+    data = {**asdict(search), "version": _VERSION}
+    write_atomic(results / FILE, json.dumps(data).encode(), private=True)
 
 
-def _load(results: Path) -> Search | None:
+def _load_search(results: Path) -> Search | None:
     """Returns the search that is filed; None if there is none that this version can read."""
     try:
-        kept = json.loads((results / FILE).read_bytes())
-        if kept.pop("version") != _VERSION:
+        data = json.loads((results / FILE).read_bytes())
+        if data.pop("version") != _VERSION:
             return None
-        return Search(**{**kept, "parts": tuple(kept["parts"])})
+        return Search(**{**data, "parts": tuple(data["parts"])})
     except FileNotFoundError:
         return None
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
@@ -148,22 +148,23 @@ def main(results: Path, fewest: int) -> None:
     os.nice(_NICENESS)
     try:
         with Gradebook.open(results) as book:
-            found = mine_gradebook(
-                book, fewest=fewest, report=lambda done, count: _tell(searched=done, count=count)
+            mined = mine_gradebook(
+                book, fewest=fewest, report=lambda done, count: _emit(searched=done, count=count)
             )
     except GraderError as error:
-        _tell(running=False, error=str(error))
+        _emit(running=False, error=str(error))
         return
     parts: list[dict[str, Any]] = []
-    for part in found:
+    for part in mined:
         data: dict[str, Any] = part.as_data()
         for idea, text in zip(data["ideas"], part.mistakes(), strict=True):
             idea["yaml"] = text
         parts.append(data)
-    _tell(running=False, parts=parts)
+    _emit(running=False, parts=parts)
 
 
-def _tell(**state: object) -> None:
+def _emit(**state: object) -> None:
+    """Prints a change of the state of the search, which the desk reads."""
     print(json.dumps(state), flush=True)
 
 

@@ -33,12 +33,12 @@ class Mask:
     def add(self, students: Iterable[Student]) -> None:
         """Adds what is known of *students*."""
         for student in students:
-            for words in set(_names_of(student)):
+            for words in set(_iter_names(student)):
                 self._names.setdefault(words[0], []).append((words, student.id))
             own = [one for one in _WORD.findall(student.name) if len(one) > 1]
             self._own[student.id] = frozenset([*own, *map(str.upper, own)])
-        for found in self._names.values():
-            found.sort(key=lambda one: -len(one[0]))
+        for names in self._names.values():
+            names.sort(key=lambda one: -len(one[0]))
 
     def hide(self, text: str, of: str = "") -> str:
         """Returns *text* with what `label_of` returns in place of what is known of students, and
@@ -48,33 +48,35 @@ class Mask:
         the case of the name or in capitals. Otherwise ignores case, and what stands between the
         words of a name. Takes time in proportion to the text, whatever the size of the class.
         """
-        text = self._hide_known(_hide_files(text))
+        text = self._hide_names(_hide_files(text))
         own = self._own.get(of)
         if not own:
             return text
         return _WORD.sub(lambda word: self.label_of(of) if word[0] in own else word[0], text)
 
-    def _hide_known(self, text: str) -> str:
+    def _hide_names(self, text: str) -> str:
+        """Returns *text* with labels in place of the names of all students."""
         words, pieces, end = list(_WORD.finditer(text)), [], 0
         at = 0
         while at < len(words):
-            found = self._find(text, words, at)
-            if found is None:
+            match = self._match_name(text, words, at)
+            if match is None:
                 at += 1
                 continue
-            length, student = found
+            length, student = match
             pieces += [text[end : words[at].start()], self.label_of(student)]
             end = words[at + length - 1].end()
             at += length
         return "".join([*pieces, text[end:]]) if pieces else text
 
-    def _find(self, text: str, words: list[re.Match[str]], at: int) -> tuple[int, str] | None:
-        for known, student in self._names.get(words[at][0].casefold(), ()):
-            here = words[at : at + len(known)]
-            same = tuple(word[0].casefold() for word in here) == known
-            gaps = (text[a.end() : b.start()] for a, b in pairwise(here))
-            if same and all(map(_BETWEEN.fullmatch, gaps)):
-                return len(known), student
+    def _match_name(self, text: str, words: list[re.Match[str]], at: int) -> tuple[int, str] | None:
+        """Returns how many of *words* from *at* are a name, and of whom; None if they are none."""
+        for name, student in self._names.get(words[at][0].casefold(), ()):
+            candidates = words[at : at + len(name)]
+            is_same = tuple(word[0].casefold() for word in candidates) == name
+            gaps = (text[a.end() : b.start()] for a, b in pairwise(candidates))
+            if is_same and all(map(_BETWEEN.fullmatch, gaps)):
+                return len(name), student
         return None
 
 
@@ -84,16 +86,17 @@ def _hide_files(text: str) -> str:
     They contain spaces, quotes, and nicknames, so all of the clause before the ending is hidden.
     """
     pieces, end = [], 0
-    for found in _FILE_END.finditer(text):
-        before = max(text.rfind(one, end, found.start()) for one in _CLAUSE_ENDS) + 1
-        clause = text[max(before, end) : found.start()]
-        start = found.start() - len(clause.lstrip())
+    for match in _FILE_END.finditer(text):
+        before = max(text.rfind(one, end, match.start()) for one in _CLAUSE_ENDS) + 1
+        clause = text[max(before, end) : match.start()]
+        start = match.start() - len(clause.lstrip())
         pieces += [text[end:start], _SHOWN_FILE]
-        end = found.end()
+        end = match.end()
     return "".join([*pieces, text[end:]])
 
 
-def _names_of(student: Student) -> Iterator[_Words]:
+def _iter_names(student: Student) -> Iterator[_Words]:
+    """Yields the ways to write a student: id, email, and name, in several orders of its words."""
     for text in (student.id, student.name, student.email):
         if words := _words(text):
             yield words

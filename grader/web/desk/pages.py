@@ -14,11 +14,7 @@ from grader.errors import SetupError
 from grader.gradebook import Gradebook
 from grader.model import Student
 from grader.model.course import Course
-from grader.model.desk import (
-    Decision,
-    PartCount,
-    PartId,
-)
+from grader.model.desk import Decision, PartCount, PartId
 from grader.model.requests import RequestState
 from grader.model.result import Row
 from grader.web.desk.class_rows import ClassRows, StudentCache
@@ -122,8 +118,8 @@ class QueuePage:
 
     def waits(self, part: PartCount) -> int:
         """Returns how many answers to *part* the reader could grade now."""
-        left = self.open_counts.get(part.part)
-        return part.waiting - left.away if left else part.waiting
+        counts = self.open_counts.get(part.part)
+        return part.waiting - counts.away if counts else part.waiting
 
 
 @dataclass(slots=True)
@@ -148,24 +144,26 @@ class Desk:
             students = {i: s for i, s in students.items() if s.section in person.sections}
         if not self.anonymous or person.sees_names:
             return Names(students=students)
-        secret = self._secret_of(book)
-        return Names(students=students, secret=secret, mask=self._mask_of(everyone, secret))
+        secret = self._ensure_secret(book)
+        return Names(students=students, secret=secret, mask=self._make_mask(everyone, secret))
 
-    def _mask_of(self, everyone: Mapping[str, Student], secret: str) -> Mask:
-        known = self._mask
-        if known is None or known[0] is not everyone:
+    def _make_mask(self, everyone: Mapping[str, Student], secret: str) -> Mask:
+        """Returns the mask of the names of *everyone*, which is kept until they change."""
+        cached = self._mask
+        if cached is None or cached[0] is not everyone:
             mask = Mask(partial(pseudonym, secret))
             mask.add(everyone.values())
-            known = self._mask = everyone, mask
-        return known[1]
+            cached = self._mask = everyone, mask
+        return cached[1]
 
-    def _secret_of(self, book: Gradebook) -> str:
+    def _ensure_secret(self, book: Gradebook) -> str:
+        """Returns the secret for pseudonyms, which is made and stored at the first call."""
         if not self._secret:
-            known = book.setting(_PSEUDONYMS)
-            if not isinstance(known, str):
-                known = secrets.token_hex(16)
-                book.set_setting(_PSEUDONYMS, known, secret=True)
-            self._secret = known
+            secret = book.setting(_PSEUDONYMS)
+            if not isinstance(secret, str):
+                secret = secrets.token_hex(16)
+                book.set_setting(_PSEUDONYMS, secret, secret=True)
+            self._secret = secret
         return self._secret
 
     def shares(self, book: Gradebook) -> Shares | None:
@@ -176,35 +174,34 @@ class Desk:
         shares = Shares(course=self.course, plan=plan)
         if not (shares.are_divided or shares.have_doubles):
             return None
-        return replace(shares, secret=self._secret_of(book))
+        return replace(shares, secret=self._ensure_secret(book))
 
     def queue(self, book: Gradebook, person: Person) -> QueuePage:
-        """Returns the page of all parts."""
-        graded = self._class.source(book)
-        mine = self.names(book, person).students
-        counts = book.answers.counts(mine if person.sections else None)
+        """Returns the page of all parts, with what waits for *person*."""
+        source = self._class.source(book)
+        students = self.names(book, person).students
+        counts = book.answers.counts(students if person.sections else None)
         shares = self.shares(book)
-        left = self._work.count_by_part(book, shares, mine, person) if shares else {}
+        open_counts = self._work.count_by_part(book, shares, students, person) if shares else {}
         parts = tuple(count.part for count in counts)
+        opinions = book.decisions.list_second_opinions()
         return QueuePage(
-            title=graded.title,
-            mine=tuple(count for count in counts if count.part in left and left[count.part].mine),
-            differ=tuple(
-                count for count in counts if count.part in left and left[count.part].differ
-            ),
+            title=source.title,
+            mine=tuple(c for c in counts if c.part in open_counts and open_counts[c.part].mine),
+            differ=tuple(c for c in counts if c.part in open_counts and open_counts[c.part].differ),
             waiting=tuple(count for count in counts if count.waiting),
             others=tuple(count for count in counts if not count.waiting),
-            open_counts=left,
+            open_counts=open_counts,
             is_divided=shares is not None and shares.are_divided,
             unknown_parts=shares.unknown_parts(parts) if shares else (),
-            opinions=tuple(d for d in book.decisions.list_second_opinions() if d.student in mine),
-            outdated_decisions=self._find_outdated_decisions(book, mine),
+            opinions=tuple(opinion for opinion in opinions if opinion.student in students),
+            outdated_decisions=self._find_outdated_decisions(book, students),
             requests=sum(
-                request.student in mine and request.state is RequestState.OPEN
+                request.student in students and request.state is RequestState.OPEN
                 for request in book.requests.every()
             ),
-            students=len(mine),
-            refused=len(book.answers.unreadable_students() & mine.keys()),
+            students=len(students),
+            refused=len(book.answers.unreadable_students() & students.keys()),
         )
 
     def _find_outdated_decisions(
@@ -216,8 +213,8 @@ class Desk:
         def read(changed: Collection[str]) -> Iterator[tuple[str, Decision]]:
             yield from ((one.student, one) for one in book.decisions.list_outdated(changed))
 
-        found = self._outdated_decisions.entries_for(book, dict.fromkeys(students), read)
-        return tuple(sorted(found, key=lambda decision: decision.number))
+        decisions = self._outdated_decisions.entries_for(book, dict.fromkeys(students), read)
+        return tuple(sorted(decisions, key=lambda decision: decision.number))
 
     def row(self, book: Gradebook, id_: str) -> Row | None:
         """Returns the row of one student; None for an unknown one."""

@@ -106,14 +106,14 @@ def part_page(
     """
     book, names, person = call.book, call.names, call.person
     answers = (answer for answer in book.answers.of_part(part) if not answer.refused)
-    every = [answer for answer in answers if answer.student in names.students]
+    shown_answers = [answer for answer in answers if answer.student in names.students]
     if names.secret:  # the order of the ids would tell something
-        every.sort(key=lambda one: names.address(one.student))
-    if not every:
+        shown_answers.sort(key=lambda one: names.address(one.student))
+    if not shown_answers:
         raise SetupError(f"no student has an answer to '{part}' here", fix="go back to the queue")
     shares, settles = call.desk.shares(book), person.may(Capability.SETTLE)
-    groups = _groups_of(book, part, every, person)
-    owners = tuple(_owners(shares, part, group, names) for group in groups)
+    groups = _groups_of(book, part, shown_answers, person)
+    owners = tuple(_owners_of(shares, part, group, names) for group in groups)
     waits = [group.waits_for(person.id, settles=settles) for group in groups]
     mine = [person.id in owner for owner in owners]
     by_share = any(mine) and not everything
@@ -157,48 +157,50 @@ def is_double(shares: Shares | None, part: PartId, answer: PartAnswer) -> bool:
 
 
 def _groups_of(
-    book: Gradebook, part: PartId, every: list[PartAnswer], person: Person
+    book: Gradebook, part: PartId, answers: list[PartAnswer], person: Person
 ) -> tuple[AnswerGroup, ...]:
-    decisions = book.decisions.current({one.name for one in every})
+    """Returns the answers in groups, with the marks that *person* may see."""
+    decisions = book.decisions.current({one.name for one in answers})
     marks = book.double.by_answer(part)
-    shown = {answer: visible_marks(mine, person.id) for answer, mine in marks.items()}
-    return group_answers(every, decisions, shown)
+    visible = {answer: visible_marks(mine, person.id) for answer, mine in marks.items()}
+    return group_answers(answers, decisions, visible)
 
 
-def _owners(
+def _owners_of(
     shares: Shares | None, part: PartId, group: AnswerGroup, names: Names
 ) -> tuple[str, ...]:
+    """Returns the ids of the people in whose share the group is; none if nothing is divided."""
     if shares is None:
         return ()
     sections = {names.students[answer.student].section for answer in group.answers}
     people = (shares.graders_of(part, group.key, section) for section in sorted(sections))
-    return tuple(dict.fromkeys(one for found in people for one in found))
+    return tuple(dict.fromkeys(one for graders in people for one in graders))
 
 
 def _unsaved_group(
     groups: tuple[AnswerGroup, ...], unsaved: Collection[str]
 ) -> tuple[int, AnswerGroup]:
-    """Returns all answers of *unsaved* students that are equal to the first one."""
-    found = [
+    """Returns the place of the first group with *unsaved* students, and their equal answers."""
+    entries = [
         (at, group.key, answer, group.decisions[place], group.marks[place])
         for at, group in enumerate(groups)
         for place, answer in enumerate(group.answers)
         if answer.student in unsaved
     ]
-    if not found:
+    if not entries:
         return 0, groups[0]
-    same = [entry for entry in found if entry[1] == found[0][1]]
-    return found[0][0], AnswerGroup(
-        text=found[0][2].answer,
-        key=found[0][1],
-        answers=tuple(entry[2] for entry in same),
-        decisions=tuple(entry[3] for entry in same),
-        marks=tuple(entry[4] for entry in same),
+    equal_entries = [entry for entry in entries if entry[1] == entries[0][1]]
+    return entries[0][0], AnswerGroup(
+        text=entries[0][2].answer,
+        key=entries[0][1],
+        answers=tuple(entry[2] for entry in equal_entries),
+        decisions=tuple(entry[3] for entry in equal_entries),
+        marks=tuple(entry[4] for entry in equal_entries),
     )
 
 
 def _entry_of(group: AnswerGroup) -> Choice | None:
-    """Returns what the form has at first: the decision, or the reader's own mark."""
+    """Returns what the form shows at first: the decision, or the reader's own mark, or None."""
     if group.decisions[0] is not None:
         return group.decisions[0].choice
     return group.marks[0][-1].choice if len(group.people) == 1 else None

@@ -37,8 +37,8 @@ def is_password(password: str, stored: str) -> bool:
     kind, cost, block, lanes, salt, digest = (stored or _encode(b"nobody", b"")).split("$")
     if kind != "scrypt":
         return False
-    found = _scrypt(password, base64.b64decode(salt), int(cost), int(block), int(lanes))
-    return hmac.compare_digest(found, base64.b64decode(digest))
+    hashed = _scrypt(password, base64.b64decode(salt), int(cost), int(block), int(lanes))
+    return hmac.compare_digest(hashed, base64.b64decode(digest))
 
 
 def _scrypt(password: str, salt: bytes, cost: int, block: int, lanes: int) -> bytes:

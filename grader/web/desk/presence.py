@@ -59,14 +59,14 @@ class Presence:
         if here is not None:
             same = [p for p, seen in others.items() if seen == here]
             near = [p for p, seen in others.items() if seen.part == here.part and p not in same]
-            texts["here"] = " ".join(_sentences(same, near if here.part else [], here))
+            texts["here"] = " ".join(_presence_sentences(same, near if here.part else [], here))
         return texts
 
 
-def _sentences(same: list[str], near: list[str], here: OpenPage) -> list[str]:
-    what = "this answer" if here.part else "this student's page"
-    said = [f"{_join_names(same)} {what} open."] if same else []
-    return said + ([f"{_join_names(near)} another answer to this part open."] if near else [])
+def _presence_sentences(same: list[str], near: list[str], here: OpenPage) -> list[str]:
+    subject = "this answer" if here.part else "this student's page"
+    sentences = [f"{_join_names(same)} {subject} open."] if same else []
+    return sentences + ([f"{_join_names(near)} another answer to this part open."] if near else [])
 
 
 def _join_names(people: list[str]) -> str:

@@ -19,10 +19,10 @@ from grader.web.desk.roles import Capability
 from grader.web.desk.sessions import DeskSession
 
 
-def _moment(text: str, zone: ZoneInfo) -> Markup:
+def _time_html(text: str, zone: ZoneInfo) -> Markup:
     """Returns a time in ISO 8601 as people in *zone* write it, or *text* if it is not a time.
 
-    >>> _moment("2026-10-05T21:59:00Z", ZoneInfo("Europe/Berlin"))
+    >>> _time_html("2026-10-05T21:59:00Z", ZoneInfo("Europe/Berlin"))
     Markup('<time datetime="2026-10-05T21:59:00Z">Oct 5, 2026, 23:59 CEST</time>')
     """
     try:
@@ -41,7 +41,7 @@ class DeskRenderer:
     def __init__(self, folders: tuple[Path, ...], zone: ZoneInfo, *, anonymous: bool = False):
         """Compiles the templates in *folders*; pages show times in *zone*."""
         filters = {
-            "moment": lambda text: _moment(text, zone),
+            "moment": lambda text: _time_html(text, zone),
             "segment": lambda text: quote(str(text), safe=""),
         }
         self._environment = html_environment(folders, filters)

@@ -66,15 +66,15 @@ class RequestsPage:
 
 def _requests_of(call: DeskCall) -> list[RegradeRequest]:
     """Returns the requests of the students that the reader may see."""
-    every = call.book.requests.every()
-    return [request for request in every if request.student in call.names.students]
+    requests = call.book.requests.every()
+    return [request for request in requests if request.student in call.names.students]
 
 
 def requests_page(call: DeskCall) -> RequestsPage:
     """Returns the page of all regrade requests."""
-    every = _requests_of(call)
-    waiting = [one for one in every if one.state is RequestState.OPEN]
-    answered = [one for one in every if one.state is not RequestState.OPEN]
+    requests = _requests_of(call)
+    waiting = [one for one in requests if one.state is RequestState.OPEN]
+    answered = [one for one in requests if one.state is not RequestState.OPEN]
     answered.sort(key=lambda one: one.answer.number if one.answer else 0, reverse=True)
     return RequestsPage(
         waiting=tuple(_with_marks(call.book, waiting[:_MOST])),
@@ -94,19 +94,19 @@ def _with_marks(book: Gradebook, requests: list[RegradeRequest]) -> Iterator[Ope
         marks = {mark.name: mark for mark in grade.marks} if grade else {}
         answer = (request.student, request.name)
         override = {request.name: overrides[answer]} if answer in overrides else {}
-        now = {m.name: m for m in with_overrides(grade, override).marks} if grade else {}
+        current_marks = {m.name: m for m in with_overrides(grade, override).marks} if grade else {}
         yield OpenRequest(
             request=request,
             mark=marks.get(request.name),
-            current_mark=now.get(request.name),
+            current_mark=current_marks.get(request.name),
             decision=decisions.get(answer),
         )
 
 
 def change_requests(call: DeskCall) -> None:
     """Stores new requests if the form has the text of a file or an issue; else an answer to one."""
-    if call.form.every("content"):
-        _take_text(call.book, call.form)
+    if call.form.values_of("content"):
+        _store_pasted_requests(call.book, call.form)
     else:
         _answer_request(call)
 
@@ -124,7 +124,7 @@ def _answer_request(call: DeskCall) -> None:
         raise SetupError("there is no such request", fix="reload the page")
     outcome, reply = form.text("outcome"), form.text("reply")
     if outcome == "reopen":
-        _require_own(request, person)
+        _check_may_undo(request, person)
         book.requests.reopen(number, by=person.id)
         return
     if not reply:
@@ -138,7 +138,8 @@ def _answer_request(call: DeskCall) -> None:
         raise SetupError("this answer is neither 'accept' nor 'decline'", fix="reload the page")
 
 
-def _require_own(request: RegradeRequest, person: Person) -> None:
+def _check_may_undo(request: RegradeRequest, person: Person) -> None:
+    """Raises SetupError if *person* may not undo another person's answer to *request*."""
     answer = request.answer
     if answer is not None and answer.by != person.id and not person.may(Capability.UNDO_OTHERS):
         raise SetupError(
@@ -172,12 +173,12 @@ def _new_mark(book: Gradebook, form: Form, request: RegradeRequest) -> tuple[Ans
     return answer, points
 
 
-def _take_text(book: Gradebook, form: Form) -> None:
+def _store_pasted_requests(book: Gradebook, form: Form) -> None:
     """Stores the requests in the text of a file or of an issue.
 
     Raises GraderError or SpecErrors.
     """
-    text = form.every("content")[0]
+    text = form.values_of("content")[0]
     if not text.strip():
         raise SetupError("there is no text", fix="go back, and paste a file or an issue")
     if len(text) > MAX_BYTES:

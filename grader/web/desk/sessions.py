@@ -61,6 +61,8 @@ class DeskSession:
 
 @dataclass(slots=True, kw_only=True)
 class _Entry:
+    """What the desk remembers of a session."""
+
     person: str
     proof: str
     form_token: str

@@ -39,25 +39,26 @@ class Shares:
         """Returns whether two people grade the answer with digest *key* independently."""
         if part.problem in self.plan.double_parts or str(part) in self.plan.double_parts:
             return True
-        return self._number("double", part, key) < self.plan.double * _ALL
+        return self._draw_number("double", part, key) < self.plan.double * _ALL
 
     def graders_of(self, part: PartId, key: str, section: str = "") -> tuple[str, ...]:
-        """Returns who grades an answer of a student in *section*; nobody in particular if empty."""
+        """Returns who grades the answer with digest *key* in *section*; empty if anybody may."""
         if self.plan.divide is None:
             return ()
         people = self._candidates(part, section)
         count = 2 if self.is_double(part, key) else 1
         if people and len(people) < count:
-            people = tuple(dict.fromkeys([*people, *self._others(section)]))
-        return tuple(sorted(people, key=lambda id_: self._number(id_, part, key))[:count])
+            people = tuple(dict.fromkeys([*people, *self._other_graders(section)]))
+        return tuple(sorted(people, key=lambda id_: self._draw_number(id_, part, key))[:count])
 
     def unknown_parts(self, parts: Iterable[PartId]) -> tuple[str, ...]:
         """Returns the parts that the plan names and that are not among *parts*."""
-        known = {text for part in parts for text in (str(part), part.problem)}
-        named = dict.fromkeys([*self.plan.parts, *self.plan.double_parts])
-        return tuple(one for one in named if one not in known)
+        part_names = {text for part in parts for text in (str(part), part.problem)}
+        planned_names = dict.fromkeys([*self.plan.parts, *self.plan.double_parts])
+        return tuple(one for one in planned_names if one not in part_names)
 
     def _candidates(self, part: PartId, section: str) -> tuple[str, ...]:
+        """Returns who may grade *part* for students in *section*."""
         everybody = self.course.graders_of(self.plan)
         if self.plan.divide == "parts":
             return self.plan.parts.get(str(part), self.plan.parts.get(part.problem, ()))
@@ -65,7 +66,7 @@ class Shares:
             return tuple(p for p in everybody if section in self.course.staff[p].sections)
         return tuple(p for p in everybody if self._may_see(p, section))
 
-    def _others(self, section: str) -> tuple[str, ...]:
+    def _other_graders(self, section: str) -> tuple[str, ...]:
         able = (id_ for id_, member in self.course.staff.items() if member.role is Role.GRADER)
         return tuple(id_ for id_ in able if self._may_see(id_, section))
 
@@ -73,7 +74,7 @@ class Shares:
         sections = self.course.staff[person].sections
         return not sections or section in sections
 
-    def _number(self, what: str, part: PartId, key: str) -> int:
+    def _draw_number(self, what: str, part: PartId, key: str) -> int:
         """Returns a number below 2^64 that is the same for the same arguments, and else random."""
         text = "\0".join((what, str(part), key)).encode("utf-8", "surrogatepass")
         digest = hashlib.blake2b(text, digest_size=8, key=self.secret.encode()[:64])

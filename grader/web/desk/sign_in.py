@@ -51,9 +51,9 @@ class Accounts:
         self._staff = staff
         self._file = file
         self._now = now
-        self.sessions = Sessions(self._find, now)
+        self.sessions = Sessions(self._find_person, now)
 
-    def _find(self, id_: str, password: str) -> Person | None:
+    def _find_person(self, id_: str, password: str) -> Person | None:
         member = self._staff().get(id_)
         is_same = password != "" and self._file.password_of(id_) == password
         return person_of(id_, member) if member and is_same else None
@@ -87,6 +87,8 @@ class Accounts:
 
 @dataclass(frozen=True, slots=True)
 class _Pages:
+    """The pages that people without a session may open, and what these pages need."""
+
     staff: _Staff
     file: AccountFile
     sessions: Sessions
@@ -118,8 +120,8 @@ class _Pages:
     def _page(self, name: str, status: int = 200, **names: object) -> Response:
         return HTMLResponse(self.renderer.page(name, None, **names), status, headers=HEADERS)
 
-    def _delay(self, request: Request, keys: dict[str, Allowance]) -> Response | None:
-        """Counts an attempt; returns the answer if it comes too soon after others."""
+    def _count_attempt(self, request: Request, keys: dict[str, Allowance]) -> Response | None:
+        """Counts an attempt to sign in. Returns the page that refuses it; None if it may go on."""
         keys = {_address_of(request): _OF_ADDRESS, **keys}
         wait = self.throttle.attempt(keys.items(), self.now())
         if wait > 0:
@@ -139,9 +141,9 @@ class _Pages:
             return self._page("sign_in", id="", next=next_address, failed=False)
         id_, next_address = form.text("id")[:_LONGEST_ID], form.text("next")
         account = f"account {id_}"
-        if late := self._delay(request, {account: _OF_ACCOUNT}):
+        if late := self._count_attempt(request, {account: _OF_ACCOUNT}):
             return late
-        password = form.every("password")[0] if form.every("password") else ""
+        password = form.values_of("password")[0] if form.values_of("password") else ""
         is_right = await run_sync(self.file.accepts, id_, password, limiter=self.hashing)
         if not is_right or id_ not in self.staff():
             log.warning("failed sign-in from %s", _address_of(request))
@@ -155,14 +157,14 @@ class _Pages:
         token = form.text("token") or request.query_params.get("token", "")
         id_ = self.file.invitee_of(token, self.now())
         if id_ is None or id_ not in self.staff():
-            if late := self._delay(request, {}):
+            if late := self._count_attempt(request, {}):
                 return late
             text = "This invitation is not valid: it was used, replaced, or is too old. "
             return plain(f"{text}Ask an instructor for a new one.", 403)
         show = functools.partial(self._page, "invitation", id=id_, token=token, shortest=SHORTEST)
         if request.method != "POST":
             return show(problem=None)
-        first, again = ((form.every(name) or [""])[0] for name in ("password", "again"))
+        first, again = ((form.values_of(name) or [""])[0] for name in ("password", "again"))
         try:
             if first != again:
                 raise SetupError("the two passwords differ", fix="type the same one twice")

@@ -10,13 +10,7 @@ from grader.collect import load_submission
 from grader.errors import GraderError, SetupError, visible
 from grader.gradebook import Gradebook
 from grader.grading.sources import evidence_of
-from grader.model.desk import (
-    Decision,
-    IndependentMark,
-    PartId,
-    state_of,
-    visible_marks,
-)
+from grader.model.desk import Decision, IndependentMark, PartId, state_of, visible_marks
 from grader.model.grouping import group_by_key
 from grader.model.result import Row
 from grader.notebook import read as read_notebook
@@ -70,8 +64,8 @@ class StudentPage:
         word = re.escape(name)
         pattern = rf"^\s*(?:{word}\s*(?::.*)?=(?!=)|(?:def|class) {word}\b)"
         defines = re.compile(pattern, re.MULTILINE)
-        found = (cell for cell in reversed(self.cells) if cell.type == "code")
-        return next((one.number for one in found if defines.search(one.source)), None)
+        code_cells = (cell for cell in reversed(self.cells) if cell.type == "code")
+        return next((one.number for one in code_cells if defines.search(one.source)), None)
 
     def decision(self, name: str) -> Decision | None:
         """Returns the decision about an answer that counts; None if there is none."""
@@ -86,37 +80,39 @@ def student_page(call: DeskCall, id_: str) -> StudentPage:
         raise SetupError(f"there is no student '{id_}' here", fix="go back to the list")
     decisions = book.decisions.history(id_)
     history = group_by_key((decision.name, decision) for decision in decisions)
-    own = book.grade(id_)
+    own_grade = book.grade(id_)
     ids = [one.student.id for one in call.desk.rows(book, names)]
-    at = ids.index(id_)
-    cells, missing = _cells_of(book, row)
+    index = ids.index(id_)
+    cells, why_missing = _read_cells(book, row)
     if names.secret:  # the texts of a notebook name its student
-        cells = tuple(_hide_cell(cell, names, id_) for cell in cells if cell.type == "code")
+        cells = tuple(_mask_cell(cell, names, id_) for cell in cells if cell.type == "code")
         row = replace(row, warnings=tuple(names.hide(warning, id_) for warning in row.warnings))
-        missing = names.hide(missing, id_)
+        why_missing = names.hide(why_missing, id_)
     return StudentPage(
         row=row,
         label=names.label_of(id_),
-        before=ids[at - 1] if at else None,
-        after=ids[at + 1] if at + 1 < len(ids) else None,
+        before=ids[index - 1] if index else None,
+        after=ids[index + 1] if index + 1 < len(ids) else None,
         parts={mark.name: PartId(mark.problem, mark.part) for mark in row.marks},
         decisions={name: tuple(found) for name, found in history.items()},
-        engine_points={mark.name: mark.points for mark in own.marks} if own else {},
-        states={mark.name: state_of(mark) for mark in own.marks} if own else {},
-        new_answers=_new_answers(book, id_, history),
-        marks=_marks_for(call.person, book.double.of_students([id_])),
+        engine_points={mark.name: mark.points for mark in own_grade.marks} if own_grade else {},
+        states={mark.name: state_of(mark) for mark in own_grade.marks} if own_grade else {},
+        new_answers=_find_new_answers(book, id_, history),
+        marks=_select_visible_marks(call.person, book.double.of_students([id_])),
         attempts=len(book.submissions(id_)),
         cells=cells,
-        missing_notebook=missing,
+        missing_notebook=why_missing,
     )
 
 
-def _marks_for(person: Person, marks: tuple[IndependentMark, ...]) -> tuple[IndependentMark, ...]:
+def _select_visible_marks(
+    person: Person, marks: tuple[IndependentMark, ...]
+) -> tuple[IndependentMark, ...]:
     answers = group_by_key(((mark.name, mark.key), mark) for mark in marks)
     return tuple(one for mine in answers.values() for one in visible_marks(mine, person.id))
 
 
-def _new_answers(
+def _find_new_answers(
     book: Gradebook, student: str, history: Mapping[str, list[Decision]]
 ) -> frozenset[str]:
     """Returns the answers that changed after the decision that counts."""
@@ -131,24 +127,25 @@ def _new_answers(
     return frozenset(new_answers)
 
 
-def _hide_cell(cell: ShownCell, names: Names, student: str) -> ShownCell:
+def _mask_cell(cell: ShownCell, names: Names, student: str) -> ShownCell:
+    """Returns *cell* without the names of students in its texts."""
     source, output, trouble = (
         names.hide(text, student) for text in (cell.source, cell.output, cell.trouble)
     )
     return replace(cell, source=source, output=output, trouble=trouble)
 
 
-def _cells_of(book: Gradebook, row: Row) -> tuple[tuple[ShownCell, ...], str]:
+def _read_cells(book: Gradebook, row: Row) -> tuple[tuple[ShownCell, ...], str]:
     """Returns the cells of the notebook that the marks are for, with what their execution printed,
     or why there are none."""
     sha256 = row.grade.submission_sha256 if row.grade else None
-    mine = [
+    submissions = [
         submission for submission in book.submissions(row.student.id) if submission.sha256 == sha256
     ]
-    if not mine:
+    if not submissions:
         return (), "There is no notebook."
     try:
-        notebook = read_notebook(load_submission(mine[-1]))
+        notebook = read_notebook(load_submission(submissions[-1]))
     except GraderError as error:
         return (), f"The notebook can't be shown: {error.what}."
     evidence = evidence_of(book, row)

@@ -52,12 +52,12 @@ class StudentList:
 def student_list(call: DeskCall) -> StudentList:
     """Returns the list for one reader. Readers who see no names see no sections either."""
     names, wanted = call.names, ListFilter.from_query(call.request.query_params)
-    every = call.desk.rows(call.book, names)
-    there = {row.standing for row in every}
-    sections = set() if names.secret else {row.student.section for row in every} - {""}
+    all_rows = call.desk.rows(call.book, names)
+    standings = {row.standing for row in all_rows}
+    sections = set() if names.secret else {row.student.section for row in all_rows} - {""}
     rows = [
         row
-        for row in every
+        for row in all_rows
         if wanted.section in ("", row.student.section if not names.secret else "")
         and wanted.standing in ("", row.standing.value)
     ]
@@ -65,8 +65,8 @@ def student_list(call: DeskCall) -> StudentList:
         rows.sort(key=ORDERS[wanted.order])  # stable, so equal ones stay in the order of names
     return StudentList(
         rows=tuple(rows),
-        every=len(every),
+        every=len(all_rows),
         sections=tuple(sorted(sections)),
-        standings=tuple(standing.value for standing in Standing if standing in there),
+        standings=tuple(standing.value for standing in Standing if standing in standings),
         chosen_filter=wanted,
     )

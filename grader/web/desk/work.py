@@ -66,15 +66,16 @@ class OpenWork:
         """Returns how many answers of *students* wait for *person*, by part."""
         counts: dict[PartId, OpenCounts] = {}
         sections = {id_: student.section for id_, student in students.items()}
-        read = partial(_read, book, shares, students)
+        read = partial(_read_open_answers, book, shares, students)
         for answer in self._answers.entries_for(book, sections, read):
             counts.setdefault(answer.part, OpenCounts()).add(answer, person)
         return counts
 
 
-def _read(
+def _read_open_answers(
     book: Gradebook, shares: Shares, students: Mapping[str, Student], changed: Collection[str]
 ) -> Iterator[tuple[str, OpenAnswer]]:
+    """Yields each open answer of the *changed* students, with its student's id."""
     people: dict[tuple[str, str, str], set[str]] = {}
     for mark in book.double.of_students(changed):
         people.setdefault((mark.student, mark.name, mark.key), set()).add(mark.by)

@@ -67,13 +67,13 @@ def answer_of(name: str, key: Key, fields: FormFields) -> Raw | None:
 
 def missing_fields(name: str, key: Key, fields: FormFields) -> tuple[str, ...]:
     """Returns what is missing in an answer of several fields, for the student."""
-    every = _answer_form(key).fields(key)
-    return tuple(shown for end, shown in every if not fields.text(name + end).strip())
+    named_fields = _answer_form(key).fields(key)
+    return tuple(shown for end, shown in named_fields if not fields.text(name + end).strip())
 
 
 def _answer_form(key: Key) -> _AnswerForm:
-    found = (form for kind, form in _FORMS.items() if isinstance(key, kind))
-    return next(found, _AnswerForm("line", _read_line))
+    matches = (form for kind, form in _FORMS.items() if isinstance(key, kind))
+    return next(matches, _AnswerForm("line", _read_line))
 
 
 def _number_fields(things: Sized, noun: str) -> list[tuple[str, str]]:
@@ -91,11 +91,14 @@ def _read_line(name: str, _key: Key, fields: FormFields) -> object:
 
 
 def _read_letters(name: str, _key: Key, fields: FormFields) -> object:
-    chosen = list(fields.every(name))
-    return ([] if chosen == [NONE] else chosen) if chosen else None
+    letters = list(fields.every(name))
+    if letters == [NONE]:
+        return []
+    return letters or None
 
 
 def _read_truth(name: str, key: TrueFalseKey, fields: FormFields) -> object:
+    """Returns true or false, in a list with the reason if one is asked for; None if blank."""
     truth = {"true": True, "false": False}.get(fields.text(name))
     if not key.choices:
         return truth
@@ -116,21 +119,23 @@ def _read_order(name: str, key: OrderingKey, fields: FormFields) -> object:
 
 
 def _read_grid(name: str, key: TableKey, fields: FormFields) -> object:
+    """Returns a list of cells for each row label, with `...` for a blank cell; None if blank."""
     columns = range(1, len(key.titles) + 1)
     grid = {
         label: [fields.text(f"{name}.{row}.{column}").strip() or ... for column in columns]
         for row, label in enumerate(key.rows, 1)
     }
-    blank = all(cell is ... for row in grid.values() for cell in row)
-    return None if blank else grid
+    is_blank = all(cell is ... for row in grid.values() for cell in row)
+    return None if is_blank else grid
 
 
 def _read_plan(name: str, key: PlanKey, fields: FormFields) -> object:
+    """Returns the option chosen at each choice, or `...` for none; None if all are blank."""
     plan: dict[str, object] = {}
     for number, (choice, offered) in enumerate(key.part.choose.items(), 1):
         index = fields.text(f"{name}.{number}")
-        known = index.isdecimal() and len(index) < 4 and int(index) < len(offered)
-        plan[choice] = offered[int(index)] if known else ...
+        is_offered = index.isdecimal() and len(index) < 4 and int(index) < len(offered)
+        plan[choice] = offered[int(index)] if is_offered else ...
     return _none_if_blank(plan)
 
 

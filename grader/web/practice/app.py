@@ -52,15 +52,15 @@ class PracticeApp:
         get, post = partial(Route, methods=["GET"]), partial(Route, methods=["POST"])
         self.asgi = Starlette(
             routes=[
-                get("/enter", self._enter),
+                get("/enter", self._open_session),
                 static_route(practice.bank.templates, _STATIC),
-                get("/", self._page_route(self._choose)),
-                get("/question", self._page_route(self._question)),
-                post("/start", self._page_route(self._start)),
-                post("/answer", self._page_route(self._answer)),
-                post("/tick", self._page_route(self._tick)),
-                post("/next", self._page_route(self._next)),
-                post("/save", self._page_route(self._save)),
+                get("/", self._page_route(self._show_choices)),
+                get("/question", self._page_route(self._show_question)),
+                post("/start", self._page_route(self._start_practice)),
+                post("/answer", self._page_route(self._mark_answers)),
+                post("/tick", self._page_route(self._tick_criteria)),
+                post("/next", self._page_route(self._draw_next)),
+                post("/save", self._page_route(self._save_progress)),
             ],
             middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=list(LOOPBACK))],
             exception_handlers={404: not_found, 405: not_found},
@@ -68,7 +68,8 @@ class PracticeApp:
 
     # Access
 
-    async def _enter(self, request: Request) -> Response:
+    async def _open_session(self, request: Request) -> Response:
+        """Starts a session for a browser with the right link; the status is 403 for any other."""
         id_ = self._access.enter(request.query_params.get("token", ""))
         if id_ is None:
             return plain("This link is not valid. Use the one that `grader practice` printed.", 403)
@@ -76,6 +77,8 @@ class PracticeApp:
         return self._cookie.give(redirect(address), request, id_)
 
     def _page_route(self, page: _Page) -> Callable[[Request], Awaitable[Response]]:
+        """Returns the endpoint of *page*, which checks the session and the form's token first."""
+
         async def answer(request: Request) -> Response:
             token = self._access.form_token(self._cookie.id_of(request))
             if token is None:
@@ -93,29 +96,31 @@ class PracticeApp:
         return answer
 
     def _respond(self, page: _Page, fields: FormFields, token: str) -> Response:
+        """Returns the answer of *page*, or the page of an error. Answers one request at a time."""
         try:
             with self._changing:
                 return page(fields, token)
         except GraderError as error:
-            return self._page("error", token, 400, error=error)
+            return self._render_page("error", token, 400, error=error)
         except Exception as error:
             log.exception("practice failed")
             what = f"an internal error occurred ({type(error).__name__})"
             fix = "go on with another question; for details, see the terminal"
-            return self._page("error", token, 500, error=SetupError(what, fix=fix))
+            return self._render_page("error", token, 500, error=SetupError(what, fix=fix))
 
-    def _page(self, name: str, token: str, status: int = 200, **names: object) -> Response:
+    def _render_page(self, name: str, token: str, status: int = 200, **names: object) -> Response:
         text = self._renderer.page(name, form_token=token, practice=self._practice, **names)
         return HTMLResponse(text, status, headers=_HEADERS)
 
     # Pages
 
-    def _choose(self, _fields: FormFields, token: str) -> Response:
+    def _show_choices(self, _fields: FormFields, token: str) -> Response:
+        """Shows the form that chooses what to practice."""
         heads, bank = self._practice.heads, self._practice.bank
         present = {head.family for head in heads}
         families = {name: title for name, title in bank.families.items() if name in present}
         topics = sorted({topic for head in heads for topic in head.topics})
-        return self._page(
+        return self._render_page(
             "choose",
             token,
             families=families,
@@ -125,43 +130,45 @@ class PracticeApp:
             sandbox=choose(self._practice.sandbox).warning,
         )
 
-    def _question(self, _fields: FormFields, token: str) -> Response:
+    def _show_question(self, _fields: FormFields, token: str) -> Response:
+        """Shows the current question, or returns to the choice if there is none."""
         if self._practice.question is None:
             return redirect("/")
         warning = choose(self._practice.sandbox).warning
         views = tuple(part_views(self._practice))
-        return self._page("question", token, parts=views, sandbox=warning)
+        return self._render_page("question", token, parts=views, sandbox=warning)
 
     # Changes
 
-    def _start(self, fields: FormFields, _token: str) -> Response:
+    def _start_practice(self, fields: FormFields, _token: str) -> Response:
+        """Starts with the problems that the form chooses."""
         self._practice.start(
             Selection(
                 name=fields.text("wanted").strip() or fields.text("set"),
                 family=fields.text("family"),
                 level=fields.text("level"),
                 concept=fields.text("concept").strip(),
-                minutes=_minutes(fields.text("minutes").strip()),
+                minutes=_parse_minutes(fields.text("minutes").strip()),
             )
         )
         return redirect("/question")
 
-    def _answer(self, fields: FormFields, _token: str) -> Response:
+    def _mark_answers(self, fields: FormFields, _token: str) -> Response:
         self._require_current(fields)
         self._practice.answer(fields, give_up=fields.text("action") == "solution")
         return redirect("/question#verdict")
 
-    def _tick(self, fields: FormFields, _token: str) -> Response:
+    def _tick_criteria(self, fields: FormFields, _token: str) -> Response:
         self._require_current(fields)
         self._practice.tick(fields.text("name"), fields.every("criterion"))
         return redirect("/question#verdict")
 
-    def _next(self, fields: FormFields, _token: str) -> Response:
+    def _draw_next(self, fields: FormFields, _token: str) -> Response:
         self._require_current(fields)
         self._practice.next()
         return redirect("/question")
 
-    def _save(self, _fields: FormFields, _token: str) -> Response:
+    def _save_progress(self, _fields: FormFields, _token: str) -> Response:
         self._practice.save()
         return redirect("/question" if self._practice.question else "/")
 
@@ -174,7 +181,7 @@ class PracticeApp:
             )
 
 
-def _minutes(text: str) -> float:
+def _parse_minutes(text: str) -> float:
     """Returns the minutes in a field; 0 if it is empty. Raises SetupError for anything else."""
     try:
         minutes = float(text or 0)

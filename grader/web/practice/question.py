@@ -106,8 +106,9 @@ class MarkedQuestion:
         """Returns the marks with *points* for the explanation *name*, as the student ticked."""
         old = self.marks[name]
         points = min(max(points, 0.0), old.max_points)
-        full = points == old.max_points
-        verdict = Verdict.CORRECT if full else Verdict.PARTIAL if points else Verdict.INCORRECT
+        verdict = Verdict.PARTIAL if points else Verdict.INCORRECT
+        if points == old.max_points:
+            verdict = Verdict.CORRECT
         feedback = "You graded this answer yourself."
         new = replace(old, points=points, verdict=verdict, feedback=feedback)
         return replace(self, marks={**self.marks, name: new})
@@ -136,22 +137,20 @@ def ask(bank: Bank, head: Head, number: int) -> PracticeQuestion:
 
 def mark(asked: PracticeQuestion, fields: FormFields, sandbox: str = "auto") -> MarkedQuestion:
     """Returns the marks for the answers in *fields*. Code runs in a kernel in the sandbox."""
-    evidence = _evidence(asked, fields, sandbox)
+    evidence = _gather_evidence(asked, fields, sandbox)
     grade = score(asked.preview.paper, evidence)
-    notes = {**_blank_fields(asked, fields), **_stopped_cells(asked, evidence)}
+    notes = {**_describe_blanks(asked, fields), **_describe_stops(asked, evidence)}
     marks = {
         mark.name: replace(mark, feedback=notes[mark.name])
         if mark.verdict in _ASK_AGAIN and mark.name in notes
         else mark
         for mark in grade.marks
     }
-    examples = {
-        name: found
-        for name, key in asked.keys.items()
-        if (found := _example_results(key, evidence.answers.get(name)))
-    }
+    results = {n: _example_results(k, evidence.answers.get(n)) for n, k in asked.keys.items()}
     return MarkedQuestion(
-        marks=marks, examples=examples, unfinished_answers=_describe_gaps(asked, fields)
+        marks=marks,
+        examples={name: examples for name, examples in results.items() if examples},
+        unfinished_answers=_describe_gaps(asked, fields),
     )
 
 
@@ -166,7 +165,7 @@ def criteria(key: Key, max_points: float) -> tuple[Criterion, ...]:
     return split_rubric(rubric, max_points)
 
 
-def _evidence(asked: PracticeQuestion, fields: FormFields, sandbox: str) -> Evidence:
+def _gather_evidence(asked: PracticeQuestion, fields: FormFields, sandbox: str) -> Evidence:
     """Returns the evidence of one attempt; only code and measurements need a kernel."""
     answers: dict[str, Answer] = {}
     sources: dict[str, str] = {}
@@ -186,11 +185,11 @@ def _evidence(asked: PracticeQuestion, fields: FormFields, sandbox: str) -> Evid
             cells=(),
             seconds=0.0,
         )
-    ran = _run(asked, sources, sandbox)
+    ran = _run_cells(asked, sources, sandbox)
     return replace(ran, answers={**answers, **ran.answers})
 
 
-def _blank_fields(asked: PracticeQuestion, fields: FormFields) -> Mapping[str, str]:
+def _describe_blanks(asked: PracticeQuestion, fields: FormFields) -> Mapping[str, str]:
     """Returns what to do about blank and contradictory fields, by the names of the answers."""
     notes = {}
     for name, key in asked.keys.items():
@@ -216,32 +215,33 @@ def _describe_gaps(asked: PracticeQuestion, fields: FormFields) -> Mapping[str, 
     return notes
 
 
-def _stopped_cells(asked: PracticeQuestion, evidence: Evidence) -> Mapping[str, str]:
+def _describe_stops(asked: PracticeQuestion, evidence: Evidence) -> Mapping[str, str]:
     """Returns why the code of answers did not run to its end, by the names of the answers."""
-    offset = len(_tools(asked))
+    offset = len(_tool_cells(asked))
     names = [
         name
         for name, key in asked.keys.items()
         if kinds.find(key.part.kind).call_plan(name, key) is not None and name in evidence.answers
     ]
     return {
-        names[run.index - offset]: _sentence(run)
+        names[run.index - offset]: _stop_sentence(run)
         for run in evidence.cells
         if run.has_failed and offset <= run.index < offset + len(names)
     }
 
 
-def _sentence(run: CellRun) -> str:
+def _stop_sentence(run: CellRun) -> str:
     line = f" in line {run.line}" if run.line else ""
     return f"Your code stopped{line}: {run.trouble}."
 
 
-def _tools(asked: PracticeQuestion) -> list[Cell]:
+def _tool_cells(asked: PracticeQuestion) -> list[Cell]:
     return [cell for cell in asked.preview.cells if cell.id.startswith("tools-")]
 
 
-def _run(asked: PracticeQuestion, sources: Mapping[str, str], sandbox: str) -> Evidence:
-    cells = _tools(asked)
+def _run_cells(asked: PracticeQuestion, sources: Mapping[str, str], sandbox: str) -> Evidence:
+    """Returns the evidence of *sources*, by answer, run after the tools in one notebook."""
+    cells = _tool_cells(asked)
     cells += [Cell(type="code", source=text, id=cell_id(name)) for name, text in sources.items()]
     plans = (kinds.find(k.part.kind).call_plan(n, k) for n, k in asked.keys.items() if n in sources)
     job = Job(
@@ -256,6 +256,7 @@ def _run(asked: PracticeQuestion, sources: Mapping[str, str], sandbox: str) -> E
 
 
 def _example_results(key: Key, answer: Answer | None) -> tuple[ExampleResult, ...]:
+    """Returns how code did on the visible examples; empty for other kinds or unreadable code."""
     kind = kinds.find(key.part.kind)
     if not isinstance(kind, CodeKind) or not isinstance(key, CodeKey):
         return ()

@@ -23,7 +23,7 @@ def load_progress(path: Path) -> Progress:
         return Progress(
             answer_count=_check_count(data["answered"], 10**9),
             level=LEVELS.index(data["level"]),
-            boxes={str(name): _box(one) for name, one in data["boxes"].items()},
+            boxes={str(name): _read_box(one) for name, one in data["boxes"].items()},
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise SetupError(
@@ -47,7 +47,7 @@ def save_progress(path: Path, progress: Progress) -> None:
     write_atomic(path, f"{json.dumps(data, indent=1)}\n".encode())
 
 
-def _box(data: Mapping[str, Any]) -> Box:
+def _read_box(data: Mapping[str, Any]) -> Box:
     number = _check_count(data["box"], len(INTERVALS))
     return Box(max(number, 1), _check_count(data["due"], 10**9 + max(INTERVALS)))
 

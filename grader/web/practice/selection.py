@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from grader.bank.folders import Bank
 from grader.bank.heads import Head
 from grader.errors import SetupError
 from grader.registry import suggest
+
+_Inventory = Mapping[str, Mapping[str, str]]
+"""The entries of the concept inventory, by id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,28 +34,28 @@ def select(bank: Bank, heads: Sequence[Head], choice: Selection) -> tuple[Head, 
     Raises SetupError if there are none, or if there is no such problem or set.
     """
     ids = _wanted_ids(bank, heads, choice.name)
-    known = bank.concepts() if choice.concept else {}
+    inventory = bank.concepts() if choice.concept else {}
     matching = tuple(
         head
         for head in heads
         if (ids is None or head.id in ids)
         and choice.family in ("", head.family)
         and choice.level in ("", head.level)
-        and (not choice.concept or choice.concept in _concepts(head, known))
+        and (not choice.concept or choice.concept in _list_concepts(head, inventory))
     )
     if not matching:
         raise SetupError(
             "no problem of the bank matches this choice",
-            fix=_suggest_other(choice, heads, known),
+            fix=_suggest_other(choice, heads, inventory),
         )
     return matching
 
 
-def _suggest_other(choice: Selection, heads: Sequence[Head], known: object) -> str:
+def _suggest_other(choice: Selection, heads: Sequence[Head], inventory: _Inventory) -> str:
     """Returns what to do if *choice* matches nothing: a misspelled name, or another choice."""
     otherwise = "choose another family, level, or concept; `grader list` shows the problems"
     families = {head.family for head in heads}
-    concepts = {name for head in heads for name in _concepts(head, known)}
+    concepts = {name for head in heads for name in _list_concepts(head, inventory)}
     for name, names in ((choice.family, families), (choice.concept, concepts)):
         if name and name not in names:
             return suggest(name, sorted(names), otherwise)
@@ -77,7 +80,7 @@ def _wanted_ids(bank: Bank, heads: Sequence[Head], wanted: str) -> set[str] | No
     return set(bank.exam(wanted).problem_ids)
 
 
-def _concepts(head: Head, known: object) -> set[str]:
-    table = known if isinstance(known, dict) else {}
-    topics = {table[name].get("topic", "") for name in head.concepts if name in table}
+def _list_concepts(head: Head, inventory: _Inventory) -> set[str]:
+    """Returns the names of a concept or topic by which *head* can be chosen."""
+    topics = {inventory[name].get("topic", "") for name in head.concepts if name in inventory}
     return {*head.concepts, *head.topics, *topics}

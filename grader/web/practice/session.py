@@ -84,18 +84,18 @@ class Practice:
             return
         self.result, self._before = marked, self.progress
         self.minutes_spent += self.question.head.minutes
-        self._record()
+        self._record_result()
 
     def tick(self, name: str, ticked: Sequence[str]) -> None:
         """Gives the points of the ticked criteria to the explanation *name*."""
         if self.question is None or self.result is None or name not in self.result.marks:
             raise SetupError("there is no such answer on the page", fix="reload the page")
-        every = criteria(self.question.keys[name], self.result.marks[name].max_points)
-        if not every:
+        rubric = criteria(self.question.keys[name], self.result.marks[name].max_points)
+        if not rubric:
             raise SetupError("only explanations have a rubric to tick", fix="reload the page")
-        points = sum(criterion.points for n, criterion in enumerate(every) if str(n) in ticked)
+        points = sum(criterion.points for n, criterion in enumerate(rubric) if str(n) in ticked)
         self.result = self.result.with_points(name, points)
-        self._record()
+        self._record_result()
 
     def save(self) -> None:
         """Saves the progress from now on. Raises SetupError rather than replace another file."""
@@ -107,7 +107,8 @@ class Practice:
         save_progress(self.file, self.progress)
         self.saving = True
 
-    def _record(self) -> None:
+    def _record_result(self) -> None:
+        """Updates the progress by the share of points, and saves it if the student wants that."""
         if self.question is None or self.result is None or self.result.share is None:
             return
         self.progress = self._before.record(self.question.head.id, self.result.share)

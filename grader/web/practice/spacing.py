@@ -69,13 +69,13 @@ def next_problem(heads: Sequence[Head], progress: Progress, last: str, dice: ran
     """
     choices = [head for head in heads if head.id != last] or list(heads)
     boxes = progress.boxes
-    seen = [head for head in choices if head.id in boxes]
-    due = [head for head in seen if boxes[head.id].due <= progress.answer_count]
+    practiced = [head for head in choices if head.id in boxes]
+    due = [head for head in practiced if boxes[head.id].due <= progress.answer_count]
     if due:
         return min(due, key=lambda head: (boxes[head.id].number, boxes[head.id].due))
     new = [head for head in choices if head.id not in boxes]
     if not new:
-        return min(seen, key=lambda head: boxes[head.id].due)
+        return min(practiced, key=lambda head: boxes[head.id].due)
     missed = {name for head in heads if _is_missed(head, progress) for name in _subjects(head)}
 
     def distance(head: Head) -> tuple[int, bool]:

@@ -68,6 +68,7 @@ def part_views(practice: Practice) -> Iterator[PartView]:
 
 
 def _part_view(practice: Practice, asked: PracticeQuestion, part_id: str, letter: str) -> PartView:
+    """Returns one part of the page, with its mark and right answer once it has been marked."""
     question, marked = asked.preview.paper.questions[0], practice.result
     name, key, points = question.name(part_id), question.keys[part_id], question.points[part_id]
     kind, form = kinds.find(key.part.kind), form_of(key)
@@ -79,7 +80,7 @@ def _part_view(practice: Practice, asked: PracticeQuestion, part_id: str, letter
         form=form,
         kind=key.part.kind,
         ask=fill(key.part.ask, key.draw),
-        how=_how(key.part.kind, kind.instructions(key)),
+        how=_input_hint(key.part.kind, kind.instructions(key)),
         points=points,
         unit=printed_unit(getattr(key.part, "unit", "") or ""),
         key=key,
@@ -94,7 +95,7 @@ def _part_view(practice: Practice, asked: PracticeQuestion, part_id: str, letter
     )
 
 
-def _how(kind: str, instructions: str) -> str:
+def _input_hint(kind: str, instructions: str) -> str:
     """Returns the hint at an input: that a whole number is wanted, or the rule for part credit."""
     form, _, rule = instructions.partition("; ")
     hint = form if kind == "integer" else rule
