@@ -37,7 +37,7 @@ class _Archive:
         self.members = self._zip.infolist()
 
     def read(self, member: str) -> bytes:
-        """Returns the bytes of *member*; raises SubmissionError, or any exception of the
+        """Returns the bytes of *member*. Raises SubmissionError, or any exception of the
         library."""
         with self._lock:
             return _read_info(self._zip, self._zip.getinfo(member))
@@ -54,7 +54,7 @@ def _open_archive(path: Path) -> _Archive:
 
 
 def iter_members(path: Path, budget: FileQuota) -> Iterator[Entry]:
-    """Yields everything in the zip at *path*, sorted by name; raises SetupError if it is
+    """Yields everything in the zip at *path*, sorted by name. Raises SetupError if it is
     damaged."""
     try:
         listed = _open_archive(path).members
@@ -93,6 +93,7 @@ def iter_members(path: Path, budget: FileQuota) -> Iterator[Entry]:
 
 
 def _duplicate_remarks(listed: list[zipfile.ZipInfo]) -> Iterator[Entry]:
+    """Yields a warning for each name that several files in the zip have."""
     times = Counter(info.filename for info in listed if not info.is_dir())
     for filename, count in times.items():
         if count > 1:
@@ -102,6 +103,7 @@ def _duplicate_remarks(listed: list[zipfile.ZipInfo]) -> Iterator[Entry]:
 
 
 def _member_entry(info: zipfile.ZipInfo, name: PurePosixPath, path: Path) -> Entry:
+    """Returns the notebook *info*, or a remark on why the member is not read."""
     if name.is_absolute() or ".." in name.parts or name.parts[0][1:2] == ":":
         return make_remark("warning", name, "not read: the path leads out of the zip")
     if not is_notebook(name):
@@ -126,6 +128,8 @@ def read_member(path: Path, member: str) -> bytes:
 
 
 def _read_info(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    """Returns the bytes of one member. Raises SubmissionError if it is a link, encrypted, or too
+    large."""
     if stat.S_ISLNK(info.external_attr >> 16):
         raise link_error()
     if info.flag_bits & _ENCRYPTED:

@@ -54,13 +54,15 @@ def iter_folder(root: Path, budget: FileQuota) -> Iterator[Entry]:
 
 
 def _scan_folder(folder: Path, root: Path, budget: FileQuota) -> Iterator[os.DirEntry[str]]:
+    """Yields what is in *folder*, except ignored names, up to the limit for the folder's
+    student."""
     with os.scandir(folder) as entries:
         for entry in entries:
             name = _relative_name(Path(entry.path), root)
-            taken = budget.admit(name)
-            if taken and not is_ignored(name):
+            admitted = budget.admit(name)
+            if admitted and not is_ignored(name):
                 yield entry
-            if not taken and budget.is_used_up(name.parent):
+            if not admitted and budget.is_used_up(name.parent):
                 return
 
 
@@ -69,6 +71,7 @@ def _relative_name(path: Path, root: Path) -> PurePosixPath:
 
 
 def _file_entry(entry: os.DirEntry[str], name: PurePosixPath) -> Entry:
+    """Returns the notebook *entry*, or a remark on why the file is not read."""
     link = entry.is_symlink()
     if storable(entry.path) != entry.path:
         return make_remark("warning", name, "the file's name is not UTF-8; rename it")

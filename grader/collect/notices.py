@@ -51,15 +51,17 @@ class Notices:
 
     def _omitted_notice(self, shown: list[Notice]) -> Notice:
         """Returns the notice that counts those that are not *shown*."""
-        left = Counter(notice.student for notice in self._notices)
-        left -= Counter(one.student for one in shown)
-        text = f"and {count_of(left.total(), 'more notice')}"
+        omitted = Counter(notice.student for notice in self._notices)
+        omitted -= Counter(notice.student for notice in shown)
+        text = f"and {count_of(omitted.total(), 'more notice')}"
         named = [
-            f"{n} about '{display_name(owner)}'" for owner, n in left.most_common(_NAMED) if owner
+            f"{n} about '{display_name(owner)}'"
+            for owner, n in omitted.most_common(_NAMED)
+            if owner
         ]
         if named:
             text += f", of these {', '.join(named)}"
         lost = Counter(notice.level for notice in self._notices) - Counter(
-            one.level for one in shown
+            notice.level for notice in shown
         )
         return Notice(level="warning" if lost["warning"] else "info", path="…", text=text)

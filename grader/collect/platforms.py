@@ -52,11 +52,12 @@ class PlatformSender:
 
 
 def parse_sender(part: str) -> PlatformSender | None:
-    """Returns the sender according to the name of a file or folder; None if no platform assigned
-    it."""
+    """Returns the sender according to the name of a file or folder, or None if no platform assigned
+    the name."""
     if len(part) > _LONGEST:
         return None
-    canvas, moodle = _CANVAS.match(part), _MOODLE.match(part)
+    canvas = _CANVAS.match(part)
+    moodle = _MOODLE.match(part)
     if canvas and not moodle:
         late = canvas["late"] is not None
         return PlatformSender(
@@ -80,10 +81,8 @@ class PlatformPeople:
     """Finds students by what a platform knows about them."""
 
     def __init__(self, known: Mapping[str, Student], users: Mapping[str, str]):
-        """Looks for the students *known*, by id; *users* maps a platform's user numbers to ids.
-
-        If *users* comes from one platform, it is not used for the users of another one.
-        """
+        """Looks for the students *known*, by id. *users* maps a platform's user numbers to ids. If
+        *users* comes from one platform, it is not used for the users of another one."""
         self._known = known
         self._users = users
         self._platform = users.platform if isinstance(users, UserNumbers) else ""
@@ -93,8 +92,8 @@ class PlatformPeople:
                 self._names.setdefault(form, set()).add(student.id)
 
     def find(self, who: PlatformSender) -> str | None:
-        """Returns the student's id: by user number, by an id equal to the number or name, or by a
-        unique name; None if there is none."""
+        """Returns the student's id by the user number, by an id equal to the number or the name, or
+        by a unique name, or None if none of these fits."""
         if who.unsure:
             return None
         if self._is_numbered(who):
@@ -103,10 +102,10 @@ class PlatformPeople:
         for text in (who.user, who.name):
             if text in self._known:
                 return text
-        found = self._names.get(_letters_only([who.name]), set())
-        return next(iter(found)) if len(found) == 1 else None
+        ids = self._names.get(_letters_only([who.name]), set())
+        return next(iter(ids)) if len(ids) == 1 else None
 
-    def by_name(self, who: PlatformSender) -> bool:
+    def is_identified_by_name(self, who: PlatformSender) -> bool:
         """Returns whether only a name identifies the sender, which users may be able to choose."""
         return not (who.unsure or self._is_numbered(who) or who.user in self._known)
 
@@ -114,7 +113,7 @@ class PlatformPeople:
         return who.user in self._users and self._platform in ("", who.platform)
 
     def explain_failure(self, who: PlatformSender) -> str:
-        """Returns why no student was found, and what to do."""
+        """Returns why `find` found no student for the sender *who*, and what to do."""
         if who.unsure:
             what = f"ambiguous name: {who.platform}'s '{who.name}' (number {who.user})"
             return f"{what}, or the second number in it; rename the file to STUDENT.ipynb"

@@ -14,8 +14,8 @@ from grader.errors import SetupError
 
 
 def iter_entries(path: Path, budget: FileQuota) -> Iterator[NotebookFile | Remark]:
-    """Yields the notebooks in *path* by extension, and remarks on other files; raises
-    SetupError."""
+    """Yields the notebooks in *path* and remarks on other files. Raises SetupError if *path* can't
+    be read."""
     files: list[PurePosixPath] = []
     folders: list[PurePosixPath] = []
     for thing in _iter_path(path, budget):
@@ -30,6 +30,8 @@ def iter_entries(path: Path, budget: FileQuota) -> Iterator[NotebookFile | Remar
 
 
 def _iter_path(path: Path, budget: FileQuota) -> Iterator[Entry]:
+    """Yields everything in the folder, zip, or notebook *path*. Raises SetupError for anything
+    else."""
     if path.is_dir():
         yield from iter_folder(path, budget)
     elif path.is_file() and path.suffix.casefold() == ".ipynb":
@@ -48,17 +50,13 @@ def _iter_path(path: Path, budget: FileQuota) -> Iterator[Entry]:
         )
     else:
         raise SetupError(
-            "this path to submissions does not exist",
-            where=str(path),
-            fix="check the path",
+            "this path to submissions does not exist", where=str(path), fix="check the path"
         )
 
 
 def read_submission(path: str) -> bytes:
-    """Returns the bytes of the submission at *path*, as in `Found.path`.
-
-    Raises SubmissionError for errors that the student can correct, and OSError for others.
-    """
+    """Returns the bytes of the submission at *path*, as in `NotebookFile.path`. Raises
+    SubmissionError for errors that the student can correct, and OSError for others."""
     at = path.find(MEMBER, 1)
     if at < 0:
         return read_file(Path(path))

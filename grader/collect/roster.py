@@ -47,52 +47,54 @@ class Roster:
     """Finds students by id, whatever case or Unicode form a file system made of it."""
 
     def __init__(self, known: Mapping[str, Student], users: Mapping[str, str] | None = None):
-        """Looks for the students *known*, by id; *users* maps a platform's user numbers to ids."""
+        """Looks for the students *known*, by id. *users* maps a platform's user numbers to ids."""
         self._hints = _HINTS
         self._people = PlatformPeople(known, users or {})
         self._exact = {unicodedata.normalize("NFC", student): student for student in known}
         # Ids that differ only in case must match exactly.
-        self._folded = group_by_key((text.casefold(), one) for text, one in self._exact.items())
+        self._folded = group_by_key((text.casefold(), id_) for text, id_ in self._exact.items())
 
     def find(self, name: PurePosixPath) -> str | None:
-        """Returns the student whose file this is; None if unknown.
-
-        If a platform assigned the name, the student's own part of it is ignored.
-        """
+        """Returns the student whose file this is, or None if unknown. If a platform assigned the
+        name, the student's own part of it is ignored."""
         return self._owner(name).student
 
     def platform(self, name: PurePosixPath) -> str | None:
-        """Returns the platform whose name identifies the file's owner; None if there is none."""
+        """Returns the platform whose name identifies the file's owner, or None if there is none."""
         by = self._owner(name).by
         return by.platform if by and not by.unsure else None
 
     def sender(self, name: PurePosixPath) -> PlatformSender | None:
-        """Returns the sender according to a platform; None if no platform assigned the name."""
+        """Returns the sender according to a platform, or None if no platform assigned the name."""
         return self._owner(name).by
 
-    def by_name(self, who: PlatformSender) -> bool:
+    def is_identified_by_name(self, who: PlatformSender) -> bool:
         """Returns whether only a name identifies the sender."""
-        return self._people.by_name(who)
+        return self._people.is_identified_by_name(who)
 
     def is_copy(self, name: PurePosixPath) -> bool:
         """Returns whether only a name such as "Copy of ada" or "ada (1)" identifies the student."""
         return self._owner(name).copy
 
     def _owner(self, name: PurePosixPath) -> _Owner:
-        """Returns the owner of the file; outer parts go first, since students may have named inner
+        """Returns the owner of the file. Outer folders count first, since students may name inner
         ones."""
         for part, text in _iter_parts(name):
-            if owner := self._owner_with_id(text):
+            owner = self._owner_with_id(text)
+            if owner is not None:
                 return owner
-            if by := parse_sender(part):
-                return _Owner(student=self._people.find(by), by=by)
-            match = _COPY.match(text) if len(text) <= _LONGEST else None
-            if match and match[1] != text and (owner := self._owner_with_id(match[1])):
-                return replace(owner, copy=True)
+            sender = parse_sender(part)
+            if sender is not None:
+                return _Owner(student=self._people.find(sender), by=sender)
+            copy = _COPY.match(text) if len(text) <= _LONGEST else None
+            original = self._owner_with_id(copy[1]) if copy and copy[1] != text else None
+            if original is not None:
+                return replace(original, copy=True)
         return _NOTHING
 
     def _owner_with_id(self, text: str) -> _Owner | None:
-        """Returns the student or candidates with that id; None if there are none."""
+        """Returns the student with the id *text*, or all candidates if only case tells them apart.
+        Returns None if there are none."""
         text = unicodedata.normalize("NFC", text)
         if (exact := self._exact.get(text)) is not None:
             return _Owner(student=exact)
@@ -130,9 +132,9 @@ class Roster:
                 if len(part) > _LONGEST:
                     continue
                 folded = unicodedata.normalize("NFC", part).casefold()
-                close = difflib.get_close_matches(folded, self._folded, n=1, cutoff=0.8)
-                if close:
-                    text += f"; did you mean '{self._folded[close[0]][0]}'?"
+                similar = difflib.get_close_matches(folded, self._folded, n=1, cutoff=0.8)
+                if similar:
+                    text += f"; did you mean '{self._folded[similar[0]][0]}'?"
                     break
         return make_notice("warning", name, text)
 

@@ -61,8 +61,8 @@ class CollectedSubmissions:
             submissions=tuple(
                 submission for submission in self.submissions if submission.student in students
             ),
-            earlier=tuple(one for one in self.earlier if one.student in students),
-            missing=tuple(one for one in self.missing if one in students),
+            earlier=tuple(s for s in self.earlier if s.student in students),
+            missing=tuple(s for s in self.missing if s in students),
             same_exam={id_: found for id_, found in self.same_exam.items() if id_ in students},
         )
 
@@ -90,7 +90,7 @@ def collect(
     roster = Roster(known, users)
     notices = Notices()
     platforms: set[str] = set()
-    found: dict[str, list[NotebookFile]] = {}
+    files: dict[str, list[NotebookFile]] = {}
     copies: dict[str, list[NotebookFile]] = {}
     path = Path(path).absolute()
     budget = FileQuota(path, roster.find)
@@ -102,22 +102,22 @@ def collect(
         if student is None:
             notices.add(None, roster.unknown_notice(entry.name))
         else:
-            by_name = copies if roster.is_copy(entry.name) else found
+            by_name = copies if roster.is_copy(entry.name) else files
             by_name.setdefault(student, []).append(entry)
         if platform := roster.platform(entry.name):
             platforms.add(platform)
     check_platform(users, platforms)
-    _drop_namesakes(found, roster, notices)
-    _add_copies(found, copies, notices)
+    _drop_namesakes(files, roster, notices)
+    _add_copies(files, copies, notices)
     attempts: dict[str, tuple[Submission, ...]] = {}
     same_exam: dict[str, tuple[Submission, ...]] = {}
-    for student in dict.fromkeys((*found, *budget.left_out)):
-        mine = found.get(student, [])
+    for student in dict.fromkeys((*files, *budget.left_out)):
+        mine = files.get(student, [])
         mine.sort(key=lambda entry: (entry.time, str(entry.name)), reverse=True)
         not_theirs: dict[str, Notice] = {}
         fits: dict[str, int] = {}
-        asked = fit if len(mine) > 1 or student in budget.left_out else None
-        found_here = tuple(read_attempts(student, mine, notices, look, not_theirs, asked, fits))
+        rate = fit if len(mine) > 1 or student in budget.left_out else None
+        found_here = tuple(read_attempts(student, mine, notices, look, not_theirs, rate, fits))
         attempts[student] = tuple(
             sorted(
                 found_here,
@@ -134,8 +134,8 @@ def collect(
         # It costs nothing if another file is graded, as with the sample in a repository.
         graded = attempts[student][0].path
         level: Literal["info", "warning"] = "warning" if graded in not_theirs else "info"
-        for said in not_theirs.values():
-            notices.add(student, replace(said, level=level))
+        for notice in not_theirs.values():
+            notices.add(student, replace(notice, level=level))
         if len(found_here) > 1:
             same_exam[student] = tuple(
                 submission
@@ -154,7 +154,7 @@ def collect(
         earlier=tuple(submission for s in order for submission in attempts[s][1:]),
         notices=notices.all(),
         missing=tuple(s for s in known if s not in attempts),
-        same_exam={student: every for student, every in same_exam.items() if len(every) > 1},
+        same_exam={student: same for student, same in same_exam.items() if len(same) > 1},
     )
 
 
@@ -179,16 +179,16 @@ def _drop_namesakes(found: dict[str, list[NotebookFile]], roster: Roster, notice
         for _, by in senders:
             if by is not None:
                 numbers.setdefault(by.platform, set()).add(by.user)
-        left: set[str] = set()
+        dropped: set[str] = set()
         for entry, by in senders:
-            if by is None or len(numbers[by.platform]) < 2 or not roster.by_name(by):
+            if by is None or len(numbers[by.platform]) < 2 or not roster.is_identified_by_name(by):
                 continue
             several = ", ".join(sorted(numbers[by.platform])[:5])
             text = f"not graded: several {by.platform} users ({several}) have the name of "
             text += f"'{student}'; use --names FILE, or rename the file to STUDENT.ipynb"
             notices.add(student, make_notice("warning", entry.name, text))
-            left.add(entry.path)
-        found[student] = [entry for entry in files if entry.path not in left]
+            dropped.add(entry.path)
+        found[student] = [entry for entry in files if entry.path not in dropped]
         if not found[student]:
             del found[student]
 
@@ -247,24 +247,24 @@ def read_attempts(
     *fit* are put into *fits*, by path; an unreadable file fits best, since it may be the exam.
     """
     elsewhere = {} if not_theirs is None else not_theirs
-    left = MAX_ATTEMPTS_BYTES
+    remaining = MAX_ATTEMPTS_BYTES
     # The first that is not read stands for all that are older, any of which may be the exam.
     unread = [replace(file, refusal=_TOO_MANY) for file in mine[MAX_ATTEMPTS : MAX_ATTEMPTS + 1]]
     for entry in (*mine[:MAX_ATTEMPTS], *unread):
-        seen = _read_contents(entry, left)
-        left -= len(seen.data)
-        if not _is_theirs(student, seen, look):
-            elsewhere[entry.path] = make_notice("warning", entry.name, seen.refusal or "")
-        elif said := seen.refusal or seen.trouble:
-            notices.add(student, make_notice("warning", entry.name, said))
+        contents = _read_contents(entry, remaining)
+        remaining -= len(contents.data)
+        if not _is_theirs(student, contents, look):
+            elsewhere[entry.path] = make_notice("warning", entry.name, contents.refusal or "")
+        elif problem := contents.refusal or contents.trouble:
+            notices.add(student, make_notice("warning", entry.name, problem))
         if fits is not None:
-            fits[entry.path] = _fit_of(student, seen, fit)
+            fits[entry.path] = _fit_of(student, contents, fit)
         yield Submission(
             student=student,
             path=entry.path,
-            sha256=hashlib.sha256(seen.data).hexdigest(),
+            sha256=hashlib.sha256(contents.data).hexdigest(),
             received=_iso_time(entry.time),
-            refusal=seen.refusal,
+            refusal=contents.refusal,
         )
 
 
@@ -280,48 +280,49 @@ class _FileContents:
     too, no points are deducted."""
 
 
-def _read_contents(entry: NotebookFile, left: int) -> _FileContents:
-    """Reads one file if *left* is positive. Never raises, whatever the file contains."""
-    seen = _FileContents(refusal=entry.refusal)
-    if seen.refusal is None and left <= 0:
-        most = f"{MAX_ATTEMPTS_BYTES / 1e6:.0f} MB"
-        seen.refusal = f"not read: newer attempts already have {most} together"
-    if seen.refusal is not None:
-        return seen
+def _read_contents(entry: NotebookFile, remaining: int) -> _FileContents:
+    """Reads one file if *remaining* is positive. Never raises, whatever the file contains."""
+    contents = _FileContents(refusal=entry.refusal)
+    if contents.refusal is None and remaining <= 0:
+        limit = f"{MAX_ATTEMPTS_BYTES / 1e6:.0f} MB"
+        contents.refusal = f"not read: newer attempts already have {limit} together"
+    if contents.refusal is not None:
+        return contents
     try:
-        seen.data = read_submission(entry.path)
-        seen.readable = notebook.read(seen.data)
+        contents.data = read_submission(entry.path)
+        contents.readable = notebook.read(contents.data)
     except SubmissionError as error:
-        seen.refusal = error_sentence(error)
+        contents.refusal = error_sentence(error)
     except OSError as error:
-        seen.trouble = f"the file can't be opened: {_os_reason(error)}"
+        contents.trouble = f"the file can't be opened: {_os_reason(error)}"
     except Exception as error:  # noqa: BLE001  # untrusted bytes may trigger anything
-        seen.trouble = f"the file can't be read because of an internal error: {_type_name(error)}"
-    return seen
+        name = _type_name(error)
+        contents.trouble = f"the file can't be read because of an internal error: {name}"
+    return contents
 
 
-def _is_theirs(student: str, seen: _FileContents, look: OwnerCheck | None) -> bool:
+def _is_theirs(student: str, contents: _FileContents, look: OwnerCheck | None) -> bool:
     """Returns whether the notebook can be the student's, according to *look*."""
-    if seen.readable is None or look is None:
+    if contents.readable is None or look is None:
         return True
     try:
-        seen.trouble = look(student, seen.readable)
+        contents.trouble = look(student, contents.readable)
     except SubmissionError as error:
-        seen.refusal = error_sentence(error)
+        contents.refusal = error_sentence(error)
         return False
     except Exception as error:  # noqa: BLE001  # as above; identification never affects points
-        seen.trouble = (
+        contents.trouble = (
             f"its student can't be checked because of an internal error: {_type_name(error)}"
         )
     return True
 
 
-def _fit_of(student: str, seen: _FileContents, fit: ExamFit | None) -> int:
+def _fit_of(student: str, contents: _FileContents, fit: ExamFit | None) -> int:
     """Returns how well the notebook fits the exam, according to *fit*."""
-    if seen.readable is None or fit is None:
+    if contents.readable is None or fit is None:
         return BEST
     try:
-        return fit(student, seen.readable)
+        return fit(student, contents.readable)
     except Exception:  # noqa: BLE001  # as above; then the newest is graded
         return BEST
 

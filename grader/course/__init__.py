@@ -1,7 +1,7 @@
 """Courses: dates, late policies, attempts, people, and exceptions.
 
-`course.yaml` is read by `load`; `rules_for` finds what applies to one student; `late` computes
-deductions. Nothing here knows a gradebook or a notebook.
+`course.yaml` is read by `load`; `rules_for` finds what applies to one student; `deductions`
+computes deductions. Nothing here knows a gradebook or a notebook.
 """
 
 from grader.course.deductions import (
@@ -11,12 +11,6 @@ from grader.course.deductions import (
     count_attempts,
     due_time,
 )
-from grader.course.load import (
-    FILE,
-    course_from_plain,
-    find_course,
-    load_course,
-    named_course,
-)
+from grader.course.load import FILE, course_from_plain, find_course, load_course, named_course
 from grader.course.rules import rules_for, set_dates
 from grader.course.table import read_times

@@ -40,7 +40,7 @@ class CountedAttempt:
 
     @property
     def final(self) -> float | None:
-        """The points after deductions; None if it is not graded or doesn't count."""
+        """The points after deductions, or None if the attempt is not graded or doesn't count."""
         if self.attempt.score is None or not self.deduction.counts:
             return None
         return round(max(0.0, self.attempt.score - self.deduction.points), 6)
@@ -76,7 +76,7 @@ def deduction_for(rules: Rules, attempt: Attempt, max_score: float, zone: ZoneIn
         return late.rejection("after the set closed")
     if rules.late.accept and not rules.late.deduct:
         return late.deduction(f"{late}; nothing is deducted.")
-    return _charge(rules, late, attempt.score or 0.0, max_score)
+    return _charge_lateness(rules, late, attempt.score or 0.0, max_score)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +122,9 @@ def _local(time: datetime, zone: ZoneInfo) -> datetime:
     return time.astimezone(zone).replace(tzinfo=None, fold=0)
 
 
-def _charge(rules: Rules, late: _Lateness, score: float, max_score: float) -> Deduction:
+def _charge_lateness(rules: Rules, late: _Lateness, score: float, max_score: float) -> Deduction:
+    """Returns what lateness costs: slip days first, then points, or the attempt if it is
+    refused."""
     policy = rules.late
     grace = parse_duration(policy.grace)
     needed = replace(late, received=late.received - grace).started_days()
@@ -143,11 +145,12 @@ def _charge(rules: Rules, late: _Lateness, score: float, max_score: float) -> De
 def _lost_points(policy: LatePolicy, periods: int, score: float, max_score: float) -> float:
     share = min(policy.deduct * periods, policy.cap)
     lost = share * (max_score if policy.of == "maximum" else score)
-    kept = min(score, policy.floor * max_score)
-    return round(max(0.0, min(lost, score - kept)), 6)
+    minimum = min(score, policy.floor * max_score)
+    return round(max(0.0, min(lost, score - minimum)), 6)
 
 
 def _describe_charge(policy: LatePolicy, periods: int) -> str:
+    """Returns a sentence on what the late policy deducts for *periods* days or hours."""
     base = "the maximum points" if policy.of == "maximum" else "the points earned"
     share = min(policy.deduct * periods, policy.cap)
     capped = ", which is the maximum" if policy.deduct * periods > policy.cap else ""
@@ -167,14 +170,15 @@ def count_attempts(
 
     Attempts that staff handed in are not further attempts. Attempts above the limit don't count.
     """
-    found, number = [], 0
+    counted = []
+    number = 0
     for attempt in attempts:
         charged = deduction_for(rules, attempt, max_score, zone)
         if charged.counts and not attempt.by_staff:
             number += 1
             charged = _charge_attempt(charged, number, rules, attempt, max_score)
-        found.append(CountedAttempt(attempt=attempt, deduction=charged))
-    return tuple(found)
+        counted.append(CountedAttempt(attempt=attempt, deduction=charged))
+    return tuple(counted)
 
 
 def _charge_attempt(
@@ -195,10 +199,8 @@ def _charge_attempt(
 
 
 def choose_attempt(rules: Rules, counted: Sequence[CountedAttempt]) -> CountedAttempt | None:
-    """Returns the attempt whose marks count, of *counted*, oldest first; None if none counts.
-
-    For the mean, this is the newest, since its marks are shown.
-    """
+    """Returns the attempt of *counted*, oldest first, whose marks are shown, or None if none
+    counts. For the mean, this is the newest one."""
     valid = [attempt for attempt in counted if attempt.deduction.counts]
     if not valid:
         return None
@@ -208,8 +210,6 @@ def choose_attempt(rules: Rules, counted: Sequence[CountedAttempt]) -> CountedAt
         return (in_time or valid)[-1]
     if policy == "best":
         graded = [attempt for attempt in valid if attempt.final is not None]
-        # Of equal ones the newest.
-        return (
-            max(reversed(graded), key=lambda attempt: attempt.final or 0.0) if graded else valid[-1]
-        )
+        if graded:  # of equal ones the newest
+            return max(reversed(graded), key=lambda attempt: attempt.final or 0.0)
     return valid[-1]

@@ -19,7 +19,7 @@ _BARE = ("student", "section", "set", "by")
 
 
 def add_grant(path: Path, grant: Grant) -> Course:
-    """Appends *grant* to the exceptions in the course file at *path*; returns the new course.
+    """Appends *grant* to the exceptions in the course file at *path*, and returns the new course.
 
     The file keeps its comments and layout. If the file or the exception has errors, raises
     SpecErrors and leaves the file unchanged.
@@ -47,8 +47,8 @@ def unknown_students(course: Course, set_id: str, students: Collection[str]) -> 
     unknown = []
     for grant in course.grants:
         if grant.set in (None, set_id) and grant.student and grant.student not in students:
-            close = nearest(grant.student, students)
-            meant = f"; did you mean '{close}'?" if close else ""
+            similar = nearest(grant.student, students)
+            meant = f"; did you mean '{similar}'?" if similar else ""
             unknown.append(
                 f"an exception names '{grant.student}', who is not in the release of "
                 f"'{set_id}'{meant}"
@@ -57,9 +57,10 @@ def unknown_students(course: Course, set_id: str, students: Collection[str]) -> 
 
 
 def _insert_grant(text: str, source: Located, grant: Grant) -> str:
+    """Returns the *text* of a course file with *grant* added as the last exception."""
     lines = text.splitlines()
     if "grants" not in source.data:
-        return "\n".join([*lines, "", "grants:", *_block(grant, 2)]) + "\n"
+        return "\n".join([*lines, "", "grants:", *_grant_lines(grant, 2)]) + "\n"
     if not source.data["grants"] or _is_inline(source, lines):
         fix = "under 'grants:', start each exception on its own line with '- '"
         raise SetupError(
@@ -68,8 +69,8 @@ def _insert_grant(text: str, source: Located, grant: Grant) -> str:
             fix=fix,
         )
     first = source.values["grants", 0][1]
-    at = _end_of(source, lines)
-    return "\n".join([*lines[:at], *_block(grant, first - 3), *lines[at:]]) + "\n"
+    at = _find_end(source, lines)
+    return "\n".join([*lines[:at], *_grant_lines(grant, first - 3), *lines[at:]]) + "\n"
 
 
 def _is_inline(source: Located, lines: list[str]) -> bool:
@@ -77,8 +78,8 @@ def _is_inline(source: Located, lines: list[str]) -> bool:
     return lines[line - 1][: column - 1].strip() != "-"
 
 
-def _end_of(source: Located, lines: list[str]) -> int:
-    """Returns the number of lines up to the end of the exceptions."""
+def _find_end(source: Located, lines: list[str]) -> int:
+    """Returns the number of lines of the file up to the end of its exceptions."""
     start = source.keys[("grants",)][0]
     later = [line for path, (line, _) in source.keys.items() if len(path) == 1 and line > start]
     return len(_without_end(lines[: min(later) - 1 if later else len(lines)]))
@@ -91,18 +92,18 @@ def _without_end(lines: list[str]) -> list[str]:
     return lines
 
 
-def _block(grant: Grant, indent: int) -> list[str]:
-    given = {f.name: getattr(grant, f.name) for f in fields(grant)}
+def _grant_lines(grant: Grant, indent: int) -> list[str]:
+    """Returns *grant* as an item of a YAML list, indented by *indent* spaces."""
+    values = {f.name: getattr(grant, f.name) for f in fields(grant)}
     order = ("student", "section", "set", "until", "time", "attempts", "exempt", "received", "why")
-    given_fields = [
-        (name, given[name]) for name in (*order, "by") if given[name] not in (None, False)
-    ]
-    texts = [f"{name}: {_yaml_scalar(name, value)}" for name, value in given_fields]
+    names = [name for name in (*order, "by") if values[name] not in (None, False)]
+    texts = [f"{name}: {_yaml_scalar(name, values[name])}" for name in names]
     space = " " * indent
     return [f"{space}- {texts[0]}", *(f"{space}  {text}" for text in texts[1:])]
 
 
 def _yaml_scalar(name: str, value: object) -> str:
+    """Returns *value* as YAML. Quotes a text unless it is plainly an id."""
     if isinstance(value, bool):
         return "true"
     if not isinstance(value, str):

@@ -33,7 +33,8 @@ def find_course(named: Path | None, banks: tuple[Path, ...]) -> Path | None:
 
 
 def named_course(named: Path) -> Path:
-    """Returns the course file *named*, or the one in that folder; raises SetupError if missing."""
+    """Returns the course file *named*, or the one in the folder *named*. Raises SetupError if there
+    is none."""
     path = named / FILE if named.is_dir() else named
     if not path.is_file():
         fix = "name a course.yaml file, or the folder that contains it"
@@ -42,7 +43,8 @@ def named_course(named: Path) -> Path:
 
 
 def load_course(path: Path) -> Course:
-    """Returns the course in the YAML file at *path*; raises SpecErrors with all errors in it."""
+    """Returns the course in the YAML file at *path*. Raises SpecErrors with all errors in the
+    file."""
     return course_from(read_yaml(path))
 
 
@@ -65,6 +67,7 @@ def course_from(source: Located) -> Course:
 
 
 def _check_course(course: Course, source: Located) -> Iterator[SpecError]:
+    """Yields what is wrong with *course*, at the places where *source* has it."""
     try:
         zone = find_zone(course.time_zone)
     except TimeError as error:
@@ -87,6 +90,7 @@ def _check_course(course: Course, source: Located) -> Iterator[SpecError]:
 
 
 def _check_sets(course: Course, source: Located, zone: ZoneInfo) -> Iterator[SpecError]:
+    """Yields what is wrong with the sets of *course*, whose time zone is *zone*."""
     for id_, course_set in course.sets.items():
         at: Path_ = ("sets", id_)
         dates = {name: getattr(course_set, name) for name in _DATES}
@@ -111,6 +115,7 @@ def _check_sets(course: Course, source: Located, zone: ZoneInfo) -> Iterator[Spe
 def _check_times(
     dates: Mapping[str, str | None], source: Located, at: Path_, zone: ZoneInfo
 ) -> Iterator[SpecError]:
+    """Yields an error for each of *dates* that can't be read."""
     for name, text in dates.items():
         if text is not None:
             try:
@@ -122,6 +127,7 @@ def _check_times(
 def _check_order(
     dates: Mapping[str, str | None], source: Located, at: Path_, zone: ZoneInfo
 ) -> Iterator[SpecError]:
+    """Yields an error for each of *dates*, all readable, that is before one that it must follow."""
     order = [name for name in ("opens", "due", "closes") if dates[name]]
     for first, second in pairwise(order):
         earlier = instant_of(str(dates[first]), zone, opening=_DATES[first])
@@ -134,6 +140,7 @@ _VERBS = {"opens": "opens", "due": "is due", "closes": "closes"}
 
 
 def _check_late(late: LatePolicy, source: Located, at: Path_) -> Iterator[SpecError]:
+    """Yields what is wrong with the late policy *late*."""
     try:
         parse_duration(late.grace)
     except TimeError as error:
@@ -154,6 +161,7 @@ def _check_attempts(policy: AttemptPolicy, source: Located, at: Path_) -> Iterat
 def _check_grant(
     grant: Grant, course: Course, source: Located, at: Path_, zone: ZoneInfo
 ) -> Iterator[SpecError]:
+    """Yields what is wrong with the exception *grant*."""
     if (grant.student is None) == (grant.section is None):
         fix = "write 'student: ID' or 'section: ID'"
         yield source.error(at, "an exception must name either a student or a section", fix)
@@ -171,8 +179,9 @@ def _check_grant(
 
 
 def _check_effect(grant: Grant, course: Course, source: Located, at: Path_) -> Iterator[SpecError]:
-    given = (grant.until, grant.time, grant.attempts, grant.received)
-    if not grant.exempt and all(value is None for value in given):
+    """Yields an error if *grant* changes nothing, or changes what its set does not have."""
+    values = (grant.until, grant.time, grant.attempts, grant.received)
+    if not grant.exempt and all(value is None for value in values):
         fix = "add 'until:', 'time:', 'attempts:', 'received:', or 'exempt: true'"
         yield source.error(at, "this exception changes nothing", fix)
     if grant.received is not None and (grant.student is None or grant.set is None):
@@ -192,6 +201,7 @@ def _check_effect(grant: Grant, course: Course, source: Located, at: Path_) -> I
 
 
 def _check_factor(grant: Grant, course: Course, source: Located, at: Path_) -> Iterator[SpecError]:
+    """Yields an error if the time factor of *grant* is below 1 or its set has no time limit."""
     if grant.time is not None and grant.time < 1:
         fix = "write 1 or more, such as 1.5"
         yield source.error(at, "the time factor can't be less than 1", fix)

@@ -47,6 +47,7 @@ def check_grading(
 def _check_double(
     plan: GradingPlan, course: Course, source: Located, at: Path_
 ) -> Iterator[SpecError]:
+    """Yields an error for double grading without two graders, or a tolerance without effect."""
     able = [id_ for id_, member in course.staff.items() if member.role is not Role.OBSERVER]
     name = "double" if plan.double else "double_parts"
     if (plan.double or plan.double_parts) and len(able) < 2:
@@ -61,6 +62,7 @@ def _check_double(
 def _check_people(
     people: tuple[str, ...], course: Course, source: Located, at: Path_
 ) -> Iterator[SpecError]:
+    """Yields an error for each of *people* who may not grade."""
     for index, id_ in enumerate(people):
         here = (*at, index)
         yield from check_known(id_, tuple(course.staff), _STAFF, source, here)

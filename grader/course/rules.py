@@ -19,7 +19,7 @@ def rules_for(course: Course, set_id: str, student: Student) -> Rules:
     the closing date by the same time. A set that the course doesn't list has no dates.
     """
     zone = find_zone(course.time_zone)
-    grants = [grant for grant in course.grants if _applies(grant, set_id, student)]
+    grants = [grant for grant in course.grants if _is_for(grant, set_id, student)]
     return with_grants(usual_rules(course, set_id), grants, zone)
 
 
@@ -47,11 +47,11 @@ def _instant(text: str | None, zone: ZoneInfo, *, opening: bool = False) -> date
     return None if text is None else parse_time(text, zone, opening=opening)
 
 
-def _applies(grant: Grant, set_id: str, student: Student) -> bool:
-    theirs = grant.student == student.id or (
+def _is_for(grant: Grant, set_id: str, student: Student) -> bool:
+    names_student = grant.student == student.id or (
         grant.section is not None and grant.section == student.section
     )
-    return theirs and grant.set in (None, set_id)
+    return names_student and grant.set in (None, set_id)
 
 
 def with_grants(usual: Rules, grants: Sequence[Grant], zone: ZoneInfo) -> Rules:
@@ -60,12 +60,13 @@ def with_grants(usual: Rules, grants: Sequence[Grant], zone: ZoneInfo) -> Rules:
     The reasons of exceptions, which may be private, are left out of the notes.
     """
     rules = usual
-    for change in (_extend, _give_time, _allow_attempts, _state_time, _exempt):
+    for change in (_extend_due_date, _extend_minutes, _raise_limit, _set_received, _exempt_student):
         rules = change(rules, grants, zone)
     return rules
 
 
-def _extend(rules: Rules, grants: Sequence[Grant], zone: ZoneInfo) -> Rules:
+def _extend_due_date(rules: Rules, grants: Sequence[Grant], zone: ZoneInfo) -> Rules:
+    """Returns *rules* with the latest due date of *grants*, and closing later by the same time."""
     later = [
         (until, grant.by)
         for grant in grants
@@ -79,7 +80,8 @@ def _extend(rules: Rules, grants: Sequence[Grant], zone: ZoneInfo) -> Rules:
     return replace(rules, due=until, closes=closes, notes=(*rules.notes, note))
 
 
-def _give_time(rules: Rules, grants: Sequence[Grant], _zone: ZoneInfo) -> Rules:
+def _extend_minutes(rules: Rules, grants: Sequence[Grant], _zone: ZoneInfo) -> Rules:
+    """Returns *rules* with the time limit multiplied by the largest factor of *grants*."""
     factors = [(grant.time, grant.by) for grant in grants if grant.time and grant.time > 1]
     if not factors or rules.minutes is None:
         return rules
@@ -88,7 +90,8 @@ def _give_time(rules: Rules, grants: Sequence[Grant], _zone: ZoneInfo) -> Rules:
     return replace(rules, minutes=rules.minutes * factor, notes=(*rules.notes, note))
 
 
-def _allow_attempts(rules: Rules, grants: Sequence[Grant], _zone: ZoneInfo) -> Rules:
+def _raise_limit(rules: Rules, grants: Sequence[Grant], _zone: ZoneInfo) -> Rules:
+    """Returns *rules* with the highest limit on attempts of *grants*."""
     usual = rules.attempts.limit
     limits = [(g.attempts, g.by) for g in grants if g.attempts and usual and g.attempts > usual]
     if not limits:
@@ -99,7 +102,8 @@ def _allow_attempts(rules: Rules, grants: Sequence[Grant], _zone: ZoneInfo) -> R
     return replace(rules, attempts=attempts, notes=(*rules.notes, note))
 
 
-def _state_time(rules: Rules, grants: Sequence[Grant], zone: ZoneInfo) -> Rules:
+def _set_received(rules: Rules, grants: Sequence[Grant], zone: ZoneInfo) -> Rules:
+    """Returns *rules* with the earliest time of submission that *grants* state."""
     stated = [(when, grant.by) for grant in grants if (when := _instant(grant.received, zone))]
     if not stated:
         return rules
@@ -108,7 +112,8 @@ def _state_time(rules: Rules, grants: Sequence[Grant], zone: ZoneInfo) -> Rules:
     return replace(rules, received=when, notes=(*rules.notes, note))
 
 
-def _exempt(rules: Rules, grants: Sequence[Grant], _zone: ZoneInfo) -> Rules:
+def _exempt_student(rules: Rules, grants: Sequence[Grant], _zone: ZoneInfo) -> Rules:
+    """Returns *rules* with the exemption from the set, if one of *grants* exempts."""
     people = [grant.by for grant in grants if grant.exempt]
     if not people:
         return rules

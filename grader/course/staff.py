@@ -39,6 +39,7 @@ class StaffFile:
             return self._staff
 
     def _read(self) -> None:
+        """Reads the file, and keeps the staff, or the error that it has."""
         self._error = None
         try:
             self._staff = load_course(self._path).staff

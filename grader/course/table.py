@@ -26,7 +26,7 @@ _GRADESCOPE_PEOPLE = (":sid", ":email", ":name")
 
 
 def read_times(path: Path, zone: ZoneInfo) -> tuple[TimeLine, ...]:
-    """Returns the lines of the file at *path*; times without an offset are in *zone*.
+    """Returns the lines of the file at *path*, whose times without an offset are in *zone*.
 
     The file is Moodle's grading worksheet, Gradescope's `submission_metadata.yml`, or a CSV table
     with the columns student and received and, if known, file, source (forge, platform, staff,
@@ -53,6 +53,7 @@ def read_times(path: Path, zone: ZoneInfo) -> tuple[TimeLine, ...]:
 
 
 def _check_columns(names: Sequence[str], path: Path) -> None:
+    """Raises SetupError for an unknown column, or if there are no students or no times."""
     where = Location(str(path), 1)
     for name in names:
         if name not in COLUMNS:
@@ -64,24 +65,27 @@ def _check_columns(names: Sequence[str], path: Path) -> None:
 
 
 def _read_line(line: Mapping[str, str], path: Path, number: int, zone: ZoneInfo) -> TimeLine:
+    """Returns the *line* of a table, given by column. Raises SetupError for a wrong source or
+    time."""
     where = Location(str(path), number)
     cells = {name: line.get(name, "").strip() for name in COLUMNS}
     source = cells["source"] or TimeSource.PLATFORM.value
-    if source not in {one.value for one in TimeSource}:
-        fix = "use one of: " + ", ".join(one.value for one in TimeSource)
+    if source not in {known.value for known in TimeSource}:
+        fix = "use one of: " + ", ".join(known.value for known in TimeSource)
         raise SetupError(f"unknown source '{source}'", where=where, fix=fix)
     return TimeLine(
         student=cells["student"],
         where=where,
         file=cells["file"],
-        received=_time(cells["received"], where, zone),
+        received=_parse_cell(cells["received"], where, zone),
         source=TimeSource(source),
         by=cells["by"],
-        started=_time(cells["started"], where, zone),
+        started=_parse_cell(cells["started"], where, zone),
     )
 
 
-def _time(text: str, where: Location, zone: ZoneInfo) -> datetime | None:
+def _parse_cell(text: str, where: Location, zone: ZoneInfo) -> datetime | None:
+    """Returns the instant in a cell, or None if it is empty. Raises SetupError for other text."""
     if not text:
         return None
     try:
@@ -113,7 +117,7 @@ def _moodle_lines(
 
 
 def _moodle_time(text: str, where: Location, zone: ZoneInfo) -> datetime:
-    """Reads a time such as `Wednesday, 10 June 2026, 2:14 PM`."""
+    """Returns the instant of a time such as `Wednesday, 10 June 2026, 2:14 PM`."""
     _, _, rest = text.partition(", ")
     for day in _DAYS:
         for clock in _CLOCKS:
@@ -131,10 +135,8 @@ def _moodle_time(text: str, where: Location, zone: ZoneInfo) -> datetime:
 
 
 def _gradescope_lines(text: str, path: Path) -> tuple[TimeLine, ...]:
-    """Returns the time of each submitter's active submission in `submission_metadata.yml`.
-
-    Raises SetupError if it can't be read.
-    """
+    """Returns the time of each submitter's active submission in `submission_metadata.yml`. Raises
+    SetupError if *text* can't be read."""
     try:
         data = yaml.load(text, Loader=_ruby_loader())  # noqa: S506 - a safe loader
     except yaml.YAMLError as error:
@@ -142,11 +144,11 @@ def _gradescope_lines(text: str, path: Path) -> tuple[TimeLine, ...]:
     if not isinstance(data, dict):
         raise _not_gradescope(path)
     places = {line.partition(":")[0]: n for n, line in enumerate(text.splitlines(), start=1)}
-    found: list[TimeLine] = []
-    for folder, one in data.items():
+    lines: list[TimeLine] = []
+    for folder, entry in data.items():
         where = Location(str(path), places.get(str(folder), 1))
-        found += _submitters(one, where) if isinstance(one, dict) else ()
-    return tuple(found)
+        lines += _iter_submitters(entry, where) if isinstance(entry, dict) else ()
+    return tuple(lines)
 
 
 def _not_gradescope(path: Path) -> SetupError:
@@ -154,7 +156,8 @@ def _not_gradescope(path: Path) -> SetupError:
     return SetupError("this is not Gradescope's submission_metadata.yml", where=str(path), fix=fix)
 
 
-def _submitters(entry: Mapping[str, Any], where: Location) -> Iterator[TimeLine]:
+def _iter_submitters(entry: Mapping[str, Any], where: Location) -> Iterator[TimeLine]:
+    """Yields the time of one submission for each of its submitters."""
     created = entry.get(":created_at")
     if isinstance(created, dict):  # as Rails writes a time with a zone
         created = created.get("utc")

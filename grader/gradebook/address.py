@@ -74,8 +74,8 @@ def find_address(folder: Path) -> URL:
 
 
 def read_pointer(pointer: Path, what: str) -> str | None:
-    """Returns the address of *what* in the file *pointer*; None if there is no such file. Raises
-    SetupError if it can't be read."""
+    """Returns the address of *what* in the file *pointer*, or None if there is no such file. Raises
+    SetupError if the file can't be read."""
     try:
         return pointer.read_text(encoding="utf-8").strip()
     except (FileNotFoundError, NotADirectoryError):
@@ -89,8 +89,8 @@ def read_pointer(pointer: Path, what: str) -> str | None:
 
 
 def wanted_address(folder: Path, named: str, set_: str, course: Course | None = None) -> URL | None:
-    """Returns the address of the database that a run of the set *set_* into *folder* asks for; None
-    for the gradebook that the folder has, or a file in it.
+    """Returns the address of the database that a run of the set *set_* into *folder* asks for, or
+    None for the gradebook that the folder has, or a file in it.
 
     *named* is the address on the command line. The one of *course* counts for new folders only.
     """
@@ -105,11 +105,11 @@ def wanted_address(folder: Path, named: str, set_: str, course: Course | None = 
 
 def check_choice(folder: Path, wanted: URL) -> None:
     """Raises SetupError if the results folder *folder* has another gradebook than *wanted*."""
-    known = find_address(folder)
+    current = find_address(folder)
     if (folder / POINTER).exists():
-        if display_address(known) != display_address(wanted):
+        if display_address(current) != display_address(wanted):
             raise SetupError(
-                f"the gradebook of this folder is {display_address(known)}",
+                f"the gradebook of this folder is {display_address(current)}",
                 where=str(folder),
                 fix="leave out --gradebook, or choose another folder for --out",
             )

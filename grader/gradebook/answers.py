@@ -35,8 +35,8 @@ class Answers:
 
     def counts(self, students: Collection[str] | None = None) -> tuple[PartCount, ...]:
         """Returns how many answers to each part there are, are open, and were graded by a person,
-        in the order of the first paper; only answers of *students* if given. Notebooks that can't
-        be read don't count."""
+        in the order of the first paper. Counts only answers of *students*, if given, and none in
+        notebooks that can't be read."""
         g, m, a, o = schema.grades.c, schema.marks.c, schema.asked.c, schema.overrides.c
         by_hand = o.points.is_not(None)
         waits = case((and_(m.points.is_(None), o.points.is_(None)), 1), else_=0)

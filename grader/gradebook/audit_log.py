@@ -48,6 +48,7 @@ class AuditLog:
 
 
 def _conditions(words: str, people: bool, person: str) -> Iterator[ColumnElement[bool]]:
+    """Yields the conditions for entries with *words*, by people if *people*, and by *person*."""
     if words:
         columns = (_T.what, _T.who, _T.why, _T.detail)
         yield or_(*(column.icontains(words, autoescape=True) for column in columns))

@@ -73,8 +73,8 @@ class Gradebook:
         evidence: str = "",
         clock: Callable[[], str] = now,
     ) -> Gradebook:
-        """Opens the gradebook in *folder*; creates it if it is missing and *create* is set, in the
-        database *at* and with its evidence in the object store *evidence*, if given.
+        """Opens the gradebook in *folder*. With *create*, makes a missing one, in the database *at*
+        and with its evidence in the object store *evidence*, if given.
 
         Raises SetupError if there is none, or another one than *at*, or if this version can't use
         it.
@@ -149,7 +149,7 @@ class Gradebook:
     # Students and what they handed in
 
     def add_students(self, students: Iterable[Student]) -> None:
-        """Adds students or updates their names; never removes any."""
+        """Adds new students and updates the others. Never removes any."""
         with self._write_transaction() as connection:
             added, changed = students_table.store_students(connection, students)
             detail = {"added": added, "changed": changed}
@@ -162,7 +162,7 @@ class Gradebook:
             return {student.id: student for student in students_table.read_students(connection)}
 
     def add_submissions(self, batch: Iterable[Submission]) -> None:
-        """Stores every attempt of *batch*, the latest last; all of them, or none.
+        """Stores the attempts of *batch*, in which the latest is last, all or none.
 
         A file that is handed in again becomes the latest. Raises SetupError, naming the student, if
         one is unknown.
@@ -176,10 +176,10 @@ class Gradebook:
             return tuple(submissions.read_submissions(connection, student))
 
     def put_times(self, batch: Sequence[HandedIn], *, by: str) -> None:
-        """Stores when files were handed in; each replaces the earlier time of the same file."""
+        """Stores when files were handed in, in place of earlier times of the same files."""
         with self._write_transaction() as connection:
-            known = set(times.read_times(connection))
-            new = [handed_in for handed_in in batch if handed_in not in known]
+            stored = set(times.read_times(connection))
+            new = [handed_in for handed_in in batch if handed_in not in stored]
             if new:
                 times.store_times(connection, new)
                 detail = {"times": [asdict(handed_in) for handed_in in new]}
@@ -193,14 +193,14 @@ class Gradebook:
     # Evidence
 
     def put_evidence(self, evidence: Evidence, fingerprint: str) -> Evidence:
-        """Stores what an execution left behind; *fingerprint* identifies how it was executed.
+        """Stores the evidence of an execution, with the *fingerprint* of how it was executed.
 
         The file is on disk before its row is written, so a kill in between costs one execution.
         Returns the stored evidence, which is truncated if it was far too large: score that.
         """
         self._file.require_present()
         try:
-            kept, line = self.evidence_files.write(evidence)
+            stored, line = self.evidence_files.write(evidence)
         except SetupError:
             self._file.require_present()  # a more specific error if the whole folder is gone
             raise
@@ -209,7 +209,7 @@ class Gradebook:
             connection.execute(insert(schema.evidence), line)
             detail = {name: line[name] for name in ("submission_sha256", "outcome", "fingerprint")}
             self._log_action(connection, "submission executed", ENGINE, "", detail)
-        return kept
+        return stored
 
     def evidence(self, submission_sha256: str, fingerprint: str | None = None) -> Evidence | None:
         """Returns the latest evidence for a file, or None.
@@ -217,8 +217,8 @@ class Gradebook:
         Raises GraderError, naming the evidence file, if it is missing or damaged.
         """
         with self._engine.begin() as connection:
-            found = executions.find_latest(connection, submission_sha256, fingerprint)
-        return None if found is None else self.evidence_files.read(*found)
+            latest = executions.find_latest(connection, submission_sha256, fingerprint)
+        return None if latest is None else self.evidence_files.read(*latest)
 
     def find_evidence(
         self, submission_sha256: str, fingerprint: str | None = None
@@ -235,16 +235,16 @@ class Gradebook:
     def evidence_summaries(self) -> dict[str, EvidenceSummary]:
         """Returns the latest execution of each file, by the file's SHA-256."""
         with self._engine.begin() as connection:
-            found = executions.read_summaries(connection)
-            return {summary.submission_sha256: summary for summary in found}
+            summaries = executions.read_summaries(connection)
+            return {summary.submission_sha256: summary for summary in summaries}
 
     def evidence_digests(self, files: Iterable[str]) -> dict[str, str]:
         """Returns the SHA-256 of the latest evidence of *files* by the SHA-256 of the file, without
         evidence that is missing or damaged."""
         with self._engine.begin() as connection:
-            found = executions.find_digests(connection, list(files))
+            latest = executions.find_digests(connection, list(files))
         is_whole = self.evidence_files.is_whole
-        return {file: one for file, (one, size) in found.items() if is_whole(one, size)}
+        return {file: digest for file, (digest, size) in latest.items() if is_whole(digest, size)}
 
     # Grades
 
@@ -254,7 +254,7 @@ class Gradebook:
             return self._begin_run(connection, why, ENGINE)
 
     def put_grade(self, grade: Grade, *, run: int) -> bool:
-        """Stores a grade; returns whether it was new and is now the student's current one.
+        """Stores a grade. Returns whether it was new and is now the student's current one.
 
         A grade equal to the current one is not stored again. Raises SetupError if the student is
         not in the gradebook, and GraderError for an unknown run.
@@ -264,19 +264,19 @@ class Gradebook:
             return rows.file_grades(connection, [grade], run=run, at=self._clock()) == 1
 
     def put_grades(self, grades: Iterable[Grade], *, why: str, by: str = ENGINE) -> int:
-        """Stores *grades* under one run, all or none; returns how many were new."""
+        """Stores *grades* under one run, all or none. Returns how many were new."""
         with self._write_transaction() as connection:
             run = self._begin_run(connection, why, by)
             return rows.file_grades(connection, grades, run=run, at=self._clock())
 
     def withdraw_grade(self, student: str, *, by: str, why: str) -> bool:
-        """Withdraws the student's current grade; returns whether there was one. The history is
-        kept."""
+        """Withdraws the current grade of *student*, but keeps the history. Returns whether there
+        was one."""
         with self._write_transaction() as connection:
-            found = rows.withdraw_grade(connection, student)
-            if found:
+            had_grade = rows.withdraw_grade(connection, student)
+            if had_grade:
                 self._log_action(connection, "grade withdrawn", by, why, {"student": student})
-        return found
+        return had_grade
 
     def grades(self, students: Collection[str] | None = None) -> Iterator[Grade]:
         """Yields the current grade of every student that has one, or of *students*, sorted by
@@ -308,10 +308,10 @@ class Gradebook:
             return next((grade for _, _, grade in rows.read_grades(connection, mine)), None)
 
     def attempt_grades(self, *, of_several: bool = False) -> tuple[Grade, ...]:
-        """Returns the newest grade of each file; if *of_several*, of students with several."""
+        """Returns the newest grade of each file, only of students with several if *of_several*."""
         with self._engine.begin() as connection:
-            found = rows.read_grades(connection, rows.attempts_condition(of_several=of_several))
-            return tuple(grade for _, _, grade in found)
+            grades = rows.read_grades(connection, rows.attempts_condition(of_several=of_several))
+            return tuple(grade for _, _, grade in grades)
 
     def attempt_heads(self) -> list[tuple[str, str, str | None]]:
         """Returns student, digest, and file of each grade in `attempt_grades(of_several=True)`."""
@@ -330,8 +330,8 @@ class Gradebook:
     def history(self, student: str) -> tuple[FiledGrade, ...]:
         """Returns every grade that the student ever had, oldest first."""
         with self._engine.begin() as connection:
-            found = rows.read_grades(connection, schema.grades.c.student == student)
-            return tuple(FiledGrade(run=run, at=at, grade=grade) for run, at, grade in found)
+            grades = rows.read_grades(connection, schema.grades.c.student == student)
+            return tuple(FiledGrade(run=run, at=at, grade=grade) for run, at, grade in grades)
 
     def _begin_run(self, connection: Connection, why: str, by: str) -> int:
         line = {"at": self._clock(), "why": why}
@@ -343,7 +343,7 @@ class Gradebook:
     # Manual changes
 
     def put_overrides(self, batch: Sequence[Override]) -> None:
-        """Stores manual points, all or none; they replace earlier ones for the same mark."""
+        """Stores manual points, all or none, in place of earlier ones for the same marks."""
         overrides.require_possible(batch)
         with self._write_transaction() as connection:
             for override in batch:
@@ -354,7 +354,8 @@ class Gradebook:
             decision_rows.store_overrides(connection, batch)
 
     def withdraw_override(self, student: str, name: str, *, by: str, why: str) -> bool:
-        """Withdraws an override; returns whether there was one. The engine's points count again."""
+        """Withdraws an override, so that the engine's points count again. Returns whether there was
+        one."""
         with self._write_transaction() as connection:
             before = overrides.delete_override(connection, student, name)
             if before is not None:

@@ -41,8 +41,8 @@ class Difference:
 
 
 def difference(before: Grade, after: Grade) -> Difference | None:
-    """Returns the changes in points, verdicts, or feedback that a student would see; None if
-    none."""
+    """Returns the changes in points, verdicts, or feedback that a student would see, or None if
+    there are none."""
     old = {mark.name: mark for mark in before.marks}
     new = {mark.name: mark for mark in after.marks}
     changed = tuple(
@@ -54,6 +54,7 @@ def difference(before: Grade, after: Grade) -> Difference | None:
 
 
 def _change_reason(before: Mark, after: Mark) -> str:
+    """Returns the most important difference between two marks of a name, in a few words."""
     if _verdict_text(before) != _verdict_text(after):
         return f"{_verdict_text(before)} became {_verdict_text(after)}"
     if before.answer != after.answer:

@@ -114,10 +114,8 @@ def copy_gradebook(
 
 
 def switch_to_copy(source: GradebookPlace, target: GradebookPlace) -> Path:
-    """Lets the results folder *source* use the database *target*; returns the renamed old file.
-
-    Raises SetupError if *source* is not a folder with a file, or *target* not a database.
-    """
+    """Lets the results folder *source* use the database *target*. Returns the renamed old file.
+    Raises SetupError if *source* is not a folder with a file, or *target* not a database."""
     file = source.folder and source.folder / FILE
     if file is None or source.url.get_backend_name() != "sqlite" or target.folder is not None:
         raise SetupError(
@@ -143,7 +141,8 @@ def _open(url: URL, *, create: bool = False) -> Iterator[Engine]:
 
 
 def _is_used(url: URL) -> bool:
-    """Returns whether there is a gradebook with content; a copy that failed leaves empty tables."""
+    """Returns whether there is a gradebook with content, unlike the empty tables of a failed
+    copy."""
     if not gradebook_exists(url):
         return False
     with _open(url) as engine, engine.begin() as connection:
@@ -154,6 +153,7 @@ def _is_used(url: URL) -> bool:
 
 
 def _copy_table(table: Table, from_: Connection, to: Connection) -> int:
+    """Copies all rows of *table*, and returns how many there were."""
     if table is _FILLED_ON_CREATION:
         return 0
     count = 0
@@ -188,8 +188,9 @@ def _advance_counters(connection: Connection) -> None:
 
 
 def _require_equal(from_: Connection, to: Connection, where: str) -> None:
+    """Raises GraderError, naming *where*, if a table of *to* differs from that of *from_*."""
     for table in schema.metadata.sorted_tables:
-        if _digest(table, from_) != _digest(table, to):
+        if _digest_rows(table, from_) != _digest_rows(table, to):
             raise GraderError(
                 f"the copy of the table '{table.name}' differs from its source",
                 where=where,
@@ -197,7 +198,8 @@ def _require_equal(from_: Connection, to: Connection, where: str) -> None:
             )
 
 
-def _digest(table: Table, connection: Connection) -> str:
+def _digest_rows(table: Table, connection: Connection) -> str:
+    """Returns a digest of all rows of *table*, in the form in which a copy stores them."""
     digest = hashlib.sha256()
     for row in _select_rows(table, connection):
         digest.update(repr(tuple(_storable_line(dict(row._mapping)).values())).encode())

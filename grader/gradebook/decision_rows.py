@@ -18,7 +18,8 @@ _DECISIONS, _ITEMS = schema.decisions, schema.rubric_items
 
 
 def condition_on_names(names: Collection[str] | None) -> tuple[ColumnElement[bool], ...]:
-    """Returns the condition that a decision is about an answer in *names*; none if None."""
+    """Returns the condition that a decision is about an answer in *names*, or no condition for
+    None."""
     return () if names is None else (_DECISIONS.c.name.in_(list(names)),)
 
 

@@ -55,8 +55,8 @@ class Decisions:
         self._engine, self._write, self._log = store.engine, store.write, store.log
 
     def current(self, names: Collection[str] | None = None) -> dict[tuple[str, str], Decision]:
-        """Returns the decisions that count, by student and answer; only answers in *names* if
-        given."""
+        """Returns the decisions that count, by student and answer, or only those about answers in
+        *names*."""
         with self._engine.begin() as connection:
             return {
                 (d.student, d.name): d
@@ -127,7 +127,7 @@ class Decisions:
         return DecisionResult(batch=batch, students=tuple(stored), conflicts=tuple(conflicts))
 
     def undo(self, batch: int, *, by: str, may: Callable[[Decision], bool] = lambda _: True) -> int:
-        """Undoes the decisions of *batch* that still count; the earlier ones count again. A regrade
+        """Undoes the decisions of *batch* that still count, so that earlier ones count. A regrade
         request that was accepted with them is open again.
 
         Returns how many answers changed. Raises SetupError, and changes nothing, if none of them
@@ -139,7 +139,7 @@ class Decisions:
     def undo_in_transaction(
         self, connection: Connection, batch: int, *, by: str, may: Callable[[Decision], bool]
     ) -> int:
-        """Undoes the decisions of *batch* that still count; the earlier ones count again. A regrade
+        """Undoes the decisions of *batch* that still count, so that earlier ones count. A regrade
         request that was accepted with them is open again.
 
         Uses the open transaction of *connection*. Returns how many answers changed. Raises
@@ -148,13 +148,11 @@ class Decisions:
         decisions = list(current_decisions(connection, _DECISIONS.c.batch == batch))
         if not decisions:
             raise SetupError(
-                "there is nothing to undo: other decisions were made since",
-                fix="reload the page",
+                "there is nothing to undo: other decisions were made since", fix="reload the page"
             )
         if not all(may(decision) for decision in decisions):
             raise SetupError(
-                "these decisions are not yours to undo",
-                fix="ask who made them, or an instructor",
+                "these decisions are not yours to undo", fix="ask who made them, or an instructor"
             )
         again = next_batch(connection)
         for decision in decisions:
@@ -195,13 +193,7 @@ class Decisions:
         overrides.store_override(connection, override)
 
     def store_in_transaction(
-        self,
-        connection: Connection,
-        batch: int,
-        answer: AnswerToDecide,
-        choice: Choice,
-        *,
-        by: str,
+        self, connection: Connection, batch: int, answer: AnswerToDecide, choice: Choice, *, by: str
     ) -> None:
         """Stores *choice* for one answer in the open transaction of *connection*, even if somebody
         decided the answer since it was shown."""

@@ -33,7 +33,7 @@ class Derived:
         return entries | {d: self._new[d] for d in digests if d in self._new}
 
     def keep(self, entries: Mapping[str, bytes]) -> None:
-        """Adds *entries*, by digest; they are written later."""
+        """Adds *entries*, by digest, which are written with the next change or by `flush`."""
         self._new |= entries
 
     def flush(self) -> None:
@@ -47,8 +47,8 @@ class Derived:
         t, new = _TABLE.c, self._new
         if not new:
             return
-        known = set(connection.scalars(select(t.digest).where(t.digest.in_(list(new)))))
-        rows = [{"digest": d, "data": data} for d, data in new.items() if d not in known]
+        stored = set(connection.scalars(select(t.digest).where(t.digest.in_(list(new)))))
+        rows = [{"digest": d, "data": data} for d, data in new.items() if d not in stored]
         if rows:
             connection.execute(insert(_TABLE), rows)
         self._new = {}  # if the change fails, they are computed again

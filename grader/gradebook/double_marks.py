@@ -48,7 +48,8 @@ class DoubleMarks:
             return tuple(mark_rows.current_marks(connection, *where))
 
     def by_answer(self, part: PartId) -> Mapping[tuple[str, str, str], Sequence[IndependentMark]]:
-        """Returns the same marks by student, name, and digest of the answer."""
+        """Returns each person's newest mark of each answer to *part*, by student, name, and digest
+        of the answer."""
         return mark_rows.by_answer(self.current(part))
 
     def of_students(self, students: Collection[str]) -> tuple[IndependentMark, ...]:
@@ -78,7 +79,7 @@ class DoubleMarks:
         """
         with self._write() as connection:
             batch = next_batch(connection)
-            known = mark_rows.by_answer(
+            earlier_marks = mark_rows.by_answer(
                 mark_rows.current_marks(connection, *mark_rows.condition_on_part(part))
             )
             names = condition_on_names({answer.name for answer in answers})
@@ -87,21 +88,22 @@ class DoubleMarks:
             conflicts: list[Decision | IndependentMark] = []
             direct: list[AnswerToDecide] = []
             for answer in answers:
-                marks = known.get((answer.student, answer.name, answer.key), ())
-                people, shown = {mark.by for mark in marks}, visible_marks(marks, by)
+                marks = earlier_marks.get((answer.student, answer.name, answer.key), ())
+                people = {mark.by for mark in marks}
+                shown = visible_marks(marks, by)
                 decision = decided.get((answer.student, answer.name))
                 if decision is not None and decision.number != answer.last_decision:
                     conflicts.append(decision)
                 elif shown and shown[-1].number != answer.last_mark:
                     conflicts.append(shown[-1])
                 elif decision or len(people) > 1 or final or not answer.double:
-                    _require_other(people, by, settles)
+                    _refuse_same_person(people, by, settles)
                     direct.append(answer)
                 else:
-                    self._store(connection, batch, part, answer, choice, by)
+                    self._store_mark(connection, batch, part, answer, choice, by)
                     stored.append(answer.student)
                     if people - {by}:
-                        self._settle(connection, batch, part, answer, tolerance)
+                        self._settle_if_close(connection, batch, part, answer, tolerance)
             done = self._decisions.decide_in_transaction(
                 connection, direct, choice, by=by, batch=batch
             )
@@ -110,8 +112,8 @@ class DoubleMarks:
         )
 
     def undo(self, batch: int, *, by: str, may: Callable[[str, str], bool]) -> int:
-        """Undoes what was stored as *batch*, as `Decisions.undo` does; also marks, with the
-        decision that follows from them.
+        """Undoes the marks and the decisions that were stored as *batch*, such as for the mean of
+        two marks, as `Decisions.undo` does.
 
         *may* is asked with the author and the student. Returns how many answers changed. Raises
         SetupError, and changes nothing, if somebody has graded one of the answers since.
@@ -144,12 +146,13 @@ class DoubleMarks:
         return len(marks)
 
     def _require_newest(self, connection: Connection, mark: IndependentMark) -> None:
+        """Raises SetupError if somebody has marked the answer of *mark* since."""
         mine = (_MARKS.c.student == mark.student) & (_MARKS.c.name == mark.name)
         marks = list(mark_rows.iter_marks(connection, mine, _MARKS.c.undone.is_(False)))
         if marks[-1].number != mark.number:
             raise SetupError(_SINCE, fix="reload the page")
 
-    def _store(
+    def _store_mark(
         self,
         connection: Connection,
         batch: int,
@@ -158,6 +161,7 @@ class DoubleMarks:
         choice: Choice,
         by: str,
     ) -> None:
+        """Stores *choice* as the independent mark of *by* for *answer*, and logs it."""
         line = {
             "batch": batch,
             "problem": part.problem,
@@ -177,7 +181,7 @@ class DoubleMarks:
         detail = {"student": answer.student, "name": answer.name, "points": points}
         self._log(connection, "answer graded independently", by, choice.comment, detail)
 
-    def _settle(
+    def _settle_if_close(
         self,
         connection: Connection,
         batch: int,
@@ -185,7 +189,7 @@ class DoubleMarks:
         answer: AnswerToDecide,
         tolerance: float,
     ) -> None:
-        """Stores the mean of the two marks, unless they differ by too much."""
+        """Stores the mean of the two marks as a decision, unless the marks differ by too much."""
         mine = (_MARKS.c.student == answer.student, _MARKS.c.name == answer.name)
         marks = mark_rows.current_marks(connection, *mark_rows.condition_on_part(part), *mine)
         first, second = [mark for mark in marks if mark.key == answer.key][:2]
@@ -197,8 +201,9 @@ class DoubleMarks:
 _SINCE = "there is nothing to undo: these answers were graded again since"
 
 
-def _require_other(people: Collection[str], by: str, settles: bool) -> None:
-    """Raises SetupError if *by* is one of two *people* who graded an answer."""
+def _refuse_same_person(people: Collection[str], by: str, settles: bool) -> None:
+    """Raises SetupError if *by* is one of two *people* who graded an answer, unless *by* may settle
+    it."""
     if len(people) > 1 and by in people and not settles:
         raise SetupError(
             "two people graded this answer independently, and you are one of them",

@@ -61,6 +61,7 @@ def writer(engine: Engine) -> Engine:
 
 
 def _prepare_sqlite(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
+    """Sets how a new connection to SQLite waits, syncs, checks references, and caches."""
     # The driver would start its own transactions too late to include changes of tables.
     connection.isolation_level = None
     cursor = connection.cursor()
@@ -76,14 +77,14 @@ def _prepare_sqlite(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None
 
 def _begin_sqlite(connection: Connection) -> None:
     # Otherwise, a reader that starts to write would fail at once instead of waiting.
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if _writes(connection) else "BEGIN")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if _is_writing(connection) else "BEGIN")
 
 
 def _begin_postgresql(schema: str, connection: Connection) -> None:
-    if _writes(connection):
+    if _is_writing(connection):
         lock = f"SELECT pg_advisory_xact_lock(hashtextextended('grader.{schema}', 0))"
         connection.exec_driver_sql(lock)
 
 
-def _writes(connection: Connection) -> bool:
+def _is_writing(connection: Connection) -> bool:
     return bool(connection.get_execution_options().get("writes", False))

@@ -76,12 +76,13 @@ _ALLOWED: Mapping[str, tuple[tuple[type, ...], str]] = {
 
 
 def _parse_evidence(plain: object) -> Evidence:
+    """Returns the evidence in JSON data. Raises ValueError for any other data."""
     version = plain.pop("format", None) if isinstance(plain, dict) else FORMAT
     if version != FORMAT:
         raise ValueError(f"format {version!r} is not known")
     top = _require_fields(plain, Evidence, "the file")
-    cells = [CellRun(**_require_fields(one, CellRun, "a cell")) for one in top["cells"]]
-    answers = {name: _parse_answer(name, one) for name, one in top["answers"].items()}
+    cells = [CellRun(**_require_fields(item, CellRun, "a cell")) for item in top["cells"]]
+    answers = {name: _parse_answer(name, item) for name, item in top["answers"].items()}
     return Evidence(**top | {"cells": tuple(cells), "answers": answers})
 
 
@@ -93,7 +94,8 @@ def _parse_answer(name: str, plain: object) -> Answer:
 
 
 def _require_fields(plain: object, record: type, what: str) -> dict[str, Any]:
-    """Returns the values of the fields of *record*; raises ValueError for any others."""
+    """Returns the values of the fields of *record* in *plain*. Raises ValueError if a field is
+    missing, unknown, or of a wrong type."""
     if not isinstance(plain, dict):
         raise ValueError(f"{what} is not an object")
     odd = plain.keys() ^ {field.name for field in fields(record)}

@@ -43,7 +43,8 @@ class EvidenceFiles:
         return self.place.where(_name(digest))
 
     def write(self, evidence: Evidence) -> tuple[Evidence, dict[str, object]]:
-        """Stores the evidence; returns it as stored, with the data for the table."""
+        """Stores the evidence. Returns it as stored, which may be truncated, and its row for the
+        table."""
         evidence, data = limit_size(evidence)
         digest = hashlib.sha256(data).hexdigest()
         self.place.write(_name(digest), gzip.compress(data, _LEVEL, mtime=0))
@@ -66,7 +67,7 @@ class EvidenceFiles:
         can't be reached."""
         if digest in self._whole:
             return True
-        data = self._find(digest, size)
+        data = self._unpack_piece(digest, size)
         return data is not None and hashlib.sha256(data).hexdigest() == digest
 
     def read(self, digest: str, size: int) -> Evidence:
@@ -76,7 +77,7 @@ class EvidenceFiles:
         place can't be reached.
         """
         where = self.where(digest)
-        data = self._find(digest, size)
+        data = self._unpack_piece(digest, size)
         if data is None:
             raise GraderError("an evidence file is missing", where=where, fix=_AGAIN)
         if hashlib.sha256(data).hexdigest() != digest:
@@ -89,7 +90,7 @@ class EvidenceFiles:
         return evidence_from_json(data, where=where)
 
     def copy_to(self, target: EvidencePlace, digest: str) -> bool:
-        """Copies a piece to *target* if it is missing there; returns whether it is there then."""
+        """Copies a piece to *target* unless it is there. Returns whether it is there afterward."""
         for name in (_name(digest), _plain_name(digest)):
             if target.read(name) is not None:
                 return True
@@ -100,29 +101,29 @@ class EvidenceFiles:
         return False
 
     def export(self, digest: str) -> bytes | None:
-        """Returns the JSON of the evidence, unchecked; None if it is missing or unreadable."""
-        return self._find(digest, 2 * MAX_BYTES) or None
+        """Returns the JSON of the evidence, unchecked, or None if it is missing or unreadable."""
+        return self._unpack_piece(digest, 2 * MAX_BYTES) or None
 
     def remove(self, digest: str) -> bool:
-        """Removes a piece; returns whether it existed."""
+        """Removes a piece. Returns whether it existed."""
         names = [n for n in (_name(digest), _plain_name(digest)) if self.place.read(n) is not None]
         for name in names:
             self.place.remove(name)
         self._whole.discard(digest)
         return bool(names)
 
-    def _find(self, digest: str, size: int) -> bytes | None:
-        """Returns the JSON of the evidence, of at most *size* bytes; None if it is missing, and
-        nothing if it is not readable."""
+    def _unpack_piece(self, digest: str, size: int) -> bytes | None:
+        """Returns the JSON of the evidence, of at most *size* bytes, or None if it is missing, or
+        empty bytes if it is damaged or larger."""
         data = self.place.read(_name(digest))
         if data is None:  # earlier versions did not compress
             return self.place.read(_plain_name(digest))
         unpacking = zlib.decompressobj(_GZIP)
         try:
-            found = unpacking.decompress(data, size + 1)
+            text = unpacking.decompress(data, size + 1)
         except zlib.error:
             return b""
-        return found if unpacking.eof and not unpacking.unused_data else b""
+        return text if unpacking.eof and not unpacking.unused_data else b""
 
     def _remember_whole(self, digest: str) -> None:
         """Remembers that the piece is not damaged, so that it is not read again to check."""
@@ -172,11 +173,13 @@ def limit_size(evidence: Evidence, most: int = MAX_BYTES) -> tuple[Evidence, byt
     data = evidence_to_json(evidence)
     if len(data) <= most:
         return evidence, data
-    evidence = _without_largest(evidence, len(data) - most)
+    evidence = _drop_largest_answers(evidence, len(data) - most)
     return evidence, evidence_to_json(evidence)
 
 
-def _without_largest(evidence: Evidence, excess: int) -> Evidence:
+def _drop_largest_answers(evidence: Evidence, excess: int) -> Evidence:
+    """Returns *evidence* without the largest answers, so that its JSON gets *excess* bytes
+    shorter."""
     sizes = {name: _json_size(answer) for name, answer in evidence.answers.items()}
     answers, cut_short = dict(evidence.answers), dict(evidence.cut_short)
     for name in sorted(sizes, key=sizes.__getitem__, reverse=True):

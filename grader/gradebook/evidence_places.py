@@ -27,7 +27,7 @@ class EvidencePlace(Protocol):
         """Returns the path or the address of a piece, for messages."""
 
     def read(self, name: str) -> bytes | None:
-        """Returns a piece; None if there is none. Raises SetupError if the place can't be
+        """Returns a piece, or None if there is none. Raises SetupError if the place can't be
         reached."""
 
     def write(self, name: str, data: bytes) -> None:
@@ -48,14 +48,14 @@ class EvidenceFolder:
         return str(self.folder / name)
 
     def read(self, name: str) -> bytes | None:
-        """Returns a piece; None if there is none."""
+        """Returns a piece, or None if there is none."""
         try:
             return (self.folder / name).read_bytes()
         except (FileNotFoundError, NotADirectoryError):
             return None
 
     def write(self, name: str, data: bytes) -> None:
-        """Stores a piece; it would survive a power loss. Raises SetupError."""
+        """Stores a piece so that it would survive a power loss. Raises SetupError."""
         write_atomic(self.folder / name, data, durable=True)
 
     def remove(self, name: str) -> None:
@@ -77,7 +77,7 @@ class ObjectStore:
         return f"{self.address}/{name}"
 
     def read(self, name: str) -> bytes | None:
-        """Returns a piece; None if there is none. Raises SetupError."""
+        """Returns a piece, or None if there is none. Raises SetupError."""
         system, root = self._system
         try:
             data: bytes = system.cat_file(f"{root}/{name}")
@@ -106,7 +106,7 @@ class ObjectStore:
 
     @cached_property
     def _system(self) -> tuple[Any, str]:
-        """The file system and the path in it; imported only when evidence is used."""
+        """The file system and the path in it, imported only when evidence is used."""
         try:
             fsspec = import_module("fsspec")  # without types
             system, root = fsspec.url_to_fs(self.address, use_listings_cache=False)
@@ -161,21 +161,22 @@ def find_place(folder: Path) -> EvidencePlace:
 
 
 def choose_place(folder: Path, wanted: str) -> EvidencePlace:
-    """Returns where the results folder *folder* keeps its evidence: in the store *wanted* if the
-    folder is new, or as before if *wanted* is empty.
+    """Returns where the results folder *folder* keeps its evidence, or is to keep it: in the store
+    *wanted* or, if that is empty, where it is now.
 
     Raises SetupError if the folder keeps its evidence elsewhere.
     """
     if not wanted:
         return find_place(folder)
-    store, known = parse_store(wanted), _stored_address(folder)
-    if known and known != store.address:
+    store = parse_store(wanted)
+    current = _stored_address(folder)
+    if current and current != store.address:
         raise SetupError(
-            f"the evidence of this folder is in {known}",
+            f"the evidence of this folder is in {current}",
             where=str(folder),
             fix="leave out --evidence, or choose another folder for --out",
         )
-    if not known and any((folder / _FOLDER).glob("*.json*")):
+    if not current and any((folder / _FOLDER).glob("*.json*")):
         raise SetupError(
             "this folder has evidence already",
             where=str(folder / _FOLDER),
@@ -193,8 +194,8 @@ def store_place(folder: Path, place: EvidencePlace) -> None:
 
 
 def wanted_store(folder: Path, named: str, of_course: str, set_: str) -> str:
-    """Returns the address of the object store that a run of the set *set_* into *folder* asks for;
-    empty for the place that the folder has.
+    """Returns the address of the object store that a run of the set *set_* into *folder* asks for,
+    or an empty text for the place that the folder has.
 
     *named* is the address on the command line. The course's, *of_course*, counts for new folders
     only, and each set has a prefix of its own in it.

@@ -25,15 +25,16 @@ _OTHER = "check that no other grader is running and that you can write there"
 
 
 def setup_error_for(error: BaseException | None, url: URL) -> SetupError | None:
-    """Returns the machine's error behind *error*; None if *error* is a bug in the grader."""
+    """Returns what is wrong with the machine or the database, or None if *error* is a bug in the
+    grader."""
     where = display_address(url)
     if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, _BUGS):
         name = getattr(error, "sqlite_errorname", "") or ""
         what, fix = _explain_error(name, error, Path(where))
         return SetupError(what, where=where, fix=fix)
     if type(error).__module__.startswith("psycopg"):
-        found = _explain_server_error(error)
-        return found and SetupError(found[0], where=where, fix=found[1])
+        explanation = _explain_server_error(error)
+        return explanation and SetupError(explanation[0], where=where, fix=explanation[1])
     return None
 
 
@@ -46,6 +47,7 @@ _BUGS = (
 
 
 def _explain_error(name: str, error: Exception, file: Path) -> tuple[str, str]:
+    """Returns what SQLite's error *name* means for the gradebook in *file*, and what to do."""
     # Longer names are special cases: SQLITE_IOERR_WRITE is an SQLITE_IOERR.
     kind = name.removeprefix("SQLITE_").split("_")[0]
     if name == "SQLITE_READONLY_DBMOVED":
@@ -98,6 +100,7 @@ def _is_read_only(file: Path) -> bool:
 
 
 def _explain_server_error(error: BaseException | None) -> tuple[str, str] | None:
+    """Returns what an error of PostgreSQL means and what to do, or None if it is a bug."""
     state = getattr(error, "sqlstate", None) or ""
     message = " ".join(str(error).split())
     for prefix, sentence in _OF_SERVER:

@@ -9,13 +9,7 @@ from sqlalchemy import ColumnElement, Connection, select
 from grader.gradebook import schema
 from grader.gradebook.decision_rows import choice_from_json, read_items
 from grader.gradebook.plain import read_record
-from grader.model.desk import (
-    Choice,
-    IndependentMark,
-    PartId,
-    mean_choice,
-    sum_points,
-)
+from grader.model.desk import Choice, IndependentMark, PartId, mean_choice, sum_points
 from grader.model.grouping import group_by_key
 
 _MARKS = schema.independent_marks
@@ -54,7 +48,7 @@ def by_answer(
 
 
 def mean_choices(marks: Iterable[IndependentMark]) -> Mapping[_Answer, Choice]:
-    """Returns what stands for two marks of an answer, by student and name."""
+    """Returns the mean of the first two marks of each answer that has two, by student and name."""
     return {
         (student, name): mean_choice(mine[0], mine[1])
         for (student, name, _), mine in by_answer(marks).items()

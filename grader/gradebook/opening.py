@@ -31,33 +31,30 @@ def gradebook_exists(url: URL) -> bool:
 
 
 def open_gradebook(url: URL, *, create: bool) -> Engine:
-    """Returns an engine for the gradebook at *url*; creates it if it is missing and *create* is
-    set.
-
-    Raises SetupError if there is none, or if this version can't use it.
-    """
+    """Returns an engine for the gradebook at *url*. With *create*, makes a missing one. Raises
+    SetupError if there is none, or if this version can't use it."""
     where = display_address(url)
-    there = gradebook_exists(url)
-    if not there and not create:
+    exists = gradebook_exists(url)
+    if not exists and not create:
         raise SetupError(
             "there is no gradebook here",
             where=where,
             fix="name the folder that `grader grade ... --out` wrote",
         )
-    if there and not create and _is_emptied(url):
+    if exists and not create and _is_emptied(url):
         raise SetupError(
             "the gradebook is empty",
             where=where,
             fix="restore it from a backup, or move it away and grade again",
         )
-    if not there and url.get_backend_name() == "sqlite":
+    if not exists and url.get_backend_name() == "sqlite":
         make_private_folder(Path(where).parent)
     engine = _create_engine(url)
     try:
-        if not there and url.get_backend_name() != "sqlite":
+        if not exists and url.get_backend_name() != "sqlite":
             with writer(engine).begin() as connection:
                 connection.execute(text(f'CREATE SCHEMA IF NOT EXISTS "{schema_of(url)}"'))
-        _check_version(_require_version(engine, url), where)
+        _require_current_version(_bring_up_to_date(engine, url), where)
     except BaseException:
         engine.dispose()
         raise
@@ -78,7 +75,9 @@ def _create_engine(url: URL) -> Engine:
     return engine
 
 
-def _require_version(engine: Engine, url: URL) -> int:
+def _bring_up_to_date(engine: Engine, url: URL) -> int:
+    """Creates missing tables or changes those of an earlier version. Returns the schema's
+    version."""
     try:
         with engine.begin() as connection:
             version = _read_version(connection)
@@ -90,7 +89,7 @@ def _require_version(engine: Engine, url: URL) -> int:
 
 
 def _migrate(engine: Engine) -> int:
-    """Brings the gradebook up to date, unless another process was faster; returns its version."""
+    """Updates the tables, unless another process was faster. Returns the schema's version."""
     with writer(engine).begin() as connection:
         version = _read_version(connection) or 0
         if OLDEST <= version < schema.VERSION:
@@ -100,6 +99,7 @@ def _migrate(engine: Engine) -> int:
 
 
 def _create_tables(engine: Engine) -> int:
+    """Creates the tables, unless another process was faster. Returns the schema's version."""
     if engine.dialect.name == "sqlite":
         _use_write_ahead_log(engine)
     with writer(engine).begin() as connection:
@@ -112,7 +112,7 @@ def _create_tables(engine: Engine) -> int:
 
 
 def _use_write_ahead_log(engine: Engine) -> None:
-    """Allows readers to read while one process writes; the setting is stored in the file."""
+    """Lets others read while one process writes, by a setting that is stored in the file."""
     for attempt in range(100):
         try:
             with closing(engine.raw_connection()) as connection:
@@ -126,15 +126,16 @@ def _use_write_ahead_log(engine: Engine) -> None:
 
 
 def _read_version(connection: Connection) -> int | None:
-    """Returns the schema's version; None for an empty database, 0 if the tables are not a
-    gradebook's."""
+    """Returns the schema's version, None for an empty database, or 0 for tables of something
+    else."""
     tables = inspect(connection).get_table_names()
     if schema.schema_version.name not in tables:
         return 0 if tables else None
     return connection.scalar(select(schema.schema_version.c.version)) or 0
 
 
-def _check_version(version: int, where: str) -> None:
+def _require_current_version(version: int, where: str) -> None:
+    """Raises SetupError, naming *where*, if *version* is not the one of this grader."""
     if version == schema.VERSION:
         return
     if version == 0:

@@ -27,7 +27,8 @@ def require_possible(batch: Sequence[Override]) -> None:
 
 
 def store_override(connection: Connection, override: Override) -> float | None:
-    """Stores an override; returns the points of the one that it replaces, or None."""
+    """Stores an override. Returns the points of the one that it replaces, or None if there is
+    none."""
     students.require_known(connection, [override.student])
     mine = _row_of(override.student, override.name)
     before = connection.scalar(select(_TABLE.c.points).where(mine))
@@ -40,7 +41,7 @@ def store_override(connection: Connection, override: Override) -> float | None:
 
 
 def delete_override(connection: Connection, student: str, name: str) -> float | None:
-    """Deletes an override; returns its points, or None if there was none."""
+    """Deletes an override. Returns its points, or None if there was none."""
     mine = _row_of(student, name)
     before = connection.scalar(select(_TABLE.c.points).where(mine))
     connection.execute(delete(_TABLE).where(mine))

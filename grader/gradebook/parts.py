@@ -23,7 +23,7 @@ class MarkPoints(NamedTuple):
 
 
 def find_mark(connection: Connection, student: str, name: str) -> MarkPoints | None:
-    """Returns the grader's own points for an answer; None if it was not graded."""
+    """Returns the grader's own points for an answer, or None if it was not graded."""
     g, m, a = schema.grades.c, schema.marks.c, schema.asked.c
     query = (
         select(m.points, a.max_points)
@@ -40,11 +40,7 @@ def grade_differs_from(decisions: FromClause) -> ColumnElement[bool]:
     return (
         select(m.points)
         .select_from(CURRENT_MARKS)
-        .where(
-            g.student == d.student,
-            a.name == d.name,
-            m.points.is_distinct_from(d.engine_points),
-        )
+        .where(g.student == d.student, a.name == d.name, m.points.is_distinct_from(d.engine_points))
         .exists()
     )
 

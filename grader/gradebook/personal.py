@@ -55,18 +55,18 @@ class PersonalData:
     def without_forgotten(self, students: Mapping[str, Student]) -> dict[str, Student]:
         """Returns *students*, by id, without those who were removed."""
         with self._engine.begin() as connection:
-            gone = frozenset(_forgotten_digests(connection))
+            forgotten = frozenset(_forgotten_digests(connection))
         return {
             id_: student
             for id_, student in students.items()
-            if not gone or _digest(id_) not in gone
+            if not forgotten or _digest(id_) not in forgotten
         }
 
     def remove(self, student: str, *, by: str, why: str) -> Removal:
         """Removes *student* and everything about them, and records that. In the audit log, a
-        pseudonym stands for them; what was done, when, and by whom stays."""
+        pseudonym stands for them, while what was done, when, and by whom stays."""
         with self._write() as connection:
-            removed = _remove_student(connection, student)
+            removed = _remove_rows(connection, student)
             detail = {"student": removed.pseudonym, "rows": removed.rows}
             self._log(connection, "student forgotten", by, why, detail)
         return removed
@@ -88,11 +88,10 @@ def _keep_digest(connection: Connection, student: str) -> None:
 
 def _read_rows(connection: Connection, student: str) -> dict[str, list[dict[str, object]]]:
     """Returns the rows about *student* by table, with the entries of the audit log."""
-    rows_by_table = {
-        table.name: [{**row} for row in connection.execute(query).mappings()]
-        for table, which in _owned_rows(student)
-        for query in (select(table).where(which).order_by(*table.primary_key.columns),)
-    }
+    rows_by_table = {}
+    for table, which in _owned_rows(student):
+        query = select(table).where(which).order_by(*table.primary_key.columns)
+        rows_by_table[table.name] = [{**row} for row in connection.execute(query).mappings()]
     files = _own_files(connection, student)
     lines = [
         # An entry about a setting says something of others as well.
@@ -110,7 +109,9 @@ def _find_evidence(connection: Connection, student: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(connection.scalars(query)))
 
 
-def _remove_student(connection: Connection, student: str) -> Removal:
+def _remove_rows(connection: Connection, student: str) -> Removal:
+    """Removes all rows about *student*, and rewrites the audit log and the settings without
+    them."""
     if connection.dialect.name == "sqlite":
         connection.exec_driver_sql("PRAGMA secure_delete = ON")
     pseudonym = f"forgotten-{secrets.token_hex(4)}"
@@ -154,8 +155,9 @@ def _files_of(student: str, *, others: bool = False) -> Select[Any]:
 
 
 def _own_files(connection: Connection, student: str) -> frozenset[str]:
-    theirs = set(connection.scalars(_files_of(student, others=True)))
-    return frozenset(connection.scalars(_files_of(student))) - theirs
+    """Returns the SHA-256 of the files that *student* handed in and nobody else."""
+    files_of_others = set(connection.scalars(_files_of(student, others=True)))
+    return frozenset(connection.scalars(_files_of(student))) - files_of_others
 
 
 def _audit_lines(connection: Connection) -> Iterator[dict[str, object]]:
@@ -164,26 +166,29 @@ def _audit_lines(connection: Connection) -> Iterator[dict[str, object]]:
 
 
 def _mentions(line: Mapping[str, object], student: str, files: frozenset[str]) -> bool:
+    """Returns whether *student* made an entry of the audit log, or whether the entry names the
+    student or one of *files*."""
     words = {student, *files}
-    return line["who"] == student or any(text in words for text in _texts_in(line["detail"]))
+    return line["who"] == student or any(text in words for text in _iter_texts(line["detail"]))
 
 
-def _texts_in(value: object) -> Iterator[str]:
+def _iter_texts(value: object) -> Iterator[str]:
+    """Yields all texts in JSON data, also the names in objects."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
         for name, item in value.items():
-            yield from _texts_in(name)
-            yield from _texts_in(item)
+            yield from _iter_texts(name)
+            yield from _iter_texts(item)
     elif isinstance(value, list):
         for item in value:
-            yield from _texts_in(item)
+            yield from _iter_texts(item)
 
 
 def _only_about(detail: object, student: str) -> object:
     """Returns *detail* without what lists and tables in it say about other students."""
     if isinstance(detail, list):
-        mine = [item for item in detail if student in _texts_in(item)]
+        mine = [item for item in detail if student in _iter_texts(item)]
         return [_only_about(item, student) for item in mine]
     if isinstance(detail, Mapping):
         if student in detail:
@@ -195,6 +200,7 @@ def _only_about(detail: object, student: str) -> object:
 def _rewrite_audit(
     connection: Connection, student: str, files: frozenset[str], pseudonym: str
 ) -> None:
+    """Replaces *student* by *pseudonym* in the audit log, and removes reasons and details."""
     lines = [line for line in _audit_lines(connection) if _mentions(line, student, files)]
     for statement in schema.NO_AUDIT_GUARDS[connection.dialect.name]:
         connection.exec_driver_sql(statement)
@@ -210,13 +216,14 @@ def _rewrite_settings(connection: Connection, student: str) -> None:
     """Removes what settings, such as the exceptions of a course, say about the student."""
     t = schema.settings.c
     for name, text in connection.execute(select(t.name, t.value)).all():
-        store_setting(connection, name, to_json(_without(json.loads(text), student)))
+        store_setting(connection, name, to_json(_drop_student(json.loads(text), student)))
 
 
-def _without(value: object, student: str) -> object:
+def _drop_student(value: object, student: str) -> object:
+    """Returns JSON data without the names and list items in it that are about *student*."""
     if isinstance(value, list):
         others = (v for v in value if not (isinstance(v, Mapping) and student in v.values()))
-        return [_without(other, student) for other in others]
+        return [_drop_student(other, student) for other in others]
     if isinstance(value, Mapping):
-        return {k: _without(one, student) for k, one in value.items() if k != student}
+        return {k: _drop_student(v, student) for k, v in value.items() if k != student}
     return value

@@ -22,10 +22,8 @@ def now() -> str:
 
 
 def read_record(record: Callable[..., T], row: Mapping[Any, Any], **values: object) -> T:
-    """Returns the record whose fields are the columns of *row*, except for those in *values*.
-
-    The columns `problem` and `part` are its field `part`.
-    """
+    """Returns the record whose fields are the columns of *row*, except for those in *values*. The
+    columns `problem` and `part` together become the record's field `part`."""
     fields = {_RENAMED.get(name, name): value for name, value in row.items()} | values
     if "problem" in fields:
         fields["part"] = PartId(fields.pop("problem"), fields["part"])
@@ -40,7 +38,7 @@ def storable(text: str) -> str:
 
 
 def storable_or_none(text: str | None) -> str | None:
-    """Returns `storable(text)`; None for None."""
+    """Returns `storable(text)`, or None if *text* is None."""
     return None if text is None else storable(text)
 
 
@@ -54,7 +52,7 @@ def to_json(value: object) -> str:
 
 
 def as_plain(value: object) -> object:
-    """Converts a mapping to a dict for `json`; raises TypeError for other types."""
+    """Returns a mapping as a dict, for `json`. Raises TypeError for any other type."""
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"{type(value).__name__} is not plain data")

@@ -32,8 +32,9 @@ class Requests:
             return tuple(request_rows.read_requests(connection, *where))
 
     def add(self, batch: Iterable[NewRequest]) -> int:
-        """Stores requests, all or none; returns how many were not stored before."""
-        r, count = schema.requests.c, 0
+        """Stores requests, all or none. Returns how many were not stored before."""
+        r = schema.requests.c
+        count = 0
         with self._write() as connection:
             for request in batch:
                 line = asdict(request) | {"text": storable(request.text), "at": now()}
@@ -56,7 +57,7 @@ class Requests:
         decided about the answer meanwhile.
         """
         with self._write() as connection:
-            request = self._open_request(connection, number)
+            request = self._require_open_request(connection, number)
             if (request.student, request.name) != (answer.student, answer.name):
                 raise SetupError("this request is about another answer", fix="reload the page")
             choice = Choice(points=points, comment=reply)
@@ -67,14 +68,13 @@ class Requests:
                     f"{other.by} changed this mark to {other.points:g} points in the meantime",
                     fix="go back, reload the page, and decide again",
                 )
-            self._store(connection, request, RequestState.ACCEPTED, reply, by, done.batch)
+            self._store_answer(connection, request, RequestState.ACCEPTED, reply, by, done.batch)
 
     def decline(self, number: int, reply: str, *, by: str) -> None:
-        """Declines an open request; the mark stays. Raises SetupError if the request is not
-        open."""
+        """Declines an open request, so that the mark stays. Raises SetupError if it is not open."""
         with self._write() as connection:
-            request = self._open_request(connection, number)
-            self._store(connection, request, RequestState.DECLINED, reply, by, None)
+            request = self._require_open_request(connection, number)
+            self._store_answer(connection, request, RequestState.DECLINED, reply, by, None)
 
     def reopen(self, number: int, *, by: str) -> None:
         """Undoes the answer that declined a request. Raises SetupError if there is none.
@@ -82,7 +82,7 @@ class Requests:
         To undo an acceptance, undo its decision.
         """
         with self._write() as connection:
-            request = self._find(connection, number)
+            request = self._require_request(connection, number)
             answer = request.answer
             if answer is None or answer.batch is not None:
                 raise SetupError(_CHANGED, fix="reload the page")
@@ -90,7 +90,7 @@ class Requests:
             detail = {"request": number, "student": request.student, "name": request.name}
             self._log(connection, "regrade answer undone", by, "", detail)
 
-    def _store(
+    def _store_answer(
         self,
         connection: Connection,
         request: RegradeRequest,
@@ -99,6 +99,8 @@ class Requests:
         by: str,
         batch: int | None,
     ) -> None:
+        """Stores and logs the answer to *request*, with the *batch* of the decision that follows,
+        if any."""
         line = {
             "request": request.number,
             "outcome": outcome.value,
@@ -112,13 +114,15 @@ class Requests:
         detail = {"request": request.number, "student": request.student, "name": request.name}
         self._log(connection, f"regrade request {outcome.value}", by, reply, detail)
 
-    def _open_request(self, connection: Connection, number: int) -> RegradeRequest:
-        request = self._find(connection, number)
+    def _require_open_request(self, connection: Connection, number: int) -> RegradeRequest:
+        """Returns the request with this number. Raises SetupError if it is not open."""
+        request = self._require_request(connection, number)
         if request.state is not RequestState.OPEN:
             raise SetupError(_CHANGED, fix="reload the page to see the answer")
         return request
 
-    def _find(self, connection: Connection, number: int) -> RegradeRequest:
+    def _require_request(self, connection: Connection, number: int) -> RegradeRequest:
+        """Returns the request with this number. Raises SetupError if there is none."""
         mine = schema.requests.c.number == number
         request = next(iter(list(request_rows.read_requests(connection, mine))), None)
         if request is None:

@@ -35,17 +35,16 @@ def require_run(connection: Connection, run: int) -> None:
 
 
 def file_grades(connection: Connection, grades: Iterable[Grade], *, run: int, at: str) -> int:
-    """Stores *grades* and returns how many were new; those equal to the current ones are skipped.
-
-    Raises SetupError, naming the student, if one is unknown.
-    """
+    """Stores those of *grades* that differ from the current ones, and returns how many. Raises
+    SetupError, naming the student, if one is unknown."""
     filed = 0
-    for chunk in _chunks(grades):
+    for chunk in _split_into_chunks(grades):
         filed += _store_chunk(connection, chunk, run=run, at=at)
     return filed
 
 
-def _chunks(grades: Iterable[Grade]) -> Iterator[list[Grade]]:
+def _split_into_chunks(grades: Iterable[Grade]) -> Iterator[list[Grade]]:
+    """Yields *grades* in lists of limited length, each with at most one grade of a student."""
     chunk: dict[str, Grade] = {}
     for grade in grades:
         if grade.student in chunk or len(chunk) == _CHUNK:
@@ -62,15 +61,15 @@ def _store_chunk(connection: Connection, chunk: list[Grade], *, run: int, at: st
     t = schema.grades
     mine = t.c.student.in_(list(heads)) & t.c.current.is_(True)
     rows = connection.execute(select(t.c.student, t.c.digest).where(mine))
-    for student, known in rows.all():
-        if heads[student]["digest"] == known:
+    for student, digest in rows.all():
+        if heads[student]["digest"] == digest:
             del heads[student]
     if not heads:
         return 0
     students.require_known(connection, heads)
     changed = [grade for grade in chunk if grade.student in heads]
-    _put_environments(connection, changed)
-    asked = _put_questions(connection, changed)
+    _store_environments(connection, changed)
+    asked = _number_questions(connection, changed)
     mine = t.c.student.in_(list(heads)) & t.c.current.is_(True)
     connection.execute(update(t).where(mine).values(current=False))
     numbers = connection.scalars(
@@ -89,13 +88,14 @@ def _store_chunk(connection: Connection, chunk: list[Grade], *, run: int, at: st
 
 
 def withdraw_grade(connection: Connection, student: str) -> bool:
-    """Withdraws the student's current grade; returns whether there was one."""
+    """Withdraws the current grade of *student*. Returns whether there was one."""
     t = schema.grades
     mine = (t.c.student == student) & t.c.current.is_(True)
     return connection.execute(update(t).where(mine).values(current=False)).rowcount > 0
 
 
 def _grade_row(grade: Grade, *, run: int, at: str) -> dict[str, object]:
+    """Returns the row of a new current grade, with a digest that equal grades share."""
     head: dict[str, object] = {
         "student": grade.student,
         "exam": grade.exam,
@@ -127,18 +127,19 @@ def _result_of(mark: Mark) -> dict[str, object]:
     }
 
 
-def _put_questions(connection: Connection, grades: list[Grade]) -> dict[_Asked, int]:
+def _number_questions(connection: Connection, grades: list[Grade]) -> dict[_Asked, int]:
+    """Stores the new questions in *grades*, and returns the numbers of all stored questions."""
     questions = dict.fromkeys(_question_of(mark) for grade in grades for mark in grade.marks)
-    known = _read_questions(connection)
+    numbers = _read_questions(connection)
     new = [
         dict(zip(("problem", "part", "name", "kind", "max_points"), question, strict=True))
         for question in questions
-        if question not in known
+        if question not in numbers
     ]
     if new:
         connection.execute(insert(schema.asked), new)
-        known = _read_questions(connection)
-    return known
+        numbers = _read_questions(connection)
+    return numbers
 
 
 def _read_questions(connection: Connection) -> dict[_Asked, int]:
@@ -147,11 +148,11 @@ def _read_questions(connection: Connection) -> dict[_Asked, int]:
     return {(row[1], row[2], row[3], row[4], row[5]): row[0] for row in connection.execute(query)}
 
 
-def _put_environments(connection: Connection, grades: list[Grade]) -> None:
+def _store_environments(connection: Connection, grades: list[Grade]) -> None:
     texts = {text_digest(text): text for text in (to_json(grade.environment) for grade in grades)}
     t = schema.environments
-    known = set(connection.scalars(select(t.c.digest).where(t.c.digest.in_(list(texts)))))
-    new = [{"digest": key, "json": text} for key, text in texts.items() if key not in known]
+    stored = set(connection.scalars(select(t.c.digest).where(t.c.digest.in_(list(texts)))))
+    new = [{"digest": key, "json": text} for key, text in texts.items() if key not in stored]
     if new:
         connection.execute(insert(t), new)
 
@@ -197,15 +198,17 @@ def read_grades(
 
 
 def attempts_condition(*, of_several: bool) -> ColumnElement[bool]:
-    """Returns the condition for the newest grade of each file; if *of_several*, only for students
-    with several graded files."""
+    """Returns the condition for the newest grade of each file, only of students with several graded
+    files if *of_several*."""
     g = schema.grades.c
-    every = schema.grades.alias().c
-    newest = select(func.max(every.number)).group_by(every.student, every.submission_sha256)
+    any_grade = schema.grades.alias().c
+    newest = select(func.max(any_grade.number)).group_by(
+        any_grade.student, any_grade.submission_sha256
+    )
     if not of_several:
         return g.number.in_(newest)
-    files = func.count(every.submission_sha256.distinct())
-    students_ = select(every.student).group_by(every.student).having(files > 1)
+    files = func.count(any_grade.submission_sha256.distinct())
+    students_ = select(any_grade.student).group_by(any_grade.student).having(files > 1)
     return g.number.in_(newest) & g.student.in_(students_)
 
 
@@ -222,10 +225,9 @@ def read_digests(
 
 
 def read_open_marks(connection: Connection) -> Iterator[tuple[str, Mark]]:
-    """Yields student and mark for what is unsettled in the current grades, by student and
-    position."""
+    """Yields student and mark of each mark without points in the current grades, in order."""
     g, m = schema.grades.c, schema.marks.c
-    asked = {number: one for one, number in _read_questions(connection).items()}
+    asked = {number: question for question, number in _read_questions(connection).items()}
     query = (
         select(g.student, g.number, m.asked, m.points, m.verdict, m.mistake, m.answer, m.feedback)
         .join(schema.marks, g.number == m.grade)
@@ -244,7 +246,7 @@ def _assemble(
 
     Both are in the order of the numbers of the grades.
     """
-    asked = {number: one for one, number in _read_questions(connection).items()}
+    asked = {number: question for question, number in _read_questions(connection).items()}
     # Equal feedback is stored once: a class of thousands repeats a few hundred sentences.
     shared: dict[str, str] = {}
     environments: dict[str, dict[str, object]] = {}
@@ -272,7 +274,7 @@ def _assemble(
 def _read_marks(
     lines: Iterable[Sequence[Any]], asked: dict[int, _Asked], shared: dict[str, str]
 ) -> list[Mark]:
-    """Returns the marks in *lines*; equal texts of feedback become one object from *shared*."""
+    """Returns the marks in *lines*, in which equal feedback is one object, kept in *shared*."""
     # One comprehension, because reading a large class spends its time here.
     return [
         Mark(

@@ -64,15 +64,15 @@ class Rubrics:
         """
         with self._write() as connection:
             of_part = (_ITEMS.c.problem == item.part.problem) & (_ITEMS.c.part == item.part.part)
-            mine = of_part & (_ITEMS.c.number == item.number)
-            before = connection.execute(select(_ITEMS).where(mine)).one_or_none()
+            of_item = of_part & (_ITEMS.c.number == item.number)
+            before = connection.execute(select(_ITEMS).where(of_item)).one_or_none()
             if before is None:
                 raise SetupError("there is no such item in the rubric", fix="reload the page")
             affected = [d for d in current_decisions(connection) if item.number in d.choice.items]
             marks = mark_rows.current_marks(connection, *mark_rows.condition_on_part(item.part))
-            theirs = {d.student for d in affected}
-            theirs |= {m.student for m in marks if item.number in m.choice.items}
-            if students is not None and not theirs.issubset(students):
+            students_with_item = {d.student for d in affected}
+            students_with_item |= {m.student for m in marks if item.number in m.choice.items}
+            if students is not None and not students_with_item.issubset(students):
                 raise SetupError(
                     "this item was chosen for students of other sections too",
                     fix="ask an instructor to change it, or add another item",
@@ -83,7 +83,7 @@ class Rubrics:
             }
             connection.execute(
                 update(_ITEMS)
-                .where(mine)
+                .where(of_item)
                 .values(
                     text=storable(item.text),
                     points=item.points,
@@ -97,11 +97,11 @@ class Rubrics:
                 return 0
             affected = [d for d in affected if (d.student, d.name) in max_points]
             marks = mark_rows.current_marks(connection, *mark_rows.condition_on_part(item.part))
-            again = mark_rows.mean_choices(marks)
+            new_means = mark_rows.mean_choices(marks)
             batch = next_batch(connection)
             for d in affected:
                 key = d.student, d.name
                 answer = d.as_answer(max_points[key])
-                choice = again[key] if key in are_means else d.choice
+                choice = new_means[key] if key in are_means else d.choice
                 self._decisions.store_in_transaction(connection, batch, answer, choice, by=by)
         return len(affected)

@@ -41,17 +41,17 @@ class Signatures:
 
 
 def read_signatures(connection: Connection, known: Signatures | None = None) -> Signatures:
-    """Returns the signatures of the current state; *known* itself if nothing changed since."""
+    """Returns the signatures of the current state, or *known* itself if nothing changed since."""
     general = read_general(connection)
     totals = (select(*columns[1:]) for columns in _COLUMNS.values())
     everybody = tuple(tuple(connection.execute(query).one()) for query in totals)
     if known is not None and (known.general, known.everybody) == (general, everybody):
         return known
-    found: dict[str, tuple[object, ...]] = {}
+    by_student: dict[str, tuple[object, ...]] = {}
     for name, columns in _COLUMNS.items():
         for row in _read_rows(connection, columns):
-            found[row[0]] = (*found.get(row[0], ()), name, row[1], row[2])
-    return Signatures(general=general, students=found, everybody=everybody)
+            by_student[row[0]] = (*by_student.get(row[0], ()), name, row[1], row[2])
+    return Signatures(general=general, students=by_student, everybody=everybody)
 
 
 def read_grades_signature(connection: Connection) -> str:

@@ -16,11 +16,12 @@ def read_setting(connection: Connection, name: str) -> str | None:
 
 
 def store_setting(connection: Connection, name: str, text: str) -> bool:
-    """Stores the JSON *text* under *name*; returns whether it is another one than before."""
-    known = read_setting(connection, name)
-    if known == text:
+    """Stores the JSON *text* under *name*. Returns whether it differs from what was stored
+    before."""
+    before = read_setting(connection, name)
+    if before == text:
         return False
-    if known is None:
+    if before is None:
         connection.execute(insert(_TABLE), {"name": name, "value": text})
     else:
         connection.execute(update(_TABLE).where(_TABLE.c.name == name).values(value=text))

@@ -18,21 +18,20 @@ _CHUNK = 500
 
 
 def store_students(connection: Connection, students: Iterable[Student]) -> tuple[int, int]:
-    """Stores students; returns how many were added and how many changed. Empty fields change
-    nothing."""
-    known = {student.id: student for student in read_students(connection)}
+    """Stores students, whose empty fields change nothing. Returns how many were new and changed."""
+    stored = {student.id: student for student in read_students(connection)}
     new, changed = [], []
-    for given in {student.id: student for student in students}.values():
-        student = known.get(given.id, given).merged_with(given)
+    for newer in {student.id: student for student in students}.values():
+        student = stored.get(newer.id, newer).merged_with(newer)
         line = {
             "id": student.id,
             "name": student.name,
             "email": student.email,
             "section": student.section,
         }
-        if student.id not in known:
+        if student.id not in stored:
             new.append(line)
-        elif known[student.id] != replace(student, version=""):  # stored only in the release
+        elif stored[student.id] != replace(student, version=""):  # stored only in the release
             changed.append(line)
     if new:
         connection.execute(insert(_TABLE), new)
@@ -51,11 +50,11 @@ def read_students(connection: Connection) -> Iterator[Student]:
 def require_known(connection: Connection, ids: Iterable[str]) -> None:
     """Raises SetupError, naming an unknown student, unless all *ids* are students."""
     for chunk in in_chunks(ids):
-        known = set(connection.scalars(select(_TABLE.c.id).where(_TABLE.c.id.in_(chunk))))
-        stranger = next((id_ for id_ in chunk if id_ not in known), None)
+        found_ids = set(connection.scalars(select(_TABLE.c.id).where(_TABLE.c.id.in_(chunk))))
+        stranger = next((id_ for id_ in chunk if id_ not in found_ids), None)
         if stranger is not None:
-            every = list(connection.scalars(select(_TABLE.c.id)))
-            fix = suggest(stranger, every, "add the student to the roster")
+            known_ids = list(connection.scalars(select(_TABLE.c.id)))
+            fix = suggest(stranger, known_ids, "add the student to the roster")
             raise SetupError(f"student '{stranger}' is not in the gradebook", fix=fix)
 
 

@@ -15,13 +15,13 @@ _TABLE = schema.times
 
 
 def store_times(connection: Connection, batch: Iterable[HandedIn]) -> None:
-    """Stores *batch*; each replaces the earlier time of the same file."""
+    """Stores *batch*, each in place of an earlier time of the same file."""
     lines = {(handed_in.student, handed_in.sha256): handed_in for handed_in in batch}
     students.require_known(connection, (student for student, _ in lines))
     t = _TABLE.c
     for student, sha256 in lines:
         connection.execute(delete(_TABLE).where((t.student == student) & (t.sha256 == sha256)))
-    rows = [asdict(one) | {"source": one.source.value} for one in lines.values()]
+    rows = [asdict(handed_in) | {"source": handed_in.source.value} for handed_in in lines.values()]
     if rows:
         connection.execute(insert(_TABLE), rows)
 

@@ -47,12 +47,12 @@ def part_place(mark: Mark) -> str:
 
 
 def adjustments_of(book: Gradebook) -> Adjustments:
-    """Returns the adjustments in effect."""
-    kept = book.setting(ADJUSTMENTS)
-    if not isinstance(kept, dict):
+    """Returns the adjustments in effect, which are empty if nobody stored any."""
+    stored = book.setting(ADJUSTMENTS)
+    if not isinstance(stored, dict):
         return Adjustments()
-    curve = kept["curve"]
-    return Adjustments(dropped=kept["dropped"], curve=GradeCurve(**curve) if curve else None)
+    curve = stored["curve"]
+    return Adjustments(dropped=stored["dropped"], curve=GradeCurve(**curve) if curve else None)
 
 
 def store_adjustments(book: Gradebook, adjustments: Adjustments, *, by: str, why: str) -> None:
@@ -84,20 +84,22 @@ def apply_curve(curve: GradeCurve | None, rows: Iterable[Row]) -> Iterator[Row]:
 
 
 def _apply_curve(curve: GradeCurve, row: Row) -> Row:
+    """Returns *row* with the curved total and, in its deduction, what the curve changed. Returns
+    *row* itself if the curve does not change the total."""
     total = round(min(max(row.score * curve.factor + curve.points, 0.0), row.max_score), 6)
     if total == row.score:
         return row
-    before = row.score if row.raw_score is None else row.raw_score
-    taken = row.deduction or Deduction(points=0.0, why="")
+    raw_score = row.score if row.raw_score is None else row.raw_score
+    deduction = row.deduction or Deduction(points=0.0, why="")
     why = f"Curve: {curve}. {curve.why}"
     return replace(
         row,
         score=total,
-        raw_score=before,
+        raw_score=raw_score,
         deduction=replace(
-            taken,
-            points=round(before - total, 6),
-            why=f"{taken.why} {why}".strip(),
+            deduction,
+            points=round(raw_score - total, 6),
+            why=f"{deduction.why} {why}".strip(),
             curve=round(total - row.score, 6),
         ),
     )

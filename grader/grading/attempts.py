@@ -10,11 +10,7 @@ from pathlib import PurePosixPath
 from grader.collect import CollectedSubmissions
 from grader.errors import SetupError
 from grader.gradebook import Gradebook
-from grader.grading.course_policy import (
-    CoursePolicy,
-    policy_of,
-    store_course,
-)
+from grader.grading.course_policy import CoursePolicy, policy_of, store_course
 from grader.model import Release, Student, Submission
 from grader.model.course import Course, HandedIn, TimeLine
 from grader.release.people import students_by_text
@@ -42,11 +38,12 @@ class CourseToApply:
 def apply_course(
     book: Gradebook, given: CourseToApply, release: Release, collected: CollectedSubmissions
 ) -> CoursePolicy | None:
-    """Stores the course and the times in *book*; returns the policies for this release's set."""
+    """Stores the course and the times of *given* in *book*, and returns the policies for the
+    release's set, or None if *book* has no course with this set."""
     if given.times:
-        every = (*collected.submissions, *collected.earlier, *book.submissions())
+        submissions = (*collected.submissions, *collected.earlier, *book.submissions())
         lines = [
-            _match_to_file(line, every)
+            _match_to_file(line, submissions)
             for line in _identify_students(given.times, release.students)
         ]
         book.put_times(lines, by=given.by)
@@ -58,20 +55,19 @@ def apply_course(
 def _identify_students(
     lines: Sequence[TimeLine], students: Mapping[str, Student]
 ) -> Iterator[TimeLine]:
-    """Yields *lines* with the students' ids; leaves out those of other people on a platform.
-
-    Raises SetupError for an id that is not in the release, or if no line names a student.
-    """
-    ways = students_by_text(students)
+    """Yields *lines* with the students' ids, without the lines about other people on a platform.
+    Raises SetupError for an id that is not in the release, or if no line names a student."""
+    ids_by_text = students_by_text(students)
     count = 0
     for line in lines:
         if line.student and line.student not in students:
             what = f"there is no student '{line.student}' in this release"
             fix = "correct the id, or remove the line"
             raise SetupError(what, where=line.where, fix=fix)
-        id_ = line.student or next(
-            (ways[t] for p in line.people if (t := p.casefold()) in ways), ""
-        )
+        id_ = line.student
+        if not id_:
+            texts = [text.casefold() for text in line.people]
+            id_ = next((ids_by_text[text] for text in texts if text in ids_by_text), "")
         if id_:
             count += 1
             yield replace(line, student=id_)
@@ -83,24 +79,25 @@ def _identify_students(
         )
 
 
-def _match_to_file(line: TimeLine, every: Sequence[Submission]) -> HandedIn:
-    """Returns what *line* says about the submission that it names, or about all of its student.
+def _match_to_file(line: TimeLine, submissions: Sequence[Submission]) -> HandedIn:
+    """Returns the times in *line*, for the file of *submissions* that the line names, or for all
+    files of its student if the line names none.
 
-    Raises SetupError unless the line names exactly one of the student's files, or none.
+    Raises SetupError if the student has no file of that name, or several different ones.
     """
     sha256 = ""
     if line.file:
-        found = {
+        digests = {
             submission.sha256
-            for submission in every
+            for submission in submissions
             if submission.student == line.student and _is_named(submission.path, line.file)
         }
-        if len(found) != 1:
-            many = "several different files" if found else "no file"
+        if len(digests) != 1:
+            many = "several different files" if digests else "no file"
             what = f"'{line.student}' has {many} called '{line.file}'"
             fix = "write the file's path within the folder or zip"
             raise SetupError(what, where=line.where, fix=fix)
-        sha256 = found.pop()
+        sha256 = digests.pop()
     received = line.received.astimezone(UTC).isoformat() if line.received else None
     started = line.started.astimezone(UTC).isoformat() if line.started else None
     return HandedIn(
@@ -132,7 +129,8 @@ def attempts_to_grade(
         mine = [*reversed(collected.same_exam.get(student.id, (newest,)))]
         todo = policy.to_grade(student, mine)
         attempts += todo
-        latest += todo[-1:] if todo[-1] != newest else ()
+        if todo[-1] != newest:
+            latest.append(todo[-1])
     if latest:
         book.add_submissions(latest)  # by trusted times, these are the newest
     return attempts
@@ -141,8 +139,8 @@ def attempts_to_grade(
 def untimed_note(
     policy: CoursePolicy | None, release: Release, todo: Sequence[Submission]
 ) -> str | None:
-    """Returns a sentence if lateness matters and the time of some of *todo* is unknown; otherwise
-    None."""
+    """Returns a sentence if lateness matters and the time of some of *todo* is unknown, and None
+    otherwise."""
     if policy is None or not policy.has_deadline:
         return None
     unknown = sum(

@@ -10,7 +10,8 @@ from grader.registry import suggest
 
 
 def read_audit(out: Path, student: str | None = None) -> tuple[AuditLine, ...]:
-    """Returns the entries, oldest first; for *student*, with changes to their submissions.
+    """Returns the entries of the audit log, oldest first. With *student*, returns only those about
+    the student or the files that the student handed in.
 
     Raises SetupError if the student is not in the gradebook.
     """
@@ -29,8 +30,8 @@ def read_audit(out: Path, student: str | None = None) -> tuple[AuditLine, ...]:
 
 def require_student(book: Gradebook, student: str) -> None:
     """Raises SetupError, with a suggestion, if *student* is not in the gradebook."""
-    known = book.students()
-    if student not in known:
-        fix = suggest(student, known, "see the ids in grades.csv")
+    students = book.students()
+    if student not in students:
+        fix = suggest(student, students, "see the ids in grades.csv")
         what = f"student '{student}' is not in the gradebook"
         raise SetupError(what, where=str(book.folder), fix=fix)

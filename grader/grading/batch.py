@@ -47,7 +47,7 @@ def execute_all(
     show: Callable[[str], None] = lambda _text: None,
     prepare: Callable[[str], None] = lambda _student: None,
 ) -> Generator[tuple[Submission, Evidence]]:
-    """Yields each submission with its evidence as it finishes; only a few are kept in memory.
+    """Yields each submission with its evidence as it finishes, keeping only a few in memory.
 
     *call_plans* are those of a student, by ID. Raises KeyboardInterrupt once *stopped* returns True
     and no notebook runs any more. *show* gets a few words about the workers of a cluster, whenever
@@ -80,13 +80,15 @@ def execute_all(
             yield submission, evidence
     # Only once more, so that no notebook runs forever.
     batch.reruns = {
-        one: "; ".join(dict.fromkeys(found.disturbances.values()))
-        for one, found in disturbed.items()
+        submission: "; ".join(dict.fromkeys(evidence.disturbances.values()))
+        for submission, evidence in disturbed.items()
     }
-    again = [one for one in todo if one in disturbed]
+    again = [submission for submission in todo if submission in disturbed]
     for submission, evidence in batch.execute_alone(again):
-        failed = evidence is None or evidence.outcome is Outcome.REFUSED
-        yield submission, disturbed[submission] if evidence is None or failed else evidence
+        if evidence is None or evidence.outcome is Outcome.REFUSED:
+            yield submission, disturbed[submission]
+        else:
+            yield submission, evidence
 
 
 _Result = tuple[Submission, Evidence | None]
@@ -115,7 +117,8 @@ class _Batch:
     def execute_together(self, todo: Sequence[Submission]) -> Iterator[_Result]:
         """Yields the results of *todo*, with a new pool whenever one breaks."""
         jobs = min(self._executor.jobs, len(todo))
-        queue, deaths = deque(todo), 0
+        queue = deque(todo)
+        deaths = 0
         while queue:
             if deaths >= MAX_DEAD:
                 raise SetupError(
@@ -124,34 +127,43 @@ class _Batch:
                 )
             # After two deaths one at a time, so that a notebook that kills its worker affects no
             # other.
-            alone, died = deaths > 1, False
+            alone = deaths > 1
+            died = False
             part = deque([queue.popleft()]) if alone else queue
-            for result in self._execute(part, 1 if alone else jobs, ahead=1 if alone else 2 * jobs):
+            for result in self._execute_in_pool(
+                part, 1 if alone else jobs, ahead=1 if alone else 2 * jobs
+            ):
                 if result[1] is None:
                     died = True
                 else:
                     deaths = 0
                 yield result
-            deaths += died
+            if died:
+                deaths += 1
 
     def execute_alone(self, todo: Sequence[Submission]) -> Iterator[_Result]:
         """Yields the results of *todo*, executed one at a time."""
         queue = deque(todo)
         while queue:
-            yield from self._execute(queue, 1, ahead=1)
+            yield from self._execute_in_pool(queue, 1, ahead=1)
 
     def evidence_of_death(self, submission: Submission) -> Evidence:
-        """Returns the evidence of a notebook whose workers died, also when it ran alone."""
+        """Returns the evidence of a notebook all of whose workers died, even when it was executed
+        alone."""
         if self._executor.is_local:
             return refused_evidence(submission.sha256, "the process that ran this notebook died")
-        found = refused_evidence(submission.sha256, "every worker that ran this notebook died")
-        return replace(found, environment={SET_APART: True})
+        evidence = refused_evidence(submission.sha256, "every worker that ran this notebook died")
+        return replace(evidence, environment={SET_APART: True})
 
-    def _execute(self, queue: deque[Submission], jobs: int, *, ahead: int) -> Iterator[_Result]:
-        """Yields results for *queue*, with up to *ahead* pending; returns if the pool breaks."""
+    def _execute_in_pool(
+        self, queue: deque[Submission], jobs: int, *, ahead: int
+    ) -> Iterator[_Result]:
+        """Takes submissions from *queue*, executes them in a new pool with up to *ahead* of them
+        pending, and yields their results. Stops taking submissions once the pool breaks."""
         pending: dict[Future[Any], Submission] = {}
         with self._executor.open(jobs) as pool:
-            broken, is_remote = False, isinstance(pool, executors.RemoteExecutor)
+            broken = False
+            is_remote = isinstance(pool, executors.RemoteExecutor)
             try:
                 while pending or (queue and not broken):
                     if isinstance(pool, executors.RemoteExecutor):
@@ -166,7 +178,7 @@ class _Batch:
                             # Pending work breaks the pool, but work that never started does not.
                             if not pending:
                                 yield queue.popleft(), None
-                    finished = self._wait(pending)
+                    finished = self._wait_and_prepare(pending)
                     for future in [f for f in pending if f in finished]:  # in the queue's order
                         submission = pending.pop(future)
                         evidence = _evidence_of(future, submission)
@@ -180,13 +192,14 @@ class _Batch:
                     future.cancel()
                 raise
 
-    def _wait(self, pending: Mapping[Future[Any], Submission]) -> set[Future[Any]]:
-        """Returns which futures have finished by now; prepares another submission if none has."""
+    def _wait_and_prepare(self, pending: Mapping[Future[Any], Submission]) -> set[Future[Any]]:
+        """Waits for a moment and returns the futures that have finished. If none has, calls
+        `prepare` for one more student whose submission is pending."""
         finished, _ = wait(pending, _LOOK_SECONDS, return_when=FIRST_COMPLETED)
         if self.stopped():
             raise KeyboardInterrupt
-        fresh = (one for one in pending.values() if one not in self._prepared)
-        if not finished and (submission := next(fresh, None)) is not None:
+        unprepared = (s for s in pending.values() if s not in self._prepared)
+        if not finished and (submission := next(unprepared, None)) is not None:
             self._prepared.add(submission)
             self.prepare(submission.student)
         return finished
@@ -235,8 +248,8 @@ def _submit_with_data(pool: executors.RemoteExecutor, job: Job, more_follow: boo
 
 
 def _execute_remotely(job: Job, more_follow: bool, data: bytes) -> bytes:
-    """Executes one submission on a worker, and records on which machine; returns its evidence in
-    the form in which it is stored.
+    """Executes one submission on a worker, and returns the evidence, with the machine's name, in
+    the form in which evidence is stored.
 
     Raises WorkerFaultError if the worker's machine is to blame.
     """
@@ -255,10 +268,8 @@ def _execute_remotely(job: Job, more_follow: bool, data: bytes) -> bytes:
 def _execute_job(
     job: Job, more_follow: bool, data: bytes | None = None, *, stop: Callable[[], bool] = bool
 ) -> Evidence:
-    """Executes one submission; retries once if the grader fails.
-
-    *data* is the submission's file, which is read if omitted.
-    """
+    """Executes one submission, and once more if the grader itself fails. *data* is the submission's
+    file, which is read if omitted."""
     data = load_submission(job.submission) if data is None else data
     try:
         return execute(job, data, more_follow=more_follow, stop=stop)
@@ -272,11 +283,12 @@ def _execute_job(
 
 
 def _evidence_of(future: Future[Any], submission: Submission) -> Evidence | None:
-    """Returns the evidence of a finished execution; None if its worker died."""
+    """Returns the evidence of a finished execution, or None if its worker died. Raises the error of
+    the execution if it affects the whole batch."""
     error = future.exception()
     if error is None:
         evidence = future.result()
-        return _received_evidence(evidence, submission) if isinstance(evidence, bytes) else evidence
+        return _unpack_received(evidence, submission) if isinstance(evidence, bytes) else evidence
     if isinstance(error, BrokenExecutor | executors.WorkersDiedError):
         log.warning("the worker of %s died", submission.student)
         return None
@@ -289,9 +301,9 @@ def _evidence_of(future: Future[Any], submission: Submission) -> Evidence | None
     return refused_evidence(submission.sha256, what)
 
 
-def _received_evidence(data: bytes, submission: Submission) -> Evidence:
-    """Returns the evidence that a worker sent; evidence of a failure if it is not what was asked
-    for."""
+def _unpack_received(data: bytes, submission: Submission) -> Evidence:
+    """Returns the evidence in *data*, which a worker sent, or refused evidence if *data* is damaged
+    or belongs to another notebook."""
     try:
         evidence = unpack_evidence(data)
     except GraderError as error:

@@ -17,12 +17,7 @@ from grader.gradebook import Gradebook
 from grader.grading.adjustments import ADJUSTMENTS
 from grader.grading.course_policy import policy_of
 from grader.grading.requests import form_secret
-from grader.grading.sources import (
-    NOTICES,
-    ResultSource,
-    collect_warnings,
-    requests_by_student,
-)
+from grader.grading.sources import NOTICES, ResultSource, collect_warnings, requests_by_student
 from grader.model.grouping import group_by_key
 from grader.release.papers import absent, seats_of
 
@@ -87,23 +82,25 @@ class WrittenRecord:
 def result_digests(
     book: Gradebook, graded: ResultSource, bank: Bank, *, published: bool
 ) -> ResultDigests:
-    """Returns the stamps of the current content of *book*."""
-    look = _common_digest(graded, bank, published)
+    """Returns digests of everything in *book*, *graded*, and *bank* that the result files show."""
+    common = _common_digest(graded, bank, published)
     adjusted = book.setting(ADJUSTMENTS)
-    look += f"/{adjusted}" if adjusted else ""
+    common += f"/{adjusted}" if adjusted else ""
     seats = seats_of(book) or {}
-    gone = absent(book)
+    absent_students = absent(book)
     heads = book.grade_heads()
     runs = book.evidence_summaries()
     by_hand = group_by_key((override.student, override) for override in book.overrides())
-    every = [attempt for attempt in book.submissions() if attempt.student not in gone]
-    attempts = group_by_key((attempt.student, attempt) for attempt in every)
-    warned = collect_warnings(book, every)
+    submissions = [
+        attempt for attempt in book.submissions() if attempt.student not in absent_students
+    ]
+    attempts = group_by_key((attempt.student, attempt) for attempt in submissions)
+    warned = collect_warnings(book, submissions)
     people = graded.students
     policy = policy_of(book, graded.exam)
     attempt_heads = book.attempt_heads() if policy and policy.chooses else ()
-    attempted = group_by_key((who, repr(head)) for who, *head in attempt_heads)
-    asked = requests_by_student(book)
+    attempt_texts = group_by_key((who, repr(head)) for who, *head in attempt_heads)
+    requests = requests_by_student(book)
     secret = form_secret(book)
     digests: dict[str, str] = {}
     for id_ in people.keys() | heads.keys():
@@ -111,9 +108,9 @@ def result_digests(
         changed_by_policy: tuple[object, ...] = ()
         if policy and id_ in people:
             data = policy.digest_data(people[id_])
-            changed_by_policy = data, sorted(attempted.get(id_, ()))
+            changed_by_policy = data, sorted(attempt_texts.get(id_, ()))
         digests[id_] = _digest(
-            look,
+            common,
             people.get(id_),
             seats.get(id_),
             digest,
@@ -121,15 +118,16 @@ def result_digests(
             by_hand.get(id_),
             attempts.get(id_),
             warned.get((id_, file or "")),
-            *filter(None, (asked.get(id_), secret)),
+            *filter(None, (requests.get(id_), secret)),
             *changed_by_policy,
         )
-    whole = _digest(look, sorted(digests.items()), book.setting(NOTICES), bool(seats))
+    whole = _digest(common, sorted(digests.items()), book.setting(NOTICES), bool(seats))
     return ResultDigests(students=digests, whole=whole)
 
 
 def read_record(out: Path) -> WrittenRecord | None:
-    """Returns what was last written to the folder; None if unknown."""
+    """Returns the record of what was last written to the folder *out*, or None if there is none
+    that this version can read."""
     try:
         data = json.loads((out / KEPT).read_bytes())
         students = data["students"]
@@ -147,7 +145,8 @@ def write_record(out: Path, stamps: ResultDigests, short: ClassFigures) -> None:
 
 
 def forget_files(out: Path, kept: WrittenRecord | None, students: Collection[str]) -> None:
-    """Forgets the record of the class files and of these students' files."""
+    """Removes the class files and the files of *students* from the record *kept*, if any, so that
+    the next run writes them again."""
     if kept is not None:
         rest = {id_: digest for id_, digest in kept.stamps.students.items() if id_ not in students}
         _write_record(
@@ -156,12 +155,13 @@ def forget_files(out: Path, kept: WrittenRecord | None, students: Collection[str
         )
 
 
-def _write_record(out: Path, kept: WrittenRecord) -> None:
+def _write_record(out: Path, record: WrittenRecord) -> None:
+    """Stores *record* in the folder *out*, where `read_record` finds it."""
     plain = {
-        "whole": kept.stamps.whole,
-        "students": dict(kept.stamps.students),
-        "files": dict(kept.files),
-        "short": {name: getattr(kept.short, name) for name in ClassFigures.__slots__},
+        "whole": record.stamps.whole,
+        "students": dict(record.stamps.students),
+        "files": dict(record.files),
+        "short": {name: getattr(record.short, name) for name in ClassFigures.__slots__},
     }
     write_atomic(out / KEPT, json.dumps(plain).encode())
 
@@ -172,6 +172,8 @@ def is_up_to_date(out: Path, kept: WrittenRecord, stamps: ResultDigests) -> bool
 
 
 def _file_states(out: Path) -> dict[str, tuple[int, int]]:
+    """Returns the size and the modification time, in nanoseconds, of each of `CLASS_FILES` that
+    exists, by name."""
     states: dict[str, tuple[int, int]] = {}
     for name in CLASS_FILES:
         with suppress(OSError):

@@ -53,16 +53,19 @@ def change_course(
             with exclusive_lock(out):
                 store_course(book, course, slip_days_used, by=by, why=why)
                 file_counting_grades(book, policy_of(book, graded.exam), graded.students)
-    changes = (_change(row, after[id_]) for id_, row in sorted(before.items()))
+    changes = (_compare_rows(row, after[id_]) for id_, row in sorted(before.items()))
     return tuple(change for change in changes if change is not None)
 
 
-def _change(before: Row, after: Row) -> TotalChange | None:
-    was = before.deduction.why if before.deduction else ""
-    now = after.deduction.why if after.deduction else ""
-    if before.total == after.total and was == now:
+def _compare_rows(before: Row, after: Row) -> TotalChange | None:
+    """Returns how the student's total or deduction changes, or None if neither does."""
+    old_reason = before.deduction.why if before.deduction else ""
+    new_reason = after.deduction.why if after.deduction else ""
+    if before.total == after.total and old_reason == new_reason:
         return None
-    why = now or " ".join(after.policy_notes) or ("The deduction no longer applies." if was else "")
+    why = new_reason or " ".join(after.policy_notes)
+    if not why and old_reason:
+        why = "The deduction no longer applies."
     return TotalChange(student=after.student.id, before=before.total, after=after.total, why=why)
 
 

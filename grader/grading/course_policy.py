@@ -76,7 +76,8 @@ class CoursePolicy:
 
     def lacks_time(self, student: Student, submission: Submission) -> bool:
         """Returns whether lateness matters for this file and its time is unknown."""
-        rules, attempt = self.rules_of(student), self._attempt_of(submission, None)
+        rules = self.rules_of(student)
+        attempt = self._attempt_of(submission, None)
         is_known = rules.received or attempt.received or attempt.by_staff
         return not is_known and not rules.exempt
 
@@ -101,8 +102,8 @@ class CoursePolicy:
         """Returns the rules that apply to *student*."""
         if student not in self._rules:
             rules = rules_for(self.course, self.set_id, student)
-            left = max(0, self.course.slip_days - self.slip_days_used.get(student.id, 0))
-            self._rules[student] = replace(rules, slip_days=min(rules.slip_days, left))
+            remaining = max(0, self.course.slip_days - self.slip_days_used.get(student.id, 0))
+            self._rules[student] = replace(rules, slip_days=min(rules.slip_days, remaining))
         return self._rules[student]
 
     def attempts_of(
@@ -126,22 +127,24 @@ class CoursePolicy:
 
     def _attempt_of(self, submission: Submission, score: float | None) -> Attempt:
         """Returns *submission* as an attempt, with the time at which it was handed in, if known."""
-        known = self._times_by_file.get((submission.student, submission.sha256))
-        common = self._times_by_file.get((submission.student, ""))
-        stated = known or common
+        of_file = self._times_by_file.get((submission.student, submission.sha256))
+        of_student = self._times_by_file.get((submission.student, ""))
+        stated = of_file or of_student
         received = stated.received if stated else None
         source = stated.source if stated and received else None
         if source in UNTRUSTED and not self.course.file_dates:
-            received, source = None, None
+            received = None
+            source = None
         if received is None and self.course.file_dates:
-            received, source = submission.received, TimeSource.FILE
-        started = (known.started if known else None) or (common.started if common else None)
+            received = submission.received
+            source = TimeSource.FILE
+        starts = [time.started for time in (of_file, of_student) if time and time.started]
         return Attempt(
             sha256=submission.sha256,
             received=_instant(received),
             source=source if received else None,
             by_staff=bool(stated and stated.by),
-            started=_instant(started),
+            started=_instant(starts[0] if starts else None),
             score=score,
         )
 
@@ -166,8 +169,8 @@ class CoursePolicy:
         """Returns *mine* with the attempt that counts last."""
         if len(mine) < 2:
             return tuple(mine)
-        every = self.count(student, mine, scores or {}, max_score)
-        chosen = choose_attempt(self.rules_of(student), every)
+        attempts = self.count(student, mine, scores or {}, max_score)
+        chosen = choose_attempt(self.rules_of(student), attempts)
         if chosen is None:
             return tuple(mine)
         return tuple(
@@ -178,16 +181,18 @@ class CoursePolicy:
         """Returns those of *mine*, oldest first, that must be graded: all, or the one that counts
         and newer ones, which may count after an exception is granted."""
         ordered = self.by_time(mine)
-        if self.needs_all_attempts or not self.chooses:
-            return ordered if self.needs_all_attempts else ordered[-1:]
-        every = self.count(student, ordered, {}, 0.0)
-        counts = [place for place, attempt in enumerate(every) if attempt.deduction.counts]
-        return ordered[counts[-1] if counts else -1 :]
+        if self.needs_all_attempts:
+            return ordered
+        if not self.chooses:
+            return ordered[-1:]
+        attempts = self.count(student, ordered, {}, 0.0)
+        counting = [place for place, attempt in enumerate(attempts) if attempt.deduction.counts]
+        return ordered[counting[-1] if counting else -1 :]
 
     def digest_data(self, student: Student) -> object:
         """Returns all that decides what the policies do to *student*, as data with a `repr`."""
-        mine = self._times_by_student.get(student.id, ())
-        return self.rules_of(student), mine, self.course.time_zone, self.course.file_dates
+        times = self._times_by_student.get(student.id, ())
+        return self.rules_of(student), times, self.course.time_zone, self.course.file_dates
 
 
 def _instant(text: str | None) -> datetime | None:
@@ -195,7 +200,7 @@ def _instant(text: str | None) -> datetime | None:
 
 
 def policy_of(book: Gradebook, set_id: str) -> CoursePolicy | None:
-    """Returns the policies that were stored in *book*; None if there are none for the set."""
+    """Returns the policies that were stored in *book*, or None if there are none for the set."""
     course, slip_days_used = _stored_course(book)
     if course is None or set_id not in course.sets:
         return None
@@ -205,7 +210,8 @@ def policy_of(book: Gradebook, set_id: str) -> CoursePolicy | None:
 def policy_with(
     book: Gradebook, set_id: str, course: Course, slip_days_used: Mapping[str, int]
 ) -> CoursePolicy:
-    """Returns the policies of *course*; a set that it does not list has none."""
+    """Returns the policies of *course* for the set *set_id*, or those of an empty course if
+    *course* does not list the set."""
     counts = course if set_id in course.sets else Course(id=course.id)
     return CoursePolicy(
         course=counts, set_id=set_id, slip_days_used=slip_days_used, times=book.times()
@@ -214,14 +220,14 @@ def policy_with(
 
 def _stored_course(book: Gradebook) -> tuple[Course | None, Mapping[str, int]]:
     """Returns the course in *book*, if any, and how many slip days each student used elsewhere."""
-    kept = book.setting(COURSE)
-    if not isinstance(kept, dict):
+    stored = book.setting(COURSE)
+    if not isinstance(stored, dict):
         return None, {}
-    return course_from_plain(kept["course"]), kept.get("slip_days_used", {})
+    return course_from_plain(stored["course"]), stored.get("slip_days_used", {})
 
 
 def zone_of(book: Gradebook, course: Course | None) -> ZoneInfo:
-    """Returns the time zone of *course*, or else of the course in *book*; UTC without one."""
+    """Returns the time zone of *course* or, if None, of the course in *book*, or else UTC."""
     course = course or _stored_course(book)[0]
     return ZoneInfo(course.time_zone if course else "UTC")
 
@@ -256,41 +262,48 @@ def apply_policy(
 ) -> Iterator[Row]:
     """Yields *rows* with what the course deducts.
 
-    *scores* are the points before deductions of students with several graded attempts, by student
-    and SHA-256 of the file; only policies that choose between attempts use them.
+    *scores* maps student and SHA-256 of the file to the points before deductions, for students with
+    several graded attempts. Only policies that choose between attempts use them.
     """
     attempts = group_by_key((submission.student, submission) for submission in submissions)
     for row in rows:
-        yield _with_policy(policy, row, attempts.get(row.student.id, []), scores)
+        yield _apply_to_row(policy, row, attempts.get(row.student.id, []), scores)
 
 
-def _with_policy(
+def _apply_to_row(
     policy: CoursePolicy,
     row: Row,
     mine: Sequence[Submission],
     scores: Mapping[tuple[str, str], float],
 ) -> Row:
-    """Returns *row* with exemptions, and with deductions for lateness and further attempts."""
+    """Returns *row* with notes on exceptions, and as exempt or with the deductions for lateness and
+    further attempts.
+
+    *mine* are the student's files, of which only those with points in *scores* count.
+    """
     rules = policy.rules_of(row.student)
     row = replace(row, policy_notes=rules.notes)
     if rules.exempt:
         return replace(row, standing=Standing.EXEMPT, complete=False)
     if row.grade is None or row.grade.submission_sha256 is None:
         return row
-    current, id_ = row.grade.submission_sha256, row.student.id
+    current = row.grade.submission_sha256
+    id_ = row.student.id
     earned = {s.sha256: scores[id_, s.sha256] for s in mine if (id_, s.sha256) in scores}
     earned[current] = row.score
     graded = [submission for submission in mine if submission.sha256 in earned]
-    every = policy.count(row.student, graded, earned, row.max_score)
+    attempts = policy.count(row.student, graded, earned, row.max_score)
     if rules.attempts.count == "mean":
-        return _with_mean(row, every)
-    found = next((attempt for attempt in every if attempt.attempt.sha256 == current), None)
-    if found is None:
+        return _with_mean(row, attempts)
+    counted = next((counted for counted in attempts if counted.attempt.sha256 == current), None)
+    if counted is None:
         return row
-    return _with_deduction(row, found.deduction)
+    return _with_deduction(row, counted.deduction)
 
 
 def _with_deduction(row: Row, deduction: Deduction) -> Row:
+    """Returns *row* with *deduction* taken from its score, which is all of the score if the attempt
+    doesn't count. Returns *row* itself if the deduction has no reason."""
     if not deduction.counts:
         deduction = replace(deduction, points=row.score)
     if not deduction.why:
@@ -299,11 +312,11 @@ def _with_deduction(row: Row, deduction: Deduction) -> Row:
     return replace(row, score=final, raw_score=row.score, deduction=deduction)
 
 
-def _with_mean(row: Row, every: Sequence[CountedAttempt]) -> Row:
+def _with_mean(row: Row, attempts: Sequence[CountedAttempt]) -> Row:
     """Returns *row* with the mean of the attempts that count as its score."""
-    valid = [attempt for attempt in every if attempt.final is not None]
+    valid = [attempt for attempt in attempts if attempt.final is not None]
     if not valid:
-        why = " ".join(attempt.deduction.why for attempt in every[-1:])
+        why = " ".join(attempt.deduction.why for attempt in attempts[-1:])
         return _with_deduction(row, Deduction(points=row.score, why=why, counts=False))
     if len(valid) == 1:
         return _with_deduction(row, valid[0].deduction)

@@ -74,7 +74,7 @@ def missing_package_notes(problems: Mapping[str, Problem]) -> Iterator[str]:
 
 
 def blocking_reason(problems: Iterable[Problem], device: str) -> tuple[str, str] | None:
-    """Returns why nothing can be filled in on this machine, and what to do; None if something
+    """Returns why nothing can be filled in on this machine, and what to do, or None if something
     can."""
     needed = _needed_packages(problems)
     missing = packages.missing_packages(needed)
@@ -100,7 +100,11 @@ def _needed_packages(problems: Iterable[Problem]) -> tuple[str, ...]:
 
 
 def fill_in(before: Evidence, new: Evidence, made: frozenset[str]) -> Evidence:
-    """Returns *before*, with its deferred parts replaced by those that *new* could run here."""
+    """Returns *before* with the answers that *new* could settle on this machine.
+
+    Those are the answers whose call plans ran, which *made* names, and those whose cells stopped
+    because of a package that is installed here.
+    """
     here = {
         name
         for name, answer in before.answers.items()
@@ -115,8 +119,8 @@ def fill_in(before: Evidence, new: Evidence, made: frozenset[str]) -> Evidence:
         (DISTURBED, before.disturbances, new.disturbances),
         (CUT_SHORT, before.cut_short, new.cut_short),
     ):
-        found = {name: why for name, why in now.items() if name in made or name in here}
-        environment[which] = {**old} | found
+        reasons = {name: why for name, why in now.items() if name in made or name in here}
+        environment[which] = {**old} | reasons
     return replace(before, answers=answers, environment=environment)
 
 
@@ -129,6 +133,7 @@ def needs_rerun(grade: Grade, evidence: Evidence) -> bool:
 
 
 def _can_settle(mark: Mark, evidence: Evidence) -> bool:
+    """Returns whether *mark* was disturbed, or measured without a final result."""
     if mark.name in evidence.disturbances:
         return True
     answer = evidence.answers.get(mark.name)

@@ -71,10 +71,10 @@ def in_counting_order(
             order += mine  # the only one, or the newest waits for its grade
             continue
         scores = {attempt.sha256: attempts.scores[id_, attempt.sha256] for attempt in graded}
-        most = attempts.grades[id_, mine[-1].sha256].max_score
+        max_score = attempts.grades[id_, mine[-1].sha256].max_score
         student = students.get(id_, Student(id=id_))
         others = [attempt for attempt in mine if attempt.sha256 not in scores]
-        order += (*others, *policy.order(student, graded, scores, most))
+        order += (*others, *policy.order(student, graded, scores, max_score))
     return order
 
 

@@ -38,23 +38,24 @@ def rescore_evidence(
     *work* are students, each with the SHA-256 of a file. The grade is None if the evidence is
     missing or damaged. Raises SetupError as `Papers.of` and `score_safely` do.
     """
-    left = iter(work)
-    while chunk := list(islice(left, _CHUNK)):
+    remaining = iter(work)
+    while chunk := list(islice(remaining, _CHUNK)):
         digests = book.evidence_digests(sha256 for _, sha256 in chunk)
-        todo = [
-            (student, sha256, digest, _mark_digests(papers, student, digest) if digest else {})
-            for student, sha256 in chunk
-            for digest in (digests.get(sha256),)
-        ]
+        todo = []
+        for student, sha256 in chunk:
+            digest = digests.get(sha256)
+            names = _mark_digests(papers, student, digest) if digest else {}
+            todo.append((student, sha256, digest, names))
         mark_names = (name for *_, names in todo for name in names.values())
-        kept = book.derived.find([*mark_names, *(_digest_of(one) for one in digests.values())])
+        environment_names = (_digest_of(digest) for digest in digests.values())
+        entries = book.derived.find([*mark_names, *environment_names])
         for student, sha256, digest, names in todo:
-            known = {n: _parse_marks(kept[name]) for n, name in names.items() if name in kept}
-            environment = kept.get(_digest_of(digest)) if digest else None
+            known = {n: _parse_marks(entries[name]) for n, name in names.items() if name in entries}
+            environment = entries.get(_digest_of(digest)) if digest else None
             if digest is None:
                 yield student, None
             elif environment is not None and len(known) == len(names):
-                marks = tuple(mark for found in known.values() for mark in found)
+                marks = tuple(mark for of_question in known.values() for mark in of_question)
                 yield student, _make_grade(papers, student, sha256, marks, json.loads(environment))
             else:
                 yield student, _judge_missing(book, papers, student, sha256, digest, names, known)
@@ -66,9 +67,9 @@ def rescore_grades(book: Gradebook, papers: Papers, grades: Iterable[Grade]) -> 
     missing or damaged."""
     refused = {(s.student, s.sha256): s for s in book.submissions() if s.refusal is not None}
     work = [(g.student, g.submission_sha256 or "") for g in grades]
-    found = [score_refused(papers.of(one[0]), refused[one]) for one in work if one in refused]
-    scored = rescore_evidence(book, papers, (one for one in work if one not in refused))
-    return [*found, *(grade for _, grade in scored if grade is not None)]
+    open_grades = [score_refused(papers.of(key[0]), refused[key]) for key in work if key in refused]
+    scored = rescore_evidence(book, papers, (key for key in work if key not in refused))
+    return [*open_grades, *(grade for _, grade in scored if grade is not None)]
 
 
 def _judge_missing(
@@ -80,9 +81,11 @@ def _judge_missing(
     names: Mapping[int, str],
     known: Mapping[int, list[Mark]],
 ) -> Grade | None:
-    """Returns the grade with the marks *known* by number, and judges the other questions.
+    """Returns the grade of the evidence with this digest, or None if the evidence is missing or
+    damaged.
 
-    *names* are those under which the marks of each question are kept.
+    Judges only the questions whose marks are not *known*, by number, and keeps the new marks.
+    *names* are those under which the marks of each question are kept, by number.
     """
     evidence = book.find_evidence(sha256)
     if evidence is None:
@@ -91,8 +94,8 @@ def _judge_missing(
         papers.partial_paper(student, [n for n in names if n not in known]), evidence
     )
     _keep_by_name(book, grade, digest, names)
-    found = {**known, **_marks_by_number(grade)}
-    marks = tuple(mark for number in names for mark in found[number])
+    by_number = {**known, **_marks_by_number(grade)}
+    marks = tuple(mark for number in names for mark in by_number[number])
     return _make_grade(papers, student, sha256, marks, grade.environment)
 
 
@@ -103,6 +106,7 @@ def _make_grade(
     marks: tuple[Mark, ...],
     environment: Mapping[str, object],
 ) -> Grade:
+    """Returns a grade of *marks* under the specs that count, made by this version of the grader."""
     return Grade(
         student=student,
         exam=papers.counts.exam.id,
@@ -125,9 +129,9 @@ def keep_marks(book: Gradebook, papers: Papers, grade: Grade, evidence: str) -> 
 def _keep_by_name(book: Gradebook, grade: Grade, evidence: str, names: Mapping[int, str]) -> None:
     """Keeps the settled marks of *grade* under the names of their questions, by number."""
     entries = {
-        names[number]: json.dumps([asdict(mark) for mark in found]).encode()
-        for number, found in _marks_by_number(grade).items()
-        if all(mark.points is not None for mark in found)
+        names[number]: json.dumps([asdict(mark) for mark in marks]).encode()
+        for number, marks in _marks_by_number(grade).items()
+        if all(mark.points is not None for mark in marks)
     }
     if entries:
         entries[_digest_of(evidence)] = json.dumps(dict(grade.environment)).encode()
@@ -156,7 +160,9 @@ def unscored_evidence(evidence: Evidence, error: Exception) -> Evidence:
 
 def _mark_digests(papers: Papers, student: str, evidence: str) -> dict[int, str]:
     """Returns the names under which the marks of each question are kept, by its number."""
-    return {number: _digest_of(evidence, one) for number, one in papers.questions(student)}
+    return {
+        number: _digest_of(evidence, question) for number, question in papers.questions(student)
+    }
 
 
 def _digest_of(*what: str) -> str:

@@ -59,25 +59,29 @@ def list_lateness(out: Path) -> tuple[LateLine, ...]:
 def _late_line(
     policy: CoursePolicy, row: Row, files: dict[tuple[str, str], Submission]
 ) -> LateLine:
-    """Returns when a student's counting attempt was handed in, and what lateness costs."""
+    """Returns when the attempt that counts in *row* was handed in, and what lateness costs. *files*
+    are all submissions by student and SHA-256."""
     sha256 = (row.grade.submission_sha256 if row.grade else None) or ""
     submission = files.get((row.student.id, sha256))
     attempts = policy.attempts_of([submission], {}) if submission else ()
     received = policy.rules_of(row.student).received or (attempts[0].received if attempts else None)
-    source = attempts[0].source if attempts else None
-    taken = row.deduction
-    seconds = taken.late_seconds if taken else 0.0
+    if attempts and attempts[0].source:
+        source = attempts[0].source.value
+    else:
+        source = "staff" if received else ""
+    deduction = row.deduction
+    seconds = deduction.late_seconds if deduction else 0.0
     return LateLine(
         student=row.student.id,
         received=local_text(received, policy.zone) if received else None,
-        source=source.value if source else ("staff" if received else ""),
+        source=source,
         late=seconds > 0,
         late_by=duration_text(timedelta(seconds=seconds)) if seconds else "",
-        slip_days=taken.slip_days if taken else 0,
+        slip_days=deduction.slip_days if deduction else 0,
         raw=row.total if row.raw_score is None else row.raw_score,
-        deduction=taken.points if taken else 0.0,
+        deduction=deduction.points if deduction else 0.0,
         total=row.total,
-        why=taken.why if taken else "",
+        why=deduction.why if deduction else "",
     )
 
 

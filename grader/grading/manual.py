@@ -43,7 +43,7 @@ class AnswerToRead:
 
     def as_data(self) -> dict[str, object]:
         """Returns the answer as JSON data."""
-        given = self.override
+        override = self.override
         return {
             "student": self.student,
             "answer": self.answer,
@@ -51,9 +51,9 @@ class AnswerToRead:
             "ask": self.ask,
             "rubric": self.rubric,
             "text": self.text,
-            "points": given.points if given else None,
-            "why": given.reason if given else "",
-            "by": given.by if given else "",
+            "points": override.points if override else None,
+            "why": override.reason if override else "",
+            "by": override.by if override else "",
         }
 
 
@@ -72,6 +72,8 @@ def list_waiting(out: Path) -> list[dict[str, str]]:
 
 
 def _iter_waiting(book: Gradebook) -> Iterator[tuple[str, Mark]]:
+    """Yields the student and the mark of each answer that only a person can grade and that nobody
+    has graded yet."""
     done = {(o.student, o.name) for o in book.overrides()}
     for student, mark in book.open_marks():
         if (student, mark.name) not in done:
@@ -84,28 +86,30 @@ def answers_to_read(out: Path, student: str, answer: str | None = None) -> list[
     with Gradebook.open(out) as book:
         if answer is not None:
             return [answer_to_read(book, student, answer)]
-        grade, papers = _grade_of(book, student), _release_papers(book)
+        grade = _require_grade(book, student)
+        papers = _release_papers(book)
         marks = [mark for who, mark in _iter_waiting(book) if who == student]
-        return [_answer_to_read(grade, mark, papers, None) for mark in marks]
+        return [_make_answer_to_read(grade, mark, papers, None) for mark in marks]
 
 
 def answer_to_read(book: Gradebook, student: str, answer: str) -> AnswerToRead:
     """Returns one answer of *student* with question and rubric. Raises SetupError if *student* has
-    no grade, or was not asked for it."""
-    grade = _grade_of(book, student)
-    given = {o.name: o for o in book.overrides([student])}
-    mark = _mark_of(grade, answer)
-    return _answer_to_read(grade, mark, _release_papers(book), given.get(answer))
+    no grade, or was not asked for the answer."""
+    grade = _require_grade(book, student)
+    overrides = {o.name: o for o in book.overrides([student])}
+    mark = _require_mark(grade, answer)
+    return _make_answer_to_read(grade, mark, _release_papers(book), overrides.get(answer))
 
 
 def criteria_of(book: Gradebook, student: str, answer: str) -> tuple[Criterion, ...]:
-    """Returns the criteria in the spec's rubric for one answer, in a few words each that fit every
-    student's numbers; empty for other kinds of answers."""
-    papers, grade = _release_papers(book), _grade_of(book, student)
+    """Returns the criteria in the spec's rubric for one answer, each in a few words that fit every
+    student's numbers. Returns nothing for answers that are not graded by such a rubric."""
+    papers = _release_papers(book)
+    grade = _require_grade(book, student)
     key = None if papers is None else papers.key(student, answer)
     if not isinstance(key, ExplanationKey):
         return ()
-    rubric = split_rubric(key.part.rubric, _mark_of(grade, answer).max_points)
+    rubric = split_rubric(key.part.rubric, _require_mark(grade, answer).max_points)
     return tuple(
         replace(criterion, text=summarize_criterion(criterion.text)) for criterion in rubric
     )
@@ -117,15 +121,16 @@ def write_table(out: Path, file: Path) -> int:
     One row per student and part, with empty `points` and `why` to fill in.
     """
     with Gradebook.open(out) as book:
-        papers, rows = _release_papers(book), [csv_line(COLUMNS)]
+        papers = _release_papers(book)
+        rows = [csv_line(COLUMNS)]
         grades: dict[str, Grade] = {}
         # Sorted by answer, so that one question is graded across all students.
         for student, mark in sorted(_iter_waiting(book), key=lambda pair: (pair[1].name, pair[0])):
             if student not in grades:
-                grades[student] = _grade_of(book, student)
-            one = _answer_to_read(grades[student], mark, papers, None)
-            cells = (student, mark.name, "", "", worth(one.max_points), one.submission)
-            rows.append(csv_line(map(escape_cell, (*cells, one.text, one.rubric))))
+                grades[student] = _require_grade(book, student)
+            waiting = _make_answer_to_read(grades[student], mark, papers, None)
+            cells = (student, mark.name, "", "", worth(waiting.max_points), waiting.submission)
+            rows.append(csv_line(map(escape_cell, (*cells, waiting.text, waiting.rubric))))
     # With a byte order mark, by which spreadsheets recognize UTF-8.
     file.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8-sig", newline="")
     return len(rows) - 1
@@ -138,18 +143,19 @@ def enter_points(out: Path, file: Path, *, by: str) -> int:
     """
     rows = load_points(file)
     with Gradebook.open(out) as book:
-        given = {(o.student, o.name): o for o in book.overrides()}
-        batch, errors = [], []
+        overrides = {(o.student, o.name): o for o in book.overrides()}
+        batch = []
+        errors = []
         grades: dict[str, Grade] = {}
         for row in rows:
             try:
                 if row.student not in grades:
-                    grades[row.student] = _grade_of(book, row.student)
+                    grades[row.student] = _require_grade(book, row.student)
                 allowed = _points_of(row, grades[row.student])
             except (SetupError, SpecError) as error:
                 errors.append(SpecError(error.what, where=row.where, fix=error.fix))
                 continue
-            before = given.get((row.student, row.answer))
+            before = overrides.get((row.student, row.answer))
             if before is None or (before.points, before.reason) != (allowed, row.why):
                 batch.append(make_override(row.student, row.answer, allowed, by=by, why=row.why))
         if errors:
@@ -159,8 +165,9 @@ def enter_points(out: Path, file: Path, *, by: str) -> int:
 
 
 def _points_of(row: PointsRow, grade: Grade) -> float:
-    """Returns the points of *row*. Raises SpecError if the row was written for another grade."""
-    allowed = _require_allowed(_mark_of(grade, row.answer), row.points)
+    """Returns the points of *row*. Raises SpecError if the row was written for another submission,
+    and SetupError if *grade* does not allow the points."""
+    allowed = _allowed_points(_require_mark(grade, row.answer), row.points)
     if row.submission and row.submission != _short_digest(grade):
         raise SpecError(
             f"'{row.student}' submitted again after this table was written",
@@ -172,7 +179,7 @@ def _points_of(row: PointsRow, grade: Grade) -> float:
 def give_points(out: Path, student: str, answer: str, points: float, *, by: str, why: str) -> None:
     """Stores manual points. Raises SetupError if a mark does not exist or is worth less."""
     with Gradebook.open(out) as book:
-        allowed = _require_allowed(_mark_of(_grade_of(book, student), answer), points)
+        allowed = _allowed_points(_require_mark(_require_grade(book, student), answer), points)
         book.put_overrides([make_override(student, answer, allowed, by=by, why=why)])
 
 
@@ -191,8 +198,9 @@ def make_override(student: str, answer: str, points: float, *, by: str, why: str
     return Override(student=student, name=answer, points=points, reason=why, by=by, at=now)
 
 
-def _require_allowed(mark: Mark, points: float) -> float:
-    """Returns *points*; a rounded maximum as printed, such as 6.67, means the exact maximum."""
+def _allowed_points(mark: Mark, points: float) -> float:
+    """Returns *points* or, if they are printed like the maximum, such as 6.67, the exact maximum.
+    Raises SetupError if *points* are more than the maximum."""
     if worth(points) == worth(mark.max_points):
         return mark.max_points
     if points > mark.max_points:
@@ -204,13 +212,15 @@ def _require_allowed(mark: Mark, points: float) -> float:
 
 
 def _release_papers(book: Gradebook) -> Papers | None:
-    """Returns the papers that have questions and rubrics; None if they are another system's."""
+    """Returns the papers that have the questions and rubrics, or None for another system's
+    results."""
     return None if assignment_of(book)[0] else papers_of(book)
 
 
-def _answer_to_read(
-    grade: Grade, mark: Mark, papers: Papers | None, given: Override | None
+def _make_answer_to_read(
+    grade: Grade, mark: Mark, papers: Papers | None, override: Override | None
 ) -> AnswerToRead:
+    """Returns the answer of *mark*. Without *papers*, it has neither question nor rubric."""
     key = None if papers is None else papers.key(grade.student, mark.name)
     return AnswerToRead(
         student=grade.student,
@@ -220,7 +230,7 @@ def _answer_to_read(
         submission=_short_digest(grade),
         ask=fill(key.part.ask, key.draw) if key else "",
         rubric=kinds.find(mark.kind).explain(key) if key else "",
-        override=given,
+        override=override,
     )
 
 
@@ -229,7 +239,8 @@ def _short_digest(grade: Grade) -> str:
     return f"sha256:{(grade.submission_sha256 or '')[:_DIGITS]}"
 
 
-def _grade_of(book: Gradebook, student: str) -> Grade:
+def _require_grade(book: Gradebook, student: str) -> Grade:
+    """Returns the current grade of *student*. Raises SetupError if there is none."""
     grade = book.grade(student)
     if grade is None:
         fix = suggest(student, book.students(), "run `grader grade` first")
@@ -237,7 +248,8 @@ def _grade_of(book: Gradebook, student: str) -> Grade:
     return grade
 
 
-def _mark_of(grade: Grade, answer: str) -> Mark:
+def _require_mark(grade: Grade, answer: str) -> Mark:
+    """Returns the mark of *answer*. Raises SetupError if *grade* has none."""
     marks = {mark.name: mark for mark in grade.marks}
     if answer not in marks:
         fix = suggest(answer, marks, "see the columns of grades.csv")

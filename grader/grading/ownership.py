@@ -31,10 +31,10 @@ def owner_check(release: Release) -> Callable[[str, Notebook], str | None]:
     """
     versions = frozenset(versions_of(release))
 
-    def look(student: str, notebook: Notebook) -> str | None:
+    def check(student: str, notebook: Notebook) -> str | None:
         return _check_owner(release, versions, release.students[student], read_owner(notebook))
 
-    return look
+    return check
 
 
 def exam_fit(release: Release) -> Callable[[str, Notebook], int]:
@@ -63,10 +63,8 @@ def exam_fit(release: Release) -> Callable[[str, Notebook], int]:
 def _check_owner(
     release: Release, versions: frozenset[str], student: Student, owner: SelfDescription
 ) -> str | None:
-    """Returns a warning if the notebook may be somebody else's; None if it is the student's own.
-
-    Raises SubmissionError if it has the numbers of another student or version.
-    """
+    """Returns a warning if the notebook may be somebody else's, and None otherwise. Raises
+    SubmissionError if the notebook has the numbers of another student or version."""
     if owner.version == SAMPLE:
         raise SubmissionError("this is the practice sample, which is not graded", fix=_OWN)
     if owner.release not in ("", release.id):
@@ -77,11 +75,16 @@ def _check_owner(
         return None
     if not owner.version and not student.version:
         # Its answers are judged by the student's own numbers, as before.
-        known = seat in release.students
-        told = f"the file identifies itself as the notebook of '{seat}'; it is graded with the"
-        return f"{told} numbers of '{student.id}'" if known else None
-    its = "with one student's individual numbers"
-    if owner.version:  # don't repeat text that a student may have written
-        its = f"of version {owner.version}" if owner.version in versions else "of another version"
+        if seat not in release.students:
+            return None
+        warning = f"the file identifies itself as the notebook of '{seat}'; it is graded with the"
+        return f"{warning} numbers of '{student.id}'"
+    if not owner.version:
+        submitted = "with one student's individual numbers"
+    elif owner.version in versions:
+        submitted = f"of version {owner.version}"
+    else:  # don't repeat text that a student may have written
+        submitted = "of another version"
     own = f"version {student.version}" if student.version else "one with your own numbers"
-    raise SubmissionError(f"this is the notebook {its}, and yours is {own}; not graded", fix=_OWN)
+    what = f"this is the notebook {submitted}, and yours is {own}; not graded"
+    raise SubmissionError(what, fix=_OWN)

@@ -22,7 +22,7 @@ IDEAS = "ideas.json"
 
 def archive_student(out: Path, student: str, target: Path, *, by: str, why: str) -> int:
     """Writes everything that the results folder *out* holds of *student* to the zip file *target*,
-    and records that; returns the number of files in it.
+    records that in the audit log, and returns the number of files in the zip.
 
     Raises SetupError if the student is unknown, or if *target* exists or can't be written.
     """
@@ -39,6 +39,8 @@ def archive_student(out: Path, student: str, target: Path, *, by: str, why: str)
 
 
 def _write_zip(target: Path, contents: Mapping[str, bytes], files: list[Path], out: Path) -> None:
+    """Writes *contents*, by name, and *files*, by their paths in *out*, to the new zip *target*.
+    Raises SetupError if *target* exists or can't be written."""
     try:
         with zipfile.ZipFile(target, "x", zipfile.ZIP_DEFLATED) as zipped:
             for name, data in contents.items():
@@ -56,15 +58,15 @@ def _write_zip(target: Path, contents: Mapping[str, bytes], files: list[Path], o
 def forget_student(
     out: Path, student: str, bank: Bank, *, by: str, why: str
 ) -> tuple[Removal, int]:
-    """Removes everything about *student* from the results folder *out*; returns what was removed
-    from the gradebook, and the number of removed files.
+    """Removes everything about *student* from the results folder *out*. Returns what was removed
+    from the gradebook, and the number of removed files and pieces of evidence.
 
     Raises SetupError if the student is unknown, or if a file can't be removed.
     """
     with Gradebook.open(out) as book:
         require_student(book, student)
         # The evidence first: its names are in the gradebook, so a failure can be repeated.
-        gone = sum(map(book.evidence_files.remove, book.personal.read(student).evidence))
+        evidence_count = sum(map(book.evidence_files.remove, book.personal.read(student).evidence))
         files = list(_files_about(out, student))
         removed = book.personal.remove(student, by=by, why=why)
     for path in files:
@@ -73,11 +75,13 @@ def forget_student(
         except OSError as error:
             raise make_write_error(error, path) from error
     write_results(out, bank)
-    return removed, gone + len(files)
+    return removed, evidence_count + len(files)
 
 
 def _files_about(out: Path, student: str) -> Iterator[Path]:
-    grade, page = file_name(student, ".json"), file_name(student, ".html")
+    """Yields the files in *out* that exist and that name *student*."""
+    grade = file_name(student, ".json")
+    page = file_name(student, ".html")
     # The ideas name students, and can be made again.
     names = (f"grades/{grade}", f"feedback/{page}", IDEAS)
     yield from (out / name for name in names if (out / name).exists())

@@ -31,17 +31,15 @@ class PointsRow:
 
 
 def load_points(path: Path) -> tuple[PointsRow, ...]:
-    """Returns the rows with points in the table at *path*; other rows are skipped.
-
-    Raises SpecErrors, each with its line.
-    """
+    """Returns the rows of the table at *path* that have points. Raises SpecErrors with the line of
+    every error, or SpecError for a missing column."""
     (_, head), *rows = table_rows(path, "the table", fix="write one with `grader mark --table`")
     names = [cell.strip().casefold() for cell in head]
     file = str(path)
     missing = [name for name in _NEEDED if name not in names]
     if missing:
-        close = nearest(missing[0], names)
-        fix = f"rename '{close}'" if close else f"the columns are {', '.join(COLUMNS)}"
+        similar = nearest(missing[0], names)
+        fix = f"rename '{similar}'" if similar else f"the columns are {', '.join(COLUMNS)}"
         raise SpecError(f"there is no column '{missing[0]}'", where=Location(file, 1), fix=fix)
     points_rows: dict[tuple[str, str], PointsRow] = {}
     errors = []
@@ -64,6 +62,8 @@ def load_points(path: Path) -> tuple[PointsRow, ...]:
 
 
 def _parse_row(cells: Mapping[str, str], where: Location) -> PointsRow | None:
+    """Returns the points in one row, whose cells are given by column, or None if the row has no
+    points. Raises SpecError if they are not a number of at least 0."""
     written = cells.get("points", "")
     if not written:
         return None

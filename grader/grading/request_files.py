@@ -59,7 +59,8 @@ def parse_requests(text: str, file: str) -> tuple[RequestFile, Located]:
     skipped = 0
     block = None if text.lstrip().startswith("{") else _BLOCK.search(text)
     if block is not None:
-        skipped, text = text.count("\n", 0, block.start("data")), block["data"]
+        skipped = text.count("\n", 0, block.start("data"))
+        text = block["data"]
     source = _locate(text, file, skipped)
     shaped = shape(RequestFile, source.data, source, ())
     errors = list(shaped.errors)
@@ -71,6 +72,8 @@ def parse_requests(text: str, file: str) -> tuple[RequestFile, Located]:
 
 
 def _read_text(path: Path) -> str:
+    """Returns the text of the file at *path*. Raises GraderError if the file can't be read, has too
+    many bytes, or is not UTF-8."""
     where = Location(str(path))
     try:
         with path.open("rb") as file:
@@ -97,7 +100,9 @@ def _locate(text: str, file: str, skipped: int) -> Located:
     Lines count from the start of the file, *skipped* lines above the text. Raises GraderError.
     """
     try:
-        data = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
+        data = json.loads(
+            text, object_pairs_hook=_refuse_repeated_keys, parse_constant=_refuse_constant
+        )
     except json.JSONDecodeError as error:
         at = Location(file, error.lineno + skipped, error.colno)
         raise GraderError(f"not JSON: {error.msg.lower()}", where=at, fix=_FIX) from None
@@ -111,10 +116,11 @@ def _locate(text: str, file: str, skipped: int) -> Located:
     except (GraderError, UnicodeError):
         places = Located(file, None, {}, {})
 
-    def shift_lines(found: Iterable[tuple[Any, tuple[int, int]]]) -> dict[Any, tuple[int, int]]:
-        return {path: (line + skipped, column) for path, (line, column) in found}
+    def shift_lines(items: Iterable[tuple[Any, tuple[int, int]]]) -> dict[Any, tuple[int, int]]:
+        return {path: (line + skipped, column) for path, (line, column) in items}
 
-    values, keys = shift_lines(places.values.items()), shift_lines(places.keys.items())
+    values = shift_lines(places.values.items())
+    keys = shift_lines(places.keys.items())
     return Located(file, with_tuples(data), values, keys)
 
 
@@ -130,17 +136,19 @@ def _require_unicode(data: object, text: str, file: str, skipped: int) -> None:
         raise GraderError("the text is not valid Unicode", where=where, fix=_FIX) from None
 
 
-def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def _refuse_repeated_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(dict(pairs)) != len(pairs):
         raise ValueError("a key is repeated")
     return dict(pairs)
 
 
-def _refuse(name: str) -> object:
+def _refuse_constant(name: str) -> object:
     raise ValueError(f"{name} is not a number")
 
 
 def _check_record(record: RequestFile, source: Located) -> Iterable[SpecError]:
+    """Yields an error for a wrong format, a wrong number of requests, and each text of a wrong
+    length."""
     if record.format != FORMAT:
         yield source.error(("format",), f"the format is not '{FORMAT}'", _FIX)
     if not 1 <= len(record.requests) <= MAX_REQUESTS:

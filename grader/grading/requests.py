@@ -43,13 +43,15 @@ def close_requests(book: Gradebook, *, by: str) -> None:
 
 
 def form_secret(book: Gradebook) -> str:
-    """Returns the secret of the forms' tokens; empty while no form is shown."""
-    known = book.setting(_SECRET)
-    return known if book.setting(_OPEN) and isinstance(known, str) else ""
+    """Returns the secret that the forms' tokens are made with, or an empty text while no form is
+    shown."""
+    secret = book.setting(_SECRET)
+    return secret if book.setting(_OPEN) and isinstance(secret, str) else ""
 
 
 def form_of(secret: str, row: Row) -> RequestForm | None:
-    """Returns the form of a student's page; None if there is nothing to ask for."""
+    """Returns the form of a student's page, or None if no form is shown or the student has no
+    marks."""
     if not secret or not row.marks:
         return None
     return RequestForm(token=_token(secret, row.student.id))
@@ -84,10 +86,10 @@ def store_requests(book: Gradebook, read: Sequence[tuple[RequestFile, Located]])
         secret=secret if isinstance(secret, str) else "",
         rows={row.student.id: row for row in rows_of(book, graded)},
     )
-    errors = [error for file, source in read for error in intake.errors(file, source)]
+    errors = [error for file, source in read for error in intake.find_errors(file, source)]
     if errors:
         raise SpecErrors(tuple(errors))
-    requests = [request for file, _ in read for request in intake.requests(file)]
+    requests = [request for file, _ in read for request in intake.make_requests(file)]
     return TakenRequests(files=len(read), new=book.requests.add(requests))
 
 
@@ -105,7 +107,7 @@ class _Intake:
     secret: str
     rows: Mapping[str, Row]
 
-    def errors(self, file: RequestFile, source: Located) -> Iterator[SpecError]:
+    def find_errors(self, file: RequestFile, source: Located) -> Iterator[SpecError]:
         """Yields why the requests of a file can't be stored."""
         if file.set != self.exam:
             fix = f"name the results of '{file.set}'"
@@ -113,29 +115,28 @@ class _Intake:
             yield source.error(("set",), what, fix)
             return
         row = self.rows.get(file.student)
-        right = _token(self.secret, file.student) if self.secret else ""
-        known = row is not None and right
-        if row is None or not known or not hmac.compare_digest(right.encode(), _bytes(file.token)):
+        token = _token(self.secret, file.student).encode() if self.secret else b""
+        if row is None or not token or not hmac.compare_digest(token, _bytes(file.token)):
             what = f"this file does not come from the feedback page of '{file.student}'"
             fix = "ask the student to use the form on their own feedback page"
             yield source.error(("student",), what, fix)
             return
         names = {mark.name for mark in row.marks}
-        for index, asked in enumerate(file.requests):
-            if asked.part not in names:
-                what = f"'{file.student}' has no mark for '{asked.part}'"
+        for index, request in enumerate(file.requests):
+            if request.part not in names:
+                what = f"'{file.student}' has no mark for '{request.part}'"
                 fix = "the parts are: " + ", ".join(sorted(names)) if names else "see the results"
                 yield source.error(("requests", index, "part"), what, fix)
 
-    def requests(self, file: RequestFile) -> Iterator[NewRequest]:
+    def make_requests(self, file: RequestFile) -> Iterator[NewRequest]:
         """Yields the requests of a file without errors."""
         points = {mark.name: mark.points for mark in self.rows[file.student].marks}
-        for asked in file.requests:
+        for request in file.requests:
             yield NewRequest(
                 student=file.student,
-                name=asked.part,
-                text=plain_text(asked.text),
-                points=points[asked.part],
+                name=request.part,
+                text=plain_text(request.text),
+                points=points[request.part],
             )
 
 

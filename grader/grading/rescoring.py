@@ -59,20 +59,20 @@ def rescore(
         before = list(book.grades())
         policy = policy_of(book, papers.counts.exam.id)
         chooses = policy is not None and policy.chooses
-        every = book.attempt_grades() if chooses else before
-        scored = rescore_grades(book, papers, every)
+        attempts = book.attempt_grades() if chooses else before
+        scored = rescore_grades(book, papers, attempts)
         counting = {(g.student, g.submission_sha256) for g in before}
         after = {g.student: g for g in scored if (g.student, g.submission_sha256) in counting}
         old = {g.student: g for g in before}
         changes = tuple(filter(None, (difference(old[who], g) for who, g in after.items())))
         if not dry_run:
             keep_correction(book, papers.correction, by=by, why=why)
-            known = {(g.student, g.submission_sha256): g for g in every}
-            others = [
-                g
-                for g in scored
-                if (key := (g.student, g.submission_sha256)) not in counting and g != known[key]
-            ]
+            graded_before = {(g.student, g.submission_sha256): g for g in attempts}
+            others = []
+            for grade in scored:
+                key = (grade.student, grade.submission_sha256)
+                if key not in counting and grade != graded_before[key]:
+                    others.append(grade)
             book.put_grades([*others, *after.values()], why=why or "score again", by=by)
             file_counting_grades(book, policy, papers.release.students)
     return Rescoring(

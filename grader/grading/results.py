@@ -24,13 +24,7 @@ from grader.grading.cache_keys import (
 )
 from grader.grading.late_list import minutes_with_paper
 from grader.grading.requests import form_of, form_secret
-from grader.grading.sources import (
-    PUBLISHED,
-    is_published,
-    notices_of,
-    rows_of,
-    source_of,
-)
+from grader.grading.sources import PUBLISHED, is_published, notices_of, rows_of, source_of
 from grader.model.result import Row
 from grader.release.papers import seats_of
 from grader.report import (
@@ -71,22 +65,19 @@ def prepare_pages(bank: Bank) -> None:
 
 
 def write_results(out: Path, bank: Bank) -> WrittenResults:
-    """Writes the files of the results folder from the gradebook.
-
-    A student's files are written only if their content has changed; if nothing has changed, only
-    digests are read.
-    """
+    """Writes the files of the results folder from the gradebook. A student's files are written only
+    if their content has changed. If nothing has changed at all, no marks are read."""
     with Gradebook.open(out) as book, _lock_files(out):
         graded = source_of(book)
         published = is_published(book, graded)
         # Before reading: changes made meanwhile are then written by the next run.
         stamps = result_digests(book, graded, bank, published=published)
-        kept = read_record(out)
-        stale = _outdated_students(out, stamps, kept.stamps if kept else None)
-        if kept and not stale and is_up_to_date(out, kept, stamps):
-            return _describe_written(out, kept.short, published)
+        record = read_record(out)
+        stale = _outdated_students(out, stamps, record.stamps if record else None)
+        if record and not stale and is_up_to_date(out, record, stamps):
+            return _describe_written(out, record.short, published)
         # If killed from here on, the next run must not keep files that may be half written.
-        forget_files(out, kept, stale)
+        forget_files(out, record, stale)
         secret = form_secret(book)
         with _pause_gc():
             rows = list(rows_of(book, graded))
@@ -119,11 +110,8 @@ def write_results(out: Path, bank: Bank) -> WrittenResults:
 
 @contextmanager
 def _lock_files(out: Path) -> Iterator[None]:
-    """Locks these files against other writers; grading may go on meanwhile.
-
-    Otherwise, a slower writer could leave older content in a file while the record describes the
-    newer.
-    """
+    """Locks the result files against other writers, while grading may go on. Otherwise, a slower
+    writer could leave older content in a file while the record describes the newer."""
     folder = (out / KEPT).parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -150,7 +138,8 @@ def _outdated_students(
 ) -> frozenset[str]:
     """Returns the students whose files are missing or outdated."""
     were = before.students if before else {}
-    pages, grades = _file_names(out / "feedback"), _file_names(out / "grades")
+    pages = _file_names(out / "feedback")
+    grades = _file_names(out / "grades")
     return frozenset(
         id_
         for id_, stamp in now.students.items()
@@ -168,6 +157,7 @@ def _file_names(folder: Path) -> frozenset[str]:
 
 
 def _class_figures(summary: ClassSummary, rows: Iterable[Row]) -> ClassFigures:
+    """Returns the numbers in *summary*, with the total of each of *rows*, sorted by student."""
     totals = summary.totals
     return ClassFigures(
         standings={standing.value: n for standing, n in totals.standings.items() if n},
@@ -190,6 +180,7 @@ def _class_figures(summary: ClassSummary, rows: Iterable[Row]) -> ClassFigures:
 
 
 def _describe_written(out: Path, short: ClassFigures, published: bool) -> WrittenResults:
+    """Returns what was written to *out*, with the numbers of *short* in sentences."""
     standings = [f"{n} {standing}" for standing, n in short.standings.items()]
     head = ", ".join([count_of(len(short.totals), "student"), *standings]) + "."
     if short.mean is not None and short.median is not None:

@@ -14,16 +14,7 @@ from grader.kinds.matching import MatchingKey
 from grader.kinds.multi_choice import MultiChoiceKey
 from grader.kinds.ordering import OrderingKey
 from grader.kinds.texts import fill
-from grader.model import (
-    CellRun,
-    Evidence,
-    Key,
-    Mark,
-    Outcome,
-    Paper,
-    Question,
-    Verdict,
-)
+from grader.model import CellRun, Evidence, Key, Mark, Outcome, Paper, Question, Verdict
 from grader.model.records import field_values
 from grader.model.result import (
     CellTrouble,
@@ -40,13 +31,9 @@ _ERROR_LENGTH = 500
 
 
 def reveal(
-    row: Row,
-    paper: Paper,
-    *,
-    published: bool,
-    evidence: Evidence | None = None,
+    row: Row, paper: Paper, *, published: bool, evidence: Evidence | None = None
 ) -> Feedback:
-    """Returns what the student of *row* may see; the key only if *published*.
+    """Returns what the student of *row* may see, which includes the key only if *published*.
 
     Raises GraderError if the grade has marks that are not on the paper, because then they belong to
     another release.
@@ -81,6 +68,8 @@ class _View:
 
 
 def _shown_problems(paper: Paper, view: _View) -> Sequence[ShownProblem]:
+    """Returns the problems of *paper* that have marks, as the student may see them. Raises
+    GraderError if the grade has marks that are not on the paper."""
     marks = {mark.name: mark for mark in view.row.marks}
     shown = []
     for question in paper.questions:
@@ -103,7 +92,10 @@ def _shown_problems(paper: Paper, view: _View) -> Sequence[ShownProblem]:
 def _shown_problem(
     question: Question, parts: tuple[ShownPart, ...], *, published: bool
 ) -> ShownProblem:
-    variant, problem = question.variant, question.variant.problem
+    """Returns the problem of *question* with its *parts*, and with its text and solution only if
+    *published*."""
+    variant = question.variant
+    problem = variant.problem
     shown = ShownProblem(number=question.number, id=problem.id, title=problem.title, parts=parts)
     if not published:
         return shown
@@ -120,6 +112,7 @@ def _shown_problem(
 
 
 def _shown_part(question: Question, part_id: str, mark: Mark, view: _View) -> ShownPart:
+    """Returns one part as the student may see it, with the accepted answer only if published."""
     variant = question.variant
     key = variant.keys[part_id]
     kind = kinds.find(key.part.kind)
@@ -154,7 +147,7 @@ def _shown_answer(kind: Kind, mark: Mark, *, published: bool) -> str | None:
 
 
 def _advice(question: Question, mark: Mark, key: Key, undefined: bool) -> str:
-    """Returns what to do or read next; reveals nothing of the key."""
+    """Returns what the student should do or read next, without revealing anything of the key."""
     if mark.verdict is Verdict.ABSENT and undefined:
         return "Restart the kernel and run all cells from the top to see where it stops."
     if mark.verdict in {Verdict.ABSENT, Verdict.UNREADABLE}:
@@ -195,15 +188,16 @@ _OUTCOMES: Mapping[Outcome, str] = {
 
 
 def _run_sentence(evidence: Evidence, troubles: int) -> str:
+    """Returns a sentence on how the notebook ran, in which *troubles* cells did not finish."""
     if evidence.outcome is Outcome.FINISHED:
         cells = len(evidence.cells)
         if not troubles:
             return f"All {cells} code cells ran." if cells != 1 else "The code cell ran."
         return f"{troubles} of {cells} code cells did not finish."
-    said = _OUTCOMES[evidence.outcome]
-    return (
-        f"{said.removesuffix('.')}: {evidence.note.removesuffix('.')}." if evidence.note else said
-    )
+    sentence = _OUTCOMES[evidence.outcome]
+    if not evidence.note:
+        return sentence
+    return f"{sentence.removesuffix('.')}: {evidence.note.removesuffix('.')}."
 
 
 def _cell_trouble(number: int, cell: CellRun) -> CellTrouble:

@@ -15,12 +15,7 @@ from grader.gradebook import Gradebook
 from grader.gradebook.address import wanted_address
 from grader.gradebook.evidence_places import wanted_store
 from grader.grading import signals
-from grader.grading.attempts import (
-    CourseToApply,
-    apply_course,
-    attempts_to_grade,
-    untimed_note,
-)
+from grader.grading.attempts import CourseToApply, apply_course, attempts_to_grade, untimed_note
 from grader.grading.batch import execute_all
 from grader.grading.deferred import (
     blocking_reason,
@@ -119,7 +114,8 @@ def grade(
     with Gradebook.open(out, create=True, at=address, evidence=store) as book, exclusive_lock(out):
         papers = _open_papers(book, release, release_file)
         # Students who were forgotten stay in the release, but not in the results.
-        release, collected = papers.release, collected.only(papers.release.students)
+        release = papers.release
+        collected = collected.only(release.students)
         for student in only:
             papers.of(student)  # an unknown student is an error before anything runs
         book.add_students(release.students.values())
@@ -212,7 +208,7 @@ def _start_kernels_early(
     files = {s.sha256 for s in newest if s.refusal is None}
     if executor.name not in ("threads", "inline") or files <= book.evidence_digests(files).keys():
         return
-    parts = ((part, one.solution) for one in release.problems.values() for part in one.parts)
+    parts = ((part, p.solution) for p in release.problems.values() for part in p.parts)
     needs_torch = any("torch" in required_packages(part, solution) for part, solution in parts)
     spec = LaunchSpec(
         sandbox=choose(settings.sandbox).sandbox,
@@ -240,10 +236,11 @@ class _GradeFiler:
         self._run = book.begin_run(why)
 
     def score_known(self, attempts: list[Submission]) -> list[Submission]:
-        """Scores what needs no execution; returns the submissions that do."""
+        """Scores files that can't be read or that were executed before, and returns the rest to
+        execute."""
         several = len({s.student for s in attempts}) < len(attempts)
-        every = self._book.attempt_grades() if several else self._book.grades()
-        grades = {(g.student, g.submission_sha256): g for g in every}
+        stored_grades = self._book.attempt_grades() if several else self._book.grades()
+        grades = {(g.student, g.submission_sha256): g for g in stored_grades}
         if self._deferred:
             stored = ((s, self._find_stored(s)) for s in attempts if s.refusal is None)
             return [
@@ -270,13 +267,13 @@ class _GradeFiler:
                 continue
             evidence = None if self._again else self._find_stored(submission)
             if evidence is None:
-                if self._again or not self.set_apart.skips(submission):
+                if self._again or not self.set_apart.skip_if_set_apart(submission):
                     todo.append(submission)
                 continue
             key = submission.student, submission.sha256
             if current.get(key) != (self._papers.counts.id, __version__):
                 self._store_settled(submission, evidence)
-            elif needs_rerun(mine := grades[key], evidence) and not deferred_names(evidence, mine):
+            elif needs_rerun(grades[key], evidence) and not deferred_names(evidence, grades[key]):
                 todo.append(submission)
         return todo
 
@@ -317,13 +314,11 @@ class _GradeFiler:
 
     def _store_settled(self, submission: Submission, evidence: Evidence) -> Grade | None:
         """Stores the grade that *evidence* earns, or one with all marks open if scoring fails.
-
-        Returns it if it depends only on the evidence, not on a failure of the grader or the
-        machine.
-        """
-        mine = self._papers.of(submission.student)
+        Returns the grade if it does not depend on a failure of the grader or the machine, and None
+        otherwise."""
+        paper = self._papers.of(submission.student)
         try:
-            grade = score(mine, evidence)
+            grade = score(paper, evidence)
         except PackageError:
             self.unsettled += 1  # keep what was judged where the package is installed
             return None
@@ -331,9 +326,9 @@ class _GradeFiler:
             raise
         except Exception as error:  # noqa: BLE001 - one odd answer must not stop a batch
             evidence = unscored_evidence(evidence, error)
-            grade = score(mine, evidence)
-        ours = evidence.outcome is Outcome.REFUSED or has_fault(grade)
-        if not ours and not is_disturbed(grade, evidence):
+            grade = score(paper, evidence)
+        has_failed = evidence.outcome is Outcome.REFUSED or has_fault(grade)
+        if not has_failed and not is_disturbed(grade, evidence):
             self._book.put_grade(grade, run=self._run)
             return grade
         # Failures of the grader or the machine are not evidence: the next run tries again.
@@ -343,7 +338,7 @@ class _GradeFiler:
         return None
 
     def _find_stored(self, submission: Submission) -> Evidence | None:
-        """Returns the evidence of this file if it was executed in the same way; otherwise None.
+        """Returns the evidence of this file if it was executed in the same way, and None otherwise.
 
         If a package is missing, the hidden cases, which are part of the fingerprint, are unknown.
         Then evidence from a machine with other packages is used, but without --only deferred only
@@ -360,8 +355,10 @@ class _GradeFiler:
 
     def call_plans(self, student: str) -> tuple[CallPlan, ...]:
         """Returns the call plans to run for a student in this run."""
-        found = self._papers.call_plans(student)
-        return runnable_call_plans(found, self._settings.device) if self._deferred else found
+        call_plans = self._papers.call_plans(student)
+        if self._deferred:
+            return runnable_call_plans(call_plans, self._settings.device)
+        return call_plans
 
     def _fingerprint(self, submission: Submission) -> str:
         return self._settings.fingerprint(self.names, self._papers.call_plans(submission.student))

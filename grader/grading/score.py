@@ -39,7 +39,8 @@ BUILDS = "This builds on an answer that could not be judged yet"
 
 
 def has_fault(grade: Grade) -> bool:
-    """Returns whether any mark is open because judging it failed; judging again may settle it."""
+    """Returns whether any mark is open because judging it failed, which judging again may
+    settle."""
     return any(mark.points is None and mark.feedback.startswith(_FAULTS) for mark in grade.marks)
 
 
@@ -56,10 +57,12 @@ def hold_open(mark: Mark, evidence: Evidence, name: str = "") -> Mark:
     if mark.points is None or mark.points >= mark.max_points:
         return mark
     name = name or mark.name
-    if (why := evidence.disturbances.get(name)) is not None:
+    why = evidence.disturbances.get(name)
+    if why is not None:
         again = " The same happened when the notebook ran alone." if evidence.rerun else ""
         return _as_open(mark, f"{_OPEN}: {why}.{again} Grade it again.")
-    if (why := evidence.cut_short.get(name)) is not None:
+    why = evidence.cut_short.get(name)
+    if why is not None:
         return _as_open(mark, f"{_OPEN}: {why}. A person will review it.")
     if evidence.rerun:
         note = f"This mark is from a second run, alone, because in the first run {evidence.rerun}."
@@ -94,6 +97,7 @@ def score_refused(paper: Paper, submission: Submission) -> Grade:
 
 
 def _open_grade(paper: Paper, sha256: str, verdict: Verdict, feedback: str) -> Grade:
+    """Returns a grade whose marks are all open, with the same verdict and feedback."""
     marks = tuple(
         _make_mark(question, key, points=None, verdict=verdict, feedback=feedback)
         for question in paper.questions
@@ -105,6 +109,7 @@ def _open_grade(paper: Paper, sha256: str, verdict: Verdict, feedback: str) -> G
 def _make_grade(
     paper: Paper, sha256: str | None, marks: tuple[Mark, ...], environment: Mapping[str, object]
 ) -> Grade:
+    """Returns a grade of the file *sha256*, made by this version of the grader."""
     return Grade(
         student=paper.student.id,
         exam=paper.exam.id,
@@ -126,6 +131,8 @@ class _OwnAnswer:
 
 
 def _question_marks(question: Question, evidence: Evidence) -> Iterator[Mark]:
+    """Yields the mark of each part of *question*, in order. A part that builds on an answer that
+    could not be judged stays open if that answer might earn it more points."""
     own: dict[str, _OwnAnswer] = {}
     unknown: set[str] = set()
     for part_id, key in question.keys.items():
@@ -194,6 +201,7 @@ def _open_mark(question: Question, key: Key, why: str) -> Mark:
 
 
 def _judged_mark(question: Question, key: Key, shown: str, judgment: Judgment) -> Mark:
+    """Returns the mark that *judgment* gives to an answer, which is *shown* to the student."""
     points = None
     if judgment.share is not None:
         points = round(judgment.share * question.points[key.part.id], 6)
@@ -214,8 +222,8 @@ def _cells_sentence(cells: Mapping[str, str]) -> str:
     """Returns which cells or items were wrong or empty, without the right values."""
     wrong = [label for label, verdict in cells.items() if verdict == Verdict.INCORRECT]
     empty = [label for label, verdict in cells.items() if verdict == Verdict.ABSENT]
-    found = (("Wrong", wrong), ("Empty", empty))
-    return " ".join(f"{head}: {', '.join(labels)}." for head, labels in found if labels)
+    labels_by_head = (("Wrong", wrong), ("Empty", empty))
+    return " ".join(f"{head}: {', '.join(labels)}." for head, labels in labels_by_head if labels)
 
 
 def _make_mark(
@@ -228,6 +236,8 @@ def _make_mark(
     mistake: str | None = None,
     answer: str | None = None,
 ) -> Mark:
+    """Returns a mark of the part of *key*, with zero points by default. It is open if *points* is
+    None."""
     part = key.part
     return Mark(
         problem=question.variant.problem.id,
@@ -264,29 +274,31 @@ def _best_judgment(
     again = kind.judge(value, carried)
     rounded = all(a.right for a in earlier.values())
     discount = 0.0 if rounded else key.part.carry.discount
-    kept = (again.share or 0.0) * (1 - discount)
-    if again.share is None or kept <= judgment.share:
+    share = (again.share or 0.0) * (1 - discount)
+    if again.share is None or share <= judgment.share:
         return judgment
     names = " and ".join(f"{question.name(p)} = {a.text}" for p, a in earlier.items())
     return replace(
         again,
-        share=kept,
-        verdict=Verdict.CORRECT if kept == 1 else Verdict.PARTIAL,
+        share=share,
+        verdict=Verdict.CORRECT if share == 1 else Verdict.PARTIAL,
         note=_carried_note(
-            names, kind.format_value(right_value(kind, carried), carried), again, kept
+            names, kind.format_value(right_value(kind, carried), carried), again, share
         ),
     )
 
 
-def _carried_note(names: str, followed: str, again: Judgment, kept: float) -> str:
+def _carried_note(names: str, followed: str, again: Judgment, share: float) -> str:
+    """Returns the feedback on an answer that was judged by the student's own earlier answers."""
     note = f"Carried forward: judged by your own {names}, from which {followed} follows."
-    if again.share == 1 and kept < 1:
-        note += f" A carried answer earns {kept:.0%} of the points here."
+    if again.share == 1 and share < 1:
+        note += f" A carried answer earns {share:.0%} of the points here."
     return f"{note} {again.note}".strip()
 
 
 def carried_key(kind: Kind, key: Key, changes: Mapping[str, Value]) -> Key | None:
-    """Returns the key recomputed from the student's own answers; None if a guard forbids it."""
+    """Returns the key recomputed with *changes*, the student's own earlier answers, or None if a
+    guard forbids it, if no key follows from them, or if only that key would be zero."""
     scope = {**key.draw.scope, **changes}
     try:
         if not all(holds(c, scope, key.draw.facts) for c in key.part.carry.where):
@@ -304,18 +316,19 @@ def _is_plausible(value: Value, key: Key, part_id: str) -> bool:
     Zero, another sign, or a difference of many orders of magnitude would make the later part
     trivial.
     """
-    mine, true = _as_float(value), _as_float(key.draw.scope.get(part_id))
-    if mine is None or true is None:
+    own = _as_float(value)
+    true = _as_float(key.draw.scope.get(part_id))
+    if own is None or true is None:
         return True  # words and options have no distance
     if true == 0:
-        return mine != 0
-    ratio = mine / true
+        return own != 0
+    ratio = own / true
     within = key.part.carry.within
     return math.isfinite(ratio) and 1 / within <= ratio <= within
 
 
 def _as_float(value: object) -> float | None:
-    """Returns a number as a float; None if it is not a number."""
+    """Returns a number as a float, and None for anything else."""
     if isinstance(value, Quantity):
         value = value.magnitude
     if not isinstance(value, (int, float)) or isinstance(value, bool):

@@ -19,12 +19,12 @@ class SetApart:
         self._files: dict[str, str] = dict(stored) if isinstance(stored, dict) else {}
         self._skipped: list[str] = []
 
-    def skips(self, submission: Submission) -> bool:
-        """Returns whether *submission* is set apart, and remembers that it was skipped."""
-        found = self._files.get(submission.student) == submission.sha256
-        if found:
+    def skip_if_set_apart(self, submission: Submission) -> bool:
+        """Returns whether *submission* is set apart, and if so, remembers that the run skips it."""
+        is_set_apart = self._files.get(submission.student) == submission.sha256
+        if is_set_apart:
             self._skipped.append(submission.student)
-        return found
+        return is_set_apart
 
     def update(self, submission: Submission, evidence: Evidence) -> None:
         """Sets *submission* apart if its new *evidence* says so, and otherwise no longer."""
@@ -39,7 +39,8 @@ class SetApart:
             )
 
     def note(self) -> str:
-        """Returns a sentence about the notebooks that were skipped; empty if there are none."""
+        """Returns a sentence about the notebooks that were skipped, or an empty text if there are
+        none."""
         if not self._skipped:
             return ""
         listed = join_names(self._skipped, _NAMED)

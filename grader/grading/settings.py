@@ -76,8 +76,8 @@ class Settings(ExecutionSettings):
         return replace(self, device="cpu"), replace(self, only_deferred=True, again=False)
 
     def fingerprint(self, names: tuple[str, ...], call_plans: tuple[CallPlan, ...] = ()) -> str:
-        """Returns a digest of how a notebook is executed and what it is asked; if it differs, it
-        runs again."""
+        """Returns a digest of how a notebook is executed and what it is asked. A notebook whose
+        fingerprint differs from before is executed again."""
         # What is filled in belongs to the run that deferred it.
         device = "cpu" if self.only_deferred else self.device
         limits = asdict(self.limits)

@@ -10,11 +10,7 @@ from datetime import UTC, datetime
 from grader.errors import SetupError
 from grader.gradebook import Gradebook
 from grader.grading.adjustments import adjustments_of, apply_curve
-from grader.grading.course_policy import (
-    CoursePolicy,
-    apply_policy,
-    policy_of,
-)
+from grader.grading.course_policy import CoursePolicy, apply_policy, policy_of
 from grader.grading.graded_attempts import (
     GradedAttempts,
     GradePreview,
@@ -60,7 +56,7 @@ class ResultSource(ABC):
     def feedback_for(
         self, row: Row, *, published: bool, evidence: Evidence | None = None
     ) -> Feedback:
-        """Returns what the student of *row* may see; *evidence* if it was read already."""
+        """Returns what the student of *row* may see. Reads the evidence unless given *evidence*."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +73,8 @@ class ReleaseSource(ResultSource):
         self, row: Row, *, published: bool, evidence: Evidence | None = None
     ) -> Feedback:
         """Returns what `reveal` lets through."""
-        papers, grade = self.papers, row.grade
+        papers = self.papers
+        grade = row.grade
         if grade is not None and grade.release != papers.counts.id:
             # Scored before the specs were corrected, and without evidence to score again: the page
             # must show the specs that it was scored with.
@@ -91,7 +88,7 @@ class ReleaseSource(ResultSource):
 
 
 def evidence_of(book: Gradebook, row: Row) -> Evidence | None:
-    """Returns the evidence of the execution that was graded; None if none was."""
+    """Returns the evidence of the execution that was graded, or None if none was."""
     if row.grade is None or row.grade.submission_sha256 is None:
         return None
     return book.find_evidence(row.grade.submission_sha256)
@@ -135,7 +132,7 @@ def is_published(book: Gradebook, graded: ResultSource) -> bool:
 
 
 def assignment_of(book: Gradebook) -> tuple[str, str]:
-    """Returns the system and the name of the assignment in *book*; empty for a release."""
+    """Returns the system and the name of the assignment in *book*, both empty for a release."""
     system, colon, name = str(book.setting(RELEASE) or "").partition(":")
     return (system, name) if colon else ("", "")
 
@@ -163,15 +160,14 @@ def rows_of(
     """Yields a row for every student, with manual changes and the course's deductions.
 
     *policy* replaces the policies that *book* keeps, such as to preview a change. If *only* is
-    given, returns the rows of these students. *preview* replaces grades and adjustments.
+    given, yields the rows of these students. *preview* replaces grades and adjustments.
     """
     preview = preview or GradePreview(adjustments=adjustments_of(book))
     adjustments = preview.adjustments
     # The former content of a cleared line of a sheet is not an attempt to grade.
-    gone, students = absent(book), graded.students
-    submissions = [
-        submission for submission in book.submissions() if submission.student not in gone
-    ]
+    absent_students = absent(book)
+    submissions = [s for s in book.submissions() if s.student not in absent_students]
+    students = graded.students
     if only is not None:
         students = {id_: student for id_, student in students.items() if id_ in only}
         submissions = [submission for submission in submissions if submission.student in only]
@@ -193,22 +189,23 @@ def rows_of(
     if policy is not None:
         rows = apply_policy(policy, rows, submissions, attempts.scores)
     rows = apply_curve(adjustments.curve, rows)
-    warned = collect_warnings(book, submissions)
-    asked = requests_by_student(book)
+    warnings_by_file = collect_warnings(book, submissions)
+    all_requests = requests_by_student(book)
     for row in rows:
         sha256 = row.grade.submission_sha256 if row.grade else None
-        found = warned.get((row.student.id, sha256 or ""), ())
-        mine = asked.get(row.student.id, ())
-        yield replace(row, warnings=found, requests=mine) if found or mine else row
+        warnings = warnings_by_file.get((row.student.id, sha256 or ""), ())
+        requests = all_requests.get(row.student.id, ())
+        yield replace(row, warnings=warnings, requests=requests) if warnings or requests else row
 
 
 def _max_points(graded: ResultSource, dropped: Mapping[str, str]) -> Callable[[str], float]:
-    """Returns the function for the maximum points of a student without a grade."""
+    """Returns a function from a student without a grade to the maximum points, without the parts in
+    *dropped*."""
     if not dropped or not isinstance(graded, ReleaseSource):
         return graded.max_points
     papers = graded.papers
 
-    def most(student: str) -> float:
+    def max_points_without_dropped(student: str) -> float:
         counts = (
             points
             for question in papers.of(student).questions
@@ -217,7 +214,7 @@ def _max_points(graded: ResultSource, dropped: Mapping[str, str]) -> Callable[[s
         )
         return round(sum(counts), 6)
 
-    return most
+    return max_points_without_dropped
 
 
 def requests_by_student(book: Gradebook) -> Mapping[str, tuple[RegradeRequest, ...]]:
@@ -227,16 +224,16 @@ def requests_by_student(book: Gradebook) -> Mapping[str, tuple[RegradeRequest, .
 
 
 def notices_of(book: Gradebook) -> list[Mapping[str, object]]:
-    """Returns the notices about the files of the last run; none for an exam on paper."""
-    kept = book.setting(NOTICES)
-    return list(kept) if isinstance(kept, list) else []
+    """Returns the notices about the files of the last run, of which an exam on paper has none."""
+    notices = book.setting(NOTICES)
+    return list(notices) if isinstance(notices, list) else []
 
 
 def collect_warnings(
     book: Gradebook, submissions: Iterable[Submission]
 ) -> Mapping[tuple[str, str], tuple[str, ...]]:
-    """Returns the warnings of collecting, by student and SHA-256 of the file; not reasons of
-    refusal."""
+    """Returns the warnings from collecting *submissions*, by student and SHA-256 of the file,
+    except those that are the reason of a refusal."""
     notices = group_by_key(
         (str(notice["student"]), (str(notice["path"]), str(notice["text"])))
         for notice in notices_of(book)
@@ -246,6 +243,7 @@ def collect_warnings(
     for submission in submissions:
         mine = notices.get(submission.student, ())
         texts = (text for path, text in mine if submission.path.endswith(path))
-        if said := tuple(text for text in texts if text != submission.refusal):
-            warnings[submission.student, submission.sha256] = said
+        texts_to_show = tuple(text for text in texts if text != submission.refusal)
+        if texts_to_show:
+            warnings[submission.student, submission.sha256] = texts_to_show
     return warnings

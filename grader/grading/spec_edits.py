@@ -34,7 +34,7 @@ class SpecEdit:
 
 
 def parse_place(text: str) -> tuple[str, str]:
-    """Returns the problem and the part in "PROBLEM/PART"; raises SetupError."""
+    """Returns the problem and the part in "PROBLEM/PART". Raises SetupError for any other text."""
     match = _PLACE.match(text)
     if not match:
         raise SetupError(f"'{text}' is not a part", fix="write PROBLEM/PART, such as kv-cache/size")
@@ -42,7 +42,7 @@ def parse_place(text: str) -> tuple[str, str]:
 
 
 def parse_edit(what: str, text: str) -> SpecEdit:
-    """Returns the edit in "PROBLEM/PART=VALUE"; raises SetupError."""
+    """Returns the edit in "PROBLEM/PART=VALUE". Raises SetupError for any other text."""
     place, equals, value = text.partition("=")
     if not equals or not value.strip():
         raise SetupError(f"'{text}' has no value", fix=f"write --{what} PROBLEM/PART=VALUE")
@@ -51,38 +51,36 @@ def parse_edit(what: str, text: str) -> SpecEdit:
 
 
 def require_part(release: Release, problem: str, part: str) -> None:
-    """Raises SetupError unless the release has the part."""
-    parts = (
-        [one.id for one in release.problems[problem].parts] if problem in release.problems else []
-    )
-    if part in parts:
-        return
+    """Raises SetupError unless *release* has the problem and the problem has the part."""
     if problem not in release.problems:
-        what, known = f"these results have no problem '{problem}'", list(release.problems)
-    else:
-        what, known = f"the problem '{problem}' has no part '{part}'", parts
-    fix = suggest(part if parts else problem, known, "it has: " + ", ".join(known))
-    raise SetupError(what, fix=fix)
+        ids = list(release.problems)
+        fix = suggest(problem, ids, "it has: " + ", ".join(ids))
+        raise SetupError(f"these results have no problem '{problem}'", fix=fix)
+    ids = [part_of_problem.id for part_of_problem in release.problems[problem].parts]
+    if part not in ids:
+        fix = suggest(part, ids, "it has: " + ", ".join(ids))
+        raise SetupError(f"the problem '{problem}' has no part '{part}'", fix=fix)
 
 
 def apply_edits(release: Release, edits: Sequence[SpecEdit]) -> Release:
-    """Returns *release* with the specs that *edits* change; raises SetupError if one can't be
-    made."""
+    """Returns *release* with the specs that *edits* change, in order. Raises SetupError if a part
+    doesn't exist, or if an edit would make a spec that is not valid."""
     changed: dict[str, Any] = {}
     for edit in edits:
         require_part(release, edit.problem, edit.part)
         source = changed.get(edit.problem, release.sources[edit.problem])
         parts = tuple(
-            _edited_part(part, edit) if part.get("id") == edit.part else part
+            _edit_part(part, edit) if part.get("id") == edit.part else part
             for part in source["parts"]
         )
         source = {**source, "parts": parts}
-        _check_spec(release, edit, source)
+        _require_valid_spec(release, edit, source)
         changed[edit.problem] = source
     return edit_specs(release, changed) if changed else release
 
 
-def _check_spec(release: Release, edit: SpecEdit, source: Mapping[str, Any]) -> None:
+def _require_valid_spec(release: Release, edit: SpecEdit, source: Mapping[str, Any]) -> None:
+    """Raises SetupError, naming *edit*, if the spec *source* that it made is not valid."""
     solution = release.problems[edit.problem].solution
     try:
         problem_from(Located(edit.problem, source, {(): (1, 1)}, {}), solution)
@@ -91,7 +89,9 @@ def _check_spec(release: Release, edit: SpecEdit, source: Mapping[str, Any]) -> 
         raise SetupError(f"can't change '{edit}': {first.what}", fix=first.fix) from None
 
 
-def _edited_part(part: Mapping[str, Any], edit: SpecEdit) -> Mapping[str, Any]:
+def _edit_part(part: Mapping[str, Any], edit: SpecEdit) -> Mapping[str, Any]:
+    """Returns the spec of one part with *edit* applied. Raises SetupError for a credit without a
+    share, or for a mistake or option that the part doesn't have."""
     if edit.what == "tolerance":
         return {**part, "tolerance": _tolerance(edit.value)}
     if edit.what == "key":
@@ -108,10 +108,8 @@ def _edited_part(part: Mapping[str, Any], edit: SpecEdit) -> Mapping[str, Any]:
                 {**item, "credit": share} if item.get("id") == mistake else item for item in listed
             )
             return {**part, key: edited}
-    known = [
-        str(o["id"]) for key in ("mistakes", "options") for o in part.get(key, ()) if "id" in o
-    ]
-    fix = suggest(mistake, known, f"it has: {', '.join(known) or 'none'}")
+    ids = [str(o["id"]) for key in ("mistakes", "options") for o in part.get(key, ()) if "id" in o]
+    fix = suggest(mistake, ids, f"it has: {', '.join(ids) or 'none'}")
     raise SetupError(f"'{edit.problem}/{edit.part}' has no mistake '{mistake}'", fix=fix)
 
 

@@ -29,7 +29,7 @@ class CodeView:
 
 
 def code_views(book: Gradebook, row: Row) -> tuple[tuple[CodeView, ...], str]:
-    """Returns the code parts of a student, and why there are none; empty if there are some."""
+    """Returns the code parts of a student and an empty text, or no parts and why there are none."""
     graded = source_of(book)
     if not isinstance(graded, ReleaseSource):
         return (), "These results come from another system, so there are no hidden cases to show."

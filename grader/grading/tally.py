@@ -20,24 +20,23 @@ def tally(
     submissions: Iterable[Submission] = (),
     dropped: Mapping[str, str] | None = None,
 ) -> Iterator[Row]:
-    """Yields a row for every student: first those with a grade, in the order of *grades*; then
-    others.
+    """Yields a row for every student, first for those with a grade, in the order of *grades*.
 
     *max_points* returns the maximum points of a student without a grade. *submissions* has each
     student's latest attempt last. *dropped* maps parts that don't count to the reason.
     """
     by_hand = overrides_by_student(overrides)
     attempts = group_by_key((submission.student, submission) for submission in submissions)
-    seen: set[str] = set()
+    graded: set[str] = set()
     for grade in grades:
         id_ = grade.student
-        seen.add(id_)
+        graded.add(id_)
         student = students.get(id_, Student(id=id_))
         yield _graded_row(
             student, grade, by_hand.get(id_, {}), attempts.get(id_, ()), dropped or {}
         )
     for id_, student in students.items():
-        if id_ not in seen:
+        if id_ not in graded:
             latest = attempts[id_][-1] if id_ in attempts else None
             yield _ungraded_row(student, max_points(id_), by_hand.get(id_, {}), latest)
 
@@ -61,7 +60,7 @@ def _graded_row(
     attempts: Sequence[Submission],
     dropped: Mapping[str, str],
 ) -> Row:
-    """Returns the row of a grade; it is pending while a newer attempt is not graded."""
+    """Returns the row of a grade, which waits while a newer attempt is not graded."""
     mine = [attempt for attempt in attempts if attempt.sha256 == grade.submission_sha256]
     waits = bool(attempts) and attempts[-1].sha256 != grade.submission_sha256
     names = {mark.name for mark in grade.marks}
@@ -108,6 +107,7 @@ def with_overrides(grade: Grade, overrides: Mapping[str, Override]) -> Grade:
 
 
 def _with_override(mark: Mark, overrides: Mapping[str, Override]) -> Mark:
+    """Returns *mark* with the points of its override, if it has one, and a note in the feedback."""
     override = overrides.get(mark.name)
     if override is None:
         return mark

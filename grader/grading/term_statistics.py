@@ -41,9 +41,9 @@ class StatisticsFiles:
 def gather_statistics(out: Path, bank: Bank, *, term: str = "") -> StatisticsFiles:
     """Adds the statistics of the results in *out* to the files beside the specs in *bank*.
 
-    *term* names them; the title of the set if empty. Running it again replaces what the same
-    results added before. Raises SetupError if a file can't be written, and SpecErrors if one can't
-    be read.
+    *term* names the statistics; if it is empty, the title of the set does. Statistics that the same
+    results added before are replaced. Raises SetupError if a file can't be written, and SpecErrors
+    if one can't be read.
     """
     with Gradebook.open(out) as book:
         require_release(book)
@@ -70,9 +70,9 @@ def gather_statistics(out: Path, bank: Bank, *, term: str = "") -> StatisticsFil
             parts.setdefault(line.problem, {})[line.part] = _part_statistics(line)
     folders = {problem: _folder(bank, release, problem) for problem in parts}
     files = []
-    for problem, found in parts.items():
+    for problem, part_statistics in parts.items():
         path = statistics_path(folders[problem], problem)
-        add_term(path, _term(release, problem, term or graded.title, name, found))
+        add_term(path, _term(release, problem, term or graded.title, name, part_statistics))
         files.append(path)
     return StatisticsFiles(files=tuple(files), too_few=tuple(too_few))
 
@@ -85,6 +85,7 @@ def _term(
 
 
 def _part_statistics(line: PartLine) -> PartStatistics:
+    """Returns the rounded shares of *line*, without mistakes that few students made."""
     return PartStatistics(
         students=line.settled_count,
         mean=round(line.mean_share or 0.0, 3),

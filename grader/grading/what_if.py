@@ -109,17 +109,18 @@ def what_if(out: Path, changes: Changes, *, why: str = "") -> WhatIf:
         graded = source_of(book)
         if changes.edits_specs or changes.drop:
             require_release(book)
-        policy = _policy(book, graded.exam, changes)
-        edited, grades = None, {}
+        policy = _policy_for(book, graded.exam, changes)
+        edited = None
+        grades = {}
         if changes.edits_specs:
             papers = papers_of(book)
             edited = _edit_release(papers, changes)
             papers = replace(papers, correction=edited)
             chooses = policy is not None and policy.chooses
-            every = book.attempt_grades() if chooses else list(book.grades())
+            attempts = book.attempt_grades() if chooses else list(book.grades())
             grades = {
                 (grade.student, grade.submission_sha256 or ""): grade
-                for grade in rescore_grades(book, papers, every)
+                for grade in rescore_grades(book, papers, attempts)
             }
         adjustments = _new_adjustments(book, changes, why)
         before = {row.student.id: row for row in rows_of(book, graded)}
@@ -139,7 +140,7 @@ def what_if(out: Path, changes: Changes, *, why: str = "") -> WhatIf:
     )
 
 
-def _policy(book: Gradebook, set_id: str, changes: Changes) -> CoursePolicy | None:
+def _policy_for(book: Gradebook, set_id: str, changes: Changes) -> CoursePolicy | None:
     if changes.course is None:
         return policy_of(book, set_id)
     return policy_with(book, set_id, changes.course, changes.slip_days_used)
@@ -153,13 +154,14 @@ def _edit_release(papers: Papers, changes: Changes) -> Release:
 
 
 def _new_adjustments(book: Gradebook, changes: Changes, why: str) -> Adjustments:
-    """Returns the adjustments in effect, with those of *changes*."""
-    known = adjustments_of(book)
-    dropped = dict(known.dropped)
+    """Returns the adjustments in effect, changed by *changes*, with *why* as the reason of each
+    change. Raises SetupError if a part to drop doesn't exist."""
+    current = adjustments_of(book)
+    dropped = dict(current.dropped)
     for place in changes.drop:
         require_part(papers_of(book).counts, *parse_place(place))
         dropped[place] = why
-    curve = known.curve
+    curve = current.curve
     if changes.curve is not None:
         curve = GradeCurve(factor=changes.curve[0], points=changes.curve[1], why=why)
     return Adjustments(dropped=dropped, curve=curve)
@@ -169,34 +171,36 @@ def apply_adjustments(out: Path, changes: Changes, *, by: str, why: str) -> None
     """Drops parts and sets the curve of *changes*, with the reason *why*."""
     with Gradebook.open(out) as book:
         store_adjustments(book, _new_adjustments(book, changes, why), by=by, why=why)
-        _choose_again(book)
+        _file_counting_grades(book)
 
 
 def withdraw_adjustments(out: Path, *, by: str, why: str) -> bool:
-    """Withdraws the curve and counts all parts again; returns whether there was any adjustment."""
+    """Withdraws the curve and the dropping of parts. Returns whether there was any adjustment."""
     with Gradebook.open(out) as book:
-        had = adjustments_of(book) != Adjustments()
-        if had:
+        had_adjustments = adjustments_of(book) != Adjustments()
+        if had_adjustments:
             store_adjustments(book, Adjustments(), by=by, why=why)
-            _choose_again(book)
-    return had
+            _file_counting_grades(book)
+    return had_adjustments
 
 
-def _choose_again(book: Gradebook) -> None:
-    """Stores the grades of the attempts that count, which may be others without a dropped part."""
+def _file_counting_grades(book: Gradebook) -> None:
+    """Makes the grade of the attempt that counts each student's current one, because another
+    attempt may count after an adjustment."""
     graded = source_of(book)
     file_counting_grades(book, policy_of(book, graded.exam), graded.students)
 
 
 def _student_change(before: Row, after: Row) -> StudentChange | None:
-    """Returns how the student's total and marks differ; None if the total is the same."""
+    """Returns how the student's total and marks differ, or None if the total and the maximum are
+    the same."""
     if (before.total, before.max_score) == (after.total, after.max_score):
         return None
-    was = {part_place(mark): (mark.points, mark.max_points) for mark in before.marks}
+    old = {part_place(mark): (mark.points, mark.max_points) for mark in before.marks}
     parts = (
         mark.name
         for mark in after.marks
-        if was.get(part_place(mark)) != (mark.points, mark.max_points)
+        if old.get(part_place(mark)) != (mark.points, mark.max_points)
     )
     return StudentChange(
         student=after.student.id,
@@ -209,6 +213,8 @@ def _student_change(before: Row, after: Row) -> StudentChange | None:
 
 
 def _distribution(rows: Iterable[Row]) -> Distribution:
+    """Returns the distribution of the totals of *rows* as shares of the maximum, without open
+    totals."""
     shares = sorted(
         row.total / row.max_score for row in rows if row.total is not None and row.max_score
     )

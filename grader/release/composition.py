@@ -78,6 +78,7 @@ class Composition:
 
 
 def _group_data(group: PartGroup) -> dict[str, object]:
+    """Returns *group* as plain data, without what does not apply to it."""
     return {
         "problem": group.problem,
         "parts": list(group.parts),
@@ -92,10 +93,8 @@ def _group_data(group: PartGroup) -> dict[str, object]:
 
 
 def composition(bank: Bank, wanted: str) -> Composition:
-    """Returns the composition of the set *wanted*; raises SpecError or SetupError.
-
-    Problems are not drawn, so that errors in their expressions are not found.
-    """
+    """Returns the composition of the set *wanted*. Raises SpecError or SetupError. Problems are not
+    drawn, so that errors in their expressions are not found."""
     exam = bank.exam(wanted)
     heads = bank.heads(exam.problem_ids)
     groups = {
@@ -113,15 +112,17 @@ def composition(bank: Bank, wanted: str) -> Composition:
         parts=_range(sum(group.part_count for group in paper) for paper in papers),
         minutes=_range(total.minutes for total in totals),
         points=_range(total.points for total in totals),
-        families=_shares([(total.families, total.points) for total in totals]),
-        levels=_in_order(_shares([(total.levels, total.points) for total in totals])),
+        families=_share_ranges([(total.families, total.points) for total in totals]),
+        levels=_sort_levels(_share_ranges([(total.levels, total.points) for total in totals])),
         concepts=tuple(sorted({c for group in groups.values() for c in group.examined})),
-        on_one_concept=max(_on_one_concept(paper) for paper in papers),
+        on_one_concept=max(_count_most_on_concept(paper) for paper in papers),
     )
 
 
 def _entries(slots: Iterable[Slot], groups: Mapping[str, PartGroup]) -> list[CompositionEntry]:
-    entries, number = [], 1
+    """Returns what each of *slots* may ask, with the number of its first question."""
+    entries = []
+    number = 1
     for slot in slots:
         members = tuple(groups[name] for name in slot.problem_ids)
         entries.append(CompositionEntry(first=number, count=slot.count, groups=members))
@@ -141,17 +142,17 @@ def _range(values: Iterable[float]) -> Range:
     return min(rounded), max(rounded)
 
 
-def _shares(papers: Sequence[tuple[Mapping[str, float], float]]) -> dict[str, Range]:
+def _share_ranges(papers: Sequence[tuple[Mapping[str, float], float]]) -> dict[str, Range]:
     names = sorted({name for points, _ in papers for name in points})
     return {
         name: _range(points.get(name, 0.0) / total for points, total in papers) for name in names
     }
 
 
-def _in_order(levels: Mapping[str, Range]) -> dict[str, Range]:
+def _sort_levels(levels: Mapping[str, Range]) -> dict[str, Range]:
     return {name: levels[name] for name in get_args(Level) if name in levels}
 
 
-def _on_one_concept(paper: Iterable[PartGroup]) -> int:
+def _count_most_on_concept(paper: Iterable[PartGroup]) -> int:
     counts = Counter(concept for group in paper for concept in group.examined)
     return max(counts.values(), default=0)

@@ -34,7 +34,7 @@ def new_release(
     solutions = {name: text for name in exam.problem_ids if (text := bank.problem(name).solution)}
     # All facts if any is used, because which ones may depend on the drawn numbers.
     uses_facts = "fact(" in json.dumps(sources)
-    return _release(
+    return _build_release(
         exam,
         sources,
         solutions,
@@ -50,7 +50,7 @@ def edit_specs(release: Release, sources: Mapping[str, Any]) -> Release:
     solutions = {
         name: problem.solution for name, problem in release.problems.items() if problem.solution
     }
-    return _release(
+    return _build_release(
         release.exam,
         {**release.sources, **sources},
         solutions,
@@ -62,7 +62,7 @@ def edit_specs(release: Release, sources: Mapping[str, Any]) -> Release:
 
 
 def add_students_to(release: Release, students: tuple[Student, ...]) -> Release:
-    """Returns the release with *students* added; those who are in it are updated by
+    """Returns the release with *students* added. Those who are in it are updated by
     `Student.merged_with`.
 
     The numbers of students already in the release never change. Raises SetupError if a student
@@ -98,7 +98,7 @@ def _numbers_of(student: Student) -> str:
 
 
 def release_bytes(release: Release) -> bytes:
-    """Returns the contents of `release.json`; the same release always gives the same bytes."""
+    """Returns the contents of `release.json`, which are the same for the same release."""
     data = {
         "schema": SCHEMA,
         "private": "This file holds the answers. Keep it away from students.",
@@ -109,7 +109,7 @@ def release_bytes(release: Release) -> bytes:
         "digests": dict(release.digests),
         "problems": _round_trip_json(release.sources),
         "facts": facts_data(release.facts),
-        "students": [_line(s) for s in release.students.values()],
+        "students": [_student_data(s) for s in release.students.values()],
     }
     solutions = {name: p.solution for name, p in release.problems.items() if p.solution}
     if solutions:
@@ -117,7 +117,7 @@ def release_bytes(release: Release) -> bytes:
     return (json.dumps(data, indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def _line(student: Student) -> dict[str, str]:
+def _student_data(student: Student) -> dict[str, str]:
     """Returns a student as plain data. Without a version, the key is omitted, as in older
     releases."""
     line = dataclasses.asdict(student)
@@ -151,11 +151,11 @@ def _read(packed: bytes, file: Path, fix: str) -> Release:
             where=where,
             fix=f"{fix}, or restore it from a backup",
         ) from None
-    seen = data.get("schema") if isinstance(data, dict) else None
-    if seen != SCHEMA:
-        is_other = isinstance(seen, str) and seen.startswith(SCHEMA.rsplit("/", 1)[0] + "/")
+    schema = data.get("schema") if isinstance(data, dict) else None
+    if schema != SCHEMA:
+        is_other = isinstance(schema, str) and schema.startswith(SCHEMA.rsplit("/", 1)[0] + "/")
         raise SetupError(
-            f"another version of the grader wrote this release, in the format {seen}; "
+            f"another version of the grader wrote this release, in the format {schema}; "
             f"this version reads {SCHEMA}"
             if is_other
             else "this is not a release",
@@ -171,7 +171,7 @@ def _parse(data: Mapping[str, Any], file: Path) -> Release:
         exam_data = {k: v for k, v in data["set"].items() if v is not None}
         sources = with_tuples(data["problems"])
         exam = exam_from(_without_places(with_tuples(_drop_none(exam_data)), file), set(sources))
-        release = _release(
+        release = _build_release(
             exam,
             sources,
             data.get("solutions", {}),
@@ -180,7 +180,7 @@ def _parse(data: Mapping[str, Any], file: Path) -> Release:
             base64.b64decode(data["private_key"]),
             data["engine"],
         )
-        kept = data["id"]
+        stored_id = data["id"]
     except (KeyError, TypeError, ValueError, AttributeError, SpecError) as error:
         first = error.errors[0].what if isinstance(error, SpecError) else error
         raise SetupError(
@@ -188,7 +188,7 @@ def _parse(data: Mapping[str, Any], file: Path) -> Release:
             where=Location(str(file)),
             fix="restore the file that `grader render` wrote",
         ) from None
-    if release.id != kept:
+    if release.id != stored_id:
         raise SetupError(
             "the release was changed after it was made",
             where=Location(str(file)),
@@ -205,9 +205,10 @@ _ENTRY_SINCE_FIRST = ("draw", "edition")
 
 
 def _identity_data(exam: ExamSet) -> Any:
+    """Returns the data of *exam* that a release's id depends on."""
     plain = _round_trip_json(dataclasses.asdict(exam))
-    kept = {name: v for name, v in plain.items() if v or name not in _SINCE_FIRST}
-    return {**kept, "problems": [_identity_of_entry(entry) for entry in kept["problems"]]}
+    identity = {name: v for name, v in plain.items() if v or name not in _SINCE_FIRST}
+    return {**identity, "problems": [_identity_of_entry(entry) for entry in identity["problems"]]}
 
 
 def _identity_of_entry(entry: Any) -> Any:
@@ -216,7 +217,7 @@ def _identity_of_entry(entry: Any) -> Any:
     return {name: v for name, v in entry.items() if v or name not in _ENTRY_SINCE_FIRST}
 
 
-def _release(
+def _build_release(
     exam: ExamSet,
     sources: Mapping[str, Any],
     solutions: Mapping[str, str],
@@ -225,7 +226,7 @@ def _release(
     private_key: bytes,
     engine: str,
 ) -> Release:
-    """Returns the release made of its parts; its id is a digest of all but the students."""
+    """Returns the release made of these parts, whose id is a digest of all but the students."""
     problems = {
         name: problem_from(_without_places(source, name), solutions.get(name, ""), checked=True)
         for name, source in sources.items()

@@ -48,7 +48,7 @@ class Papers:
     """Where hidden cases and expected results are kept; nowhere if None."""
 
     def of(self, student: str) -> Paper:
-        """Returns the paper of *student*; corrected specs keep the numbers that the student was
+        """Returns the paper of *student*. Corrected specs keep the numbers that the student was
         given.
 
         Raises SetupError if the student is not in the release, or if a correction would change the
@@ -62,21 +62,18 @@ class Papers:
         return self._recent[student]
 
     def partial_paper(self, student: str, only: Collection[int] | None) -> Paper:
-        """Returns the paper of *student* with only the questions of some numbers; all if None.
-
-        Raises SetupError as `of` does.
-        """
-        whose = self._seat(student)
-        given = paper(self.release, whose, only=only)
-        drawn = given if self.correction is None else _correct_paper(given, self.correction, only)
+        """Returns the paper of *student* with only the questions whose numbers are in *only*, or
+        with all if *only* is None. Raises SetupError as `of` does."""
+        seat = self._find_seat(student)
+        drawn = paper(self.release, seat, only=only)
+        if self.correction is not None:
+            drawn = _correct_paper(drawn, self.correction, only)
         drawn = replace(drawn, student=self.release.students[student])
         return drawn if self.keep is None else _with_keep(drawn, self.keep)
 
     def key(self, student: str, answer: str) -> Key | None:
-        """Returns the key of the answer named *answer*; None if *student* was not asked for it.
-
-        Draws only its question. Raises SetupError as `of` does.
-        """
+        """Returns the key of the answer named *answer*, or None if *student* was not asked for it.
+        Draws only the question of this answer. Raises SetupError as `of` does."""
         drawn = self.partial_paper(student, {question_number(answer)})
         return dict(drawn.named_keys()).get(answer)
 
@@ -86,15 +83,15 @@ class Papers:
 
         Raises SetupError as `of` does.
         """
-        seat = self._seat(student).seat
+        seat = self._find_seat(student).seat
         for number, slot, problem in iter_questions(self.counts, seat):
             spec = self.counts.digests[problem.id]
             # The parts that were drawn at the release, which a correction keeps.
             released = self.release.problems[problem.id]
             seed = seed_for(self.release.private_key, seat, problem.id)
             points = points_of(problem, slot, seed, points_of(released, slot, seed))
-            what = [self.release.id, self._facts, seat, number, problem.id, spec, points]
-            yield number, digest(what)
+            parts = [self.release.id, self._facts, seat, number, problem.id, spec, points]
+            yield number, digest(parts)
 
     @cached_property
     def _facts(self) -> str:
@@ -106,9 +103,9 @@ class Papers:
 
         Raises SetupError if the student is not in the release.
         """
-        return self._seat(student).seat
+        return self._find_seat(student).seat
 
-    def _seat(self, student: str) -> Student:
+    def _find_seat(self, student: str) -> Student:
         """Returns the student, or the version on paper, whose numbers *student* was given."""
         if student not in self.release.students:
             hint = "see the ids in release.json; to add a student, render again"
@@ -126,7 +123,8 @@ class Papers:
         return {}
 
     def call_plans(self, student: str) -> tuple[CallPlan, ...]:
-        """Returns the call plans of the functions that *student* wrote; raises SetupError."""
+        """Returns the call plans of the functions that *student* wrote. Raises SetupError as `of`
+        does, or if a solution can't be used."""
         if not self.has_call_plans:
             return ()
         return call_plans_of(self.of(student))
@@ -168,20 +166,21 @@ class Papers:
         for slot in self.release.exam.slots:
             for _ in range(slot.count):
                 for problem in (self.release.problems[i] for i in slot.problem_ids):
-                    asked = (p.id for p in problem.parts if slot.asks(problem.id, p.id))
-                    names.update(dict.fromkeys(f"q{number}_{part}" for part in asked))
+                    part_ids = (p.id for p in problem.parts if slot.asks(problem.id, p.id))
+                    names.update(dict.fromkeys(f"q{number}_{part}" for part in part_ids))
                 number += 1
         return tuple(names)
 
 
 def call_plans_of(paper: Paper) -> tuple[CallPlan, ...]:
-    """Returns the call plans of the functions of *paper*; raises SetupError if a solution can't be
+    """Returns the call plans of the functions of *paper*. Raises SetupError if a solution can't be
     used."""
-    found = (_call_plan_of(name, key) for name, key in paper.named_keys())
-    return tuple(plan for plan in found if plan is not None)
+    call_plans = (_call_plan_of(name, key) for name, key in paper.named_keys())
+    return tuple(plan for plan in call_plans if plan is not None)
 
 
 def _call_plan_of(name: str, key: Key) -> CallPlan | None:
+    """Returns the call plan of one answer, or None if it is not a function."""
     try:
         return kinds.find(key.part.kind).call_plan(name, key)
     except ValueError as error:
@@ -205,8 +204,8 @@ def _with_keep(mine: Paper, keep: Keep) -> Paper:
 
 
 def _correct_paper(given: Paper, current: Release, only: Collection[int] | None) -> Paper:
-    """Returns the paper by the specs of *current*; raises SetupError if the notebook that was
-    handed out does not allow it."""
+    """Returns the paper *given* by the specs of *current*. Raises SetupError if the notebook that
+    was handed out does not allow the correction."""
     corrected = paper(current, given.student, given, only)
     before = dict(given.named_keys())
     for name, key in corrected.named_keys():
@@ -226,7 +225,8 @@ def _require_same_meaning(name: str, old: Key, new: Key) -> None:
             f"the kind of '{name}' has changed from {old.part.kind} to {new.part.kind}",
             fix="keep the kind of each part as released",
         )
-    shown, meant = _meanings(old), _meanings(new)
+    shown = _meanings(old)
+    meant = _meanings(new)
     if len(shown) != len(meant):
         raise SetupError(
             f"the number of choices of '{name}' has changed",
@@ -259,7 +259,8 @@ def current_specs(release: Release, bank: Bank) -> Release:
 
 
 def bind(book: Gradebook, release: Release, file: Path) -> None:
-    """Links a results folder to its release; raises SetupError if it belongs to another one."""
+    """Links a results folder to its release. Raises SetupError if the results belong to another
+    one."""
     bound = book.setting(RELEASE)
     if bound is not None and bound != release.id:
         raise SetupError(
@@ -276,7 +277,8 @@ def bind(book: Gradebook, release: Release, file: Path) -> None:
 
 
 def papers_of(book: Gradebook, release: Release | None = None) -> Papers:
-    """Returns the papers for the results in *book*; pass *release* if it is already loaded."""
+    """Returns the papers for the results in *book*, by *release* or, if None, by the file that
+    *book* names. Raises SetupError if that file is missing."""
     if release is None:
         source = book.setting(SOURCE)
         if not isinstance(source, str):
@@ -317,12 +319,13 @@ def absent(book: Gradebook) -> frozenset[str]:
 
 
 def seats_of(book: Gradebook) -> dict[str, str | None] | None:
-    """Returns each student's version on paper; None for results of notebooks."""
+    """Returns each student's version on paper, or None for results of notebooks."""
     seats = book.setting(SEATS)
     return seats if isinstance(seats, dict) else None
 
 
 def _load_correction(book: Gradebook, release: Release) -> Release | None:
+    """Returns the corrected release in force, or None if there is none."""
     named = book.setting(CORRECTED)
     if not isinstance(named, str):
         return None
@@ -338,12 +341,14 @@ def _correction_path(book: Gradebook, release_id: str, ending: str) -> Path:
 
 
 def keep_correction(book: Gradebook, corrected: Release | None, *, by: str, why: str) -> None:
-    """Puts the specs of *corrected* in force; None restores the specs as released."""
+    """Puts the specs of *corrected* in force, or those of the release if it is None."""
     if corrected is not None:
-        data, ending = release_bytes(corrected), ".json"
+        data = release_bytes(corrected)
+        ending = ".json"
         key = _key_of(book)
         if key is not None:  # a correction of a sealed release must be sealed as well
-            data, ending = sealed.seal(data, corrected.id, key), ".pack"
+            data = sealed.seal(data, corrected.id, key)
+            ending = ".pack"
         write_atomic(_correction_path(book, corrected.id, ending), data, durable=True, private=True)
     value = corrected.id if corrected else None
     if book.setting(CORRECTED) != value:
@@ -351,7 +356,7 @@ def keep_correction(book: Gradebook, corrected: Release | None, *, by: str, why:
 
 
 def _key_of(book: Gradebook) -> sealed.PackKey | None:
-    """Returns the key of the pack that the results in *book* use; None without a pack."""
+    """Returns the key of the pack that the results in *book* use, or None without a pack."""
     source = book.setting(SOURCE)
     is_sealed = isinstance(source, str) and sealed.is_pack_file(book.folder / source)
     return sealed.current_key() if is_sealed else None

@@ -37,12 +37,14 @@ def load_numbers(path: Path, known: Mapping[str, Student]) -> UserNumbers:
             where=Location(str(path), 1),
             fix="use Canvas's gradebook, Moodle's worksheet, or columns 'number' and 'student'",
         )
-    found = _user_numbers(rows, number, columns, students_by_text(known))
-    return UserNumbers(found, platform=_platform(header, number, rows), file=str(path))
+    students_by_number = _read_user_numbers(rows, number, columns, students_by_text(known))
+    return UserNumbers(
+        students_by_number, platform=_detect_platform(header, number, rows), file=str(path)
+    )
 
 
-def _platform(header: list[str], number: int, rows: list[list[str]]) -> str:
-    """Returns the platform that wrote the table; empty for any other table."""
+def _detect_platform(header: list[str], number: int, rows: list[list[str]]) -> str:
+    """Returns the name of the platform that wrote the table, which is empty for any other table."""
     if header[number] == "id" and not {"sis login id", "sis user id", "section"}.isdisjoint(header):
         return "Canvas"
     if header[number] == "identifier":
@@ -54,25 +56,27 @@ def _platform(header: list[str], number: int, rows: list[list[str]]) -> str:
 def students_by_text(known: Mapping[str, Student]) -> Mapping[str, str]:
     """Returns the student's id for each text, casefolded, that identifies exactly one of *known*:
     an id, an e-mail address or its beginning, or a name."""
-    ways: dict[str, set[str]] = {}
+    ids_by_text: dict[str, set[str]] = {}
     for student in known.values():
         for text in (student.id, student.email, student.email.partition("@")[0], student.name):
             if text:
-                ways.setdefault(text.casefold(), set()).add(student.id)
+                ids_by_text.setdefault(text.casefold(), set()).add(student.id)
     # An id takes precedence over the beginning of another student's e-mail address.
-    ways |= {student.casefold(): {student} for student in known}
-    return {text: next(iter(ids)) for text, ids in ways.items() if len(ids) == 1}
+    ids_by_text |= {student.casefold(): {student} for student in known}
+    return {text: next(iter(ids)) for text, ids in ids_by_text.items() if len(ids) == 1}
 
 
-def _user_numbers(
-    rows: list[list[str]], number: int, columns: list[int], ways: Mapping[str, str]
+def _read_user_numbers(
+    rows: list[list[str]], number: int, columns: list[int], ids_by_text: Mapping[str, str]
 ) -> Mapping[str, str]:
     """Returns the student's id for each user number in *rows*, which identify students by text."""
-    found: dict[str, str] = {}
+    students_by_number: dict[str, str] = {}
     for row in rows:
         match = _PARTICIPANT.match(row[number].strip()) if number < len(row) else None
         texts = (row[c].strip() for c in columns if c < len(row))
-        student = next((ways[t.casefold()] for t in texts if t.casefold() in ways), None)
+        student = next(
+            (ids_by_text[t.casefold()] for t in texts if t.casefold() in ids_by_text), None
+        )
         if match and student:
-            found[match[1]] = student
-    return found
+            students_by_number[match[1]] = student
+    return students_by_number

@@ -25,13 +25,14 @@ class Pins:
     """The key of the release's pack, if it is sealed."""
 
     def __call__(self, digest: str, make: Callable[[], object]) -> object:
-        """Returns the JSON data kept under *digest*; if there is none, makes and keeps it."""
+        """Returns the JSON data kept under *digest*, or else the data from *make*, which it
+        keeps."""
         name = f"{digest}/sealed" if self.key else digest
-        kept = self.book.derived.find([name]).get(name)
-        if kept is None:
+        stored = self.book.derived.find([name]).get(name)
+        if stored is None:
             data = json.dumps(make(), separators=(",", ":")).encode()
             packed = sealed.seal(data, self.release, self.key) if self.key else zlib.compress(data)
             self.book.derived.keep({name: packed})
         else:
-            data = sealed.unseal(kept, self.key) if self.key else zlib.decompress(kept)
+            data = sealed.unseal(stored, self.key) if self.key else zlib.decompress(stored)
         return json.loads(data)

@@ -64,10 +64,8 @@ def make_release(
     *,
     versions: int | None = None,
 ) -> MadeRelease:
-    """Makes a release in *out*, or adds students to the one that is there; raises SetupError.
-
-    If *versions* is given, students share that many versions; see `versions.assign_versions`.
-    """
+    """Makes a release in *out*, or adds students to the one that is there. If *versions* is given,
+    students share that many versions, as in `assign_versions`. Raises SetupError."""
     exam = bank.exam(wanted) if isinstance(wanted, str) else wanted
     for name in exam.problem_ids:
         draw_sample(bank, name)  # raises, with its line, if it can't be drawn or printed
@@ -103,7 +101,7 @@ def _refuse_lost_release(out: Path) -> None:
 
 
 def private_key_of(text: str | None) -> bytes | None:
-    """Returns the private key made from *text*; None if *text* is None."""
+    """Returns the private key made from *text*, or None if *text* is None."""
     return hashlib.sha256(text.encode()).digest() if text is not None else None
 
 
@@ -115,7 +113,8 @@ def _extend_release(
     key: bytes | None,
     file: Path,
 ) -> tuple[Release, tuple[str, ...]]:
-    """Returns the existing release with more students, and notes; its problems stay as released."""
+    """Returns the release *old* with more students and its problems unchanged, and notes. Raises
+    SetupError if *exam* or *key* is not the one of the release."""
     if old.exam.id != exam.id:
         raise SetupError(
             f"'{file.parent}' contains a release of the set '{old.exam.id}', not of '{exam.id}'",
@@ -159,6 +158,7 @@ def _changes_note(old: Release, grown: Release) -> list[str]:
 
 
 def _differences(before: Student, after: Student) -> list[str]:
+    """Returns each field that differs between the two, with its values, in a few words."""
     pairs = ((f.name, getattr(before, f.name), getattr(after, f.name)) for f in fields(Student))
     return [
         f"{field} from '{old}' to '{new}'" if old else f"{field} '{new}'"
@@ -168,7 +168,8 @@ def _differences(before: Student, after: Student) -> list[str]:
 
 
 def _versions_note(old: Release, new: Sequence[Student]) -> str:
-    """Returns how many new students have each version; empty if the release has no versions."""
+    """Returns how many new students have each version, or nothing if the release has no
+    versions."""
     if not any(student.version for student in (*old.students.values(), *new)):
         return ""
     counts = Counter(f"version {s.version}" if s.version else "individual numbers" for s in new)
@@ -182,11 +183,10 @@ def write_notebooks(
     bank: Bank,
     done: Callable[[str], None] = lambda _: None,
 ) -> list[Path]:
-    """Writes the notebooks of *students* one by one, to limit memory; returns their paths.
-
-    Shared versions are also written to `versions/`, once each and without a student's name.
-    """
-    notebooks, written = Notebooks(release, bank), []
+    """Writes the notebooks of *students* one by one, to limit memory, and returns their paths.
+    Shared versions are also written to `versions/`, once each and without a student's name."""
+    notebooks = Notebooks(release, bank)
+    written = []
     for student in students:
         data = notebooks.of(release.students[student.id])
         target = out / "notebooks" / f"{student.id}.ipynb"
@@ -207,12 +207,12 @@ class Notebooks:
         self._shared: dict[str, bytes] = {}
 
     def of(self, student: Student) -> bytes:
-        """Returns the student's notebook; that of a shared version does not name the student."""
-        known = self._shared.get(student.version)
-        if known is not None:
-            return known
-        mine = paper(self._release, student)
-        data = write(render(mine, self._bank.templates), metadata(mine))
+        """Returns the student's notebook, without the student's name if the version is shared."""
+        shared = self._shared.get(student.version)
+        if shared is not None:
+            return shared
+        paper_of_student = paper(self._release, student)
+        data = write(render(paper_of_student, self._bank.templates), metadata(paper_of_student))
         if student.version:
             self._shared[student.version] = data
         return data
@@ -294,8 +294,8 @@ class Preview:
         ]
         if key:
             blocks.append("---\n\n## Key")
-            for name, one in self.paper.named_keys():
-                answer = explain_part(kinds.find(one.part.kind), one)
+            for name, part_key in self.paper.named_keys():
+                answer = explain_part(kinds.find(part_key.part.kind), part_key)
                 blocks.append(f"- `{name}`: {indent_item(answer)}")
             if worked := self._explanation():
                 blocks.append(f"### Worked solution\n\n{worked}")
@@ -327,7 +327,8 @@ def draw_sample(bank: Bank, wanted: str, number: int = 0) -> Variant:
 
 
 def preview(bank: Bank, wanted: str, seed: int) -> Preview:
-    """Returns the problem for the seed that `grader verify` counts as *seed*; raises SpecError."""
+    """Returns the problem for the seed that `grader verify` counts as *seed*. Raises SpecError if
+    it can't be drawn or shown."""
     variant = draw_sample(bank, wanted, seed)
     mine = standalone_paper([variant], "preview")
     try:

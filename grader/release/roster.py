@@ -32,7 +32,7 @@ _HEADER = "a line that names the columns: id,name,email"
 
 
 def load_roster(path: Path, skipped: Callable[[str], None] = lambda _: None) -> tuple[Student, ...]:
-    """Returns the students in the CSV file at *path*, in its order; raises SpecError or SpecErrors.
+    """Returns the students in the CSV file at *path*, in its order. Raises SpecError or SpecErrors.
 
     Commas, semicolons, or tabs separate the columns. The first row names them; only `id` is
     required. Students with the same `version` share their numbers. Rows whose `role` is staff are
@@ -92,8 +92,8 @@ def _is_staff(role: str) -> bool:
 
 
 def id_problem(name: str, folded: Container[str]) -> str | None:
-    """Returns why *name* can't be a student's id next to those in *folded* (casefolded); None if
-    it can."""
+    """Returns why *name* can't be a student's id next to the ids in *folded* (casefolded), or None
+    if it can."""
     if not name:
         return "this row has no id"
     if not _is_file_name(name):
@@ -118,7 +118,7 @@ def _is_file_name(name: str) -> bool:
 
 
 def version_problem(name: str) -> str | None:
-    """Returns why *name* can't be a version that students share; None if it can, or is empty."""
+    """Returns why *name* can't be a version that students share, or None if it can or is empty."""
     if name.casefold() == SAMPLE:
         return f"the version '{name}' is reserved for practice, which is not graded"
     if name and not _is_file_name(name):
@@ -127,7 +127,7 @@ def version_problem(name: str) -> str | None:
 
 
 def seats_problem(students: Iterable[Student]) -> str | None:
-    """Returns why these students can't be in one release, because versions are ambiguous; None
+    """Returns why these students can't be in one release, because versions are ambiguous, or None
     if they can."""
     listed = tuple(students)
     versions: dict[str, str] = {}

@@ -63,21 +63,24 @@ def new_key() -> PackKey:
 
 
 def read_key(text: str, where: Location | str = VARIABLE) -> PackKey:
-    """Returns the secret from its text; raises SetupError, which never contains the text."""
+    """Returns the secret in *text*. Raises SetupError, which never contains the text, for any
+    other."""
     fix = "copy the whole line that `grader classroom seal` wrote; a password does not work"
     text = text.strip()
     if not TOKEN.fullmatch(text.encode("utf-8", "replace")):
         raise SetupError("this is not the key of a sealed pack", where=where, fix=fix)
     with contextlib.suppress(binascii.Error):
         data = base64.urlsafe_b64decode(text.removeprefix(PREFIX))
-        secret, check = data[:_SECRET_BYTES], data[_SECRET_BYTES:]
+        secret = data[:_SECRET_BYTES]
+        check = data[_SECRET_BYTES:]
         if hmac.compare_digest(check, _checksum(secret)):
             return PackKey(secret)
     raise SetupError("a character of this key is wrong or missing", where=where, fix=fix)
 
 
 def read_key_file(path: Path) -> PackKey:
-    """Returns the secret in a file that contains nothing else; raises SetupError."""
+    """Returns the secret in a file that contains nothing else. Raises SetupError for any other
+    file."""
     fix = f"give the file that `grader classroom seal --key-file` wrote, or set {VARIABLE}"
     data = read_bytes(path, "the key", fix=fix, most=_LONGEST_FILE)
     return read_key(data.decode("utf-8", "replace"), Location(str(path)))
@@ -114,7 +117,7 @@ def hold_key(key: PackKey) -> None:
 
 
 def current_key() -> PackKey | None:
-    """Returns the secret of this process, or None; raises SetupError for a mistyped one."""
+    """Returns the secret of this process, or None. Raises SetupError for a mistyped one."""
     take_from_environment()
     return None if _ProcessSecret.text is None else read_key(_ProcessSecret.text)
 
@@ -145,10 +148,10 @@ def _dump_no_memory() -> None:
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource
 
-        _, most = resource.getrlimit(resource.RLIMIT_CORE)
+        _, hard = resource.getrlimit(resource.RLIMIT_CORE)
         # On Linux, a core dump handler gets the whole dump even at 0, but nothing at 1.
-        soft = 1 if sys.platform == "linux" and most != 0 else 0
-        resource.setrlimit(resource.RLIMIT_CORE, (soft, most))
+        soft = 1 if sys.platform == "linux" and hard != 0 else 0
+        resource.setrlimit(resource.RLIMIT_CORE, (soft, hard))
 
 
 MAGIC = b"\x89GRPACK\n"
@@ -186,22 +189,20 @@ class Header:
 
 
 def is_pack(data: bytes) -> bool:
-    """Returns whether *data* begins like a pack; it may be incomplete."""
+    """Returns whether *data* begins like a pack, even if it is incomplete."""
     return data.startswith(MAGIC)
 
 
 def is_pack_file(path: Path) -> bool:
-    """Returns whether the file at *path* begins like a pack; False if it can't be read."""
+    """Returns whether the file at *path* can be read and begins like a pack."""
     with contextlib.suppress(OSError), path.open("rb") as file:
         return is_pack(file.read(len(MAGIC)))
     return False
 
 
 def seal(data: bytes, release: str, key: PackKey) -> bytes:
-    """Encrypts the bytes of a release into a pack; *release* is its id of 16 hex digits.
-
-    Raises SetupError if the release is too large.
-    """
+    """Returns a pack with the encrypted bytes of a release, whose id of 16 hex digits is *release*.
+    Raises SetupError if the release is too large."""
     if len(data) > MOST_BYTES:
         raise SetupError(
             f"the release has {len(data)} bytes; a pack can have at most {MOST_BYTES}",
@@ -217,7 +218,7 @@ def seal(data: bytes, release: str, key: PackKey) -> bytes:
 
 
 def header_of(data: bytes, where: Where = None) -> Header:
-    """Returns the header of a pack; raises SetupError unless *data* is a complete pack of this
+    """Returns the header of a pack. Raises SetupError unless *data* is a complete pack of this
     version."""
     again = "fetch the pack again, or make it again with `grader classroom seal`"
     if not is_pack(data):
@@ -296,6 +297,8 @@ class _DerivedKey:
 
 
 def _derive(key: PackKey, salt: bytes) -> _DerivedKey:
+    """Returns the cipher, nonce, and check that *key* and *salt* determine. Raises SetupError
+    without the library."""
     try:
         from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
         from cryptography.hazmat.primitives.hashes import SHA256

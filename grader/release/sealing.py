@@ -31,21 +31,21 @@ def seal_release(source: Path, out: Path, key_file: Path | None = None) -> Seale
     are not different.
     """
     release = load_release(source)
-    _keep_apart(source, out, key_file)
-    known = key_file is not None and key_file.exists()
-    key = sealed.read_key_file(key_file) if key_file and known else sealed.new_key()
+    _require_different_files(source, out, key_file)
+    has_key = key_file is not None and key_file.exists()
+    key = sealed.read_key_file(key_file) if key_file and has_key else sealed.new_key()
     data = release_bytes(release)
     pack = sealed.seal(data, release.id, key)
     if sealed.unseal(pack, key) != data:
         raise SetupError("the sealed pack can't be opened again", fix="report this as a bug")
-    if key_file is not None and not known:
+    if key_file is not None and not has_key:
         # The key first: a pack without its key is useless, but a key without a pack is harmless.
         write_atomic(key_file, f"{key.text}\n".encode(), durable=True, private=True)
     write_atomic(out, pack, durable=True)
-    return SealedPack(release=release.id, bytes=len(pack), key=key, new_key=not known)
+    return SealedPack(release=release.id, bytes=len(pack), key=key, new_key=not has_key)
 
 
-def _keep_apart(source: Path, out: Path, key_file: Path | None) -> None:
+def _require_different_files(source: Path, out: Path, key_file: Path | None) -> None:
     """Raises SetupError if writing would overwrite the release or the key."""
     original = source / "release.json" if source.is_dir() else source
     if out.resolve() == original.resolve():

@@ -33,29 +33,30 @@ def assign_versions(
         problem = version_problem(student.version)
         if problem:
             raise SetupError(problem, fix="name versions A, B, C, ...")
-    kept = [_with_known_version(student, known.get(student.id)) for student in students]
-    letters = _letters(versions, known)
-    taken = Counter(s.version for s in {**known, **{s.id: s for s in kept}}.values())
+    before = [_keep_version(student, known.get(student.id)) for student in students]
+    letters = _letters_to_assign(versions, known)
+    uses = Counter(s.version for s in {**known, **{s.id: s for s in before}}.values())
     assigned: list[Student] = []
-    for student in kept:
-        mine = student.version
-        if letters and not mine and student.id not in known:
-            mine = min(letters, key=lambda letter: taken[letter])
-            taken[mine] += 1
-        assigned.append(replace(student, version=mine))
+    for student in before:
+        version = student.version
+        if letters and not version and student.id not in known:
+            version = min(letters, key=lambda letter: uses[letter])
+            uses[version] += 1
+        assigned.append(replace(student, version=version))
     problem = seats_problem({**known, **{s.id: s for s in assigned}}.values())
     if problem:
         raise SetupError(problem, fix="name versions A, B, C, ..., unlike any student's id")
     return tuple(assigned)
 
 
-def _with_known_version(student: Student, before: Student | None) -> Student:
+def _keep_version(student: Student, before: Student | None) -> Student:
     if before is None or student.version:
         return student
     return replace(student, version=before.version)
 
 
-def _letters(versions: int | None, known: Mapping[str, Student]) -> tuple[str, ...]:
+def _letters_to_assign(versions: int | None, known: Mapping[str, Student]) -> tuple[str, ...]:
+    """Returns the versions for students without one, or none if they get individual numbers."""
     if versions is not None:
         return tuple(LETTERS[:versions])
     if known and all(student.version for student in known.values()):
@@ -69,9 +70,9 @@ def versions_of(release: Release) -> tuple[str, ...]:
 
 
 def shared_version(release: Release) -> str:
-    """Returns the version that all students of *release* share; empty if there is none."""
-    found = {student.version for student in release.students.values()}
-    return next(iter(found)) if len(found) == 1 else ""
+    """Returns the version that all students of *release* share, or an empty text if they don't."""
+    versions = {student.version for student in release.students.values()}
+    return next(iter(versions)) if len(versions) == 1 else ""
 
 
 def of_version(version: str) -> Student:
