@@ -66,8 +66,8 @@ def read_bytes(path: Path, name: str, *, fix: str = "check the path", most: int 
 
 def make_write_error(error: OSError, path: Path) -> SetupError:
     """Returns the error to raise if *path* could not be written."""
-    known = _FAULTS.get(error.errno or 0)
-    what, fix = known or (f"can't write this: {_reason(error)}", f"check the path, then {AGAIN}")
+    fault = _FAULTS.get(error.errno or 0)
+    what, fix = fault or (f"can't write this: {_reason(error)}", f"check the path, then {AGAIN}")
     return SetupError(what, where=str(path), fix=fix)
 
 
@@ -83,7 +83,7 @@ def write_atomic(path: Path, data: bytes, *, durable: bool = False, private: boo
     """
     try:
         changed = _make_folder(path.parent)
-        _write(path, data, durable=durable, mode=0o600 if private else 0o666)
+        _replace_file(path, data, durable=durable, mode=0o600 if private else 0o666)
         if durable:
             for folder in (path.parent, *changed):
                 _sync_folder(folder)
@@ -120,7 +120,8 @@ def _make_folder(folder: Path) -> list[Path]:
     return [path.parent for path in missing]
 
 
-def _write(path: Path, data: bytes, *, durable: bool, mode: int) -> None:
+def _replace_file(path: Path, data: bytes, *, durable: bool, mode: int) -> None:
+    """Writes *data* to a locked temporary file beside *path*, and renames that to *path*."""
     temporary, descriptor = _create_temporary(path.parent, mode)
     try:
         # It stays open, and thus locked, until it is renamed, so that `remove_partial_files` leaves
@@ -173,10 +174,11 @@ def remove_partial_files(folder: Path) -> None:
     with contextlib.suppress(OSError):
         for path in folder.glob(f"{TEMPORARY}*"):
             with contextlib.suppress(OSError):
-                _remove_leftover(path)
+                _remove_unlocked(path)
 
 
-def _remove_leftover(path: Path) -> None:
+def _remove_unlocked(path: Path) -> None:
+    """Removes the file at *path* unless a process that is writing it holds its lock."""
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
     try:
         if _lock(descriptor) and fcntl is not None:
@@ -215,6 +217,7 @@ def exclusive_lock(folder: Path, *, wait: float = 3.0) -> Iterator[None]:
 
 
 def _sync_folder(folder: Path) -> None:
+    """Makes new names in *folder* survive a power loss."""
     # Without this, the new name may be lost. Windows can't open a folder, and has no need to.
     if not hasattr(os, "O_DIRECTORY"):
         return

@@ -46,14 +46,14 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     folded = {n.casefold(): n for n in names}
     if name.casefold() in folded:
         return folded[name.casefold()]
-    close = difflib.get_close_matches(name.casefold(), list(folded), n=1, cutoff=0.6)
-    return folded[close[0]] if close else None
+    matches = difflib.get_close_matches(name.casefold(), list(folded), n=1, cutoff=0.6)
+    return folded[matches[0]] if matches else None
 
 
 def suggest(name: str, known: Iterable[str], otherwise: str) -> str:
     """Returns the question whether the most similar known name was meant, or else *otherwise*."""
-    close = nearest(name, known)
-    return f"did you mean '{close}'?" if close else otherwise
+    similar = nearest(name, known)
+    return f"did you mean '{similar}'?" if similar else otherwise
 
 
 class Registry(Generic[T]):
@@ -78,9 +78,9 @@ class Registry(Generic[T]):
 
         Raises SetupError, with the nearest known name, if there is none or it can't be loaded.
         """
-        known = self._registered.get(name)
-        if known is not None:
-            return known
+        registered = self._registered.get(name)
+        if registered is not None:
+            return registered
         if name in self._plugins:
             self._registered[name] = self._load(self._plugins[name])
         if name not in self._registered:
@@ -98,6 +98,7 @@ class Registry(Generic[T]):
         return {point.name: point for point in (*entry_points(group=self.group), *points)}
 
     def _load(self, point: EntryPoint) -> T:
+        """Returns the object that *point* names. Raises SetupError if it can't be loaded."""
         try:
             loaded: T = point.load()
         except Exception as error:

@@ -41,12 +41,12 @@ class Agreement:
 def agreement_of(book: Gradebook) -> tuple[Agreement, ...]:
     """Returns the agreement on each part of each pair of people who graded it independently."""
     return tuple(
-        agreement(part, people, found)
-        for (part, people), found in sorted(_judgments(book.double.current()).items())
+        agreement(part, people, pairs)
+        for (part, people), pairs in sorted(_pair_points(book.double.current()).items())
     )
 
 
-def _judgments(
+def _pair_points(
     marks: Iterable[IndependentMark],
 ) -> Mapping[tuple[PartId, tuple[str, str]], list[tuple[float, float]]]:
     """Returns the points of both people for each answer, by part and people.
@@ -79,9 +79,9 @@ def agreement(
         exact=equal / len(pairs),
         exact_interval=mean_interval(equal / len(pairs), len(pairs)),
         kappa=weighted_kappa(pairs),
-        kappa_interval=_middle(kappas) if several else None,
+        kappa_interval=_percentile_interval(kappas) if several else None,
         difference=sum(x - y for x, y in pairs) / len(pairs),
-        difference_interval=_middle(differences) if several else None,
+        difference_interval=_percentile_interval(differences) if several else None,
     )
 
 
@@ -129,8 +129,8 @@ def _resample(pairs: Sequence[tuple[float, float]]) -> tuple[list[float], list[f
     return kappas.tolist(), (draws @ (ones - others)).tolist()
 
 
-def _middle(values: Sequence[float]) -> ConfidenceInterval | None:
-    """Returns what 95% of *values* are between; None if there are too few."""
+def _percentile_interval(values: Sequence[float]) -> ConfidenceInterval | None:
+    """Returns the interval with the middle 95% of *values*; None if there are too few."""
     if len(values) < _RESAMPLES / 2:
         return None
     return ConfidenceInterval(*np.quantile(values, [0.025, 0.975]).tolist())

@@ -176,8 +176,8 @@ def find_matches(sheets: ProblemSheets) -> ProblemMatches:
 
 
 def _chances_of(possible: Counts | Truths, found: Counts | Truths) -> Numbers:
-    """Returns the share of the variants that match a student's answers at least as well as each of
-    *found* does; 1 where nothing is found."""
+    """Returns the share of the variants that match at least as well as each match in *found*; 1
+    where there is no match."""
     chances = np.ones(found.shape)
     for level in np.unique(found[found > 0]):
         share = ((possible >= level).sum(axis=1) + 1) / (possible.shape[1] + 1)
@@ -202,7 +202,7 @@ def _add_entry_matches(
     mistakes = {id_ for e in have for id_ in e.mistakes}
     values = {id_: np.array([e.mistakes.get(id_, np.nan) for e in have]) for id_ in mistakes}
     gave = {id_: np.array([e.mistake == id_ for e in have]) for id_ in mistakes}
-    codes = _codes(sheets, name, at)
+    codes = _encode_parameters(sheets, name, at)
     for row in np.flatnonzero(wrong).tolist():
         mine = float(answers[row])
         if is_round(mine):
@@ -214,40 +214,42 @@ def _add_entry_matches(
         best = np.where(
             rounded, MatchCloseness.ROUNDED, np.where(accepted, MatchCloseness.ACCEPTED, 0)
         )
-        copied = np.abs(mine - answers) <= np.maximum(width, _roundings(answers, accepted))
-        seen = np.where(right & (rounded | copied), best, 0)
-        _record(found, at, row, seen > 0, (name, Meaning.RIGHT))
+        copied = np.abs(mine - answers) <= np.maximum(width, _rounding_widths(answers, accepted))
+        observed = np.where(right & (rounded | copied), best, 0)
+        _record_hits(found, at, row, observed > 0, (name, Meaning.RIGHT))
         near = min(width, 0.01 * abs(mine))
         for id_ in mistakes:
             hit = np.abs(mine - values[id_]) <= near
             best = np.where(hit, MatchCloseness.ROUNDED, best)
-            seen = np.where(hit & gave[id_], MatchCloseness.ROUNDED, seen)
-            _record(found, at, row, hit & gave[id_], (name, Meaning.MISTAKE))
+            observed = np.where(hit & gave[id_], MatchCloseness.ROUNDED, observed)
+            _record_hits(found, at, row, hit & gave[id_], (name, Meaning.MISTAKE))
         found.possible[at[row], at] += best.astype(np.int16)
-        found.observed[at[row], at] += seen.astype(np.int16)
+        found.observed[at[row], at] += observed.astype(np.int16)
         if digits_of(mine) >= FEWEST_DIGITS:
             # With a parameter in common, one idea can lead to one number.
             apart = (codes != codes[row]).all(axis=1)
             equal = wrong & (np.abs(mine - answers) <= near) & apart
             found.same_wrong[at[row], at] |= equal
-            _record(found, at, row, equal, (name, Meaning.SAME_WRONG))
+            _record_hits(found, at, row, equal, (name, Meaning.SAME_WRONG))
 
 
-def _record(
+def _record_hits(
     found: _MatchCounts, at: Indexes, row: int, hits: Truths, answer: tuple[str, Meaning]
 ) -> None:
+    """Records that *answer* of the student in *row* matches the variants in *hits*."""
     for column in np.flatnonzero(hits).tolist():
         found.answers.setdefault((int(at[row]), int(at[column])), []).append(answer)
 
 
-def _roundings(answers: Numbers, wanted: Truths) -> Numbers:
+def _rounding_widths(answers: Numbers, wanted: Truths) -> Numbers:
+    """Returns `rounding` of each answer that is *wanted* and not 0; 0 for the others."""
     roundings = np.zeros(len(answers))
     for index in np.flatnonzero(wanted & np.isfinite(answers) & (answers != 0)):
         roundings[index] = rounding(answers[index])
     return roundings
 
 
-def _codes(sheets: ProblemSheets, name: str, at: Indexes) -> Indexes:
+def _encode_parameters(sheets: ProblemSheets, name: str, at: Indexes) -> Indexes:
     """Returns the values of the parameters that matter as codes, of shape (students, parameters).
 
     Two students have the same code if they have the same value. Without such parameters, there is
@@ -286,11 +288,11 @@ def _wrong_problems(matches: Sequence[ProblemMatches], count: int) -> Numbers:
     return counts
 
 
-def _joint_scores(found: Numbers, wrong: Numbers) -> Numbers:
-    """Returns the scores of pairs, as a symmetric matrix, from the sums of the weights in each
-    direction."""
-    directed = found.reshape(len(wrong), len(wrong))
-    directed = np.maximum(directed - UNMATCHED * wrong[:, None], 0.0)
+def _joint_scores(sums: Numbers, wrong_counts: Numbers) -> Numbers:
+    """Returns the scores of pairs, as a symmetric matrix, from the *sums* of the weights in each
+    direction and the number of wrong problems of each student."""
+    directed = sums.reshape(len(wrong_counts), len(wrong_counts))
+    directed = np.maximum(directed - UNMATCHED * wrong_counts[:, None], 0.0)
     joint: Numbers = directed + directed.T
     return joint
 
@@ -325,9 +327,8 @@ def largest_by_chance(
             apart = seat_of[holders] != seat_of[owners]
             codes.append(holders[apart] * count + owners[apart])
             counted.append(weights[apart])
-        every = np.bincount(np.concatenate(codes), np.concatenate(counted), minlength=count * count)
-        found = np.asarray(every, dtype=float)
-        largest[time] = _joint_scores(found, wrong).max(initial=0.0)
+        sums = np.bincount(np.concatenate(codes), np.concatenate(counted), minlength=count * count)
+        largest[time] = _joint_scores(np.asarray(sums, dtype=float), wrong).max(initial=0.0)
     return largest
 
 
@@ -341,7 +342,7 @@ def _strata(right: Numbers) -> Indexes:
 
 def _shuffle_in_strata(students: Indexes, strata: Indexes, random: np.random.Generator) -> Indexes:
     """Returns *students* with those of each stratum in a random order."""
-    found = students.copy()
+    result = students.copy()
     shuffled = np.lexsort((random.random(len(students)), strata))
-    found[np.argsort(strata, kind="stable")] = students[shuffled]
-    return found
+    result[np.argsort(strata, kind="stable")] = students[shuffled]
+    return result

@@ -78,6 +78,7 @@ class ClassComparisons:
             self._add_slot(id_, slot, questions, marks)
 
     def _add_question(self, id_: str, question: Question, marks: Mapping[str, Mark]) -> None:
+        """Adds the student's score for each part to what may have made that part harder."""
         problem, levels = question.variant.problem, dict(parameter_levels(question))
         for part_id, key in question.keys.items():
             mark = marks.get(question.name(part_id))
@@ -86,9 +87,9 @@ class ClassComparisons:
             place = PartId(problem.id, part_id)
             if place not in self._names:
                 self._names[place] = names_that_matter(problem, key.part)
-            found = {name: levels[name] for name in self._names[place] if name in levels}
-            for name, level in (*found.items(), *_right_answer_levels(key)):
-                comparison = self._comparison(str(place), name, problem.id, part_id)
+            relevant = {name: levels[name] for name in self._names[place] if name in levels}
+            for name, level in (*relevant.items(), *_right_answer_levels(key)):
+                comparison = self._find_or_add(str(place), name, problem.id, part_id)
                 comparison.scores[id_] = Score(mark.points, mark.max_points)
                 comparison.levels[id_] = (level,)
 
@@ -97,7 +98,7 @@ class ClassComparisons:
     ) -> None:
         """Adds the scores of what was drawn for *slot*: problems, or parts of a pool."""
         if slot.count < len(slot.problem_ids):
-            comparison = self._comparison(_question_numbers(questions), "the problem")
+            comparison = self._find_or_add(_question_numbers(questions), "the problem")
             comparison.leave_out = frozenset(slot.problem_ids)
             names = [q.name(part) for q in questions for part in q.points]
             problems = (q.variant.problem.id for q in questions)
@@ -106,12 +107,13 @@ class ClassComparisons:
             problem = question.variant.problem
             for pool in slot.draw:
                 parts = [p.id for p in problem.parts if p.pool == pool and p.id in question.points]
-                comparison = self._comparison(f"{problem.id}, {pool}", "the part", problem.id)
+                comparison = self._find_or_add(f"{problem.id}, {pool}", "the part", problem.id)
                 _add_points(
                     comparison, id_, [marks.get(question.name(part)) for part in parts], parts
                 )
 
-    def _comparison(self, asked: str, name: str, problem: str = "", part: str = "") -> Comparison:
+    def _find_or_add(self, asked: str, name: str, problem: str = "", part: str = "") -> Comparison:
+        """Returns the comparison of *name* for what is *asked*; adds it if it is new."""
         comparison = self.comparisons.get((asked, name))
         if comparison is None:
             comparison = Comparison(asked, problem, part, (name,), frozenset({problem}))
@@ -119,7 +121,7 @@ class ClassComparisons:
         return comparison
 
     def merge(self) -> list[Comparison]:
-        """Returns the comparisons; those that divide a part's students alike become one."""
+        """Returns the comparisons; those that divide a part's students alike are merged."""
         merged: dict[tuple[object, ...], Comparison] = {}
         for comparison in self.comparisons.values():
             codes: dict[tuple[FactorLevel, ...], int] = {}
@@ -129,12 +131,12 @@ class ClassComparisons:
             )
             if len(codes) < 2:
                 continue
-            known = merged.setdefault((comparison.question, division), comparison)
-            if known is not comparison:
-                known.names += comparison.names
-                known.levels = {
+            first = merged.setdefault((comparison.question, division), comparison)
+            if first is not comparison:
+                first.names += comparison.names
+                first.levels = {
                     id_: (FactorLevel(f"{levels[0].label}, {comparison.levels[id_][0].label}"),)
-                    for id_, levels in known.levels.items()
+                    for id_, levels in first.levels.items()
                 }
         return list(merged.values())
 
@@ -163,6 +165,7 @@ def _questions_by_slot(graded: GradedPaper) -> Iterator[tuple[Slot, list[Questio
 
 
 def _points_by_problem(marks: Iterable[Mark]) -> Iterator[tuple[str, Score]]:
+    """Yields each problem with its settled points, earned and possible."""
     scores: dict[str, Score] = {}
     for mark in marks:
         if mark.points is not None:
@@ -178,9 +181,9 @@ def parameter_levels(question: Question) -> Iterator[tuple[str, FactorLevel]]:
         columns = _columns(name, parameter)
         if all(column in given for column in columns):
             if len(columns) == 1:
-                yield name, _level(given[columns[0]])
+                yield name, _make_level(given[columns[0]])
             else:
-                texts = (f"{column} {_level(given[column]).label}" for column in columns)
+                texts = (f"{column} {_make_level(given[column]).label}" for column in columns)
                 yield name, FactorLevel(", ".join(texts))
 
 
@@ -188,7 +191,8 @@ def _columns(name: str, parameter: Parameter) -> tuple[str, ...]:
     return tuple(parameter.rows[0]) if parameter.rows else (name,)
 
 
-def _level(value: Value) -> FactorLevel:
+def _make_level(value: Value) -> FactorLevel:
+    """Returns *value* as a level, which has a place among numbers if it is one."""
     label = one_line(units.format_quantity(value))
     if isinstance(value, (bool, str)):
         return FactorLevel(label)
@@ -196,6 +200,7 @@ def _level(value: Value) -> FactorLevel:
 
 
 def _right_answer_levels(key: Key) -> Iterator[tuple[str, FactorLevel]]:
+    """Yields the right answer of a choice or a true-false part; nothing for other parts."""
     if isinstance(key, ChoiceKey):
         yield RIGHT_ANSWER, FactorLevel(choice_by_letter(key.choices, key.right).id)
     elif isinstance(key, TrueFalseKey):
@@ -203,6 +208,7 @@ def _right_answer_levels(key: Key) -> Iterator[tuple[str, FactorLevel]]:
 
 
 def _iter_strings(written: object) -> Iterator[str]:
+    """Yields every string in *written*, such as a part or a list of expressions."""
     if isinstance(written, str):
         yield written
     elif isinstance(written, Mapping):
@@ -217,9 +223,9 @@ def _iter_strings(written: object) -> Iterator[str]:
 
 
 def names_that_matter(problem: Problem, part: Part) -> tuple[str, ...]:
-    """Returns the parameters that the part names, directly or through values and earlier parts.
+    """Returns the parameters that *part* names, directly or through values and earlier parts.
 
-    If it names none, returns those that the prompt shows.
+    If the part names none, returns those that the prompt shows.
     """
     columns = {name: _columns(name, parameter) for name, parameter in problem.parameters.items()}
     prompt = " ".join(_PLACEHOLDER.findall(problem.prompt))

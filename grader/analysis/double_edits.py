@@ -20,7 +20,7 @@ MOST = 40_000
 """Most expressions that are tried for one part."""
 
 
-def doubly_edited(
+def iter_double_edits(
     answer: Expr, unit: str, draws: Sequence[Draw], is_wanted: Callable[[AnyNumbers], bool]
 ) -> Iterator[tuple[str, AnyNumbers]]:
     """Yields expressions with two errors whose values, one for each of *draws*, are wanted.
@@ -59,6 +59,7 @@ class _Arrays:
         self._facts = draws[0].facts
 
     def __call__(self, node: ast.expr) -> AnyNumbers:
+        """Returns the value of *node* for each student. Raises TypeError for unknown syntax."""
         match node:
             case ast.Name(name):
                 values = self._names[name]
@@ -83,11 +84,12 @@ class _Arrays:
         return np.asarray(values)
 
     def _look_up(self, item: AnyNumbers, field: AnyNumbers) -> AnyNumbers:
-        found = [
+        """Returns the facts with these items and fields."""
+        values = [
             plain_value(self._facts[str(one)][str(key)])
             for one, key in zip(*map(np.ravel, np.broadcast_arrays(item, field)), strict=True)
         ]
-        return np.array(found) if np.ndim(item) else np.array(found[0])
+        return np.array(values) if np.ndim(item) else np.array(values[0])
 
 
 def plain_value(value: object) -> float | str | None:
@@ -102,6 +104,7 @@ def plain_value(value: object) -> float | str | None:
 
 
 def _floor(x: AnyNumbers) -> AnyNumbers:
+    """Rounds down, except that a value just below a whole number counts as that number."""
     return np.asarray(np.floor(x + 1e-9 * np.abs(x)))
 
 

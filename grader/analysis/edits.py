@@ -44,7 +44,7 @@ def edited_expressions(answer: Expr, draw: Draw) -> Iterator[tuple[str, int]]:
     student's; only the dimensions of its numbers matter.
     """
     seen = {str(answer)}
-    for text, cost in islice(_Edits(draw).texts(_tree(answer)), 4 * MOST):
+    for text, cost in islice(_Edits(draw).texts(_parse(answer)), 4 * MOST):
         if text not in seen and len(text) < 1000:
             seen.add(text)
             yield text, cost
@@ -55,14 +55,14 @@ def edited_expressions(answer: Expr, draw: Draw) -> Iterator[tuple[str, int]]:
 def edits_of_edits(answer: Expr, draw: Draw) -> Iterator[ast.expr]:
     """Yields expressions that differ from *answer* by two errors, in the answer itself or, if it is
     only a name, in the definition of that value."""
-    edits, tree = _Edits(draw), _tree(answer)
+    edits, tree = _Edits(draw), _parse(answer)
     while isinstance(tree, ast.Name):
-        definition = next(edits.expansions(tree), None)
+        definition = next(edits.expand_names(tree), None)
         if definition is None:
             return
         tree = definition
     # Round robin, so that a limit leaves out some second errors and no first one.
-    rows = deque(edits.everywhere(expression) for expression in edits.everywhere(tree))
+    rows = deque(edits.edit_everywhere(expression) for expression in edits.edit_everywhere(tree))
     while rows:
         row = rows.popleft()
         some = list(islice(row, _IN_A_ROW))
@@ -71,7 +71,7 @@ def edits_of_edits(answer: Expr, draw: Draw) -> Iterator[ast.expr]:
             rows.append(row)
 
 
-def _tree(source: Expr) -> ast.expr:
+def _parse(source: Expr) -> ast.expr:
     return ast.parse(str(source).strip().replace("\n", " "), mode="eval").body
 
 
@@ -93,48 +93,49 @@ class _Edits:
         level, known, cost = [tree], {ast.dump(tree)}, 1
         while level:
             for expression in level:
-                for edited in self.everywhere(expression):
+                for edited in self.edit_everywhere(expression):
                     yield ast.unparse(edited), cost
             cost = cost if isinstance(tree, ast.Name) and level == [tree] else 2
             deeper = []
             for expression in level:
-                for expanded in self.expansions(expression):
+                for expanded in self.expand_names(expression):
                     if ast.dump(expanded) not in known:
                         known.add(ast.dump(expanded))
                         deeper.append(expanded)
             level = deeper[:12]
 
-    def expansions(self, tree: ast.expr) -> Iterator[ast.expr]:
+    def expand_names(self, tree: ast.expr) -> Iterator[ast.expr]:
         """Yields *tree* with one value replaced by its definition, wherever it is named."""
         for name in dict.fromkeys(n.id for n in ast.walk(tree) if isinstance(n, ast.Name)):
             written = self._draw.values.get(name)
             if isinstance(written, str):
-                definition = _tree(written)
+                definition = _parse(written)
                 if sum(1 for _ in ast.walk(definition)) <= MOST_NODES:
                     yield _Renaming({name: definition}).visit(_deep_copy(tree))
 
-    def everywhere(self, tree: ast.expr) -> Iterator[ast.expr]:
+    def edit_everywhere(self, tree: ast.expr) -> Iterator[ast.expr]:
         """Yields *tree* with an edit in one place, or with a name replaced in all places."""
-        yield from self._inside(tree)
+        yield from self._edit_inside(tree)
         names = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name)]
         for name in dict.fromkeys(n for n in names if n in self._dimensions):
-            for other in self._alike(name):
+            for other in self._names_alike(name):
                 if names.count(name) > 1:
                     yield _Renaming({name: ast.Name(other)}).visit(_deep_copy(tree))
                 if other in names and name < other:
                     swapped = {name: ast.Name(other), other: ast.Name(name)}
                     yield _Renaming(swapped).visit(_deep_copy(tree))
 
-    def _inside(self, node: ast.expr) -> Iterator[ast.expr]:
+    def _edit_inside(self, node: ast.expr) -> Iterator[ast.expr]:
+        """Yields *node* with an edit in one place: of itself, or of something inside it."""
         yield from self._edit_node(node)
         for field, value in ast.iter_fields(node):
             if isinstance(value, ast.expr) and not (isinstance(node, ast.Call) and field == "func"):
-                for edited in self._inside(value):
+                for edited in self._edit_inside(value):
                     yield _replace_field(node, field, edited)
             elif isinstance(value, list) and not isinstance(node, ast.Compare):
                 for index, one in enumerate(value):
                     if isinstance(one, ast.expr):
-                        for edited in self._inside(one):
+                        for edited in self._edit_inside(one):
                             yield _replace_field(
                                 node, field, [*value[:index], edited, *value[index + 1 :]]
                             )
@@ -184,7 +185,8 @@ class _Edits:
                 yield ast.BinOp(ast.BinOp(left, op, one), within, other)
 
     def _edit_name(self, node: ast.expr, name: str) -> Iterator[ast.expr]:
-        for other in self._alike(name):
+        """Yields what *name* is mistaken for: a name of the same dimension, a size, or a power."""
+        for other in self._names_alike(name):
             yield ast.Name(other)
             yield ast.BinOp(node, ast.Add(), ast.Name(other))
         size = self._draw.scope.get(name)
@@ -201,22 +203,22 @@ class _Edits:
         divisor are exchanged; in a sum, the factor of the first term is applied to all terms.
         """
         if isinstance(node.op, ast.Mult):
-            factors = _factors(node)
-            names = [i for i, expression in enumerate(factors) if self._is_plain(expression)]
+            factors = _split_product(node)
+            names = [i for i, expression in enumerate(factors) if self._is_unitless(expression)]
             for pair in combinations(names, 2):
                 rest = [expression for i, expression in enumerate(factors) if i not in pair]
                 for other, dimension in self._dimensions.items():
                     if dimension == ONE:
-                        yield _product([*rest, ast.Name(other)])
+                        yield _multiply([*rest, ast.Name(other)])
         elif isinstance(node.op, ast.Div):
-            factors = _factors(node.left)
+            factors = _split_product(node.left)
             for index in range(len(factors) if len(factors) > 1 else 0):
                 above = [*factors[:index], node.right, *factors[index + 1 :]]
-                yield ast.BinOp(_product(above), ast.Div(), factors[index])
+                yield ast.BinOp(_multiply(above), ast.Div(), factors[index])
         elif isinstance(node.op, (ast.Add, ast.Sub)):
-            yield from _with_common_factor(node)
+            yield from _factor_out(node)
 
-    def _is_plain(self, node: ast.expr) -> bool:
+    def _is_unitless(self, node: ast.expr) -> bool:
         return isinstance(node, ast.Name) and self._dimensions.get(node.id) == ONE
 
     def _edit_call(self, name: str, args: list[ast.expr]) -> Iterator[ast.expr]:
@@ -237,6 +239,7 @@ class _Edits:
                 yield _make_call("fact", args[0], ast.Constant(field))
 
     def _edit_constant(self, value: float) -> Iterator[ast.expr]:
+        """Yields what *value* is mistaken for: a multiple, a neighbor, or a common constant."""
         others = [2 * value, value / 2, value + 1, value - 1]
         others += _FOR_SMALL if 0 < value <= 64 else ()
         others += [_FOR_LARGE[value]] if value in _FOR_LARGE else []
@@ -246,18 +249,16 @@ class _Edits:
                 ast.Constant(whole) if other >= 0 else ast.UnaryOp(ast.USub(), ast.Constant(-whole))
             )
 
-    def _alike(self, name: str) -> list[str]:
-        """Returns the other names of the same dimension, without those that build on *name*."""
+    def _names_alike(self, name: str) -> list[str]:
+        """Returns the other names of the same dimension as *name*."""
         dimension = self._dimensions[name]
         return [n for n, d in self._dimensions.items() if d == dimension and n != name]
 
     def _facts_alike(self, item: ast.expr, field: ast.expr) -> list[str]:
         """Returns the other fields of the same item that have the same dimension."""
-        key = (
-            item.value
-            if isinstance(item, ast.Constant)
-            else (self._draw.scope.get(item.id) if isinstance(item, ast.Name) else None)
-        )
+        key: object = item.value if isinstance(item, ast.Constant) else None
+        if isinstance(item, ast.Name):
+            key = self._draw.scope.get(item.id)
         fields = self._draw.facts.get(str(key), {})
         asked = field.value if isinstance(field, ast.Constant) else None
         if asked not in fields:
@@ -279,24 +280,24 @@ def _iter_variations(node: ast.expr) -> Iterator[ast.expr]:
     yield ast.BinOp(ast.Constant(1), ast.Sub(), node)
 
 
-def _factors(node: ast.expr) -> list[ast.expr]:
+def _split_product(node: ast.expr) -> list[ast.expr]:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        return [*_factors(node.left), *_factors(node.right)]
+        return [*_split_product(node.left), *_split_product(node.right)]
     return [node]
 
 
-def _product(factors: list[ast.expr]) -> ast.expr:
+def _multiply(factors: list[ast.expr]) -> ast.expr:
     product = factors[0]
     for factor in factors[1:]:
         product = ast.BinOp(product, ast.Mult(), factor)
     return product
 
 
-def _with_common_factor(node: ast.BinOp) -> Iterator[ast.expr]:
-    """Yields the sum *node*, whose first term is a product, as one product."""
+def _factor_out(node: ast.BinOp) -> Iterator[ast.expr]:
+    """Yields the sum *node* with each factor of its first term applied to all terms."""
     first = node.left
     if isinstance(first, ast.BinOp) and isinstance(first.op, (ast.Add, ast.Sub)):
-        for product in _with_common_factor(first):
+        for product in _factor_out(first):
             if isinstance(product, ast.BinOp):
                 yield ast.BinOp(
                     _replace_field(node, "left", product.left), ast.Mult(), product.right
@@ -323,7 +324,7 @@ class _Renaming(ast.NodeTransformer):
 
 
 def _deep_copy(node: ast.expr) -> ast.expr:
-    return _tree(ast.unparse(node))
+    return _parse(ast.unparse(node))
 
 
 def _replace_field(node: ast.expr, field: str, value: object) -> ast.expr:

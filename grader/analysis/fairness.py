@@ -132,7 +132,7 @@ def compare(collected: ClassComparisons) -> Fairness:
     individual = 2 * len(set(collected.seats.values())) > len(collected.seats)
     prepared, too_few = [], []
     for comparison in collected.merge():
-        arrays = _prepare(comparison, collected.totals if individual else {})
+        arrays = _to_arrays(comparison, collected.totals if individual else {})
         if arrays is None:
             too_few.append((comparison.question, " and ".join(comparison.names)))
         else:
@@ -150,12 +150,12 @@ def compare(collected: ClassComparisons) -> Fairness:
     return Fairness(len(collected.seats), tuple(compared), tuple(too_few))
 
 
-def _prepare(
+def _to_arrays(
     comparison: Comparison, totals: Mapping[str, Mapping[str, Score]]
 ) -> _ComparisonArrays | None:
     """Returns the comparison as arrays; None if it has too few students, or equal scores."""
     students = tuple(comparison.scores)
-    levels = _in_thirds([comparison.levels[id_] for id_ in students])
+    levels = _group_in_thirds([comparison.levels[id_] for id_ in students])
     different = {level for mine in levels for level in mine}
     labels = sorted(different, key=lambda level: (level.order is None, _order(level), level.label))
     members = np.array([[label in mine for label in labels] for mine in levels])
@@ -166,7 +166,7 @@ def _prepare(
     )
     if not kept.any():
         return None
-    rest = [_ability(totals.get(id_, {}), comparison.leave_out) for id_ in students]
+    rest = [_share_elsewhere(totals.get(id_, {}), comparison.leave_out) for id_ in students]
     return _ComparisonArrays(
         comparison=comparison,
         students=students,
@@ -177,8 +177,8 @@ def _prepare(
     )
 
 
-def _in_thirds(levels: Sequence[tuple[FactorLevel, ...]]) -> list[tuple[FactorLevel, ...]]:
-    """Returns the levels; many different numbers, or rare ones, as a third of the class each."""
+def _group_in_thirds(levels: Sequence[tuple[FactorLevel, ...]]) -> list[tuple[FactorLevel, ...]]:
+    """Returns the levels; many different or rare numbers become a third of the class each."""
     counts = Counter(levels)
     numbers = [mine[0].order for mine in levels if len(mine) == 1 and mine[0].order is not None]
     rare = min(counts.values(), default=0) < FEWEST
@@ -202,8 +202,8 @@ def _order(level: FactorLevel) -> float:
     return level.order or 0.0
 
 
-def _ability(points: Mapping[str, Score], leave_out: frozenset[str]) -> float | None:
-    """Returns the share of the points of the other problems; None if there are none."""
+def _share_elsewhere(points: Mapping[str, Score], leave_out: frozenset[str]) -> float | None:
+    """Returns the share of the points for problems not in *leave_out*; None if there are none."""
     others = [score for problem, score in points.items() if problem not in leave_out]
     maximum = sum(score.maximum for score in others)
     return sum(score.points for score in others) / maximum if maximum else None
@@ -211,7 +211,7 @@ def _ability(points: Mapping[str, Score], leave_out: frozenset[str]) -> float | 
 
 def _residuals(shares: Numbers, rest: Sequence[float | None]) -> Numbers:
     """Returns *shares* without what the other problems predict, by linear regression."""
-    known = [one for one in rest if one is not None]
+    known = [share for share in rest if share is not None]
     if len(known) < len(rest) or len(set(known)) < 2:
         return shares
     centered = np.array(known) - np.mean(known)
@@ -249,7 +249,7 @@ def _compare_level(
         p_any=p_any,
         q=q,
         noticeable=points * min(noticeable, 1.0),
-        finding=_finding(p_any, q, noticeable),
+        finding=_choose_finding(p_any, q, noticeable),
     )
 
 
@@ -267,7 +267,8 @@ def _eta_squared(arrays: _ComparisonArrays) -> float:
     return between / total
 
 
-def _finding(p_any: float, q: float, noticeable: float) -> ComparisonFinding:
+def _choose_finding(p_any: float, q: float, noticeable: float) -> ComparisonFinding:
+    """Returns what a comparison says, by its corrected p-values and what it could notice."""
     if p_any <= ERROR_RATE:
         return ComparisonFinding.DIFFERS
     if q <= FALSE_SHARE:

@@ -113,21 +113,21 @@ class _Search:
 
     def ideas(self) -> Iterator[Idea]:
         """Yields ideas, the clearest first."""
-        every = list(self._candidates())
+        candidates = list(self._candidates())
         chosen: list[tuple[_Candidate, float]] = []
         # A student who is only close to one idea may still be exactly at another.
         unexplained = np.ones(len(self._answers), dtype=bool)
         left = unexplained.copy()
-        while every and len(chosen) < MOST_IDEAS:
+        while candidates and len(chosen) < MOST_IDEAS:
             scored = [
                 (self._log_expected_count(idea, left, unexplained), idea.cost, len(idea.text), idea)
-                for idea in every
+                for idea in candidates
             ]
             expected, _, _, best = min(scored, key=lambda entry: entry[:3])
             if expected > math.log(MOST_CHANCE):
                 break
             chosen.append((best, expected))
-            every.remove(best)
+            candidates.remove(best)
             left &= ~best.close
             unexplained &= ~best.exact
         yield from self._assign_students(chosen)
@@ -156,7 +156,7 @@ class _Search:
         key, limit = self._keys[0], math.log(MOST_CHANCE)
         texts: list[tuple[str, int, Numbers]] = []
         seen: set[bytes] = set()
-        every = np.ones(len(self._answers), dtype=bool)
+        everyone = np.ones(len(self._answers), dtype=bool)
         for text, cost in edited_expressions(key.part.answer, key.draw):
             values = self._evaluate(text)
             self._tried[cost] += 1
@@ -164,26 +164,26 @@ class _Search:
                 texts.append((text, cost, values))
         edits = [CandidateProduct(f"({text})", values, cost + 1) for text, cost, values in texts]
         key_values = np.array([float(one.value) for one in self._keys])
-        texts += self._with_constants([CandidateProduct(f"({key.part.answer})", key_values, 1)])
-        texts += self._with_constants(edits, CONVERSIONS)
+        texts += self._scale_products([CandidateProduct(f"({key.part.answer})", key_values, 1)])
+        texts += self._scale_products(edits, CONVERSIONS)
         if not self._exact or np.median(np.abs(self._answers)) >= SMALL:
-            texts += self._with_constants(self._products(), plain=True)
-            texts += self._doubly_edited()
+            texts += self._scale_products(self._list_products(), plain=True)
+            texts += self._edit_twice()
         for text, cost, values in texts:
-            near = self._differences(values)
-            hits = np.isfinite(near)
+            errors = self._measure_errors(values)
+            hits = np.isfinite(errors)
             if hits.sum() < self._fewest:
                 continue
             code = np.round(np.where(hits, values / self._answers, 0), 7).tobytes()
-            rough = self._rough(text, cost, near)
-            if code in seen or self._log_expected_count(rough, every, every) > limit:
+            rough = self._make_candidate(text, cost, errors)
+            if code in seen or self._log_expected_count(rough, everyone, everyone) > limit:
                 continue
             seen.add(code)
-            found = self._recompute(rough)
-            if found is not None:
-                yield found
+            candidate = self._recompute(rough)
+            if candidate is not None:
+                yield candidate
 
-    def _doubly_edited(self) -> Iterator[tuple[str, int, Numbers]]:
+    def _edit_twice(self) -> Iterator[tuple[str, int, Numbers]]:
         """Yields expressions with two errors that explain enough students."""
         part, draws = self._keys[0].part, [key.draw for key in self._keys]
 
@@ -193,20 +193,21 @@ class _Search:
 
         if len(draws) >= FEWEST_OF_DOUBLE:
             self._tried[COST_OF_DOUBLE] += double_edits.MOST
-            found = double_edits.doubly_edited(part.answer, part.unit, draws, is_wanted)
+            found = double_edits.iter_double_edits(part.answer, part.unit, draws, is_wanted)
             yield from ((text, COST_OF_DOUBLE, values) for text, values in found)
 
     def _evaluate(self, text: str) -> Numbers | None:
         """Returns the values of *text* for the wrong answers; None if it never has one."""
-        found = np.full(len(self._keys), np.nan)
+        values = np.full(len(self._keys), np.nan)
         for index, key in enumerate(self._keys):
-            value = _value(text, key)
-            if value is None and index == 4 and np.isnan(found[:4]).all():
+            value = _evaluate_for(text, key)
+            if value is None and index == 4 and np.isnan(values[:4]).all():
                 return None
-            found[index] = np.nan if value is None else value
-        return found
+            values[index] = np.nan if value is None else value
+        return values
 
-    def _products(self) -> list[CandidateProduct]:
+    def _list_products(self) -> list[CandidateProduct]:
+        """Returns the products of the numbers in the problem, in the unit of the answer."""
         key = self._keys[0]
         scale = units.parse_unit(key.unit).scale if key.unit else 1.0
         others = []
@@ -227,7 +228,7 @@ class _Search:
                 for p in iter_products(named, others)
             ]
 
-    def _with_constants(
+    def _scale_products(
         self,
         products: list[CandidateProduct],
         constants: Mapping[str, float] = CONSTANTS,
@@ -254,34 +255,35 @@ class _Search:
             self._tried[product.cost + 2] += len(factors) - 1
         return found
 
-    def _differences(self, values: Numbers) -> Numbers:
+    def _measure_errors(self, values: Numbers) -> Numbers:
+        """Returns how far *values* are off, as shares; infinite if too far or accepted."""
         with np.errstate(all="ignore"):
-            near = np.abs(values / self._answers - 1)
-            found = np.where(near <= self._width, near, np.inf)
-        for index in np.flatnonzero(np.isfinite(found)):
+            errors = np.abs(values / self._answers - 1)
+            measured = np.where(errors <= self._width, errors, np.inf)
+        for index in np.flatnonzero(np.isfinite(measured)):
             key = self._keys[int(index)]
             if tolerance.is_within(float(values[index]), key.low, key.high):
-                found[index] = np.inf  # it would have been right
-        return found
+                measured[index] = np.inf  # it would have been right
+        return measured
 
-    def _density(self, width: Numbers) -> Numbers:
+    def _chance_within(self, width: Numbers) -> Numbers:
         """Returns the probability that a chance answer is within *width* of a value."""
         if self._exact:
             width = self._resolution  # a whole number is as wide as the step to the next
         return np.minimum(2 * width / SPREAD, 1.0)
 
-    def _rough(self, text: str, cost: int, near: Numbers) -> _Candidate:
-        chances = self._density(self._resolution), self._density(self._width)
+    def _make_candidate(self, text: str, cost: int, near: Numbers) -> _Candidate:
+        chances = self._chance_within(self._resolution), self._chance_within(self._width)
         return _Candidate(text, cost, near <= self._resolution, np.isfinite(near), *chances)
 
     def _recompute(self, rough: _Candidate) -> _Candidate | None:
         """Returns the candidate as the grader itself computes it, with its chances for all other
         students' numbers; None if it can't be written in a spec."""
-        values = [_value(rough.text, key) for key in self._wrong.keys]
+        values = [_evaluate_for(rough.text, key) for key in self._wrong.keys]
         if any(values[index] is None for index in self._wrong.at):
             return None
         numbers = np.array([np.nan if value is None else float(value) for value in values])
-        near, own = self._differences(numbers[self._wrong.at]), numbers[self._wrong.at]
+        near, own = self._measure_errors(numbers[self._wrong.at]), numbers[self._wrong.at]
         with np.errstate(all="ignore"):
             apart = np.abs(numbers[None, :] / self._answers[:, None] - 1)
             others = np.abs(numbers[None, :] - own[:, None]) > 1e-6 * np.abs(own[:, None])
@@ -293,11 +295,11 @@ class _Search:
             # neither does a single one that is close by accident, so a wider range is counted.
             wider = 1 if self._exact else WIDER
             near_others = ((apart <= wider * width[:, None]) & others).mean(axis=1) / wider
-            chances.append(np.maximum(near_others, self._density(width)))
+            chances.append(np.maximum(near_others, self._chance_within(width)))
         hits = np.isfinite(near)
         candidate = _Candidate(
             rough.text, rough.cost, near <= self._resolution, hits, chances[0], chances[1],
-            self._condition(rough.text, values), float(permuted[hits].mean()),
+            self._find_condition(rough.text, values), float(permuted[hits].mean()),
         )  # fmt: skip
         if poisson_binomial_tail(int(hits.sum()), permuted) > MOST_PERMUTED:
             # With few variants, permuting them proves nothing. Then each value counts only once.
@@ -310,7 +312,7 @@ class _Search:
                 return None
         return candidate
 
-    def _condition(self, text: str, values: list[float | None]) -> str:
+    def _find_condition(self, text: str, values: list[float | None]) -> str:
         """Returns the condition under which *text* is a mistake; empty if it always is."""
         pairs = zip(values, self._wrong.keys, strict=True)
         if not any(v is None or tolerance.is_within(v, *_wide_range(key)) for v, key in pairs):
@@ -351,7 +353,8 @@ def _wide_range(key: NumericKey) -> tuple[float, float]:
     return float(key.low) - width, float(key.high) + width
 
 
-def _value(text: str, key: NumericKey) -> float | None:
+def _evaluate_for(text: str, key: NumericKey) -> float | None:
+    """Returns the value of *text* with the numbers of *key*; None if it has none."""
     try:
         value = evaluate_answer(text, key.unit, key.draw, key.draw.scope)
     except (ValueError, OverflowError, ZeroDivisionError, TypeError):

@@ -43,13 +43,13 @@ def find_largest_deviation(values: Numbers, members: Truths, *, second: int = SE
     if np.abs(centered).max() < 1e-9:
         return Deviation(0, 1.0)
     weights = _weights(centered, members)
-    seen = np.abs(centered @ weights)
-    group = int(seen.argmax())
-    least = float(seen[group]) * (1 - 1e-9)
-    p = _share_of(_first_permutations(len(values)), centered, weights, least)
+    deviations = np.abs(centered @ weights)
+    group = int(deviations.argmax())
+    least = float(deviations[group]) * (1 - 1e-9)
+    p = _p_value(_first_permutations(len(values)), centered, weights, least)
     if p <= PROMISING:
         # Replaces the first p-value: only drawing anew, and not adding, keeps it valid.
-        p = _share_of(_permutations(len(values), second, _SEED + 1), centered, weights, least)
+        p = _p_value(_permutations(len(values), second, _SEED + 1), centered, weights, least)
     return Deviation(group, p)
 
 
@@ -61,19 +61,19 @@ def _weights(centered: Numbers, members: Truths) -> Numbers:
     return np.asarray(members / (sizes * errors), dtype=float)
 
 
-def _share_of(
+def _p_value(
     permutations: Iterator[AnyNumbers] | Sequence[AnyNumbers],
     centered: Numbers,
     weights: Numbers,
     least: float,
 ) -> float:
-    """Returns the p-value: the share of permutations, and of the data itself, that deviate by at
-    least *least*."""
+    """Returns the share of permutations, and of the data itself, that deviate by at least
+    *least*."""
     count = reached = 0
-    for some in permutations:
-        found = np.abs(centered[some] @ weights).max(axis=1)
-        reached += int((found >= least).sum())
-        count += len(some)
+    for rows in permutations:
+        largest = np.abs(centered[rows] @ weights).max(axis=1)
+        reached += int((largest >= least).sum())
+        count += len(rows)
     return (reached + 1) / (count + 1)
 
 
@@ -99,11 +99,11 @@ def holm(p_values: Sequence[float]) -> list[float]:
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
     """
-    found, highest = [0.0] * len(p_values), 0.0
+    corrected, highest = [0.0] * len(p_values), 0.0
     for rank, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
         highest = max(highest, (len(p_values) - rank) * p_values[index])
-        found[index] = min(1.0, highest)
-    return found
+        corrected[index] = min(1.0, highest)
+    return corrected
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
@@ -113,12 +113,12 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     >>> benjamini_hochberg([0.01, 0.04, 0.03])
     [0.03, 0.04, 0.04]
     """
-    found, lowest = [0.0] * len(p_values), 1.0
+    corrected, lowest = [0.0] * len(p_values), 1.0
     order = sorted(range(len(p_values)), key=p_values.__getitem__, reverse=True)
     for rank, index in zip(range(len(p_values), 0, -1), order, strict=True):
         lowest = min(lowest, len(p_values) / rank * p_values[index])
-        found[index] = lowest
-    return found
+        corrected[index] = lowest
+    return corrected
 
 
 def interval_of_difference(first: Numbers, second: Numbers) -> tuple[float, float]:

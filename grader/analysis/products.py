@@ -56,12 +56,12 @@ def iter_products(
     factors = list(_factors(others))
     yield from bases
     for base, factor in itertools.product(bases, factors):
-        yield _times(base, factor)
+        yield _multiply(base, factor)
     for base in bases[: 1 + len(others)]:
         if base.cost == 1:
             simple = [factor for factor in factors if factor.cost <= 3]
             for product, other in itertools.combinations(simple, 2):
-                yield _times(_times(base, product), other)
+                yield _multiply(_multiply(base, product), other)
 
 
 def _bases(answer: NamedQuantity, others: Sequence[NamedQuantity]) -> Iterator[CandidateProduct]:
@@ -71,17 +71,17 @@ def _bases(answer: NamedQuantity, others: Sequence[NamedQuantity]) -> Iterator[C
     """
     unit = base_unit(answer.dimension).replace("*", " * ").replace("/", " / ").replace("^", "**")
     every = [answer, *others]
-    same = [
+    alike = [
         CandidateProduct(quantity.text, quantity.values, 1)
         for quantity in every
         if quantity.dimension == answer.dimension
     ]
-    yield from same
+    yield from alike
     if unit:
         for plain in others:
             if plain.dimension == ONE:
                 yield CandidateProduct(f"{plain.text} * ({unit})", plain.values, 2)
-    for product, other in itertools.combinations(same, 2):
+    for product, other in itertools.combinations(alike, 2):
         yield CandidateProduct(f"({product.text} + {other.text})", product.values + other.values, 3)
         yield CandidateProduct(f"({product.text} - {other.text})", product.values - other.values, 3)
         yield CandidateProduct(f"({other.text} - {product.text})", other.values - product.values, 3)
@@ -128,7 +128,7 @@ def _factors(others: Sequence[NamedQuantity]) -> Iterator[CandidateProduct]:
         yield CandidateProduct(f" / {quantity.text}**2", quantity.values**-2.0, 4)
 
 
-def _times(product: CandidateProduct, other: CandidateProduct) -> CandidateProduct:
+def _multiply(product: CandidateProduct, other: CandidateProduct) -> CandidateProduct:
     return CandidateProduct(
         product.text + other.text, product.values * other.values, product.cost + other.cost
     )

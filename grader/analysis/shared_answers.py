@@ -134,7 +134,7 @@ class _Class:
             sheets.students.append(index)
             sheets.seats.append(graded.seat)
             sheets.parameters.append({n: level.label for n, level in parameter_levels(question)})
-            for part_id, cell, key, answer in _numbers(question, marks, evidence):
+            for part_id, cell, key, answer in _iter_numbers(question, marks, evidence):
                 name = f"{part_id}\n{cell}"
                 if name not in sheets.entries:
                     sheets.entries[name] = [None] * (len(sheets.students) - 1)
@@ -181,21 +181,21 @@ def find_shared_answers(out: Path) -> SharedAnswers:
             if evidence is not None:
                 graded_class.add(graded, evidence)
     graded_class.add_unused(papers.counts)
-    return _compare(graded_class)
+    return _compare_class(graded_class)
 
 
-def _numbers(
+def _iter_numbers(
     question: Question, marks: Mapping[str, Mark], evidence: Evidence
 ) -> Iterator[tuple[str, str, NumericKey, float | None]]:
     """Yields each number that is asked: part, cell, key, and the answer if it can be read."""
     for part_id, key in question.keys.items():
         name = question.name(part_id)
-        found = evidence.answers.get(name)
-        answer = read_answer(found.raw if found and name in marks else None, key)
+        given = evidence.answers.get(name)
+        answer = read_answer(given.raw if given and name in marks else None, key)
         cells = [cell for row in answer for cell in row] if isinstance(answer, tuple) else []
         for index, (cell, of_cell) in enumerate(_number_keys(key)):
-            one = answer if not cell else cells[index] if cells else None
-            yield part_id, cell, of_cell, as_number(one)
+            in_cell = cells[index] if cells else None
+            yield part_id, cell, of_cell, as_number(in_cell if cell else answer)
 
 
 def _number_keys(key: Key) -> Iterator[tuple[str, NumericKey]]:
@@ -225,38 +225,39 @@ def _sheet_entry(key: NumericKey, answer: float | None, mark: Mark | None) -> Sh
     )
 
 
-def _compare(found: _Class) -> SharedAnswers:
-    matches = {id_: find_matches(sheets) for id_, sheets in found.sheets.items()}
-    scores = pair_scores(list(matches.values()), len(found.ids))
-    chances = _chances(scores, list(matches.values()), found)
+def _compare_class(graded: _Class) -> SharedAnswers:
+    """Returns the groups of students whose matches are unlikely to be due to chance."""
+    matches = {id_: find_matches(sheets) for id_, sheets in graded.sheets.items()}
+    scores = pair_scores(list(matches.values()), len(graded.ids))
+    chances = _estimate_chances(scores, list(matches.values()), graded)
     pairs = [
         SharedPair(
-            students=(found.ids[first], found.ids[second]),
+            students=(graded.ids[first], graded.ids[second]),
             score=scores[first, second],
             chance=chance,
-            answers=tuple(_answers(found, matches, first, second)),
+            answers=tuple(_iter_matched_answers(graded, matches, first, second)),
         )
         for (first, second), chance in chances.items()
         if chance <= MOST_CHANCE
     ]
-    count = len(found.ids)
-    shared = sum(n * (n - 1) // 2 for n in (found.seats.count(s) for s in set(found.seats)))
-    entries = [e for s in found.sheets.values() for every in s.entries.values() for e in every]
+    count = len(graded.ids)
+    shared = sum(n * (n - 1) // 2 for n in (graded.seats.count(s) for s in set(graded.seats)))
+    entries = [e for s in graded.sheets.values() for every in s.entries.values() for e in every]
     return SharedAnswers(
         students=count,
         wrong=sum(entry is not None and entry.wrong for entry in entries),
         pairs=count * (count - 1) // 2 - shared,
-        groups=_groups(pairs),
+        groups=_group_pairs(pairs),
     )
 
 
-def _chances(
-    scores: Mapping[tuple[int, int], float], matches: Sequence[ProblemMatches], found: _Class
+def _estimate_chances(
+    scores: Mapping[tuple[int, int], float], matches: Sequence[ProblemMatches], graded: _Class
 ) -> dict[tuple[int, int], float]:
-    """Returns the probability of each score for any pair of the class, by permutation."""
+    """Returns how likely any pair of an honest class is to have each score, by permutation."""
     if not scores:
         return {}
-    largest = np.sort(largest_by_chance(matches, found.seats, _shares_of_right(found)))
+    largest = np.sort(largest_by_chance(matches, graded.seats, _shares_of_right(graded)))
     reached = {
         pair: len(largest) - int(np.searchsorted(largest, score * (1 - 1e-9)))
         for pair, score in scores.items()
@@ -264,10 +265,10 @@ def _chances(
     return {pair: (count + 1) / (len(largest) + 1) for pair, count in reached.items()}
 
 
-def _shares_of_right(found: _Class) -> list[float]:
+def _shares_of_right(graded: _Class) -> list[float]:
     """Returns the share of right numbers of each student."""
-    right, asked = [0] * len(found.ids), [1] * len(found.ids)
-    for sheets in found.sheets.values():
+    right, asked = [0] * len(graded.ids), [1] * len(graded.ids)
+    for sheets in graded.sheets.values():
         for entries in sheets.entries.values():
             for student, entry in zip(sheets.students, entries, strict=True):
                 if entry is not None:
@@ -276,12 +277,12 @@ def _shares_of_right(found: _Class) -> list[float]:
     return [count / total for count, total in zip(right, asked, strict=True)]
 
 
-def _answers(
-    found: _Class, matches: Mapping[str, ProblemMatches], first: int, second: int
+def _iter_matched_answers(
+    graded: _Class, matches: Mapping[str, ProblemMatches], first: int, second: int
 ) -> Iterator[MatchedAnswer]:
     """Yields the answers of two students that match, in both directions."""
     for problem, of_problem in matches.items():
-        sheets = found.sheets[problem]
+        sheets = graded.sheets[problem]
         for student, owner in ((first, second), (second, first)):
             if student not in sheets.students or owner not in sheets.students:
                 continue
@@ -289,25 +290,25 @@ def _answers(
             if not of_problem.weights[row, column]:
                 continue
             for name, meaning in of_problem.answers[row, column]:
-                mine, theirs = sheets.entries[name][row], sheets.entries[name][column]
-                if mine is None or mine.answer is None or theirs is None or theirs.answer is None:
+                own, other = sheets.entries[name][row], sheets.entries[name][column]
+                if own is None or own.answer is None or other is None or other.answer is None:
                     continue
                 part, cell = name.split("\n")
                 yield MatchedAnswer(
                     part=PartId(problem, part),
                     cell=cell,
-                    student=found.ids[student],
-                    other=found.ids[owner],
-                    answer=mine.answer,
-                    right=mine.key,
-                    unit=found.unit_of[problem, name],
-                    answer_of_other=theirs.answer,
+                    student=graded.ids[student],
+                    other=graded.ids[owner],
+                    answer=own.answer,
+                    right=own.key,
+                    unit=graded.unit_of[problem, name],
+                    answer_of_other=other.answer,
                     meaning=meaning,
                     chance=float(of_problem.chances[row, column]),
                 )
 
 
-def _groups(pairs: Sequence[SharedPair]) -> tuple[SharedGroup, ...]:
+def _group_pairs(pairs: Sequence[SharedPair]) -> tuple[SharedGroup, ...]:
     """Returns the connected components of *pairs*, the clearest first."""
     group_of: dict[str, set[str]] = {}
     for pair in pairs:

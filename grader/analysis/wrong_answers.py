@@ -58,9 +58,10 @@ class MinedPart:
 
     def mistakes(self) -> list[str]:
         """Returns the YAML of a mistake for each idea, indented as in the problem's file."""
-        return [self._mistake(number, idea) for number, idea in enumerate(self.ideas, start=1)]
+        return [self._format_mistake(n, idea) for n, idea in enumerate(self.ideas, start=1)]
 
-    def _mistake(self, number: int, idea: Idea) -> str:
+    def _format_mistake(self, number: int, idea: Idea) -> str:
+        """Returns the YAML of one idea as a mistake, with a comment on what it explains."""
         indent = " " * (10 if self.column else 6)
         condition = [f"{indent}  when: {json.dumps(idea.when)}"] if idea.when else []
         lines = (
@@ -114,12 +115,12 @@ def mine_gradebook(
 
 
 def _add_wrong_numbers(
-    found: dict[tuple[PartId, str], WrongNumbers],
+    numbers: dict[tuple[PartId, str], WrongNumbers],
     grade: Grade,
     papers: Papers,
     evidence: Evidence,
 ) -> None:
-    """Adds the wrong numbers of one student to *found*, by part and column."""
+    """Adds the wrong numbers of one student to *numbers*, by part and column."""
     marks = {mark.name: mark for mark in grade.marks}
     for name, key in papers.of(grade.student).named_keys():
         mark, answer = marks.get(name), evidence.answers.get(name)
@@ -128,25 +129,25 @@ def _add_wrong_numbers(
         raw = answer.raw if answer is not None else None
         # A wrong number with points was carried from an earlier part.
         carried = isinstance(key, NumericKey) and mark.verdict is not Verdict.INCORRECT
-        for column, of_column, value in _numbers(key, raw):
-            one = found.setdefault((PartId(mark.problem, mark.part), column), WrongNumbers())
-            one.add(grade.student, of_column, None if carried else value)
+        for column, of_column, value in _iter_numbers(key, raw):
+            wrong = numbers.setdefault((PartId(mark.problem, mark.part), column), WrongNumbers())
+            wrong.add(grade.student, of_column, None if carried else value)
 
 
-def _numbers(key: Key, raw: Raw | None) -> Iterator[tuple[str, NumericKey, float | None]]:
+def _iter_numbers(key: Key, raw: Raw | None) -> Iterator[tuple[str, NumericKey, float | None]]:
     """Yields each number that is asked: the column of a table, the key, and the answer.
 
     Of a column, yields the first row that is wrong: the rows of one student depend on one another.
     """
     if not isinstance(key, (NumericKey, TableKey)):
         return
-    read = read_answer(raw, key)
+    answer = read_answer(raw, key)
     if isinstance(key, NumericKey):
-        yield "", key, as_number(read)
+        yield "", key, as_number(answer)
         return
     for index, column in enumerate(key.part.columns):
         cells = [row[index] for row in key.cells]
-        answers = [as_number(row[index]) for row in read] if isinstance(read, tuple) else []
+        answers = [as_number(row[index]) for row in answer] if isinstance(answer, tuple) else []
         pairs = list(zip(cells, answers, strict=False))
         wrong = [(c, a) for c, a in pairs if a is not None and not c.low <= a <= c.high]
         cell, value = wrong[0] if wrong else (cells[0], None)

@@ -50,6 +50,7 @@ def exam_from(source: Located, known: Collection[str], searched: str = "") -> Ex
 def _check_fields(
     exam: ExamSet, source: Located, known: Collection[str], searched: str
 ) -> Iterator[SpecError]:
+    """Yields errors in the fields of *exam* and in its entries."""
     if not _ID.match(exam.id):
         what, fix = f"'{exam.id}' is not a valid id", "use letters, digits, and single hyphens"
         yield source.error(("id",), what, fix)
@@ -63,15 +64,15 @@ def _check_fields(
             fix = "use letters, digits, and underscores, such as MY_SETTING"
             yield source.error(("variables", name), what, fix)
     yield from _check_edition(exam.edition, source, ("edition",))
-    seen: set[str] = set()
+    used: set[str] = set()
     for index, slot in enumerate(exam.slots):
         yield from _check_edition(slot.edition, source, ("problems", index, "edition"))
-        yield from _check_slot(slot, source, ("problems", index), seen)
-        yield from _unknown_problem_errors(slot, source, ("problems", index), known, searched)
+        yield from _check_slot(slot, source, ("problems", index), used)
+        yield from _check_problem_ids(slot, source, ("problems", index), known, searched)
 
 
 def _check_whole(exam: ExamSet, source: Located) -> Iterator[SpecError]:
-    """Yields errors that could follow from others."""
+    """Yields errors in the whole set, which may just follow from errors in its fields."""
     if exam.blueprint is not None:
         from grader.bank.blueprint.checks import check_numbers
 
@@ -81,9 +82,10 @@ def _check_whole(exam: ExamSet, source: Located) -> Iterator[SpecError]:
         yield source.error(("problems",), "the set has no problems", fix)
 
 
-def _unknown_problem_errors(
+def _check_problem_ids(
     slot: Slot, source: Located, at: Path_, known: Collection[str], searched: str
 ) -> Iterator[SpecError]:
+    """Yields an error for each problem of *slot* that is not in *known*."""
     for name in slot.problem_ids:
         if name not in known:
             what = f"there is no problem '{name}'" + (f" in {searched}" if searched else "")
@@ -92,6 +94,7 @@ def _unknown_problem_errors(
 
 
 def _check_parts(slot: Slot, source: Located, at: Path_) -> Iterator[SpecError]:
+    """Yields errors in the form of 'parts', and for a problem that is not in the pool."""
     if slot.problem and not isinstance(slot.parts, tuple):
         fix = "write 'parts: [ID, …]'"
         yield source.error(at, "'parts' of a problem should be a list of its parts", fix)
@@ -106,6 +109,7 @@ def _check_parts(slot: Slot, source: Located, at: Path_) -> Iterator[SpecError]:
 
 
 def _check_draw(slot: Slot, source: Located, at: Path_) -> Iterator[SpecError]:
+    """Yields errors if 'draw' is beside 'pool' or 'parts', or draws fewer than one part."""
     if slot.draw and (slot.pool or slot.parts):
         fix = "write {problem: ID, draw: {POOL: 2}}, without 'pool:' and 'parts:'"
         yield source.error((*at, "draw"), "'draw' is for the parts of one problem", fix, key=True)
@@ -121,7 +125,8 @@ def _check_edition(edition: Edition | None, source: Located, at: Path_) -> Itera
         yield source.error(at, what, "write a number from 1 to 'of'")
 
 
-def _check_slot(slot: Slot, source: Located, at: Path_, seen: set[str]) -> Iterator[SpecError]:
+def _check_slot(slot: Slot, source: Located, at: Path_, used: set[str]) -> Iterator[SpecError]:
+    """Yields errors in an entry; adds its problems to *used*, those of earlier entries."""
     if bool(slot.problem) == bool(slot.pool):
         fix = "write {problem: ID} or {pool: [ID, …], choose: 1}"
         yield source.error(at, "an entry must have either a problem or a pool", fix)
@@ -129,10 +134,10 @@ def _check_slot(slot: Slot, source: Located, at: Path_, seen: set[str]) -> Itera
     yield from _check_parts(slot, source, (*at, "parts"))
     yield from _check_draw(slot, source, at)
     for name in slot.problem_ids:
-        if name in seen:
+        if name in used:
             fix = "keep one of them, so that no student gets it twice"
             yield source.error(at, f"the problem '{name}' is in this set twice", fix)
-        seen.add(name)
+        used.add(name)
     if slot.pool and not 1 <= slot.choose <= len(slot.pool):
         what = f"can't choose {slot.choose} from a pool of {len(slot.pool)}"
         yield source.error((*at, "choose"), what, f"choose 1 to {len(slot.pool)}")

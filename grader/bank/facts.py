@@ -27,7 +27,8 @@ class BankFacts(Mapping[str, Mapping[str, Value]]):
         self._folders = tuple(folders)
 
     @cached_property
-    def _read(self) -> tuple[dict[str, Mapping[str, Value]], tuple[SpecError, ...]]:
+    def _contents(self) -> tuple[dict[str, Mapping[str, Value]], tuple[SpecError, ...]]:
+        """The items of all folders, and the errors in their files."""
         merged: dict[str, Mapping[str, Value]] = {}
         errors: list[SpecError] = []
         for folder in self._folders:
@@ -39,16 +40,17 @@ class BankFacts(Mapping[str, Mapping[str, Value]]):
     @property
     def errors(self) -> tuple[SpecError, ...]:
         """All errors in the files."""
-        return self._read[1]
+        return self._contents[1]
 
     def __getitem__(self, item: str) -> Mapping[str, Value]:
-        facts, errors = self._read
+        facts, errors = self._contents
         if item not in facts and errors:
             raise SpecErrors(errors)
         return facts[item]
 
-    def _facts(self) -> dict[str, Mapping[str, Value]]:
-        facts, errors = self._read
+    def _require_facts(self) -> dict[str, Mapping[str, Value]]:
+        """Returns all items. Raises SpecErrors if a file has an error."""
+        facts, errors = self._contents
         if errors:
             raise SpecErrors(errors)
         return facts
@@ -57,10 +59,10 @@ class BankFacts(Mapping[str, Mapping[str, Value]]):
         return True  # the default, by length, would read every file
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._facts())
+        return iter(self._require_facts())
 
     def __len__(self) -> int:
-        return len(self._facts())
+        return len(self._require_facts())
 
 
 def read_facts(folder: Path) -> tuple[dict[str, Mapping[str, Value]], tuple[SpecError, ...]]:
@@ -81,7 +83,7 @@ def read_facts(folder: Path) -> tuple[dict[str, Mapping[str, Value]], tuple[Spec
             if item in facts:
                 what = f"the item '{item}' is already in another file"
                 errors.append(source.error((item,), what, "rename it", key=True))
-            wrong = list(_item_errors(item, fields, source))
+            wrong = list(_check_item(item, fields, source))
             errors += wrong
             if not wrong:
                 facts[item] = facts_item(fields)
@@ -108,13 +110,15 @@ def facts_data(facts: Mapping[str, Mapping[str, Value]]) -> dict[str, dict[str, 
 
 
 def _value_data(value: Value) -> object:
+    """Returns *value* as plain data: a text as it is, a number with its unit."""
     if isinstance(value, str):
         return value
     unit = getattr(value, "unit", None) or ""
     return {"value": units.magnitude(value, unit), "unit": unit}
 
 
-def _item_errors(item: str, fields: object, source: Located) -> Iterator[SpecError]:
+def _check_item(item: str, fields: object, source: Located) -> Iterator[SpecError]:
+    """Yields errors in the fields of one item of a facts file, such as a missing source."""
     if not isinstance(fields, dict):
         what = f"'{item}' should have fields, saw {describe(fields)}"
         yield source.error((item,), what, "add name, source, checked and numbers")
@@ -125,10 +129,11 @@ def _item_errors(item: str, fields: object, source: Located) -> Iterator[SpecErr
             yield source.error((item,), f"'{item}' has no {name}", fix)
     for name, field in fields.items():
         if name not in _ABOUT:
-            yield from _field_errors(field, source, (item, name))
+            yield from _check_field(field, source, (item, name))
 
 
-def _field_errors(field: object, source: Located, at: Path_) -> Iterator[SpecError]:
+def _check_field(field: object, source: Located, at: Path_) -> Iterator[SpecError]:
+    """Yields errors in a field of an item, which must be a number with a known unit."""
     fix = "write {value: 3.35, unit: TB/s}"
     if not isinstance(field, dict) or set(field) - {"value", "unit", "note"}:
         what = f"'{at[-1]}' should be a value with a unit, saw {describe(field)}"

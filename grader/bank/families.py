@@ -26,16 +26,17 @@ def declared_families(bank: Path) -> tuple[dict[str, str], tuple[SpecError, ...]
     except SpecError as error:
         return {}, (error,)
     if not isinstance(source.data, dict):
-        return {}, (_wrong_families(source, ()),)
-    wrong = [
-        _wrong_families(source, (name,))
+        return {}, (_families_error(source, ()),)
+    errors = [
+        _families_error(source, (name,))
         for name, title in source.data.items()
         if not (_FAMILY.match(name) and isinstance(title, str) and name not in NOT_FAMILIES)
     ]
-    return ({}, tuple(wrong)) if wrong else (dict(source.data), ())
+    return ({}, tuple(errors)) if errors else (dict(source.data), ())
 
 
-def _wrong_families(source: Located, at: tuple[str, ...]) -> SpecError:
+def _families_error(source: Located, at: tuple[str, ...]) -> SpecError:
+    """Returns the error for the key at *at*, or for the whole file if *at* is empty."""
     return source.error(
         at,
         "expected names of families, each with a title",
@@ -47,8 +48,8 @@ def _wrong_families(source: Located, at: tuple[str, ...]) -> SpecError:
 
 def family_fix(name: str, known: Collection[str]) -> str:
     """Returns the fix for the unknown family *name*."""
-    close = nearest(name, known)
-    if close:
-        return f"did you mean '{close}'? Declare a new family in problems/families.yaml"
+    similar = nearest(name, known)
+    if similar:
+        return f"did you mean '{similar}'? Declare a new family in problems/families.yaml"
     listed = ", ".join(known)
     return f"declare it: add '{name}: Its Title' to problems/families.yaml; or use one of {listed}"

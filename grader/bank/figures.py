@@ -49,6 +49,7 @@ def check_figures(problem: Problem, source: Located) -> Iterator[SpecError]:
 def _check_place(
     figure: Figure, answers: set[str], source: Located, at: Path_
 ) -> Iterator[SpecError]:
+    """Yields errors if the figure's part does not exist, or if a figure of the prompt has one."""
     if figure.part is None:
         return
     if figure.part not in answers:
@@ -62,6 +63,7 @@ def _check_place(
 def _check_names(
     figure: Figure, known: set[str], source: Located, at: Path_
 ) -> Iterator[SpecError]:
+    """Yields errors in expressions and texts of *figure*, such as names not *known*."""
     names = known | set(figure.local_names())
     for path, marker, written in iter_marked(figure, at):
         if marker == "expression":

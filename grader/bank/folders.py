@@ -48,18 +48,18 @@ class Bank(BankIndex):
                 what = f"the family '{problem.family}' is not the folder name '{folder}'"
                 fix = "move the file, or change the family"
                 raise SpecErrors((source.error(("family",), what, fix),))
-            self._problems[wanted] = self._with_solution(wanted, problem, source)
+            self._problems[wanted] = self._add_solution(wanted, problem, source)
         return self._problems[wanted]
 
     def _families_at(self, path: Path) -> Mapping[str, str]:
         """Returns the families of these banks, and of the bank that contains the file *path*."""
         return {**declared_families(path.absolute().parent.parent.parent)[0], **self.families}
 
-    def _with_solution(
+    def _add_solution(
         self, wanted: str, problem: Problem, source: Located
     ) -> tuple[Problem, Located]:
-        """Returns the problem, with the text of its solution if a part needs hidden cases from
-        it."""
+        """Returns *problem*, with the text of its solution if a part needs hidden cases, and
+        *source*. Raises SpecErrors if the problem has no such file."""
         if not any(kinds.find(p.kind).needs_solution for p in problem.parts):
             return problem, source
         path = self.solution(wanted)
@@ -67,7 +67,7 @@ class Bank(BankIndex):
             what = "a part needs hidden cases, but there is no solution file"
             fix = f"write solutions/{problem.family}/{problem.id}.py"
             raise SpecErrors((source.error(("parts",), what, fix),))
-        return replace(problem, solution=_text_of(path)), source
+        return replace(problem, solution=_read_solution(path)), source
 
     def problems(self) -> Iterator[Problem]:
         """Yields all problems of the named banks; raises SpecErrors with the errors of all
@@ -103,13 +103,13 @@ class Bank(BankIndex):
         from grader.bank.blueprint.checks import check_names
 
         listed = self.heads(exam.problem_ids)
-        heads = self._heads_near(Path(source.file).absolute().parent.parent.parent).values()
-        wrong = tuple(check_names(blueprint, source, heads, self.families, self.paths))
-        if wrong:
-            raise SpecErrors(wrong)
+        heads = self._heads_from(Path(source.file).absolute().parent.parent.parent).values()
+        errors = tuple(check_names(blueprint, source, heads, self.families, self.paths))
+        if errors:
+            raise SpecErrors(errors)
         return fill_blueprint(exam, blueprint, source, heads, listed)
 
-    def _heads_near(self, home: Path) -> Mapping[str, Head]:
+    def _heads_from(self, home: Path) -> Mapping[str, Head]:
         """Returns the heads of the problems that a blueprint in the bank *home* draws from: those
         of the named banks, or those of *home* if it is not one of them."""
         own = {folder for folder in self.folders if folder.resolve() == home.resolve()}
@@ -124,7 +124,7 @@ class Bank(BankIndex):
         heads, errors = heads_of(self, [n for n in names if n not in self._heads], self.problem)
         if errors:
             raise SpecErrors(errors)
-        self._heads.update({head.id: self._with_means(head) for head in heads})
+        self._heads.update({head.id: self._add_means(head) for head in heads})
         return {name: self._heads[name] for name in names}
 
     def statistics(self, problem: Head | Problem) -> Mapping[str, PartStatistics]:
@@ -133,11 +133,12 @@ class Bank(BankIndex):
         terms = find_terms(self, problem.id, problem.family) if problem.id in self.paths else ()
         return combine_terms(terms, self.digest(problem.id)) if terms else {}
 
-    def _with_means(self, head: Head) -> Head:
-        known = self.statistics(head)
-        if not known:
+    def _add_means(self, head: Head) -> Head:
+        """Returns *head* with the known means of its parts in earlier terms."""
+        by_id = self.statistics(head)
+        if not by_id:
             return head
-        parts = (replace(p, mean=known[p.id].mean if p.id in known else None) for p in head.parts)
+        parts = (replace(p, mean=by_id[p.id].mean if p.id in by_id else None) for p in head.parts)
         return replace(head, parts=tuple(parts))
 
     def _check_parts(self, slot: Slot, path: Path, where: Location) -> None:
@@ -166,7 +167,8 @@ class Bank(BankIndex):
                 )
 
 
-def _text_of(solution: Path) -> str:
+def _read_solution(solution: Path) -> str:
+    """Returns the text of the file *solution*. Raises SpecErrors if it can't be read as UTF-8."""
     try:
         return solution.read_text(encoding="utf-8")
     except OSError as error:

@@ -79,8 +79,8 @@ def split_minutes(whole: float, parts: Sequence[tuple[float, float | None]]) -> 
     (14, 2.0, 4.0)
     """
     rest = whole - sum(minutes for _, minutes in parts if minutes is not None)
-    among = sum(points for points, minutes in parts if minutes is None)
-    return tuple(rest * points / among if minutes is None else minutes for points, minutes in parts)
+    total = sum(points for points, minutes in parts if minutes is None)
+    return tuple(rest * points / total if minutes is None else minutes for points, minutes in parts)
 
 
 def heads_of(
@@ -97,18 +97,18 @@ def heads_of(
     for name in names:
         try:
             path = bank.path(name)
-            heads.append(_plain_head(path, bank.families) or _loaded_head(load(name)))
+            heads.append(_read_plain_head(path, bank.families) or _head_of_loaded(load(name)))
         except SpecError as wrong:
             errors += wrong.errors
     return tuple(heads), tuple(errors)
 
 
-def _loaded_head(problem: Problem) -> Head:
+def _head_of_loaded(problem: Problem) -> Head:
     parts = [field_values(part) for part in problem.parts]
     return _head_of({**field_values(problem), "parts": parts})
 
 
-def _plain_head(path: Path, families: Collection[str]) -> Head | None:
+def _read_plain_head(path: Path, families: Collection[str]) -> Head | None:
     """Returns the head of the problem at *path*; None if the full loader must read it."""
     data = read_yaml(path).data
     if not (isinstance(data, dict) and data.keys() <= _KEYS and _is_text(data.get("prompt"))):
@@ -144,6 +144,7 @@ def _head_of(problem: Mapping[str, Any]) -> Head:
 def _is_plain(
     fields: Mapping[str, Any], path: Path, families: Collection[str], parts: AbstractSet[str]
 ) -> bool:
+    """Returns whether the *fields* of a problem, apart from its parts, are surely valid."""
     return (
         fields.get("id") == path.stem
         and _is_text(fields.get("title"))
@@ -169,6 +170,7 @@ def _are_texts(value: object) -> bool:
 
 
 def _is_plain_part(part: object) -> bool:
+    """Returns whether *part* has a built-in kind, and its listed fields are surely valid."""
     return (
         isinstance(part, dict)
         and all(_is_text(part.get(name)) for name in ("id", "kind", "ask"))

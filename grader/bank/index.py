@@ -74,6 +74,7 @@ class BankIndex:
         return tuple(self._ids_in_named_folders(self.set_paths))
 
     def _ids_in_named_folders(self, paths: Mapping[str, Path]) -> Iterator[str]:
+        """Yields the ids in *paths* whose files are in the named banks."""
         homes = {p.resolve() for p in self.named_folders or self.folders}
         banks = {folder for folder in self.folders if folder.resolve() in homes}
         yield from (n for n, p in paths.items() if p.parent.parent.parent in banks)
@@ -90,7 +91,7 @@ class BankIndex:
         for folder in self.folders:
             here: dict[str, tuple[Path, ...]] = {}
             for family in self._family_folders(folder):
-                for path in _listing(family, _is_yaml):
+                for path in _list_entries(family, _is_yaml):
                     here[path.stem] = (*here.get(path.stem, ()), path)
             files_by_id.update(
                 {name: files for name, files in here.items() if name not in files_by_id}
@@ -102,7 +103,7 @@ class BankIndex:
         """Maps set ids to YAML files."""
         paths: dict[str, Path] = {}
         for folder in self.folders:
-            for path in _listing(folder / "problems" / "sets", _is_yaml):
+            for path in _list_entries(folder / "problems" / "sets", _is_yaml):
                 paths.setdefault(path.stem, path)
         return paths
 
@@ -127,14 +128,14 @@ class BankIndex:
         errors: list[SpecError] = []
         for folder in self.named_folders or self.folders:
             for family in self._family_folders(folder, errors):
-                _listing(family, _is_yaml, errors)
+                _list_entries(family, _is_yaml, errors)
             for other in NOT_FAMILIES:
-                _listing(folder / "problems" / other, _is_yaml, errors)
+                _list_entries(folder / "problems" / other, _is_yaml, errors)
             errors += declared_families(folder)[1]
         return tuple(errors)
 
     def _family_folders(self, bank: Path, errors: list[SpecError] | None = None) -> list[Path]:
-        return _listing(
+        return _list_entries(
             bank / "problems", lambda e: e.name not in NOT_FAMILIES and e.is_dir(), errors
         )
 
@@ -184,6 +185,7 @@ class BankIndex:
         return self.set_paths[wanted]
 
     def _raise_not_found(self, noun: str, wanted: str, known: Mapping[str, object]) -> NoReturn:
+        """Raises SetupError for the unknown *wanted*, or SpecErrors if the bank has faults."""
         listing = "grader list --sets" if noun == "set" else "grader list"
         fix = f"see `{listing}`, or name another bank with --bank DIR or GRADER_BANK"
         error = SetupError(
@@ -222,11 +224,11 @@ class BankIndex:
         return merged
 
 
-def _listing(
+def _list_entries(
     folder: Path, wanted: Callable[[os.DirEntry[str]], bool], errors: list[SpecError] | None = None
 ) -> list[Path]:
-    """Returns the wanted entries of *folder*, sorted by name; appends an error if it can't be
-    read."""
+    """Returns the *wanted* entries of *folder*, sorted by name; empty if it does not exist or can't
+    be read, which adds an error to *errors*."""
     try:
         with os.scandir(folder) as entries:
             names = [e.name for e in entries if not e.name.startswith(".") and wanted(e)]
@@ -272,10 +274,10 @@ def _check_concepts(source: Located) -> None:
     fix = "write lines such as 'mem-01: {family: memory-math, topic: kv-cache, sentence: ...}'"
     if not isinstance(source.data, dict):
         raise source.error((), "expected concepts by id", fix)
-    wrong = [
+    errors = [
         source.error((name,), f"the concept '{name}' has no family", fix)
         for name, concept in source.data.items()
         if not (isinstance(concept, dict) and isinstance(concept.get("family"), str))
     ]
-    if wrong:
-        raise SpecErrors(tuple(wrong))
+    if errors:
+        raise SpecErrors(tuple(errors))

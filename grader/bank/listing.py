@@ -20,7 +20,7 @@ def read_heads(
     in files whose head can't be read, as `heads_of` does."""
 
     @cache
-    def loader() -> Bank:
+    def load_bank() -> Bank:
         from grader.bank.folders import Bank
 
         return Bank(bank.folders, bank.named_folders)
@@ -28,5 +28,5 @@ def read_heads(
     names = [
         name for name in bank.listed_problems if family in (None, bank.paths[name].parent.name)
     ]
-    heads, errors = heads_of(bank, names, lambda name: loader().problem(name))
+    heads, errors = heads_of(bank, names, lambda name: load_bank().problem(name))
     return heads, (*errors, *bank.faults())

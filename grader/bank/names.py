@@ -26,8 +26,8 @@ def check_parameters(problem: Problem, source: Located) -> Iterator[SpecError]:
     """Yields errors in the parameters: ranges, units, rows."""
     for name, parameter in problem.parameters.items():
         at: Path_ = ("parameters", name)
-        given = [k for k in ("choice", "integer", "real", "rows") if getattr(parameter, k)]
-        if len(given) != 1:
+        sources = [k for k in ("choice", "integer", "real", "rows") if getattr(parameter, k)]
+        if len(sources) != 1:
             what = f"'{name}' needs exactly one of choice, integer, real and rows"
             yield source.error(at, what, "for example {choice: [1, 2, 4]} or {integer: [1, 10]}")
         yield from _check_range(name, parameter, source, at)
@@ -47,6 +47,7 @@ def check_parameters(problem: Problem, source: Located) -> Iterator[SpecError]:
 
 
 def _check_range(name: str, parameter: Any, source: Located, at: Path_) -> Iterator[SpecError]:
+    """Yields errors in the range and the step of the parameter *name*."""
     bounds = parameter.integer or parameter.real
     if bounds and bounds[0] > bounds[1]:
         what = f"the range of '{name}' is reversed: {bounds[0]:g} to {bounds[1]:g}"
@@ -111,6 +112,7 @@ def check_names(problem: Problem, source: Located) -> Iterator[SpecError]:
 def _check_name(
     name: str, bound: Mapping[str, Path_], source: Located, at: Path_
 ) -> Iterator[SpecError]:
+    """Yields an error if *name* is invalid, a unit, a function, or another name in *bound*."""
     what = None
     if not _NAME.match(name) or keyword.iskeyword(name):
         what = f"'{name}' is not a valid name in an expression"
@@ -169,17 +171,17 @@ def check_expression(
         names = names_in(written)
     except ExpressionError as error:
         column = f", character {error.column}" if error.column is not None else ""
-        what = f"in the expression '{_short(written)}'{column}: {error.what}"
+        what = f"in the expression '{_shorten(written)}'{column}: {error.what}"
         fix = "multiply a number by its unit: 3 * GB" if _SIZE.match(written) else error.fix
         yield source.error(at, what, fix)
         return
     for name in sorted(names - known - set(units.named_units())):
         if elsewhere and name in elsewhere:
-            what = f"'{name}' can't be used in '{_short(written)}'"
+            what = f"'{name}' can't be used in '{_shorten(written)}'"
             yield source.error(at, what, elsewhere[name])
             continue
         yield _unknown_name_error(
-            name, known | set(units.named_units()), f"'{_short(written)}'", source, at
+            name, known | set(units.named_units()), f"'{_shorten(written)}'", source, at
         )
 
 
@@ -203,6 +205,7 @@ def check_text(text: str, known: set[str], source: Located, at: Path_) -> Iterat
 def _unknown_name_error(
     name: str, known: set[str], inside: str, source: Located, at: Path_
 ) -> SpecError:
+    """Returns the error for the unknown *name* in the text or expression *inside*."""
     otherwise = "define it under parameters or values; to use another part's answer, add 'uses'"
     fix = suggest(name, known, otherwise)
     return source.error(at, f"unknown name '{name}' in {inside}", fix)
@@ -218,5 +221,5 @@ def describe_path(path: Path_) -> str:
     return f"item {last + 1} of '{path[-2]}'" if isinstance(last, int) else f"'{last}'"
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= 60 else text[:57] + "…"

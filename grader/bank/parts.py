@@ -19,7 +19,7 @@ _MOST_FIGURES = 15
 
 def check_part(part: Part, source: Located, at: Path_) -> Iterator[SpecError]:
     """Yields errors in *part* that can be found without drawing numbers."""
-    for record, path in _records(part, at):
+    for record, path in _iter_records(part, at):
         unit = getattr(record, "unit", None)
         if unit:
             yield from check_unit(unit, source, (*path, "unit"))
@@ -33,17 +33,17 @@ def check_part(part: Part, source: Located, at: Path_) -> Iterator[SpecError]:
             yield source.error((*at, field), what, "add more entries")
 
 
-def _records(record: Any, at: Path_) -> Iterator[tuple[Any, Path_]]:
+def _iter_records(record: Any, at: Path_) -> Iterator[tuple[Any, Path_]]:
     """Yields a record and all records inside it, with their paths."""
     yield record, at
     for field in dataclasses.fields(record):
         value = getattr(record, field.name)
         if dataclasses.is_dataclass(value):
-            yield from _records(value, (*at, field.name))
+            yield from _iter_records(value, (*at, field.name))
         elif isinstance(value, tuple):
             for index, item in enumerate(value):
                 if dataclasses.is_dataclass(item):
-                    yield from _records(item, (*at, field.name, index))
+                    yield from _iter_records(item, (*at, field.name, index))
 
 
 def _check_ids(record: Any, source: Located, at: Path_) -> Iterator[SpecError]:
@@ -61,6 +61,7 @@ def _check_ids(record: Any, source: Located, at: Path_) -> Iterator[SpecError]:
 
 
 def _check_tolerance(tolerance: Tolerance, source: Located, at: Path_) -> Iterator[SpecError]:
+    """Yields errors in the factor and the significant figures of *tolerance*."""
     if tolerance.factor is not None and tolerance.factor <= 1:
         what = f"a factor of {tolerance.factor:g} accepts only the key"
         fix = "use a factor greater than 1, such as 2 for half to double the key"
@@ -75,9 +76,9 @@ def check_draw(problem: Problem, slot: Slot, path: Path) -> None:
     """Raises SpecError if *slot*, in the set at *path*, can't draw what it says from *problem*."""
     for pool, count in slot.draw.items():
         _check_pool(problem, slot, pool, count, Location(str(path)))
-    drawn = {part.id for part in problem.parts if part.pool}
+    pooled_parts = {part.id for part in problem.parts if part.pool}
     for part in problem.parts:
-        used = next((name for name in part.uses if name in drawn), None)
+        used = next((name for name in part.uses if name in pooled_parts), None)
         if used is not None:
             raise SpecError(
                 f"part '{part.id}' of '{problem.id}' uses '{used}', which not every student is "
@@ -88,6 +89,8 @@ def check_draw(problem: Problem, slot: Slot, path: Path) -> None:
 
 
 def _check_pool(problem: Problem, slot: Slot, pool: str, count: int, where: Location) -> None:
+    """Raises SpecError unless *count* parts of equal points can be drawn from *pool* of
+    *problem*."""
     parts = [part for part in problem.parts if part.pool == pool]
     if not parts:
         pools = dict.fromkeys(part.pool for part in problem.parts if part.pool)
@@ -110,6 +113,7 @@ def _check_pool(problem: Problem, slot: Slot, pool: str, count: int, where: Loca
 
 
 def _check_points(parts: list[Part], problem: Problem, pool: str, where: Location) -> None:
+    """Raises SpecError unless all of *parts*, which are in *pool*, have the same points."""
     first = parts[0]
     other = next((part for part in parts if part.points != first.points), None)
     if other is not None:

@@ -64,10 +64,10 @@ def problem_from(
             data = {**data, "level": "analyze"}
     whole = shape(Problem, data, source, (), _FILL)
     everything = (whole, *shaped, *figures)
-    errors = [e for one in everything for e in one.errors]
+    errors = [error for piece in everything for error in piece.errors]
     problem = whole.record
     if isinstance(problem, Problem):
-        parts = tuple(one.record or _unread(source, n) for n, one in enumerate(shaped))
+        parts = tuple(p.record or _make_placeholder(source, n) for n, p in enumerate(shaped))
         drawn = tuple(figure.record for figure in figures if figure.record)
         problem = dataclasses.replace(problem, parts=parts, figures=drawn, solution=solution)
         if not checked:
@@ -75,7 +75,7 @@ def problem_from(
                 _check_problem(problem, source, families), source, everything
             )
     if errors or not isinstance(problem, Problem):
-        raise SpecErrors(tuple(sorted(errors, key=_by_line)))
+        raise SpecErrors(tuple(sorted(errors, key=_line_and_column)))
     return problem
 
 
@@ -89,7 +89,7 @@ _FILL: Mapping[str, object] = {
 }
 
 
-def _unread(source: Located, index: int) -> Part:
+def _make_placeholder(source: Located, index: int) -> Part:
     """Returns a placeholder for an unreadable part, so that other parts may still use it."""
     listed = source.data["parts"]
     data = listed[index] if isinstance(listed, tuple) and index < len(listed) else None
@@ -100,8 +100,8 @@ def _unread(source: Located, index: int) -> Part:
 def _independent_errors(
     errors: list[SpecError], source: Located, shaped: tuple[PartialRecord, ...]
 ) -> Iterator[SpecError]:
-    """Yields the *errors* that do not just follow from unreadable pieces."""
-    broken = [path for one in shaped for path in one.error_paths]
+    """Yields the *errors* that are not on the lines of unreadable pieces."""
+    broken = [path for piece in shaped for path in piece.error_paths]
     places = {
         source.at(path[:length], key=key)
         for path in broken
@@ -123,7 +123,8 @@ def digest_of(data: object, solution: str) -> str:
     return digest([data, solution] if solution else data)
 
 
-def _by_line(error: SpecError) -> tuple[int, int]:
+def _line_and_column(error: SpecError) -> tuple[int, int]:
+    """Returns the line and the column of *error*; 0 for one that is unknown."""
     where = error.where
     line = getattr(where, "line", None) or 0
     return line, getattr(where, "column", None) or 0
@@ -184,6 +185,7 @@ def _check_concepts(problem: Problem, source: Located) -> Iterator[SpecError]:
 
 
 def _check_ids(problem: Problem, source: Located) -> Iterator[SpecError]:
+    """Yields errors in the ids, times, points, concepts, and uses of *problem* and its parts."""
     if not _PROBLEM_ID.match(problem.id):
         fix = "use lowercase letters, digits, and single hyphens, such as 'kv-cache-size'"
         yield source.error(("id",), f"'{problem.id}' is not a valid id", fix)

@@ -49,13 +49,13 @@ def shape(
     try:
         return PartialRecord(_validate(record, data))
     except ValidationError as error:
-        found = dict(_errors(error, record, source, at))
-    left = _without(data, [path[len(at) :] for path in found])
+        error_by_path = dict(_convert_errors(error, record, source, at))
+    valid_data = _remove_paths(data, [path[len(at) :] for path in error_by_path])
     try:
-        rest = _validate(record, {**(fill or {}), **left})
+        partial = _validate(record, {**(fill or {}), **valid_data})
     except ValidationError:
-        rest = None  # a required field is missing
-    return PartialRecord(rest, tuple(found.values()), tuple(found))
+        partial = None  # a required field is missing
+    return PartialRecord(partial, tuple(error_by_path.values()), tuple(error_by_path))
 
 
 def shape_list(
@@ -74,16 +74,17 @@ def shape_list(
     for index, data in enumerate(listed):
         at: Path_ = (key, index)
         try:
-            record = _record_of(data, source, at, noun, choice, registry)
+            record = _find_record(data, source, at, noun, choice, registry)
         except SpecError as error:
             yield PartialRecord(None, (error,), (at,))
         else:
             yield shape(record, data, source, at)
 
 
-def _record_of(
+def _find_record(
     data: object, source: Located, at: Path_, noun: str, choice: str, registry: Registry[Any]
 ) -> type:
+    """Returns the record class for *data*; raises SpecError if *registry* has none."""
     if not isinstance(data, dict):
         what = f"a {noun} should be keys and values, saw {describe(data)}"
         raise source.error(at, what, "start it with '- id: name'")
@@ -102,17 +103,17 @@ def _validate(record: type, data: object) -> Any:
     return adapter(record).validate_json(json.dumps(data), strict=True)
 
 
-def _without(data: Any, paths: list[Path_]) -> Any:
+def _remove_paths(data: Any, paths: list[Path_]) -> Any:
     """Returns a copy of *data* without the keys at *paths*; list items are kept."""
     if isinstance(data, dict):
         return {
-            key: _without(value, [p[1:] for p in paths if len(p) > 1 and p[0] == key])
+            key: _remove_paths(value, [p[1:] for p in paths if len(p) > 1 and p[0] == key])
             for key, value in data.items()
             if (key,) not in paths
         }
     if isinstance(data, tuple):
         return tuple(
-            _without(value, [p[1:] for p in paths if len(p) > 1 and p[0] == index])
+            _remove_paths(value, [p[1:] for p in paths if len(p) > 1 and p[0] == index])
             for index, value in enumerate(data)
         )
     return data
@@ -139,15 +140,16 @@ def _field_names(record: type) -> list[str]:
     return [f.name for f in dataclasses.fields(record)]
 
 
-def _errors(
+def _convert_errors(
     error: ValidationError, record: type, source: Located, at: Path_
 ) -> Iterator[tuple[Path_, SpecError]]:
-    found: dict[Path_, Any] = {}
+    """Yields the path and the error for each piece of the data that pydantic refused."""
+    details: dict[Path_, Any] = {}
     for detail in error.errors(include_url=False, include_context=True):
         path = _real_path(detail["loc"], source, at, missing=detail["type"] == "missing")
-        found.setdefault(path, detail)  # one error for all branches of a union
-    holders = {path[:end] for path in found for end in range(len(path))}
-    for path, detail in found.items():
+        details.setdefault(path, detail)  # one error for all branches of a union
+    holders = {path[:end] for path in details for end in range(len(path))}
+    for path, detail in details.items():
         # Keys and values with an error in them were not meant as the text of another branch.
         if detail["type"] != "string_type" or path not in holders:
             yield path, _make_error(detail, path, record, source, at)
@@ -171,13 +173,13 @@ def _make_error(detail: Any, path: Path_, record: type, source: Located, at: Pat
         known = _field_names(holder) if holder else []
         # In an entry of a set, 'id' is written for 'problem'.
         meant = "problem" if name == "id" and "problem" in known else str(name)
-        return _unknown_key(name, meant, known, source, path)
+        return _unknown_key_error(name, meant, known, source, path)
     if kind == "missing":
         return source.error(path[:-1], f"'{name}' is missing", f"add '{name}:' here")
     if kind in ("literal_error", "enum"):
         wanted = detail["ctx"]["expected"].replace("'", "").replace(" or ", ", ").split(", ")
         if detail["loc"][-1] == "[key]":
-            return _unknown_key(name, str(name), wanted, source, path)
+            return _unknown_key_error(name, str(name), wanted, source, path)
         fix = suggest(str(detail["input"]), wanted, "one of: " + ", ".join(wanted))
         return source.error(path, f"'{name}' can't be {describe(detail['input'])}", fix)
     subject = f"item {name + 1} of '{path[-2]}'" if isinstance(name, int) else f"'{name}'"
@@ -188,9 +190,10 @@ def _make_error(detail: Any, path: Path_, record: type, source: Located, at: Pat
     )
 
 
-def _unknown_key(
+def _unknown_key_error(
     name: object, meant: str, known: list[str], source: Located, path: Path_
 ) -> SpecError:
+    """Returns the error for the key *name*, with the known key most similar to *meant*."""
     fix = suggest(meant, known, "known keys: " + ", ".join(known))
     return source.error(path, f"unknown key '{name}'", fix, key=True)
 
@@ -233,6 +236,7 @@ _EXAMPLES = {
 
 
 def _choose_fix(detail: Any, name: object) -> str:
+    """Returns what to write instead of the value *name*, which *detail* is about."""
     value = detail["input"]
     if detail["type"] == "value_error":
         return "write a percentage, or a number from 0 to 1"
@@ -251,14 +255,15 @@ def _record_at(record: type | None, path: Path_) -> type | None:
     """Returns the record class at *path*, according to the type hints; None if there is none."""
     current: Any = record
     for step in path:
-        current = _step(current, step)
+        current = _follow_step(current, step)
         if current is None:
             return None
     records = [t for t in _flatten(current) if dataclasses.is_dataclass(t)]
     return typing.cast("type", records[0]) if records else None
 
 
-def _step(hint: Any, step: str | int) -> Any:
+def _follow_step(hint: Any, step: str | int) -> Any:
+    """Returns the type hint of the field or item *step* of a value; None if it has none."""
     for option in _flatten(hint):
         if dataclasses.is_dataclass(option) and isinstance(option, type):
             hints = hints_of(option)
@@ -292,29 +297,34 @@ def iter_marked(record: Any, at: Path_ = ()) -> Iterator[tuple[Path_, str, Any]]
     """Yields path, marker, and source of every expression and text in a record."""
     for field in dataclasses.fields(record):
         value = getattr(record, field.name)
-        yield from _marked_value(value, hints_of(record.__class__)[field.name], (*at, field.name))
+        yield from _iter_marked_value(
+            value, hints_of(record.__class__)[field.name], (*at, field.name)
+        )
 
 
-def _marked_value(value: Any, hint: Any, at: Path_) -> Iterator[tuple[Path_, str, Any]]:
+def _iter_marked_value(value: Any, hint: Any, at: Path_) -> Iterator[tuple[Path_, str, Any]]:
+    """Yields path, marker, and source of each expression and text in a field's value."""
     if value is None:
         return
     if dataclasses.is_dataclass(value):
         yield from iter_marked(value, at)
     elif isinstance(value, tuple):
         for index, item in enumerate(value):
-            yield from _marked_value(item, hint, (*at, index))
+            yield from _iter_marked_value(item, hint, (*at, index))
     elif isinstance(value, Mapping):
         for key, item in value.items():
-            yield from _marked_value(item, hint, (*at, key))
-    elif marker := _marker(hint):
+            yield from _iter_marked_value(item, hint, (*at, key))
+    elif marker := _find_marker(hint):
         yield at, marker, value
 
 
 @cache
-def _marker(hint: Any) -> str | None:
+def _find_marker(hint: Any) -> str | None:
+    """Returns the first marker in a type hint, such as "text"; None if it has none."""
     if typing.get_origin(hint) is typing.Annotated:
         return str(typing.get_args(hint)[1])
     for argument in typing.get_args(hint):
-        if argument is not Ellipsis and (found := _marker(argument)):
-            return found
+        marker = None if argument is Ellipsis else _find_marker(argument)
+        if marker:
+            return marker
     return None

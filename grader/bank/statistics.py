@@ -89,7 +89,7 @@ def read_statistics(path: Path) -> tuple[TermStatistics, ...]:
             for name, part in term.parts.items():
                 errors += [
                     source.error(("terms", index, "parts", name, key), what, _FIX)
-                    for key, what in _faults(part)
+                    for key, what in _check_part(part)
                 ]
     if errors or not isinstance(shaped.record, StatisticsFile):
         raise SpecErrors(tuple(errors))
@@ -99,7 +99,8 @@ def read_statistics(path: Path) -> tuple[TermStatistics, ...]:
 _FIX = "restore the file, or delete it and run `grader report --collect` again"
 
 
-def _faults(part: PartStatistics) -> Iterable[tuple[str, str]]:
+def _check_part(part: PartStatistics) -> Iterable[tuple[str, str]]:
+    """Yields the key and a description of each number in *part* that can't be right."""
     if part.students < FEWEST:
         yield "students", f"{part.students} students are fewer than {FEWEST}"
     for key in ("mean", "solved", "blank"):
@@ -122,14 +123,14 @@ def add_term(path: Path, term: TermStatistics) -> None:
         for statistic in read_statistics(path)
         if (statistic.spec, statistic.results) != (term.spec, term.results)
     ]
-    every = sorted((*others, term), key=lambda one: (one.term, one.results, one.spec))
-    data = {"terms": [_drop_empty(asdict(one)) for one in every]}
+    terms = sorted((*others, term), key=lambda entry: (entry.term, entry.results, entry.spec))
+    data = {"terms": [_drop_empty(asdict(entry)) for entry in terms]}
     text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
     write_atomic(path, (_HEAD + text).encode())
 
 
 def _drop_empty(data: object) -> object:
-    """Returns *data* without what is empty."""
+    """Returns *data* without the entries of dicts that are None or an empty dict."""
     if isinstance(data, dict):
         return {key: _drop_empty(one) for key, one in data.items() if one is not None and one != {}}
     return data
@@ -158,9 +159,11 @@ def _combine(parts: Sequence[PartStatistics]) -> PartStatistics:
         return sum(s * p.students for s, p in zip(shares, parts, strict=True)) / students
 
     names = sorted({name for part in parts for name in part.mistakes})
-    known = [(p.discrimination, p.students - 3) for p in parts if p.discrimination is not None]
-    weight = sum(count for _, count in known)
-    z = sum(math.atanh(max(-0.999, min(r, 0.999))) * n for r, n in known)
+    correlations = [
+        (p.discrimination, p.students - 3) for p in parts if p.discrimination is not None
+    ]
+    weight = sum(count for _, count in correlations)
+    z = sum(math.atanh(max(-0.999, min(r, 0.999))) * n for r, n in correlations)
     return PartStatistics(
         students=students,
         mean=mean(part.mean for part in parts),

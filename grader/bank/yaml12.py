@@ -125,7 +125,7 @@ def parse_yaml(raw: bytes, file: str) -> Located:
         raise SpecError(
             f"nested more than {MAX_DEPTH} deep" if deep else f"not YAML: {problem}",
             where=Location(file, mark.line + 1, mark.column + 1) if mark else Location(file),
-            fix="flatten it" if deep else _advice(error.problem or "", _line_of(text, mark)),
+            fix="flatten it" if deep else _suggest_fix(error.problem or "", _line_of(text, mark)),
         ) from None
     except yaml.reader.ReaderError as error:
         line = text[: error.position].count("\n") + 1
@@ -141,7 +141,7 @@ def _line_of(text: str, mark: Any) -> str:
     return lines[mark.line] if mark and mark.line < len(lines) else ""
 
 
-def _advice(problem: str, line: str) -> str:
+def _suggest_fix(problem: str, line: str) -> str:
     """Returns what to do about *problem*, which the parser found in *line*."""
     is_indented_by_tab = "\t" in line[: len(line) - len(line.lstrip())]
     if "\\t" in problem or "tab" in problem or is_indented_by_tab:
@@ -170,19 +170,21 @@ class _Builder:
         self._nodes = 0
 
     def build(self) -> Located:
+        """Returns the only document. Raises SpecError for a second one, or beyond a limit."""
         data = None
         for event in self._events:
             if isinstance(event, yaml.DocumentStartEvent):
                 if self._nodes:
                     fix = "keep only one document per file"
                     self._refuse("a second document starts here", event, fix)
-                data = self._node(next(self._events), ())
+                data = self._build_node(next(self._events), ())
         return Located(self._file, data, self._values, self._keys)
 
     def _refuse(self, what: str, event: yaml.Event, fix: str) -> NoReturn:
         raise SpecError(what, where=Location(self._file, *_line_and_column(event)), fix=fix)
 
-    def _node(self, event: yaml.Event, path: Path_) -> object:
+    def _build_node(self, event: yaml.Event, path: Path_) -> object:
+        """Returns the value at *path*, which begins with *event*; reads all its events."""
         self._nodes += 1
         if self._nodes > MAX_NODES:
             self._refuse(f"more than {MAX_NODES:,} values in one file", event, "split the file")
@@ -200,16 +202,18 @@ class _Builder:
             plain = event.style in (None, "") and not tag
             return scalar(event.value) if plain else event.value
         if isinstance(event, yaml.SequenceStartEvent):
-            return self._sequence(path)
-        return self._mapping(path)
+            return self._build_sequence(path)
+        return self._build_mapping(path)
 
-    def _sequence(self, path: Path_) -> tuple[object, ...]:
+    def _build_sequence(self, path: Path_) -> tuple[object, ...]:
+        """Returns the items of the list at *path*, up to its end event."""
         items: list[object] = []
         while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
-            items.append(self._node(event, (*path, len(items))))
+            items.append(self._build_node(event, (*path, len(items))))
         return tuple(items)
 
-    def _mapping(self, path: Path_) -> dict[str, object]:
+    def _build_mapping(self, path: Path_) -> dict[str, object]:
+        """Returns the entries of the mapping at *path*, up to its end event."""
         entries: dict[str, object] = {}
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
             if not isinstance(event, yaml.ScalarEvent):
@@ -220,5 +224,5 @@ class _Builder:
             if key in entries:
                 self._refuse(f"duplicate key '{key}'", event, "keep one of them")
             self._keys[(*path, key)] = _line_and_column(event)
-            entries[key] = self._node(next(self._events), (*path, key))
+            entries[key] = self._build_node(next(self._events), (*path, key))
         return entries

@@ -100,21 +100,23 @@ class CurveType(FigureTypeOf[Curve, CurvePicture]):
         count = read.count(figure.samples, "samples", least=2, most=400)
         samples = tuple(_sample(first, last, n / (count - 1), figure.scale) for n in range(count))
 
-        def at(x: float, n: int) -> float:
+        def value_at(x: float, n: int) -> float:
             local = read.with_names(**{figure.over: x})
             return local.number(figure.lines[n].value, "lines", n, "value", unit=figure.unit)
 
         marks = []
         for m, mark in enumerate(figure.marks):
             x = read.number(mark.at, "marks", m, "at")
-            marks.append(MarkedPoint(read.text(mark.label, "marks", m, "label"), x, at(x, 0)))
+            marks.append(MarkedPoint(read.text(mark.label, "marks", m, "label"), x, value_at(x, 0)))
         return CurvePicture(
             across=read.text(figure.across, "across"),
             up=read.text(figure.up, "up"),
             scale=figure.scale,
             samples=samples,
             lines=tuple(
-                Line(read.text(x.label, "lines", n, "label"), tuple(at(s, n) for s in samples))
+                Line(
+                    read.text(x.label, "lines", n, "label"), tuple(value_at(s, n) for s in samples)
+                )
                 for n, x in enumerate(figure.lines)
             ),
             marks=tuple(marks),
@@ -149,6 +151,7 @@ class CurveType(FigureTypeOf[Curve, CurvePicture]):
 
 
 def _sample(first: float, last: float, share: float, scale: str) -> float:
+    """Returns the value at *share* of the way from *first* to *last* on the axis."""
     if scale == "log":
         return float(first * (last / first) ** share)
     return first + (last - first) * share

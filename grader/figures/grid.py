@@ -95,12 +95,12 @@ class GridType(FigureTypeOf[Grids, GridPicture]):
         """Returns the height of the labels, the cells, and the legend."""
         rows = max(len(grid.shades) for grid in picture.grids)
         below = (34 if picture.legend else 0) + (18 if picture.across else 0)
-        return round(46 + rows * _side(picture) + below)
+        return round(46 + rows * _cell_side(picture) + below)
 
     def paint(self, picture: GridPicture, canvas: Canvas) -> None:
         """Draws the grids with their labels, and the legend."""
         axes = drawing_area(canvas)
-        side = _side(picture)
+        side = _cell_side(picture)
         rooms = [max(side * len(x.shades[0]), 6.6 * len(x.label)) for x in picture.grids]
         left = (560 - sum(rooms) - _GAP * (len(rooms) - 1) + (20 if picture.down else 0)) / 2
         for grid, room in zip(picture.grids, rooms, strict=True):
@@ -138,7 +138,7 @@ def _paint_cells(axes: Axes, shades: tuple[tuple[int, ...], ...], x: float, side
     add_boxes(axes, across + down, edgecolor=QUIET, facecolor="none", lw=0.4)
 
 
-def _side(picture: GridPicture) -> float:
+def _cell_side(picture: GridPicture) -> float:
     """Returns the side of a cell in CSS pixels."""
     room = 560 - 32 - _GAP * (len(picture.grids) - 1) - (20 if picture.down else 0)
     rows = max(len(grid.shades) for grid in picture.grids)

@@ -40,14 +40,14 @@ def label_points(axes: Axes, points: Sequence[LabeledPoint], lines: Sequence[Pol
     import numpy as np
     from matplotlib.transforms import Bbox
 
-    scale = _scale(axes)
-    drawn = np.concatenate([_dense(axes.transData.transform(line) / scale) for line in lines])
+    scale = _pixels_per_point(axes)
+    drawn = np.concatenate([_sample_line(axes.transData.transform(line) / scale) for line in lines])
     dots = axes.transData.transform([(point.x, point.y) for point in points]) / scale
     frame = Bbox(axes.get_window_extent().get_points() / scale)
     taken: list[Bbox] = []
     for n, point in enumerate(points):
         others = np.delete(dots, n, axis=0)
-        boxes = {offset: _box(dots[n], offset, len(point.label)) for offset in _OFFSETS}
+        boxes = {offset: _text_box(dots[n], offset, len(point.label)) for offset in _OFFSETS}
         costs = {
             offset: abs(offset[1]) / 10
             + box.count_contains(drawn)
@@ -73,19 +73,19 @@ def place_of_text(
     """
     import numpy as np
 
-    start = axes.transData.transform(at) + np.array(offset) * _scale(axes)
-    along = np.array((1, slope)) / np.hypot(1, slope) * _WIDE * letters * _scale(axes)
+    start = axes.transData.transform(at) + np.array(offset) * _pixels_per_point(axes)
+    along = np.array((1, slope)) / np.hypot(1, slope) * _WIDE * letters * _pixels_per_point(axes)
     return [tuple(one) for one in axes.transData.inverted().transform([start, start + along])]
 
 
-def _scale(axes: Axes) -> float:
+def _pixels_per_point(axes: Axes) -> float:
     """Returns the pixels of a point of 1/72 inch."""
     canvas = axes.get_figure(root=True)
     assert canvas is not None  # noqa: S101 - the axes belong to one
     return float(canvas.dpi) / 72
 
 
-def _box(at: np.ndarray, offset: tuple[int, int], length: int) -> Bbox:
+def _text_box(at: np.ndarray, offset: tuple[int, int], length: int) -> Bbox:
     """Returns the place of a text of *length* letters, in points."""
     from matplotlib.transforms import Bbox
 
@@ -95,7 +95,7 @@ def _box(at: np.ndarray, offset: tuple[int, int], length: int) -> Bbox:
     return Bbox.from_bounds(left, low, wide, _HIGH)
 
 
-def _dense(line: np.ndarray) -> np.ndarray:
+def _sample_line(line: np.ndarray) -> np.ndarray:
     """Returns points of a line in steps of at most about 3 points, up to 60 per segment."""
     import numpy as np
 

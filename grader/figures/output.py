@@ -80,11 +80,12 @@ def draw_once(page: str) -> str:
     often = Counter(found[1] for found in _DRAWN.finditer(page))
     drawn: dict[str, str] = {}
 
-    def shorten(found: re.Match[str]) -> str:
-        if often[found[1]] == 1:
-            return found[0]
-        drawn[found[1]] = found[0].removesuffix("</svg>")
-        return f'<use href="#{found[1]}"/></svg>'
+    def shorten(match: re.Match[str]) -> str:
+        """Returns a reference to a figure that occurs several times, which is drawn once."""
+        if often[match[1]] == 1:
+            return match[0]
+        drawn[match[1]] = match[0].removesuffix("</svg>")
+        return f'<use href="#{match[1]}"/></svg>'
 
     page = _DRAWN.sub(shorten, page)
     if not drawn:

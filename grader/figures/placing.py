@@ -15,15 +15,16 @@ from grader.text.words import part_letter
 
 def prompt_figures(variant: Variant) -> tuple[DrawnFigure, ...]:
     """Returns the figures of the question. Raises FigureError."""
-    return _figures(variant, "prompt")
+    return _draw_all(variant, "prompt")
 
 
 def explanation_figures(variant: Variant) -> tuple[DrawnFigure, ...]:
     """Returns the figures of the worked solution. Raises FigureError. **Secret.**"""
-    return _figures(variant, "explanation")
+    return _draw_all(variant, "explanation")
 
 
-def _figures(variant: Variant, show: Literal["prompt", "explanation"]) -> tuple[DrawnFigure, ...]:
+def _draw_all(variant: Variant, show: Literal["prompt", "explanation"]) -> tuple[DrawnFigure, ...]:
+    """Returns the figures of the prompt or the explanation, with the variant's numbers."""
     figures = variant.problem.figures
     return tuple(
         _draw_figure(variant, index, figure)
@@ -33,6 +34,7 @@ def _figures(variant: Variant, show: Literal["prompt", "explanation"]) -> tuple[
 
 
 def _draw_figure(variant: Variant, index: int, figure: Figure) -> DrawnFigure:
+    """Returns one figure with the variant's numbers. Raises FigureError with its path."""
     read = FieldReader(figure, variant.draw)
     try:
         alt = read.text(figure.alt, "alt")
@@ -71,7 +73,7 @@ _PART = re.compile(r"^\*\*\(([a-z]+)\)", re.M)
 
 
 def _end_of_part(text: str, letter: str) -> int:
-    """Returns the position after the paragraphs of a part."""
+    """Returns the position after the paragraphs of a part; the end of *text* if there are none."""
     matches = list(_PART.finditer(text))
     for index, match in enumerate(matches):
         if match[1] == letter:

@@ -91,10 +91,10 @@ class RooflineType(FigureTypeOf[Roofline, RooflinePicture]):
         from matplotlib.ticker import LogLocator
 
         axes = plot_area(canvas, left=78)
-        seen = [p.intensity for p in picture.points] or [picture.ridge / 10]
-        seen.append(picture.ridge)
-        low = 10 ** math.floor(math.log10(min(seen) / 3))
-        high = 10 ** math.ceil(math.log10(max(seen) * 3))
+        intensities = [p.intensity for p in picture.points] or [picture.ridge / 10]
+        intensities.append(picture.ridge)
+        low = 10 ** math.floor(math.log10(min(intensities) / 3))
+        high = 10 ** math.ceil(math.log10(max(intensities) * 3))
         rates = [low * picture.bandwidth, *(p.rate / 2 for p in picture.points)]
         axes.set(xscale="log", yscale="log", xlim=(low, high))
         axes.set_ylim(min(rates), max([picture.peak * 4, *(p.rate * 2 for p in picture.points)]))
@@ -157,6 +157,7 @@ def _slope(axes: Axes) -> float:
 
 
 def _paint_points(axes: Axes, points: tuple[Point, ...], lines: list[Polyline]) -> None:
+    """Draws each point with its color and marker, and labels it beside *lines*."""
     labeled = []
     for n, point in enumerate(points):
         color = INKS[n % len(INKS)]
@@ -170,6 +171,7 @@ def _paint_points(axes: Axes, points: tuple[Point, ...], lines: list[Polyline]) 
 
 
 def _short_rate(rate: float) -> str:
+    """Returns *rate* with three digits and a prefix, such as "1.5 T"."""
     for size, prefix in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M")):
         if rate >= size:
             return f"{units.format_number(rate / size, 3)} {prefix}"

@@ -75,15 +75,15 @@ class SchedulePicture:
 def simulate(
     stages: int, micro_batches: int, order: str, forward: float, backward: float
 ) -> tuple[StagePass, ...]:
-    """Returns all passes of a step; each starts as soon as its stage and its input are free."""
-    left = [list(_own_order(stage, stages, micro_batches, order)) for stage in range(stages)]
+    """Returns all passes of a step; each starts once its stage is free and its input exists."""
+    pending = [list(_order_passes(stage, stages, micro_batches, order)) for stage in range(stages)]
     ends: dict[tuple[int, int, bool], float] = {}
     free, slots = [0.0] * stages, []
-    while any(left):
-        for stage, passes in enumerate(left):
+    while any(pending):
+        for stage, passes in enumerate(pending):
             while passes:
                 number, back = passes[0]
-                needed = _input(stage, stages, number, back)
+                needed = _find_input(stage, stages, number, back)
                 if needed is not None and needed not in ends:
                     break
                 start = max(free[stage], ends[needed] if needed else 0.0)
@@ -94,7 +94,7 @@ def simulate(
     return tuple(sorted(slots))
 
 
-def _own_order(stage: int, stages: int, count: int, order: str) -> list[tuple[int, bool]]:
+def _order_passes(stage: int, stages: int, count: int, order: str) -> list[tuple[int, bool]]:
     """Returns the passes of a stage in order: micro-batch, and whether it is backward."""
     warm_up = count if order == "gpipe" else min(stages - stage, count)
     passes = [(n, False) for n in range(1, warm_up + 1)]
@@ -105,7 +105,7 @@ def _own_order(stage: int, stages: int, count: int, order: str) -> list[tuple[in
     return passes
 
 
-def _input(stage: int, stages: int, number: int, back: bool) -> tuple[int, int, bool] | None:
+def _find_input(stage: int, stages: int, number: int, back: bool) -> tuple[int, int, bool] | None:
     """Returns the pass that a pass waits for on another stage; None if there is none."""
     if not back:
         return (stage - 1, number, False) if stage else None

@@ -143,6 +143,7 @@ class StackType(FigureTypeOf[Stack, StackPicture]):
 
 
 def _paint_bars(axes: Axes, amounts: tuple[tuple[float, ...], ...]) -> None:
+    """Draws the boxes of each category, stacked on those of the categories before it."""
     width = min(0.6, 0.16 * len(amounts) + 0.1)
     for m in range(len(amounts[0])):
         boxes = [(n - width / 2, sum(row[:m]), width, row[m]) for n, row in enumerate(amounts)]

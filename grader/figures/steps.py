@@ -80,10 +80,10 @@ class StepsType(FigureTypeOf[CollectiveSteps, StepsPicture]):
     def picture(self, figure: CollectiveSteps, read: FieldReader) -> StepsPicture:
         """Returns the messages of the steps to draw."""
         ranks = read.count(figure.ranks, "ranks", least=2, most=16)
-        every = (ranks - 1).bit_length() if figure.pattern == "tree" else ranks - 1
-        steps = every
+        most = (ranks - 1).bit_length() if figure.pattern == "tree" else ranks - 1
+        steps = most
         if figure.steps is not None:
-            steps = read.count(figure.steps, "steps", most=every)
+            steps = read.count(figure.steps, "steps", most=most)
         messages = messages_of(figure.pattern, ranks, steps)
         return StepsPicture(pattern=figure.pattern, ranks=ranks, steps=steps, messages=messages)
 

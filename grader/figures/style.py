@@ -99,7 +99,7 @@ def plot_area(
 
 
 def time_axes(axes: Axes, rows: Sequence[str], end: float, label: str) -> None:
-    """Makes *axes* those of labeled *rows*, the first at the top, over the time up to *end*."""
+    """Gives *axes* labeled *rows*, with the first at the top, over the time from 0 to *end*."""
     axes.set(xlim=(0, end), ylim=(len(rows) - 0.5, -0.5))
     axes.set_yticks(range(len(rows)), rows)
     axes.tick_params(axis="y", length=0)

@@ -114,7 +114,7 @@ class TimelinePicture:
         return max(ends, default=1.0)
 
 
-def _bars(figure: Timeline, read: FieldReader, lane: int) -> Iterator[Bar]:
+def _iter_bars(figure: Timeline, read: FieldReader, lane: int) -> Iterator[Bar]:
     """Yields the bars of the lane with the number *lane* in the spec."""
     for m, bar in enumerate(figure.lanes[lane].bars):
         at = ("lanes", lane, "bars", m)
@@ -138,7 +138,7 @@ class TimelineType(FigureTypeOf[Timeline, TimelinePicture]):
         for n, lane in enumerate(figure.lanes):
             for number in range(read.count(lane.count, "lanes", n, "count", most=16)):
                 own = read.with_names(lane=number)
-                bars = tuple(_bars(figure, own, n))
+                bars = tuple(_iter_bars(figure, own, n))
                 lanes.append(Lane(own.text(lane.label, "lanes", n, "label"), bars))
         if not 1 <= (count := sum(len(lane.bars) for lane in lanes)) <= MAX_ITEMS:
             raise read.error(("lanes",), f"it has {count} bars", f"draw 1 to {MAX_ITEMS} bars")

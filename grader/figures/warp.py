@@ -75,15 +75,16 @@ class WarpType(FigureTypeOf[WarpAccess, WarpPicture]):
 
     def height(self, picture: WarpPicture) -> int:
         """Returns the height, which depends on the highest stack of words in a bank."""
-        return round(_base(picture) + 58) if picture.memory == "banks" else self.sides[1]
+        return round(_base_height(picture) + 58) if picture.memory == "banks" else self.sides[1]
 
     def paint(self, picture: WarpPicture, canvas: Canvas) -> None:
         """Draws the lanes with their sectors, or the banks with their words."""
         axes = drawing_area(canvas)
-        (_paint_banks if picture.memory == "banks" else _paint_sectors)(axes, picture)
+        paint = _paint_banks if picture.memory == "banks" else _paint_sectors
+        paint(axes, picture)
 
 
-def _boxes(axes: Axes, count: int, fill: int, y: float, height: float) -> float:
+def _paint_boxes(axes: Axes, count: int, fill: int, y: float, height: float) -> float:
     """Draws a row of boxes, and returns the width of each."""
     wide = _WIDTH / count
     boxes = [(_LEFT + n * wide, y, wide, height) for n in range(count)]
@@ -92,15 +93,16 @@ def _boxes(axes: Axes, count: int, fill: int, y: float, height: float) -> float:
 
 
 def _paint_sectors(axes: Axes, picture: WarpPicture) -> None:
+    """Draws the lanes, the sectors below them, and a line for each access."""
     from matplotlib.collections import LineCollection
 
     axes.text(10, 32, "lane", va="center")
-    wide = _boxes(axes, LANES, 1, 22, 20)
+    wide = _paint_boxes(axes, LANES, 1, 22, 20)
     for lane in range(LANES):
         axes.text(_LEFT + (lane + 0.5) * wide, 32, str(lane), ha="center", va="center",
                   fontsize=7)  # fmt: skip
     touched = picture.touched_places
-    wide = _boxes(axes, len(touched), 0, 140, 26)
+    wide = _paint_boxes(axes, len(touched), 0, 140, 26)
     lines = [
         [
             (_LEFT + (lane + 0.5) * _WIDTH / LANES, 42),
@@ -113,9 +115,9 @@ def _paint_sectors(axes: Axes, picture: WarpPicture) -> None:
     axes.text(10, 153, "sector", va="center")
     room = 8 + 5 * len(str(touched[-1]))
     y = 153 if room <= wide else 175  # below the boxes if the numbers are wider than these
-    shown = -(-len(touched) * room // _WIDTH)  # as many labels as there is room for
+    step = -(-len(touched) * room // _WIDTH)  # as many labels as there is room for
     for n, place in enumerate(touched):
-        if n % shown == 0:
+        if n % step == 0:
             axes.text(_LEFT + (n + 0.5) * wide, y, str(place), ha="center", va="center",
                       fontsize=7)  # fmt: skip
     gaps = sum(b != a + 1 for a, b in pairwise(touched))
@@ -124,21 +126,21 @@ def _paint_sectors(axes: Axes, picture: WarpPicture) -> None:
               va="center", weight="bold")  # fmt: skip
 
 
-def _worst(picture: WarpPicture) -> int:
+def _count_conflicts(picture: WarpPicture) -> int:
     """Returns the largest number of different words in a bank."""
     return max(Counter(word % BANKS for word in picture.touched_places).values())
 
 
-def _base(picture: WarpPicture) -> float:
-    """Returns the height of the line below the stacks of words."""
-    return 28 + min(84, 20 * _worst(picture))
+def _base_height(picture: WarpPicture) -> float:
+    """Returns how far from the top the line below the stacks of words is."""
+    return 28 + min(84, 20 * _count_conflicts(picture))
 
 
 def _paint_banks(axes: Axes, picture: WarpPicture) -> None:
     """Draws a stack of words for each bank, labeled with the first lane that accesses them."""
     first = {word: n for n in reversed(range(LANES)) for word in picture.places[n]}
     stacks = [[w for w in picture.touched_places if w % BANKS == bank] for bank in range(BANKS)]
-    worst, base, wide = _worst(picture), _base(picture), _WIDTH / BANKS
+    worst, base, wide = _count_conflicts(picture), _base_height(picture), _WIDTH / BANKS
     high = (base - 28) / worst
     boxes = []
     for bank, words in enumerate(stacks):

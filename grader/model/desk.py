@@ -121,8 +121,8 @@ class IndependentMark(StoredChoice):
 
 
 def visible_marks(marks: Sequence[IndependentMark], person: str) -> tuple[IndependentMark, ...]:
-    """Returns those of an answer's *marks* that *person* may see: all once two people have graded
-    it, else their own."""
+    """Returns those of an answer's *marks* that *person* may see: all of them if two people have
+    graded the answer, or else only the person's own."""
     if len({mark.by for mark in marks}) > 1:
         return tuple(marks)
     return tuple(mark for mark in marks if mark.by == person)
@@ -190,12 +190,12 @@ class PartAnswer:
 
     @property
     def state(self) -> str:
-        """See `state_of`."""
+        """The digest that `state_of` returns."""
         return state_of(self)
 
 
 def state_of(mark: PartAnswer | Mark) -> str:
     """Returns a short digest of an answer and its mark, which tells whether either has changed."""
     verdict = str(mark.verdict)
-    known = (mark.name, mark.answer or "", verdict, mark.points, mark.max_points)
-    return sha256(repr(known).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    fields = (mark.name, mark.answer or "", verdict, mark.points, mark.max_points)
+    return sha256(repr(fields).encode("utf-8", "surrogatepass")).hexdigest()[:16]

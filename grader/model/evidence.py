@@ -54,9 +54,9 @@ class CellRun:
 
     @property
     def trouble(self) -> str:
-        """Why it did not finish, such as "ZeroDivisionError: ..." or "out of memory"."""
-        said = self.error or self.outcome.value.replace("_", " ")
-        return visible(said) if self.has_failed else ""
+        """Why the cell did not finish, such as "ZeroDivisionError: ..." or "out of memory"."""
+        reason = self.error or self.outcome.value.replace("_", " ")
+        return visible(reason) if self.has_failed else ""
 
     def describe_failure(self, number: int) -> str:
         """Returns what went wrong and where, such as "code cell 4, line 2: NameError: ...".
@@ -79,7 +79,7 @@ class Answer:
 
     @property
     def missing_requirement(self) -> str:
-        """The device or package that it waits for; empty if none."""
+        """The device or package that the answer waits for; empty if there is none."""
         found = self.raw.get("deferred", "") if self.raw else ""
         return found if isinstance(found, str) else ""
 

@@ -40,7 +40,7 @@ class QuizQuestion(ProblemText):
         return round(sum(field.points for field in self.fields), 4)
 
     def scaled_to(self, points: float) -> QuizQuestion:
-        """Returns the same question, worth *points*: those of its parts keep their ratio."""
+        """Returns the question, worth *points*; the points of its parts keep their ratio."""
         factor = points / self.points
         fields = tuple(replace(f, points=f.points * factor) for f in self.fields)
         return replace(self, fields=fields)

@@ -42,7 +42,7 @@ def write(cells: Iterable[Cell], metadata: Mapping[str, object]) -> bytes:
             raise ValueError(f"cell id {name!r} is used twice, or is not an id")
     # The layout is Jupyter's own, so that a notebook saved again differs only where it changed.
     # Only small maps are indented by `json`: its indenting encoder is ten times slower.
-    body = ",\n".join(_cell_text(cell) for cell in cells)
+    body = ",\n".join(_encode_cell(cell) for cell in cells)
     head = f"[\n{body}\n ]" if body else "[]"
     meta = _indent(metadata, 1)
     text = (
@@ -51,7 +51,8 @@ def write(cells: Iterable[Cell], metadata: Mapping[str, object]) -> bytes:
     return text.encode()
 
 
-def _cell_text(cell: Cell) -> str:
+def _encode_cell(cell: Cell) -> str:
+    """Returns the JSON of *cell*, indented as Jupyter does."""
     source = _encode_lines(cell.source.splitlines(keepends=True))[1:-1]
     is_code = cell.type == "code"
     fields = [

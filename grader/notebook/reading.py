@@ -53,8 +53,8 @@ def read(data: bytes) -> Notebook:
         raise _refusal(f"the notebook has {len(entries)} cells; at most {MAX_CELLS} are read")
     used = {c["id"] for c in entries if isinstance(c, dict) and isinstance(c.get("id"), str)}
     fresh = (name for n in count() if (name := f"cell-{n}") not in used)
-    seen: set[str] = set()
-    cells = tuple(_read_cell(entry, n, seen, fresh) for n, entry in enumerate(entries, start=1))
+    taken: set[str] = set()
+    cells = tuple(_read_cell(entry, n, taken, fresh) for n, entry in enumerate(entries, start=1))
     code = sum(len(cell.source) for cell in cells if cell.type == "code")
     if code > MAX_CODE:
         raise _refusal(
@@ -126,6 +126,7 @@ def _parse_json(data: bytes) -> object:
 
 
 def _list_entries(tree: Mapping[str, object]) -> list[object]:
+    """Returns the list of cells, unread. Raises SubmissionError if *tree* has no such list."""
     version = tree.get("nbformat", 4)
     if isinstance(version, bool) or version not in (3, 4):
         shown = version if isinstance(version, int) else "unknown"
@@ -143,7 +144,8 @@ def _list_entries(tree: Mapping[str, object]) -> list[object]:
     return entries
 
 
-def _read_cell(entry: object, number: int, seen: set[str], fresh: Iterator[str]) -> Cell:
+def _read_cell(entry: object, number: int, taken: set[str], fresh: Iterator[str]) -> Cell:
+    """Returns the cell *number*; without an id that is not *taken*, it gets one of *fresh*."""
     if not isinstance(entry, dict):
         raise _refusal(f"cell {number} of the notebook is not a cell")
     kind = entry.get("cell_type")
@@ -152,9 +154,9 @@ def _read_cell(entry: object, number: int, seen: set[str], fresh: Iterator[str])
     # Format 3 called the source of a code cell its input.
     source = _read_source(entry.get("source", entry.get("input", "")), number)
     name = entry.get("id")
-    if not isinstance(name, str) or not ID.fullmatch(name) or name in seen:
+    if not isinstance(name, str) or not ID.fullmatch(name) or name in taken:
         name = next(fresh)
-    seen.add(name)
+    taken.add(name)
     return Cell(
         type=cast("CellType", kind),
         source=source,
@@ -164,6 +166,7 @@ def _read_cell(entry: object, number: int, seen: set[str], fresh: Iterator[str])
 
 
 def _read_source(source: object, number: int) -> str:
+    """Returns the text of a cell, with what UTF-8 can't encode replaced."""
     if isinstance(source, list):
         with contextlib.suppress(TypeError):  # of something that is not text
             source = "".join(source)

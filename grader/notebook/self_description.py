@@ -52,7 +52,7 @@ def read_description(notebook: Notebook) -> SelfDescription:
         if isinstance(entry, Mapping) and isinstance(entry.get("name"), str)
     }
     if sheets and isinstance(description, Mapping):
-        return _describe(description, sheets)
+        return _read_metadata(description, sheets)
     sources = [c.source.replace("\r\n", "\n") for c in notebook.cells if c.type == "code"]
     found_lines = (_read_check(source) for source in reversed(sources))
     first, *others = next(filter(None, found_lines), [()])
@@ -71,7 +71,7 @@ def read_owner(notebook: Notebook) -> SelfDescription:
     if isinstance(description, Mapping) and (
         description.get("student") or description.get("version")
     ):
-        return _describe(description, {})
+        return _read_metadata(description, {})
     for cell in reversed(notebook.cells):
         source = cell.source.replace("\r\n", "\n")
         if cell.type == "code" and (lines := _read_check(source, only_first=True)):
@@ -79,12 +79,13 @@ def read_owner(notebook: Notebook) -> SelfDescription:
     return SelfDescription()
 
 
-def _describe(
-    found: Mapping[object, object], sheets: Mapping[str, Sheet | None]
+def _read_metadata(
+    description: Mapping[object, object], sheets: Mapping[str, Sheet | None]
 ) -> SelfDescription:
-    given = (found.get(name) for name in ("set", "release", "student", "version"))
+    """Returns the description in the metadata of a notebook; fields without text are empty."""
+    values = (description.get(name) for name in ("set", "release", "student", "version"))
     # Other values are not converted to text, because they may be nested deeply.
-    exam, release, student, version = (text if isinstance(text, str) else "" for text in given)
+    exam, release, student, version = (text if isinstance(text, str) else "" for text in values)
     return SelfDescription(
         exam=exam, release=release, student=student, version=version, sheets=sheets
     )
@@ -114,10 +115,10 @@ def _read_check(source: str, *, only_first: bool = False) -> list[tuple[str, ...
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return []
     lines = expression.args if isinstance(expression, ast.Call) else []
-    return [texts for line in lines if (texts := _texts(line))]
+    return [texts for line in lines if (texts := _read_texts(line))]
 
 
-def _texts(line: ast.expr) -> tuple[str, ...]:
+def _read_texts(line: ast.expr) -> tuple[str, ...]:
     """Returns the texts in a tuple; empty if it contains anything else."""
     parts = line.elts if isinstance(line, ast.Tuple) else []
     values = [part.value for part in parts if isinstance(part, ast.Constant)]
@@ -132,13 +133,13 @@ def _make_sheet(name: str, form: str, how: str, sources: list[str]) -> Sheet:
     if kind not in ("code", "measurement"):
         return sheet
     # The visible examples are in the cell that prints them.
-    every = [
+    examples_by_cell = [
         pairs
         for source in sources
         if (pairs := _EXAMPLE.findall(source) or _EXAMPLE_BEFORE.findall(source))
     ]
     word = re.compile(rf"\b{re.escape(name)}\b")
-    mine = [pairs for pairs in every if all(word.search(call) for call, _ in pairs)]
+    mine = [pairs for pairs in examples_by_cell if all(word.search(call) for call, _ in pairs)]
     examples = [list(pair) for pairs in mine for pair in pairs]
     return sheet | {
         "part": name, "starter": "", "examples": examples, "closeness": {}, "seconds": 20,

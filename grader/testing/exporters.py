@@ -61,29 +61,31 @@ class _Check:
     missing_is_zero: bool
 
     def check_results(self) -> None:
-        for name, subject in self._subjects(samples.settled_classes()):
+        """Checks exports of all sample classes, with and without leaving open parts out."""
+        for name, subject in self._iter_subjects(samples.settled_classes()):
             for leave_out in (False, True):
                 self._check_points(
                     subject, self._export_all(subject, name, leave_out=leave_out), name
                 )
-        for name, subject in self._subjects(samples.unsettled_classes()):
+        for name, subject in self._iter_subjects(samples.unsettled_classes()):
             self._check_open(subject, name)
-        for name, subject in self._subjects(samples.classes_without_grades()):
+        for name, subject in self._iter_subjects(samples.classes_without_grades()):
             self._check_absent(subject, name)
-        for name, subject in self._subjects(samples.hostile_classes()):
+        for name, subject in self._iter_subjects(samples.hostile_classes()):
             label = f"a student writes {name}"
             exported = self._export_all(subject, label)
             _check_harmless(_all_files(exported), samples.HOSTILE, label)
             self._check_points(subject, exported, label)
-        for name, subject in self._subjects({"an exempt student": samples.exempt_class()}):
+        for name, subject in self._iter_subjects({"an exempt student": samples.exempt_class()}):
             self._check_exempt(subject, name)
 
-    def _subjects(self, classes: Mapping[str, ClassResults]) -> Iterator[tuple[str, _Subject]]:
+    def _iter_subjects(self, classes: Mapping[str, ClassResults]) -> Iterator[tuple[str, _Subject]]:
+        """Yields what to export at a time, by name: each class, or each of its results."""
         for name, sample in classes.items():
             whole = not isinstance(self.exporter, StudentExporter)
-            yield from ((name, one) for one in ([sample] if whole else sample.results))
+            yield from ((name, subject) for subject in ([sample] if whole else sample.results))
 
-    def _points(
+    def _read_points(
         self, subject: _Subject, exported: Exported | None
     ) -> Iterator[tuple[Result, Points]]:
         """Yields each student's result with the points that are read from the files."""
@@ -100,7 +102,7 @@ class _Check:
     def _check_points(self, subject: _Subject, exported: Exported, name: str) -> None:
         """Checks that the points read from *exported* equal those that went in, or that a note
         names the result."""
-        for result, points in self._points(subject, exported):
+        for result, points in self._read_points(subject, exported):
             feedback = result.feedback
             _require(points.earned is not None, f"{name}: no points are read")
             pairs = ((points.earned, feedback.score), (points.most, feedback.max_score))
@@ -113,7 +115,9 @@ class _Check:
 
     def _check_exempt(self, subject: _Subject, name: str) -> None:
         """Checks that an exempt student has no points, whatever was graded."""
-        for result, points in self._points(subject, self._export(subject, name, leave_out=True)):
+        for result, points in self._read_points(
+            subject, self._export(subject, name, leave_out=True)
+        ):
             if result.feedback.standing is Standing.EXEMPT:
                 _require(points.earned is None, f"{name}: {points.earned} points are read")
 
@@ -123,7 +127,7 @@ class _Check:
         lenient = self._export(subject, name, leave_out=True)
         _require(lenient or strict is None, f"{name}: refused only where parts may be left out")
         for exported in filter(None, (strict, lenient)):
-            for result, points in self._points(subject, exported):
+            for result, points in self._read_points(subject, exported):
                 parts = [part for problem in result.feedback.problems for part in problem.parts]
                 settled = any(part.points is not None for part in parts)
                 same = points.earned is None or abs(points.earned - result.feedback.score) <= SAME
@@ -138,7 +142,7 @@ class _Check:
         """Checks that a student without a submission has no points, or 0 if some are required."""
         for leave_out in (False, True):
             exported = self._export(subject, name, leave_out=leave_out)
-            for result, points in self._points(subject, exported):
+            for result, points in self._read_points(subject, exported):
                 waits = result.feedback.standing is Standing.WAITING
                 zero = self.missing_is_zero and points.earned == 0 and not waits
                 _require(
@@ -189,12 +193,13 @@ class _Check:
         self._check_maximum(exported, _quiz_points(quiz) - sum(gone), name)
 
     def _check_maximum(self, exported: Exported, wanted: float, name: str) -> None:
-        found = list(self.read(exported).values())
-        got = found[0].most if len(found) == 1 else None
+        """Checks that *wanted* is read from *exported* as the maximum points."""
+        points = list(self.read(exported).values())
+        most = points[0].most if len(points) == 1 else None
         _require(
-            got is not None and abs(got - wanted) <= SAME,
+            most is not None and abs(most - wanted) <= SAME,
             f"{name}: {wanted:g} points go in, apart from those that notes name as left out, "
-            f"and {got} are read",
+            f"and {most} are read",
         )
 
     def _export_all(self, subject: Any, name: str, *, leave_out: bool = False) -> Exported:
@@ -290,7 +295,7 @@ def _is_printable(text: str) -> bool:
 
 
 def _is_portable_path(name: str) -> bool:
-    """Returns whether it is relative, downwards, and the same on every system."""
+    """Returns whether the path *name* is relative, leads downward, and is valid everywhere."""
     parts = name.split("/")
     return all(
         p not in ("", ".", "..") and not re.search(r'[\\:<>"|?*\x00-\x1f]', p) for p in parts

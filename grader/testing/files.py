@@ -59,6 +59,7 @@ def find_secrets(data: bytes, secrets: Mapping[str, str]) -> Iterator[str]:
 
 
 def _iter_members(data: bytes) -> Iterator[tuple[str, bytes]]:
+    """Yields the name and the contents of each file in a zip archive."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         for name in archive.namelist():
             if not name.endswith("/"):
@@ -66,6 +67,8 @@ def _iter_members(data: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def _check_json(text: str, written: Sequence[str]) -> Iterator[str]:
+    """Yields what is wrong with JSON: its syntax, or control characters from students."""
+
     def refuse(constant: str) -> None:
         raise ValueError(f"{constant} is not JSON")
 
@@ -79,6 +82,7 @@ def _check_json(text: str, written: Sequence[str]) -> Iterator[str]:
 
 
 def _iter_texts(data: Any) -> Iterator[str]:
+    """Yields all keys and strings in JSON data."""
     if isinstance(data, str):
         yield data
     elif isinstance(data, Mapping):
@@ -99,6 +103,7 @@ def _check_characters(texts: Iterator[str]) -> Iterator[str]:
 
 
 def _check_xml(text: str, written: Sequence[str]) -> Iterator[str]:  # noqa: ARG001
+    """Yields a DOCTYPE, a syntax error, and live markup in the texts of XML."""
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         yield "it has a DOCTYPE, by which a reader may be made to open other files"
     try:
@@ -113,6 +118,7 @@ def _check_xml(text: str, written: Sequence[str]) -> Iterator[str]:  # noqa: ARG
 
 
 def _check_csv(text: str, written: Sequence[str]) -> Iterator[str]:  # noqa: ARG001
+    """Yields the cells that a spreadsheet would take for formulas."""
     body = io.StringIO(text.removeprefix("\ufeff"), newline="")
     for row in csv.reader(body, delimiter=find_delimiter(text)):
         for cell in row:
@@ -127,14 +133,16 @@ def _check_html(text: str, written: Sequence[str]) -> Iterator[str]:
 
 
 def _check_log(text: str, written: Sequence[str]) -> Iterator[str]:
+    """Yields control characters, and students' lines that a CI runner would take for commands."""
     yield from _check_characters(iter([text]))
-    mine = {line.strip() for said in written for line in said.splitlines()}
+    student_lines = {line.strip() for said in written for line in said.splitlines()}
     for line in text.splitlines():
-        if _COMMAND.search(line) and any(m in line for m in mine if _COMMAND.search(m)):
+        if _COMMAND.search(line) and any(m in line for m in student_lines if _COMMAND.search(m)):
             yield f"a runner would take the line {line[:60]!r} for a command"
 
 
 def _check_markdown(text: str, written: Sequence[str]) -> Iterator[str]:
+    """Yields live markup, commands, links that run scripts, and mentions of people."""
     yield from _check_html(text, written)
     yield from _check_log(text, written)
     if _LINK.search(text):

@@ -84,8 +84,8 @@ def _require(holds: object, what: str) -> None:
 
 
 def _check_read(kind: Kind, raw: Raw, key: Key) -> tuple[object] | None:
-    """Returns the value in a tuple, or None if it is unreadable; any other exception is a
-    defect."""
+    """Returns the value of *raw* in a tuple; None if it is unreadable. Raises AssertionError if
+    reading fails in another way or changes *raw*."""
     before = copy.deepcopy(raw)
     found = None
     try:
@@ -102,6 +102,7 @@ def _check_read(kind: Kind, raw: Raw, key: Key) -> tuple[object] | None:
 
 
 def _check_judge(kind: Kind, value: object, key: Key) -> Judgment:
+    """Returns the judgment of *value*, after checking that it is consistent."""
     judgment = kind.judge(value, key)
     _require(judgment == kind.judge(value, key), f"{value!r} is judged in two ways")
     share, verdict = judgment.share, judgment.verdict
@@ -122,6 +123,7 @@ def _check_judge(kind: Kind, value: object, key: Key) -> Judgment:
 
 
 def _check_example(kind: Kind, key: Key, sample: Example, *, by_person: bool) -> None:
+    """Checks that *sample* earns what it declares."""
     raw = json.loads(json.dumps(sample.raw, allow_nan=False))
     found = _check_read(kind, raw, key)
     if found is None:
@@ -139,6 +141,7 @@ def _check_example(kind: Kind, key: Key, sample: Example, *, by_person: bool) ->
 
 
 def _check_placeholder(kind: Kind, key: Key) -> None:
+    """Checks that the placeholder `...` is read as no answer."""
     try:
         kind.read(encoding.encode_answer(...), key)
     except Unreadable as reason:
@@ -148,6 +151,7 @@ def _check_placeholder(kind: Kind, key: Key) -> None:
 
 
 def _check_answers(kind: Kind, key: Key, *, by_person: bool) -> None:
+    """Checks that the right answer earns all points, or is left to a person."""
     answer = kind.answer(key)
     json.dumps(answer, allow_nan=False)
     if isinstance(kind, CodeKind) and isinstance(key, CodeKey):
@@ -165,6 +169,7 @@ def _check_answers(kind: Kind, key: Key, *, by_person: bool) -> None:
 
 
 def _check_texts(kind: Kind, key: Key) -> None:
+    """Checks that the texts of a part are not empty, and that instructions don't show the key."""
     _require(_is_line(kind.instructions(key)), f"instructions() gives {kind.instructions(key)!r}")
     _require(kind.explain(key).strip(), "explain() gives nothing")
     answer = kind.answer(key)
@@ -192,6 +197,7 @@ def _check_sheet(kind: Kind, key: Key, samples: tuple[Example, ...]) -> None:
 
 
 def _read_message(kind: Kind, raw: Raw, key: Key) -> str:
+    """Returns what the check in a notebook says about *raw*."""
     try:
         return "read as " + kind.format_value(kind.read(raw, key), key)
     except Unreadable as reason:

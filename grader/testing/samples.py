@@ -84,7 +84,9 @@ def settled_classes() -> dict[str, ClassResults]:
             _make_result(1, _two_parts(2 / 3, 1.234567), _two_parts(1.75, 2))
         ),
         "one student": _class(_make_result(3, _two_parts(1, 1), _two_parts(1, 1))),
-        "a late submission": _class(_late(0), _make_result(1, _two_parts(2, 2), _two_parts(2, 2))),
+        "a late submission": _class(
+            _late_result(0), _make_result(1, _two_parts(2, 2), _two_parts(2, 2))
+        ),
     }
 
 
@@ -92,8 +94,8 @@ LATE = "Handed in Oct 7, 2026, 12:00 CEST, 1 day after the due date."
 """The reason for the deduction in the sample of a late submission."""
 
 
-def _late(who: int) -> Result:
-    """Returns 6 of 8 points of which 1.5 are deducted."""
+def _late_result(who: int) -> Result:
+    """Returns the result of a late student, with 6 of 8 points of which 1.5 are deducted."""
     taken = Deduction(points=1.5, why=LATE, late_seconds=86400.0)
     parts = _two_parts(2, 2), _two_parts(2, 0)
     return _make_result(who, *parts, score=4.5, raw_score=6.0, deduction=taken)
@@ -133,14 +135,14 @@ def classes_without_grades() -> dict[str, ClassResults]:
 
 def hostile_classes() -> dict[str, ClassResults]:
     """Returns settled results with hostile text wherever a student's text may appear."""
-    found = {}
+    classes = {}
     for text in HOSTILE:
         trouble = CellTrouble(number=1, outcome=Outcome.FINISHED, error=text, line=1)
         run = RunSummary(sentence=f"It stopped: {text}", seconds=1.0, troubles=(trouble,))
         who = Student(id="ada", name=text, email=text, section=text)
         problems = _two_parts(2, 0.5, text), _two_parts(1.75, 0, text)
-        found[repr(text)] = _class(_make_result(0, *problems, student=who, run=run))
-    return found
+        classes[repr(text)] = _class(_make_result(0, *problems, student=who, run=run))
+    return classes
 
 
 def _two_parts(first: float | None, second: float | None, text: str = "28 GB") -> list[ShownPart]:
@@ -166,6 +168,7 @@ def _two_parts(first: float | None, second: float | None, text: str = "28 GB") -
 def _make_result(
     who: int, *problems: list[ShownPart], standing: Standing = Standing.GRADED, **changes: Any
 ) -> Result:
+    """Returns the result of student number *who*, with a problem for each list of parts."""
     made = tuple(
         ShownProblem(
             number=n,
@@ -219,7 +222,7 @@ def quizzes() -> dict[str, Quiz]:
             _make_question(_field("fits", 0.5, _choice())),
         ],
     }
-    for name, item in _forms():
+    for name, item in _iter_forms():
         questions[name] = [_make_question(_field("part", 2.0, item))]
         second = _field("part", 2.0, item, "b")
         questions[f"{name}, beside another part"] = [_make_question(first, second)]
@@ -244,7 +247,8 @@ def hostile_quizzes() -> Iterator[tuple[str, Quiz]]:
         yield repr(text), _quiz([[asked]], title=title, instructions=text)
 
 
-def _forms() -> Iterator[tuple[str, Item]]:
+def _iter_forms() -> Iterator[tuple[str, Item]]:
+    """Yields an item of each form, with its name."""
     yield "a number", _number()
     yield "a choice", _choice()
     for rule in ("all-or-nothing", "net-correct", "each-option"):
@@ -261,6 +265,7 @@ def _forms() -> Iterator[tuple[str, Item]]:
 
 
 def _number() -> NumberItem:
+    """Returns an item for the secret number, with a mistake that has secret feedback."""
     key = float(SECRETS["the key"])
     told = f"Twice: {_FEEDBACK}."
     return NumberItem(
@@ -274,6 +279,7 @@ def _number() -> NumberItem:
 
 
 def _choice(text: str = "", *, several: bool = False, rule: str = "all-or-nothing") -> ChoiceItem:
+    """Returns an item with three options, whose texts end with *text*."""
     told = text or f"{_FEEDBACK} indeed"
     return ChoiceItem(
         choices=(
@@ -289,12 +295,14 @@ def _choice(text: str = "", *, several: bool = False, rule: str = "all-or-nothin
 def _field(
     name: str, points: float, item: Item | None = None, letter: str = "", ask: str = "How much?"
 ) -> QuizPart:
+    """Returns a part with *item*; without one, a part with code."""
     kind = "code" if item is None else type(item).__name__
     items = () if item is None else (item,)
     return QuizPart(id=name, letter=letter, kind=kind, ask=ask, points=points, items=items)
 
 
 def _make_question(*fields: QuizPart, **changes: Any) -> QuizQuestion:
+    """Returns a question with the parts *fields*."""
     usual = {
         "problem": "weights",
         "title": "Weights",

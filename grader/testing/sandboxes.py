@@ -50,6 +50,7 @@ def check_sandbox(name: str) -> None:
 
 
 def _check_notebook(name: str) -> None:
+    """Checks that a notebook runs, and that its folders are gone afterward."""
     data = write([Cell(type="code", source=_NOTEBOOK, id="cell")], {})
     submission = Submission(
         student="conformance", path="x.ipynb", sha256=hashlib.sha256(data).hexdigest()
@@ -58,14 +59,14 @@ def _check_notebook(name: str) -> None:
         Job(submission=submission, names=_NAMES, limits=Limits(cell_seconds=20), sandbox=name), data
     )
     _require(evidence.outcome is Outcome.FINISHED, str(evidence.note))
-    found = {n: (answer.raw or {}).get("v") for n, answer in evidence.answers.items()}
-    _require(found["answer"] == "42", str(evidence.cells[0].error))
+    values = {n: (answer.raw or {}).get("v") for n, answer in evidence.answers.items()}
+    _require(values["answer"] == "42", str(evidence.cells[0].error))
     if sandboxes.find(name).plan()["view"] is None:  # otherwise the paths exist only inside
         from grader.runtime.kernels.pool import kernel_pool
 
         kernel_pool.wait_until_reaped()
         for folder in ("home", "work", "temporary"):
-            _require(not Path(str(found[folder])).exists(), f"{folder} was not removed")
+            _require(not Path(str(values[folder])).exists(), f"{folder} was not removed")
 
 
 def _require(holds: bool, what: str) -> None:

@@ -35,7 +35,7 @@ from grader.notebook import Cell
 from grader.notebook.render import render, solution
 from grader.units.quantity import Value
 from grader.verify.case import Case, Finding
-from grader.verify.code import calls_of, runs
+from grader.verify.code import calls_of, runs_code
 from grader.verify.solutions import call, failure_line
 from grader.wire import encoding
 
@@ -44,7 +44,7 @@ from grader.wire import encoding
 AGREEMENT = 1e-6
 
 
-def second_computation(case: Case) -> Iterator[Finding]:
+def check_second_computation(case: Case) -> Iterator[Finding]:
     """Yields a finding for each key on which the problem's solution file does not agree."""
     if case.solve is None:
         return
@@ -88,7 +88,7 @@ def _check_agreement(
         return
     try:
         value = kind.read_solution(solved[part_id], key)
-        right = kind.judge(value, key).share == 1 and _same_numbers(value, right_value(kind, key))
+        right = kind.judge(value, key).share == 1 and _agree(value, right_value(kind, key))
         shown = kind.format_value(value, key)
     except (ValueError, TypeError, KeyError) as error:
         right, shown = False, f"{solved[part_id]!r} ({error})"
@@ -101,26 +101,27 @@ def _check_agreement(
         yield case.part_finding("second-computation", part_id, what, fix)
 
 
-def _same_numbers(mine: object, key: object) -> bool:
+def _agree(mine: object, key: object) -> bool:
+    """Returns whether the numbers in *mine* agree with those in *key*; True if there are none."""
     if isinstance(mine, MeasuredPrediction) and isinstance(key, MeasuredPrediction):
-        return _same_numbers(mine.value, key.value)
+        return _agree(mine.value, key.value)
     if isinstance(mine, (int, float)) and isinstance(key, (int, float)):
         return math.isclose(mine, key, rel_tol=AGREEMENT, abs_tol=1e-12)
     if isinstance(mine, (list, tuple)) and isinstance(key, (list, tuple)):
-        return len(mine) == len(key) and all(map(_same_numbers, mine, key))
+        return len(mine) == len(key) and all(map(_agree, mine, key))
     return True  # without numbers, the kind's own judgment decides
 
 
-def full_marks(case: Case) -> Iterator[Finding]:
+def check_full_marks(case: Case) -> Iterator[Finding]:
     """Yields a finding for each reference answer that does not earn full marks."""
-    if _skips(case):
+    if _is_skipped(case):
         return
-    if runs(case):
+    if runs_code(case):
         cells = render(case.paper, case.templates, solution(case.paper))
         evidence = evidence_of(cells, case)
     else:  # notebooks of other variants have the same cells, with other numbers
         keys = dict(case.paper.named_keys())
-        evidence = _evidence(_solution_values(case.paper, keys), {}, keys)
+        evidence = _make_evidence(_solution_values(case.paper, keys), {}, keys)
     grade = score(case.paper, evidence)
     for mark in grade.marks:
         if mark.points != mark.max_points and not is_deferred(mark, case.variant.keys[mark.part]):
@@ -139,15 +140,15 @@ def is_deferred(mark: Mark, key: Key) -> bool:
     return mark.verdict is Verdict.UNSETTLED and (mark.kind == "explanation" or bool(lacking))
 
 
-def _skips(case: Case) -> bool:
-    """Returns whether the variant has code parts, and the gate runs no code for its seed."""
-    return any(map(_is_code, case.variant.keys.values())) and not runs(case)
+def _is_skipped(case: Case) -> bool:
+    """Returns whether the variant has code parts, and its seed is one for which no code runs."""
+    return any(map(_is_code, case.variant.keys.values())) and not runs_code(case)
 
 
-def zero_marks(case: Case) -> Iterator[Finding]:
+def check_zero_marks(case: Case) -> Iterator[Finding]:
     """Yields a finding for each answer of the untouched notebook that earns points, or has another
     verdict than absent."""
-    if not runs(case):  # the answers of an untouched notebook are the same for all variants
+    if not runs_code(case):  # the answers of an untouched notebook are the same for all variants
         return
     cells = render(case.paper, case.templates)
     grade = score(case.paper, evidence_of(cells, case, run=False))
@@ -167,8 +168,8 @@ def evidence_of(cells: tuple[Cell, ...], case: Case, *, run: bool = True) -> Evi
     The code cells must be plain assignments or answers to code parts. Without *run*, no function
     is called: then only a judgment of the code itself is possible.
     """
-    given: dict[str, object] = {}
-    called: dict[str, Raw] = {}
+    assigned: dict[str, object] = {}
+    code_raws: dict[str, Raw] = {}
     keys = dict(case.paper.named_keys())
     code = {n.replace("_", "-"): n for n, key in keys.items() if _is_code(key)}
     assigns = re.compile(rf"^(?:{'|'.join(keys)})\b *=", re.MULTILINE)
@@ -177,12 +178,12 @@ def evidence_of(cells: tuple[Cell, ...], case: Case, *, run: bool = True) -> Evi
             continue
         if cell.id in code:
             name = code[cell.id]
-            called[name] = _raw_of(keys[name], name, cell.source, case, run=run)
+            code_raws[name] = _raw_of(keys[name], name, cell.source, case, run=run)
             continue
         for statement in ast.parse(cell.source).body if assigns.search(cell.source) else ():
             if isinstance(statement, ast.Assign) and (name := _target_name(statement)) in keys:
-                given[name] = ast.literal_eval(statement.value)
-    return _evidence(given, called, keys)
+                assigned[name] = ast.literal_eval(statement.value)
+    return _make_evidence(assigned, code_raws, keys)
 
 
 def _raw_of(key: Key, name: str, source: str, case: Case, *, run: bool) -> Raw:
@@ -214,9 +215,9 @@ def _solution_values(paper: Paper, keys: Mapping[str, Key]) -> Mapping[str, obje
     return {n: ast.literal_eval(source) for n, source in sources if not _is_code(keys[n])}
 
 
-def carried_forward(case: Case) -> Iterator[Finding]:
-    """Yields a finding for each part that judges an answer carried forward from a wrong earlier one
-    differently from what the spec declares."""
+def check_carried_forward(case: Case) -> Iterator[Finding]:
+    """Yields a finding for each part that gives too few points to an answer that follows from a
+    wrong earlier one."""
     question = case.paper.questions[0]
     right = _solution_values(case.paper, dict(case.paper.named_keys()))
     for part_id, key in case.variant.keys.items():
@@ -229,11 +230,11 @@ def carried_forward(case: Case) -> Iterator[Finding]:
             if follows is None:
                 continue
             answer = kind.answer(follows)
-            given = {**right, question.name(used): wrong[0], question.name(part_id): answer}
+            answers = {**right, question.name(used): wrong[0], question.name(part_id): answer}
             marks = {
                 m.part: m
                 for m in score(
-                    case.paper, _evidence(given, {}, dict(case.paper.named_keys()))
+                    case.paper, _make_evidence(answers, {}, dict(case.paper.named_keys()))
                 ).marks
             }
             least = (1 - key.part.carry.discount) * marks[part_id].max_points
@@ -264,9 +265,10 @@ def _wrong_answer(key: Key) -> tuple[object, Value] | None:
     return None if carried is None else (wrong, carried)
 
 
-def _evidence(
+def _make_evidence(
     given: Mapping[str, object], called: Mapping[str, Raw], keys: Mapping[str, Key]
 ) -> Evidence:
+    """Returns evidence of an execution with the values *given* and the raw answers *called*."""
     raws = {n: encoding.encode_answer(v) for n, v in given.items()} | dict(called)
     raws = {n: kinds.find(keys[n].part.kind).ideal_raw(raw, keys[n]) for n, raw in raws.items()}
     return Evidence(
@@ -278,11 +280,11 @@ def _evidence(
     )
 
 
-def examples(case: Case) -> Iterator[Finding]:
+def check_examples(case: Case) -> Iterator[Finding]:
     """Yields a finding for each sample answer that does not earn what it declares, for the declared
     reason."""
     for part_id, key in case.variant.keys.items():
-        if _is_code(key) and not runs(case):
+        if _is_code(key) and not runs_code(case):
             continue
         kind, at = kinds.find(key.part.kind), case.part_path(part_id)
         try:
@@ -305,7 +307,9 @@ def examples(case: Case) -> Iterator[Finding]:
                 continue
             judged = kind.judge(value, key)
             if judged.share != sample.share or judged.mistake != sample.mistake:
-                yield _wrong_judgment(case, part_id, sample, judged, kind.format_value(value, key))
+                yield _judgment_finding(
+                    case, part_id, sample, judged, kind.format_value(value, key)
+                )
 
 
 def _find_broken_mistake(key: Key) -> str | None:
@@ -322,7 +326,7 @@ def _find_broken_mistake(key: Key) -> str | None:
     return None
 
 
-def _wrong_judgment(
+def _judgment_finding(
     case: Case, part_id: str, sample: Example, judged: Judgment, shown: str
 ) -> Finding:
     """Returns the finding that *sample* was not judged as it should be."""

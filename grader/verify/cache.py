@@ -50,7 +50,8 @@ class ResultCache:
         self._file = file or cache_file()
 
     @cached_property
-    def _results(self) -> dict[str, dict[str, Any]]:
+    def _kept_results(self) -> dict[str, dict[str, Any]]:
+        """The stored results by digest; empty if the file can't be read."""
         try:
             data = json.loads(self._file.read_bytes())
         except (OSError, ValueError, RecursionError):
@@ -62,19 +63,19 @@ class ResultCache:
     def find(self, name: str) -> dict[str, Any] | None:
         """Returns the fields of the result for the problem *name*; None if it has changed or is
         new."""
-        found = self._results.get(self._digest(name) or "")
-        return None if found is None else {**found, "unrun": tuple(found["unrun"])}
+        fields = self._kept_results.get(self._digest(name) or "")
+        return None if fields is None else {**fields, "unrun": tuple(fields["unrun"])}
 
     def add(self, name: str, result: Any) -> None:
         """Adds the result of a problem that passed; `save` writes it."""
         digest = self._digest(name)
         if digest is not None:
-            self._results.pop(digest, None)
-            self._results[digest] = {field: getattr(result, field) for field in _FIELDS}
+            self._kept_results.pop(digest, None)
+            self._kept_results[digest] = {field: getattr(result, field) for field in _FIELDS}
 
     def save(self) -> None:
         """Writes all results; does nothing if the folder can't be written."""
-        kept = dict(list(self._results.items())[-_MOST:])
+        kept = dict(list(self._kept_results.items())[-_MOST:])
         with contextlib.suppress(OSError, GraderError):
             write_atomic(self._file, json.dumps(kept).encode(), private=True)
 
@@ -83,7 +84,7 @@ class ResultCache:
         file."""
         try:
             files = [self._bank.path(name), self._bank.solution(name)]
-            return _digest_of([name, *self._how, self._environment_digest], filter(None, files))
+            return _hash_files([name, *self._how, self._environment_digest], filter(None, files))
         except (OSError, GraderError):
             return None
 
@@ -101,9 +102,10 @@ class ResultCache:
         versions.append(packages.missing_packages(packages.PACKAGES))
         modules = sorted({p.module.partition(".")[0] for p in points})
         files = (file for module in modules for file in _files_of_module(module))
-        return _digest_of(versions, chain(self._shared_files(), files))
+        return _hash_files(versions, chain(self._iter_shared_files(), files))
 
-    def _shared_files(self) -> Iterator[Path]:
+    def _iter_shared_files(self) -> Iterator[Path]:
+        """Yields the files that affect all problems: the engine's, facts, and templates."""
         yield from sorted(PACKAGE.rglob("*.py"))
         for folder in self._bank.folders:
             yield from sorted((folder / "problems" / "facts").glob("*.yaml"))
@@ -123,7 +125,8 @@ def _files_of_module(name: str) -> Iterator[Path]:
                 yield from sorted(Path(folder).rglob("*.py"))
 
 
-def _digest_of(values: object, files: Iterable[Path]) -> str:
+def _hash_files(values: object, files: Iterable[Path]) -> str:
+    """Returns the digest of *values* and of the contents of *files*."""
     digest = hashlib.sha256(json.dumps(values).encode())
     for file in files:
         digest.update(hashlib.sha256(file.read_bytes()).digest())

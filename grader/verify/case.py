@@ -120,5 +120,5 @@ class Case:
         return replace(general, seed=self.number, values=self.values)
 
     def part_finding(self, check: str, part_id: str, what: str, fix: str) -> Finding:
-        """Returns a finding about a part, which it names."""
+        """Returns a finding about a part, whose id the message begins with."""
         return self.finding(check, self.part_path(part_id), f"part '{part_id}': {what}", fix)

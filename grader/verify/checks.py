@@ -10,28 +10,28 @@ from grader.expressions import ExpressionError, TextError
 from grader.kinds import kinds
 from grader.kinds.answers import explain_part
 from grader.verify.answers import (
-    carried_forward,
-    examples,
-    full_marks,
-    second_computation,
-    zero_marks,
+    check_carried_forward,
+    check_examples,
+    check_full_marks,
+    check_second_computation,
+    check_zero_marks,
 )
 from grader.verify.case import Case, Finding
-from grader.verify.code import implementations
-from grader.verify.figures import figures
-from grader.verify.forged import properties
+from grader.verify.code import check_implementations
+from grader.verify.figures import check_figures
+from grader.verify.forged import check_properties
 from grader.verify.numbers import (
-    mistakes_apart,
-    printed_rounding,
-    readable_numbers,
-    trivial_guesses,
+    check_distinct_mistakes,
+    check_printed_rounding,
+    check_readable_numbers,
+    check_trivial_guesses,
 )
-from grader.verify.plans import stated_rules
+from grader.verify.plans import check_stated_rules
 
 Check = Callable[[Case], Iterator[Finding]]
 
 
-def texts(case: Case) -> Iterator[Finding]:
+def check_texts(case: Case) -> Iterator[Finding]:
     """Yields a finding for the worked solution, and for each part's, that can't be filled in."""
     try:
         check_explanations(case.variant)
@@ -62,18 +62,18 @@ def _as_finding(case: Case, error: DrawError) -> Finding:
 
 # In this order, because a variant that can't be drawn is not checked further.
 CHECKS: tuple[Check, ...] = (
-    second_computation,
-    full_marks,
-    zero_marks,
-    examples,
-    implementations,
-    properties,
-    carried_forward,
-    mistakes_apart,
-    trivial_guesses,
-    readable_numbers,
-    printed_rounding,
-    texts,
-    stated_rules,
-    figures,
+    check_second_computation,
+    check_full_marks,
+    check_zero_marks,
+    check_examples,
+    check_implementations,
+    check_properties,
+    check_carried_forward,
+    check_distinct_mistakes,
+    check_trivial_guesses,
+    check_readable_numbers,
+    check_printed_rounding,
+    check_texts,
+    check_stated_rules,
+    check_figures,
 )

@@ -21,22 +21,22 @@ FEWEST_REASONS = 2
 FEWEST_CASES = 4
 
 
-def runs(case: Case) -> bool:
+def runs_code(case: Case) -> bool:
     """Returns whether code is run for this seed."""
     return case.number < case.code_seeds
 
 
 def runnable_parts(case: Case) -> Iterator[tuple[str, CodeKey, CodeKind]]:
-    """Yields the parts whose code is run for this seed; `unrun` tells what others lack."""
+    """Yields the parts whose code is run for this seed; `describe_unrun` tells what others lack."""
     for part_id, key in case.variant.keys.items():
         kind = kinds.find(key.part.kind)
-        if not isinstance(key, CodeKey) or not isinstance(kind, CodeKind) or not runs(case):
+        if not isinstance(key, CodeKey) or not isinstance(kind, CodeKind) or not runs_code(case):
             continue
         if not packages.missing_packages(key.needs):
             yield part_id, key, kind
 
 
-def unrun(problem: Problem) -> Iterator[str]:
+def describe_unrun(problem: Problem) -> Iterator[str]:
     """Yields a sentence for each part whose code can't run here, with the missing packages."""
     for part in problem.parts:
         lacking = packages.missing_packages(required_packages(part, problem.solution))
@@ -47,12 +47,12 @@ def unrun(problem: Problem) -> Iterator[str]:
             yield f"not run on this machine: {what}"
 
 
-def implementations(case: Case) -> Iterator[Finding]:
+def check_implementations(case: Case) -> Iterator[Finding]:
     """Yields a finding for each right implementation that fails, each known-wrong one that passes,
     and each part with too few of either."""
     for part_id, key, kind in runnable_parts(case):
         try:
-            for what, fix in _faults(_Runs(kind, key, case)):
+            for what, fix in _find_faults(_Runs(kind, key, case)):
                 yield case.part_finding("implementations", part_id, what, fix)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - an author's code may raise anything
             what = f"the solution raised {type(error).__name__}: {error}"
@@ -60,8 +60,8 @@ def implementations(case: Case) -> Iterator[Finding]:
             yield case.part_finding("implementations", part_id, what, fix)
 
 
-def _faults(runs: _Runs) -> Iterator[tuple[str, str]]:
-    """Yields what is wrong with the part's solution or hidden cases, and what to do."""
+def _find_faults(runs: _Runs) -> Iterator[tuple[str, str]]:
+    """Yields each fault of the part's solution or hidden cases, with what to do about it."""
     key = runs.key
     hidden, part = key.solution_functions, key.part.id
     if hidden.get() is None:
@@ -166,10 +166,10 @@ class _Runs:
         first = self.case.revealing.get(function, 0)
         for index in dict.fromkeys((*hidden[first : first + 1], *hidden)):
             # Without monitoring: a function that only calls what is forbidden is run as a whole.
-            one = replace(self.call_plan, calls=(self.key.cases[index].call,), forbid=())
-            raw = run_here(one, source, function)
+            plan = replace(self.call_plan, calls=(self.key.cases[index].call,), forbid=())
+            raw = run_here(plan, source, function)
             (call,) = calls_of(raw)
-            if call == right[index] or (_too_deep(call) and not recursion):
+            if call == right[index] or (_is_too_deep(call) and not recursion):
                 continue
             judged = self._judge_case(raw, index)
             if judged.share is not None and judged.share != 1:
@@ -186,25 +186,25 @@ class _Runs:
         key = replace(self.key, part=replace(self.key.part, groups={}), examples=())
         alone = {"cases": cases, "expected_results": expected}
         vars(key).update({**vars(self.key), **vars(key), **alone})
-        return _judge(self.kind, key, raw)
+        return _judge_raw(self.kind, key, raw)
 
     def run(self, function: str) -> tuple[Raw, Judgment]:
-        """Calls a function of the solution file with all cases."""
+        """Returns a function's raw answer to all cases, and the judgment of that answer."""
         raw = self.kind.raw(self.key, function)
-        return raw, _judge(self.kind, self.key, raw)
+        return raw, _judge_raw(self.kind, self.key, raw)
 
     def recurses_alone(self, raw: Raw) -> bool:
-        """Returns whether an implementation would pass if each call that raised RecursionError had
-        been right."""
+        """Returns whether RecursionError is the only reason why an implementation fails."""
         calls = calls_of(raw)
-        if not any(map(_too_deep, calls)):
+        if not any(map(_is_too_deep, calls)):
             return False
         pairs = zip(calls, self.right, strict=True)
-        mended = [right if _too_deep(call) else call for call, right in pairs]
-        return _judge(self.kind, self.key, {**raw, "calls": mended}).share == 1
+        corrected = [right if _is_too_deep(call) else call for call, right in pairs]
+        return _judge_raw(self.kind, self.key, {**raw, "calls": corrected}).share == 1
 
 
-def _judge(kind: CodeKind, key: CodeKey, raw: Raw) -> Judgment:
+def _judge_raw(kind: CodeKind, key: CodeKey, raw: Raw) -> Judgment:
+    """Returns the judgment of *raw*, which is incorrect if *raw* is unreadable."""
     try:
         return kind.judge(kind.read(raw, key), key)
     except Unreadable:
@@ -230,7 +230,7 @@ def calls_of(raw: Raw) -> list[Mapping[str, object]]:
     return calls
 
 
-def _too_deep(call: Mapping[str, object]) -> bool:
+def _is_too_deep(call: Mapping[str, object]) -> bool:
     return call["is"] == "raised" and call["type"] == "RecursionError"
 
 
@@ -261,7 +261,7 @@ def _check_reference(runs: _Runs) -> Iterator[tuple[str, str]]:
 
 
 def _check_examples(key: CodeKey) -> Iterator[tuple[str, str]]:
-    """Yields what is wrong with the examples in the notebook, and what to do."""
+    """Yields a fault for each example in the notebook that the reference does not fulfill."""
     for call in key.call_plan(key.part.id).calls[: len(key.examples)]:
         plan = CallPlan(
             name="it", alias=key.part.id, driver=key.part.driver, tools=key.tools, calls=(call,)
@@ -269,12 +269,13 @@ def _check_examples(key: CodeKey) -> Iterator[tuple[str, str]]:
         source = key.solution_functions.source(key.part.id, "it")
         space: dict[str, Any] = {}
         run_solution_code(f"{key.starter}\n{source}", space)
-        said = perform_first_call(plan, space)
-        if said["is"] != "returned":
-            yield f"the example {call.example[0]}: {said.get('type')}: {said.get('what')}", "fix it"
+        result = perform_first_call(plan, space)
+        if result["is"] != "returned":
+            what = f"the example {call.example[0]}: {result.get('type')}: {result.get('what')}"
+            yield what, "fix it"
             continue
-        both = decode_result(said["v"])
-        assert isinstance(both, list)  # noqa: S101 - the two that were sent
-        why = difference(both[0], both[1], key.part.closeness)
+        values = decode_result(result["v"])
+        assert isinstance(values, list)  # noqa: S101 - the two that were sent
+        why = difference(values[0], values[1], key.part.closeness)
         if why is not None:
             yield f"the example {call.example[0]} does not give what it says: {why}", "fix 'gives'"

@@ -28,7 +28,7 @@ _GROWTH = 1.2
 """A figure is painted again if what it shows takes this many times the text of the one painted."""
 
 
-def figures(case: Case) -> Iterator[Finding]:
+def check_figures(case: Case) -> Iterator[Finding]:
     """Yields a finding for each figure that can't be drawn, is too large, or shows an answer in the
     prompt."""
     try:
@@ -43,7 +43,8 @@ def figures(case: Case) -> Iterator[Finding]:
 
 
 def _check_size(case: Case, figure: DrawnFigure) -> Iterator[Finding]:
-    """Paints the figure, which takes long, unless one that shows nearly as much was painted."""
+    """Yields a finding if *figure* is too large. Does not paint it if one that shows nearly as much
+    was painted, since painting takes long."""
     shown = len(repr(figure.picture))
     if shown < _GROWTH * case.painted.get(figure.id, 0):
         return
@@ -56,6 +57,7 @@ def _check_size(case: Case, figure: DrawnFigure) -> Iterator[Finding]:
 
 
 def _check_secrets(case: Case, figure: DrawnFigure) -> Iterator[Finding]:
+    """Yields a finding for each part whose answer the figure shows."""
     texts, numbers = shown_values(figure.picture)
     texts |= painted_texts(figure) | {figure.alt}
     for part_id, key in case.variant.keys.items():
@@ -106,5 +108,5 @@ def _fold(text: str) -> str:
 
 
 def _path_of(case: Case, figure: DrawnFigure) -> tuple[str | int, ...]:
-    ids = [one.id for one in case.problem.figures]
+    ids = [listed.id for listed in case.problem.figures]
     return ("figures", ids.index(figure.id))

@@ -40,7 +40,7 @@ class Forgery(NamedTuple):
     """Whether it is wrong in every case; otherwise it is wrong in at least one."""
 
 
-def properties(case: Case) -> Iterator[Finding]:
+def check_properties(case: Case) -> Iterator[Finding]:
     """Yields a finding for each forged result that passes a part where properties alone decide."""
     for part_id, key, kind in runnable_parts(case):
         try:
@@ -56,19 +56,19 @@ def properties(case: Case) -> Iterator[Finding]:
 def _passing_forgeries(
     key: CodeKey, results: Sequence[tuple[HiddenCase, Mapping[str, Any]]]
 ) -> Iterator[tuple[str, str]]:
-    """Yields what each forged result is that passes but should not, and how to fix that."""
+    """Yields a description of each forged result that passes but should not, with a fix."""
     passing: dict[Forgery, list[str]] = {}
     refused: set[Forgery] = set()
     expected = dict(zip(key.cases, key.expected_results, strict=True))
-    for case, said in results:
-        if said["is"] != "returned":
-            raised = said.get("type")
+    for case, result in results:
+        if result["is"] != "returned":
+            raised = result.get("type")
             yield (
                 f"the reference raises {raised} where properties alone decide ({case.group} cases)",
                 "declare that exception as the expected result of the case, or fix the reference",
             )
             return
-        for forgery, raw in _forgeries(said["v"]):
+        for forgery, raw in _iter_forgeries(result["v"]):
             groups = passing.setdefault(forgery, [])
             if _passes(key, case, raw, expected[case]):
                 groups.append(case.group)
@@ -115,38 +115,38 @@ def _choose_cases(cases: Sequence[HiddenCase]) -> Sequence[HiddenCase]:
     return list(islice(turns, MOST_CASES))
 
 
-def _forgeries(raw: Raw) -> Iterator[tuple[Forgery, Raw]]:
-    """Yields results of the reference with one replaced item."""
-    for place, one in islice(_places((), raw), MOST_PLACES):
+def _iter_forgeries(raw: Raw) -> Iterator[tuple[Forgery, Raw]]:
+    """Yields each copy of the result *raw* with one replaced item, and what was replaced."""
+    for place, item in islice(_iter_places((), raw), MOST_PLACES):
         in_dicts = all(key for _, key in place)
-        for how, another, always in _replacements(one, alone=in_dicts):
-            if another != one:
+        for how, replacement, always in _iter_replacements(item, alone=in_dicts):
+            if replacement != item:
                 forgery = Forgery(_describe_place(place), how, always)
-                yield forgery, _replace_item(raw, place, another)
+                yield forgery, _replace_item(raw, place, replacement)
 
 
-def _places(place: Place, raw: Raw) -> Iterator[tuple[Place, Raw]]:
+def _iter_places(place: Place, raw: Raw) -> Iterator[tuple[Place, Raw]]:
     """Yields all replaceable items of an encoded result; of lists, the first and the last item."""
     values = raw.get("v", ())
     if raw["t"] == "dict":
         for index, (key, one) in enumerate(values):
-            yield from _places((*place, (index, f"{key.get('v')!r}")), one)
+            yield from _iter_places((*place, (index, f"{key.get('v')!r}")), one)
     elif raw["t"] in ("list", "tuple"):
         yield place, raw
         for index in sorted({0, len(values) - 1} if values else ()):
-            yield from _places((*place, (index, "")), values[index])
+            yield from _iter_places((*place, (index, "")), values[index])
     elif raw["t"] in ("array", "tensor", "int", "float"):
         yield place, raw
 
 
-def _replacements(raw: Raw, *, alone: bool) -> Iterator[tuple[str, Raw, bool]]:
+def _iter_replacements(raw: Raw, *, alone: bool) -> Iterator[tuple[str, Raw, bool]]:
     """Yields replacements for *raw*: a description, the value, and whether it is wrong in every
     case."""
     if raw["t"] in ("list", "tuple"):
         yield "empty", {**raw, "v": []}, False
         return
     if raw.get("shape"):
-        yield from _array_replacements(raw)
+        yield from _iter_array_replacements(raw)
         return
     number = as_scalar(decode_result(raw))
     if isinstance(number, (int, float)) and not isinstance(number, bool):
@@ -159,7 +159,8 @@ def _replacements(raw: Raw, *, alone: bool) -> Iterator[tuple[str, Raw, bool]]:
         yield f"0 or {_HUGE:.0e}", encoding.encode_result(sort(_HUGE)), False
 
 
-def _array_replacements(raw: Raw) -> Iterator[tuple[str, Raw, bool]]:
+def _iter_array_replacements(raw: Raw) -> Iterator[tuple[str, Raw, bool]]:
+    """Yields replacements for an array, as `_iter_replacements` does."""
     import numpy as np
 
     shape, data = raw["shape"], base64.b64decode(raw["v"])

@@ -59,9 +59,9 @@ def verify(
     cache = ResultCache(bank, seeds, kernel=kernel) if cached else None
     results: dict[str, Verified] = {}
     for name in names:
-        known = cache.find(name) if cache else None
-        if known is not None:
-            results[name] = Verified(**known, is_cached=True)
+        fields = cache.find(name) if cache else None
+        if fields is not None:
+            results[name] = Verified(**fields, is_cached=True)
             on_done(name)
     remaining = sorted((n for n in names if n not in results), key=partial(_duration_order, bank))
     jobs = min(jobs or os.cpu_count() or 1, len(remaining) or 1)
@@ -121,7 +121,7 @@ class _Job:
 
     def check(self, name: str) -> Verified:
         """Returns the gate's result for a problem, without a kernel."""
-        return verify_problem(_bank(self.folders), name, self.seeds)
+        return verify_problem(_open_bank(self.folders), name, self.seeds)
 
     def find_reference_failures(self, names: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
         """Returns a sentence for each failure of the right answers of each problem, by id.
@@ -129,7 +129,7 @@ class _Job:
         All problems run in one kernel first. If that run has any failure, each problem runs again
         alone, so that each failure belongs to one problem.
         """
-        bank = _bank(self.folders)
+        bank = _open_bank(self.folders)
         if not run_references(bank, names, self.preload):
             return dict.fromkeys(names, ())
         return {name: run_references(bank, [name], self.preload) for name in names}
@@ -139,7 +139,7 @@ def _iter_results(
     job: _Job, names: Sequence[str], jobs: int, *, kernel: bool
 ) -> Iterator[tuple[str, Verified]]:
     """Yields each result as soon as it is available."""
-    _bank.cache_clear()  # files may have changed since an earlier call
+    _open_bank.cache_clear()  # files may have changed since an earlier call
     try:
         with executors.open(f"processes:{jobs}" if jobs > 1 else "inline") as pool:
             try:
@@ -193,6 +193,6 @@ def _run_in_pool(
 
 
 @lru_cache(maxsize=1)
-def _bank(folders: tuple[str, ...]) -> Bank:
+def _open_bank(folders: tuple[str, ...]) -> Bank:
     # One bank per worker process, so that its facts and templates are read only once.
     return Bank.open(folders)

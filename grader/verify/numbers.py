@@ -28,7 +28,7 @@ SMALLEST, LARGEST = 1e-4, 1e7
 _NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 
-def trivial_guesses(case: Case) -> Iterator[Finding]:
+def check_trivial_guesses(case: Case) -> Iterator[Finding]:
     """Yields a finding for each part that accepts 0, 1, or a number that the problem prints."""
     drawn = case.variant.draw
     printed = fill(case.problem.prompt, drawn)
@@ -69,7 +69,7 @@ def _all_numbers(case: Case) -> Iterator[tuple[str, NumericKey]]:
         yield from ((part_id, cell) for cell in cells_of(key))
 
 
-def readable_numbers(case: Case) -> Iterator[Finding]:
+def check_readable_numbers(case: Case) -> Iterator[Finding]:
     """Yields a finding for each key that is hard to read and type, or whose accepted range has no
     width."""
     for part_id, key in _all_numbers(case):
@@ -87,23 +87,24 @@ def readable_numbers(case: Case) -> Iterator[Finding]:
             yield case.part_finding("tolerance", part_id, what, fix)
 
 
-def mistakes_apart(case: Case) -> Iterator[Finding]:
+def check_distinct_mistakes(case: Case) -> Iterator[Finding]:
     """Yields a finding for each two mistakes that are closer to each other than the tolerance."""
     for part_id, key in case.variant.keys.items():
         if not isinstance(key, NumericKey):
             continue
-        for (one, value), (other, near) in combinations(_mistakes(case, part_id, key), 2):
+        for (first, value), (second, near) in combinations(_iter_mistakes(case, part_id, key), 2):
             accepted = AcceptedInterval(key.low, key.high, "")
             if is_within(value, *scale_interval(accepted, key.value, near)):
                 what = (
-                    f"part '{part_id}': the mistakes '{one}' ({units.format_number(value)}) and "
-                    f"'{other}' ({units.format_number(near)}) are closer than the tolerance"
+                    f"part '{part_id}': the mistakes '{first}' ({units.format_number(value)}) and "
+                    f"'{second}' ({units.format_number(near)}) are closer than the tolerance"
                 )
                 fix = "separate them with 'where:', or with 'when:' of one of them"
-                yield case.finding("mistakes", case.mistake_path(part_id, other), what, fix)
+                yield case.finding("mistakes", case.mistake_path(part_id, second), what, fix)
 
 
-def _mistakes(case: Case, part_id: str, key: NumericKey) -> Iterator[tuple[str, float]]:
+def _iter_mistakes(case: Case, part_id: str, key: NumericKey) -> Iterator[tuple[str, float]]:
+    """Yields the id and the value of each mistake that applies to the variant."""
     kind = kinds.find(key.part.kind)
     try:
         samples = case.examples(part_id)
@@ -118,7 +119,7 @@ def _mistakes(case: Case, part_id: str, key: NumericKey) -> Iterator[tuple[str, 
 _SHOWN = re.compile(r"\{\{\s*([A-Za-z_]\w*)\s*(\|[^{}]*)?\}\}")
 
 
-def printed_rounding(case: Case) -> Iterator[Finding]:
+def check_printed_rounding(case: Case) -> Iterator[Finding]:
     """Yields a finding for each answer that is not accepted if it is computed from a number as
     printed."""
     for name, value in _printed_values(case):
@@ -126,7 +127,7 @@ def printed_rounding(case: Case) -> Iterator[Finding]:
         if scope is None:
             continue
         for part_id, key in case.variant.keys.items():
-            again = _key_in(scope, key)
+            again = _recompute_key(scope, key)
             for cell, moved in zip(cells_of(key), cells_of(again) if again else (), strict=False):
                 if not cell.low <= moved.value <= cell.high:
                     what = (
@@ -140,7 +141,7 @@ def printed_rounding(case: Case) -> Iterator[Finding]:
 
 
 def _printed_values(case: Case) -> Iterator[tuple[str, Value]]:
-    """Yields every parameter or value that a text prints with reduced precision."""
+    """Yields every parameter or value that a text prints with reduced precision, as printed."""
     problem, scope = case.problem, case.variant.draw.scope
     texts = [problem.prompt, *problem.assumptions, *(p.ask for p in problem.parts)]
     snippets = {m.group(0): m.group(1) for text in texts for m in _SHOWN.finditer(text)}
@@ -149,15 +150,16 @@ def _printed_values(case: Case) -> Iterator[tuple[str, Value]]:
             snippets.setdefault(f"{{{{ {shown} }}}}", shown)
     own = {p.id for p in problem.parts}
     for snippet, name in snippets.items():
-        true = scope.get(name)
-        if name in own or true is None or isinstance(true, (str, bool)):
+        exact = scope.get(name)
+        if name in own or exact is None or isinstance(exact, (str, bool)):
             continue
-        read = _read_printed(expressions.fill(snippet, scope, case.facts), true)
-        if read is not None and not _close(read, true):
-            yield name, read
+        printed = _read_printed(expressions.fill(snippet, scope, case.facts), exact)
+        if printed is not None and not _are_close(printed, exact):
+            yield name, printed
 
 
 def _read_printed(text: str, like: Value) -> Value | None:
+    """Returns the value that *text* shows, in the unit of *like*; None for a number in words."""
     unit = (like.unit or "") if isinstance(like, Quantity) else ""
     if isinstance(like, Quantity) and not unit:
         unit = text.split(maxsplit=1)[1] if " " in text else ""
@@ -167,20 +169,22 @@ def _read_printed(text: str, like: Value) -> Value | None:
         return None  # a text that prints the number in words
 
 
-def _close(a: Value, b: Value) -> bool:
+def _are_close(a: Value, b: Value) -> bool:
     x = a.magnitude if isinstance(a, Quantity) else a
     y = b.magnitude if isinstance(b, Quantity) else b
     return math.isclose(float(x), float(y), rel_tol=1e-12)
 
 
 def _recompute_scope(case: Case, name: str, value: Value) -> dict[str, Value] | None:
+    """Returns the scope with *value* for *name*; None if it can't be computed."""
     try:
         return scope_with(case.variant.draw, {name: value})
     except ExpressionError:
         return None
 
 
-def _key_in(scope: Mapping[str, Value], key: Key) -> Key | None:
+def _recompute_key(scope: Mapping[str, Value], key: Key) -> Key | None:
+    """Returns *key* as computed in *scope*; None without numbers, or if it can't be computed."""
     if not cells_of(key):
         return None
     try:

@@ -21,8 +21,8 @@ from grader.model import Problem, Variant, packages
 from grader.units.quantity import Quantity
 from grader.verify.case import CODE_SEEDS, Case, Finding
 from grader.verify.checks import CHECKS, check_draw
-from grader.verify.code import unrun
-from grader.verify.rank_pool import kept_ranks
+from grader.verify.code import describe_unrun
+from grader.verify.rank_pool import keep_ranks
 from grader.verify.solutions import load_file, load_solve
 from grader.verify.variants import check_all_variants, group_findings
 
@@ -75,8 +75,8 @@ def verify_problem(
         return error_result(name, wrong)
     except (Exception, SystemExit) as error:  # noqa: BLE001
         frame = traceback.extract_tb(error.__traceback__)[-1]
-        said = f"a check raised {type(error).__name__}: {error} ({frame.filename}:{frame.lineno})"
-        return error_result(name, GraderError(said, where=Location(str(bank.path(name)))))
+        what = f"a check raised {type(error).__name__}: {error} ({frame.filename}:{frame.lineno})"
+        return error_result(name, GraderError(what, where=Location(str(bank.path(name)))))
 
 
 def error_result(name: str, wrong: GraderError) -> Verified:
@@ -113,7 +113,7 @@ def _check_problem(bank: Bank, name: str, seeds: int, code_seeds: int) -> Verifi
             if draw_findings:
                 continue
             if not variants:
-                stack.enter_context(kept_ranks(case.variant.keys.values()))
+                stack.enter_context(keep_ranks(case.variant.keys.values()))
             variants.append(case.variant)
             for check in CHECKS:
                 findings += check(case)
@@ -131,7 +131,7 @@ def _check_problem(bank: Bank, name: str, seeds: int, code_seeds: int) -> Verifi
         seconds=time.perf_counter() - started,
         distinct=distinct,
         hit_rate=hit_rate,
-        unrun=tuple(unrun(problem)),
+        unrun=tuple(describe_unrun(problem)),
     )
 
 

@@ -23,7 +23,7 @@ FEWEST_VARIANTS = 40
 """The number of variants from which means and frequencies say something."""
 
 
-def stated_rules(case: Case) -> Iterator[Finding]:
+def check_stated_rules(case: Case) -> Iterator[Finding]:
     """Yields a finding for each requirement that is not one rule, or that no words of the question
     state.
 
@@ -37,7 +37,7 @@ def stated_rules(case: Case) -> Iterator[Finding]:
         shown = (problem.prompt, *problem.assumptions, key.part.ask)
         read = [*(fill(text, drawn) for text in shown), *labels]
         for index, rule in enumerate(key.part.require):
-            wrong = _unstated_rule(rule, drawn, [_on_one_line(text) for text in read])
+            wrong = _find_rule_fault(rule, drawn, [_on_one_line(text) for text in read])
             if wrong:
                 at = (*case.part_path(part_id), "require", index)
                 yield case.finding(
@@ -45,8 +45,8 @@ def stated_rules(case: Case) -> Iterator[Finding]:
                 )
 
 
-def _unstated_rule(rule: Requirement, drawn: Draw, read: Sequence[str]) -> tuple[str, str] | None:
-    """Returns what is wrong with how the question states *rule*, and what to do."""
+def _find_rule_fault(rule: Requirement, drawn: Draw, read: Sequence[str]) -> tuple[str, str] | None:
+    """Returns what is wrong with how *rule* is stated, and what to do; None if nothing is."""
     if any(isinstance(node, ast.And) for node in ast.walk(ast.parse(str(rule.that), mode="eval"))):
         return "joins rules with 'and'", "split it, so that each rule quotes its own words"
     if not rule.stated:
@@ -81,6 +81,7 @@ def check_plans(case: Case, variants: Sequence[Variant]) -> Iterator[Finding]:
 
 
 def _check_part(case: Case, keys: Sequence[PlanKey]) -> Iterator[Finding]:
+    """Yields the findings of `check_plans` for one part, whose keys in all variants are *keys*."""
     part = keys[0].part
 
     def finding(what: str, fix: str) -> Finding:

@@ -38,7 +38,7 @@ Space = dict[str, Any]
 
 
 @contextlib.contextmanager
-def kept_ranks(keys: Iterable[Key]) -> Iterator[None]:
+def keep_ranks(keys: Iterable[Key]) -> Iterator[None]:
     """Makes calls of `run_ranks` by the drivers of these parts reuse their processes."""
     with contextlib.ExitStack() as stack:
         for key in keys:
@@ -57,6 +57,7 @@ def _reuse_processes(space: Space) -> Iterator[None]:
     def run_ranks(
         function: Callable[..., Any], world: int, *each: Sequence[Any], timeout: float = 5.0
     ) -> Any:
+        """Calls the function in kept processes; if that fails, in fresh ones, as the tool does."""
         if not 1 <= world <= _MOST_RANKS:
             return real(function, world, *each, timeout=timeout)
         pool = pools[world - 1]
@@ -97,13 +98,13 @@ class _Pool:
         """Calls *function* in *world* ranks, as `run_ranks` does. May raise any exception."""
         if any(len(one) != world for one in each):
             raise ValueError
-        state = _random_state()
+        state = _exchange_random_state()
         requests = [
             _dump((state, function, [one[rank] for one in each]), self._space)
             for rank in range(world)
         ]
         while len(self._ranks) < world:
-            self._start(len(self._ranks), world)
+            self._start_rank(len(self._ranks), world)
         self.busy = True
         for one, pipe, request in zip(self._ranks, self._requests, requests, strict=True):
             one.calls, one.result, one.waits = [], None, None
@@ -127,7 +128,8 @@ class _Pool:
             for partner in partners or [rank.rank]
         )
 
-    def _start(self, rank: int, world: int) -> None:
+    def _start_rank(self, rank: int, world: int) -> None:
+        """Forks the process for *rank*, which waits for requests."""
         import torch.distributed as dist
 
         if self._folder is None:
@@ -185,15 +187,15 @@ def _serve(
     while True:
         state, function, given = _load(requests.recv_bytes(), space)
         signal.setitimer(signal.ITIMER_REAL, space["LIFETIME"])
-        _random_state(state)
+        _exchange_random_state(state)
         data = io.BytesIO()
         torch.save(function(*given), data)
         line.send_bytes(b'["returned"]')
         line.send_bytes(data.getvalue())
 
 
-def _random_state(state: Any = None) -> Any:
-    """Returns the state of all random generators; sets it to *state* if given."""
+def _exchange_random_state(state: Any = None) -> Any:
+    """Returns the state of all random generators, after setting it to *state* if given."""
     import numpy as np
     import torch
 
@@ -217,6 +219,7 @@ class _Pickler(pickle.Pickler):
         self._space = space
 
     def reducer_override(self, obj: Any) -> Any:
+        """Returns how to rebuild modules by name, and functions of authors from their code."""
         if isinstance(obj, types.ModuleType):
             return importlib.import_module, (obj.__name__,)
         if not isinstance(obj, types.FunctionType) or not obj.__code__.co_filename.startswith("<"):
@@ -225,7 +228,7 @@ class _Pickler(pickle.Pickler):
         text = "".join(linecache.cache[file][2]) if file else ""  # type: ignore[misc]
         cells = tuple(cell.cell_contents for cell in obj.__closure__ or ())
         code = marshal.dumps(obj.__code__)
-        return _function, (code, file, text, obj.__defaults__, obj.__kwdefaults__, cells)
+        return _rebuild_function, (code, file, text, obj.__defaults__, obj.__kwdefaults__, cells)
 
     def _uses_driver(self, function: types.FunctionType) -> bool:
         """Returns whether a function uses the driver's names only, as in a visible example."""
@@ -245,9 +248,10 @@ def _load(data: bytes, space: Space) -> Any:
     return pickle.loads(data)  # noqa: S301 - from the process that started this one
 
 
-def _function(
+def _rebuild_function(
     code: bytes, file: str | None, text: str, defaults: Any, named: Any, cells: tuple[Any, ...]
 ) -> types.FunctionType:
+    """Returns the function with this code; runs its file's *text* once, for its globals."""
     if file not in _spaces:
         assert file is not None  # noqa: S101 - `_load` sets the other
         _spaces[file] = {"__name__": "solution"}

@@ -55,7 +55,7 @@ def load_file(path: Path) -> ModuleType:
     assert spec is not None  # noqa: S101 - a path to .py always has one
     assert spec.loader is not None  # noqa: S101
     module = importlib.util.module_from_spec(spec)
-    _import_what_takes_long(path)
+    _import_slow_libraries(path)
     try:
         with _limit_time():
             spec.loader.exec_module(module)
@@ -68,7 +68,7 @@ def load_file(path: Path) -> ModuleType:
     return module
 
 
-def _import_what_takes_long(path: Path) -> None:
+def _import_slow_libraries(path: Path) -> None:
     """Imports the libraries of a solution, so that this time is not counted against it.
 
     Each gets one thread, as in the sandbox: sums keep their order, and processes do not compete.
@@ -100,9 +100,10 @@ def _limit_time() -> Iterator[None]:
     began, end = time.process_time(), time.monotonic() + _MOST_TIMES * SOLVE_SECONDS
 
     def raise_timeout(_signal: int, _frame: FrameType | None) -> None:
-        left = SOLVE_SECONDS - (time.process_time() - began)
-        if left > 0 and time.monotonic() < end:
-            signal.setitimer(signal.ITIMER_REAL, max(left, 0.1))
+        """Raises TimeoutError if the CPU time or the real time is up; else waits on."""
+        remaining = SOLVE_SECONDS - (time.process_time() - began)
+        if remaining > 0 and time.monotonic() < end:
+            signal.setitimer(signal.ITIMER_REAL, max(remaining, 0.1))
             return
         raise TimeoutError(f"it ran longer than {SOLVE_SECONDS:g} s")
 

@@ -60,12 +60,12 @@ def _terms() -> list[tuple[re.Pattern[str], str]]:
 def check_style(folders: Sequence[str], problems: Iterable[str]) -> tuple[Finding, ...]:
     """Returns the findings in the texts of *problems* of the banks in *folders*."""
     bank = Bank.open(folders)
-    found = (
+    findings_by_problem = (
         find_wording(name, bank.locate(name)[1])
         for name in problems
         if name in bank.listed_problems
     )
-    return tuple(finding for findings in found for finding in findings)
+    return tuple(finding for findings in findings_by_problem for finding in findings)
 
 
 def find_wording(problem: str, source: Located) -> Iterator[Finding]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.analysis.double_edits import doubly_edited
+from grader.analysis.double_edits import iter_double_edits
 from grader.analysis.mining import mine
 from grader.analysis.wrong_numbers import WrongNumbers
 from grader.bank.folders import Bank
@@ -87,7 +87,9 @@ def test_values_for_a_whole_class_are_those_of_each_student(problem: str, part: 
     ]
     first = keys[0]
     assert isinstance(first, NumericKey)
-    every = doubly_edited(first.part.answer, first.unit, [key.draw for key in keys], lambda _: True)
+    every = iter_double_edits(
+        first.part.answer, first.unit, [key.draw for key in keys], lambda _: True
+    )
     compared = 0
     for text, values in itertools.islice(every, 0, 4000, 40):
         for key, value in zip(keys, values, strict=True):

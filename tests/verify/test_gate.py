@@ -19,7 +19,7 @@ from grader.kinds.code import CodeKind
 from grader.kinds.hidden.solutions import run_solution_code
 from grader.verify import Finding, Verified, verify, verify_problem
 from grader.verify.cache import ResultCache, cache_file
-from grader.verify.rank_pool import _Pool, kept_ranks
+from grader.verify.rank_pool import _Pool, keep_ranks
 from grader.verify.variants import group_findings
 from grader.wire import calls
 from tests.helpers.banks import SOLUTION, SPEC, a_bank
@@ -339,7 +339,7 @@ def test_kept_ranks_give_the_results_of_fresh_ones() -> None:
     assert isinstance(kind, CodeKind)
     functions = [part, f"{part}_right_padded", f"{part}_wrong_everybody_sends_first"]
     fresh = [kind.raw(key, one) for one in functions]
-    with kept_ranks([key]):
+    with keep_ranks([key]):
         assert [kind.raw(key, one) for one in functions] == fresh
 
 

@@ -18,7 +18,7 @@ _ROUNDING = 0.005
 def check_numbers(
     blueprint: Blueprint, limit: float | None, source: Located
 ) -> Iterator[SpecError]:
-    """Yields errors in the numbers and shares of *blueprint*, in a set of *limit* minutes."""
+    """Yields errors in the numbers and shares of *blueprint*; *limit* is the set's, in minutes."""
     if limit is not None and limit < blueprint.minutes * (1 - blueprint.tolerance):
         what = f"papers of {blueprint.minutes:g} minutes don't fit in the {limit:g} of the set"
         yield source.error((_AT, "minutes"), what, "change one of them")
@@ -31,12 +31,12 @@ def check_numbers(
         ("families", blueprint.families),
         ("levels", {str(level): share for level, share in blueprint.levels.items()}),
     )
-    for key, found in shares:
-        total = sum(found.values())
-        if found and abs(total - 1) > _ROUNDING:
+    for key, share_by_name in shares:
+        total = sum(share_by_name.values())
+        if share_by_name and abs(total - 1) > _ROUNDING:
             what = f"the shares of '{key}' add up to {total:.0%}"
             yield source.error((_AT, key), what, "change them so that they add up to 100%")
-        for name, share in found.items():
+        for name, share in share_by_name.items():
             if share == 0:
                 what, fix = f"'{name}' has no share", f"omit '{name}', so that it is not drawn"
                 yield source.error((_AT, key, name), what, fix)
@@ -47,12 +47,12 @@ def check_names(
     source: Located,
     heads: Iterable[Head],
     families: Collection[str],
-    known: Collection[str],
+    problem_ids: Collection[str],
 ) -> Iterator[SpecError]:
     """Yields errors for families, topics, and problems of *blueprint* that do not exist.
 
-    *heads* are those of the problems that it may draw, *families* those of the banks, and *known*
-    the ids of all problems.
+    *heads* are those of the problems that the blueprint may draw, *families* those of the banks,
+    and *problem_ids* the ids of all problems.
     """
     for name in blueprint.families:
         if name not in families:
@@ -65,7 +65,7 @@ def check_names(
             fix = suggest(name, topics, "see `grader list --json`")
             yield source.error((_AT, "topics", index), what, fix)
     for index, name in enumerate(blueprint.exclude):
-        if name not in known:
+        if name not in problem_ids:
             what = f"there is no problem '{name}'"
-            fix = suggest(name, known, "see `grader list`")
+            fix = suggest(name, problem_ids, "see `grader list`")
             yield source.error((_AT, "exclude", index), what, fix)

@@ -52,21 +52,20 @@ class UnfilledBlueprint:
         if not self.groups:
             fix = "allow more 'families:', 'levels:' or 'topics:', or omit 'code:'"
             return self._error((), "the bank has no problem that fits this blueprint", fix)
-        found = (
-            self._short() or next(self._contradictory_requirements(), None) or self._other_points()
-        )
+        error = self._find_shortage() or next(self._contradictory_requirements(), None)
+        error = error or self._suggest_points()
         what = "no paper has these minutes, points, and shares together"
-        return found or self._error((), what, "raise 'tolerance:', or add problems to the bank")
+        return error or self._error((), what, "raise 'tolerance:', or add problems to the bank")
 
     def _error(self, path: Path_, what: str, fix: str) -> SpecError:
         return self.source.error(("blueprint", *path), what, fix)
 
-    def _short(self) -> SpecError | None:
-        """Returns the error for what the bank has too few points for; None if there is nothing."""
-        unmet = [one for one in self._requirements() if one.have < one.need]
+    def _find_shortage(self) -> SpecError | None:
+        """Returns the error for the requirement that is hardest to meet; None if all can be met."""
+        unmet = [item for item in self._requirements() if item.have < item.need]
         if not unmet:
             return None
-        worst = max(unmet, key=lambda one: (1 - one.have / one.need, one.is_unknown))
+        worst = max(unmet, key=lambda item: (1 - item.have / item.need, item.is_unknown))
         of = f" of '{worst.path[-1]}'" if len(worst.path) > 1 else ""
         what = f"a paper can have {worst.have:.3g} points{of}, but needs {worst.need:.3g}"
         allow = ", or omit 'code:'" if self.blueprint.code is not None else ""
@@ -82,33 +81,33 @@ class UnfilledBlueprint:
         start, bounds = self.start, self.bounds
         for name, (need, _) in bounds.levels.items():
             of_level = [group for group in longest if group.level == name]
-            have = start.levels.get(name, 0.0) + self._supply(of_level)
+            have = start.levels.get(name, 0.0) + self._estimate(of_level)
             yield _Requirement(("levels", name), have, need, name not in known_levels)
         for name, (need, _) in bounds.families.items():
             of_family = [group for group in longest if group.family == name]
-            have = start.families.get(name, 0.0) + self._supply(of_family)
+            have = start.families.get(name, 0.0) + self._estimate(of_family)
             yield _Requirement(("families", name), have, need, name not in known_families)
-        yield _Requirement(("points",), start.points + self._supply(longest), bounds.points)
+        yield _Requirement(("points",), start.points + self._estimate(longest), bounds.points)
 
-    def _supply(self, longest: Sequence[PartGroup]) -> float:
-        """Returns about how many points one paper can have from *longest*, with at most one of
-        them on a concept."""
-        most = 0.0
+    def _estimate(self, longest: Sequence[PartGroup]) -> float:
+        """Returns an estimate of the most points that one paper can have from *longest*, of which
+        no two may share a concept."""
+        largest = 0.0
         for number in range(_ORDERS):
             concepts, points = self.start.concepts, 0.0
             for index in dice.order(self.seed, f"supply/{number}", len(longest)):
                 if not longest[index].concepts & concepts:
                     concepts |= longest[index].concepts
                     points += longest[index].points
-            most = max(most, points)
-        return most
+            largest = max(largest, points)
+        return largest
 
     def _contradictory_requirements(self) -> Iterator[SpecError]:
         """Yields an error for each requirement without which a paper could be made."""
         bounds = self.bounds
         low, high = bounds.minutes
         if papers := self._possible_papers(replace(bounds, minutes=(0.0, _NO_LIMIT))):
-            times = _closest([totals.minutes for totals in papers], low, high)
+            times = _describe_closest([totals.minutes for totals in papers], low, high)
             what = (
                 f"the closest papers with these points and shares take {times} minutes, not "
                 f"{low:.1f} to {high:.1f}"
@@ -116,15 +115,15 @@ class UnfilledBlueprint:
             fix = "change 'minutes:' or 'points:', or raise 'tolerance:'"
             yield self._error(("minutes",), what, fix)
         if papers := self._possible_papers(replace(bounds, questions=None)):
-            what = f"papers with these points and shares have {_numbers(papers)} questions"
+            what = f"papers with these points and shares have {_describe_counts(papers)} questions"
             yield self._error(("questions",), what, "change 'questions:', or omit it")
-        yield from self._wrong_shares("levels", replace(bounds, levels={}), bounds.levels)
-        yield from self._wrong_shares("families", replace(bounds, families={}), bounds.families)
+        yield from self._check_shares("levels", replace(bounds, levels={}), bounds.levels)
+        yield from self._check_shares("families", replace(bounds, families={}), bounds.families)
 
-    def _wrong_shares(
+    def _check_shares(
         self, key: str, bounds: PaperBounds, wanted: Mapping[str, tuple[float, float]]
     ) -> Iterator[SpecError]:
-        """Yields an error about the share that even the closest paper misses most, if any."""
+        """Yields an error for the share in *wanted* that the closest paper misses most, if any."""
         papers = self._possible_papers(bounds) if wanted else []
         if not papers:
             return
@@ -141,9 +140,8 @@ class UnfilledBlueprint:
         fix = f"add problems of '{name}' that fit, change its share, or raise 'tolerance:'"
         yield self._error((key, name), what, fix)
 
-    def _other_points(self) -> SpecError | None:
-        """Returns an error with points that papers can have; None if a small change is too
-        little."""
+    def _suggest_points(self) -> SpecError | None:
+        """Returns an error that suggests other points; None if no small change is enough."""
         for off in _OFF:
             points = self.blueprint.points + off
             bounds = bounds_of(replace(self.blueprint, points=points))
@@ -154,33 +152,33 @@ class UnfilledBlueprint:
 
     def _possible_papers(self, bounds: PaperBounds) -> list[PaperTotals]:
         """Returns the totals of some papers within *bounds*; empty if there are none."""
-        found = iter_papers(self.groups, self.start, bounds, self.seed)
-        papers = []
-        for paper in islice(found, _PAPERS):
+        papers = iter_papers(self.groups, self.start, bounds, self.seed)
+        totals_of_papers = []
+        for paper in islice(papers, _PAPERS):
             totals = self.start
             for group in paper:
                 totals = totals.plus(group)
-            papers.append(totals)
-        return papers
+            totals_of_papers.append(totals)
+        return totals_of_papers
 
 
 def _gaps(
     points: Mapping[str, float], wanted: Mapping[str, tuple[float, float]]
 ) -> dict[str, float]:
-    """Returns how many points each share is off its bounds."""
+    """Returns by how many points each share misses its range; 0 for a share within it."""
     return {
         name: max(low - points.get(name, 0.0), points.get(name, 0.0) - high, 0.0)
         for name, (low, high) in wanted.items()
     }
 
 
-def _closest(numbers: Sequence[float], low: float, high: float) -> str:
-    """Returns the closest of *numbers* on either side of the range from *low* to *high*."""
+def _describe_closest(numbers: Sequence[float], low: float, high: float) -> str:
+    """Returns the nearest of *numbers* below and above the range from *low* to *high*, in words."""
     below = sorted(number for number in numbers if number < low)
     above = sorted(number for number in numbers if number > high)
     closest = (*below[-1:], *above[:1])
     return " or ".join(f"{number:.1f}" for number in closest)
 
 
-def _numbers(papers: list[PaperTotals]) -> str:
+def _describe_counts(papers: list[PaperTotals]) -> str:
     return " or ".join(str(number) for number in sorted({paper.questions for paper in papers}))

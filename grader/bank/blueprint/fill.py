@@ -41,7 +41,7 @@ def fill_blueprint(
     can't fill the blueprint.
     """
     start = _listed_totals(exam, listed)
-    groups = eligible(blueprint, heads, listed)
+    groups = find_groups(blueprint, heads, listed)
     bounds = bounds_of(blueprint, exam.minutes)
     seed = hashlib.sha256(f"blueprint/{exam.id}/{blueprint.seed}".encode()).digest()
     papers = list(islice(iter_papers(groups, start, bounds, seed), _COMPARED))
@@ -50,7 +50,7 @@ def fill_blueprint(
             blueprint=blueprint,
             source=source,
             groups=groups,
-            others=eligible(replace(blueprint, families={}, levels={}), heads, listed),
+            others=find_groups(replace(blueprint, families={}, levels={}), heads, listed),
             start=start,
             bounds=bounds,
             seed=seed,
@@ -62,7 +62,7 @@ def fill_blueprint(
     return replace(exam, problems=(*exam.problems, *(pool.slot() for pool in pools)))
 
 
-def eligible(blueprint: Blueprint, heads: Iterable[Head], listed: Mapping[str, Head]) -> Groups:
+def find_groups(blueprint: Blueprint, heads: Iterable[Head], listed: Mapping[str, Head]) -> Groups:
     """Returns what *blueprint* may ask of each problem, without those that the set lists."""
     groups_by_problem: dict[str, tuple[PartGroup, ...]] = {}
     for head in heads:
@@ -79,7 +79,7 @@ def eligible(blueprint: Blueprint, heads: Iterable[Head], listed: Mapping[str, H
 
 
 def _listed_totals(exam: ExamSet, listed: Mapping[str, Head]) -> PaperTotals:
-    """Returns the totals of the entries that the set lists; of a pool, the average."""
+    """Returns the totals of the entries that the set lists; a pool counts with its average."""
     totals = PaperTotals()
     for slot in exam.slots:
         before = totals.questions

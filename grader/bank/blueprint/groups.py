@@ -50,11 +50,12 @@ def leading_groups(head: Head, *, code: bool | None) -> tuple[PartGroup, ...]:
     if code is False and any(coded):
         return ()
     counts = range(len(head.parts), 0, -1)
-    groups = (_group(head, count) for count in counts if not code or any(coded[:count]))
+    groups = (_make_group(head, count) for count in counts if not code or any(coded[:count]))
     return tuple(group for group in groups if group.points >= _LEAST * head.points)
 
 
-def _group(head: Head, count: int) -> PartGroup:
+def _make_group(head: Head, count: int) -> PartGroup:
+    """Returns the group of the first *count* parts of a problem."""
     first = head.parts[:count]
     return PartGroup(
         problem=head.id,
@@ -71,7 +72,7 @@ def _group(head: Head, count: int) -> PartGroup:
 
 
 def _mean(parts: Sequence[tuple[float, float | None]]) -> float | None:
-    """Returns the mean of the known means, weighted by points, if most points have one."""
+    """Returns the mean of the known means, weighted by points; None if most points have none."""
     known = [(points, mean) for points, mean in parts if mean is not None]
     points = sum(points for points, _ in known)
     if not points or points < _MOST_KNOWN * sum(points for points, _ in parts):
@@ -82,7 +83,7 @@ def _mean(parts: Sequence[tuple[float, float | None]]) -> float | None:
 def group_in_slot(head: Head, slot: Slot) -> PartGroup:
     """Returns what *slot* asks of the problem, with the slot's points."""
     asked = [part for part in head.parts if slot.asks(head.id, part.id)]
-    weights, drawn = _weights(asked, slot)
+    weights, pool_draws = _weigh_parts(asked, slot)
     points = slot.points
     if points is None:
         points = sum(weights.get(part.id, 0.0) * part.points for part in asked)
@@ -97,12 +98,13 @@ def group_in_slot(head: Head, slot: Slot) -> PartGroup:
         examined=head.examined_by(weights),
         part_count=round(sum(weights.values())),
         mean=_mean([(weights.get(p.id, 0.0) * p.points, p.mean) for p in asked]),
-        pool_draws=drawn,
+        pool_draws=pool_draws,
     )
 
 
-def _weights(asked: Sequence[HeadPart], slot: Slot) -> tuple[dict[str, float], str]:
-    """Returns the share of papers that ask each part, by id, and what is drawn in words."""
+def _weigh_parts(asked: Sequence[HeadPart], slot: Slot) -> tuple[dict[str, float], str]:
+    """Returns the share of papers that ask each part, by id, and what *slot* draws in words, which
+    is empty if it draws nothing."""
     if not slot.draw:
         return {part.id: 1.0 for part in asked}, ""
     weights = {part.id: 1.0 for part in asked if not part.pool}

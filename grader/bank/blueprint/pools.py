@@ -72,10 +72,10 @@ def widen(
     names = sorted(set(groups) - used)
     asked = {(group.family, group.level) for group in paper}
     for index in dice.order(seed, "widen", len(names)):
-        one = groups[names[index]][0]
-        if (one.family, one.level) not in asked:
+        longest = groups[names[index]][0]
+        if (longest.family, longest.level) not in asked:
             continue
-        fits = list(_places(groups[names[index]], pools, start, bounds))
+        fits = list(_find_places(groups[names[index]], pools, start, bounds))
         if fits:
             _, place, group = min(fits, key=lambda fit: fit[:2])
             members = (*pools[place].groups, group)
@@ -83,13 +83,14 @@ def widen(
     return tuple(pools)
 
 
-def _places(
+def _find_places(
     choices: Sequence[PartGroup],
     pools: Sequence[GroupPool],
     start: PaperTotals,
     bounds: PaperBounds,
 ) -> Iterator[tuple[int, int, PartGroup]]:
-    """Yields the size and the number of each pool that can take one of *choices*."""
+    """Yields the size and the index of each pool that can take one of *choices*, and that
+    choice."""
     low = start.minutes + sum(pool.minutes[0] for pool in pools)
     high = start.minutes + sum(pool.minutes[1] for pool in pools)
     for place, pool in enumerate(pools):

@@ -27,7 +27,7 @@ def iter_papers(
     """
     names = sorted(groups)
     mean_points = bounds.points / bounds.questions if bounds.questions else None
-    choices = {name: _in_order(groups[name], mean_points) for name in names}
+    choices = {name: _order_choices(groups[name], mean_points) for name in names}
     for attempt in range(_ATTEMPTS):
         order = dice.order(seed, f"attempt/{attempt}", len(names))
         paper = _Attempt([choices[names[i]] for i in order], bounds).extend(start, 0)
@@ -35,12 +35,12 @@ def iter_papers(
             yield paper
 
 
-def _in_order(groups: Sequence[PartGroup], wanted: float | None) -> tuple[PartGroup, ...]:
-    """Returns the groups of a problem in the order to try: those with about *wanted* points first,
-    or else the longest first."""
-    if wanted is None:
+def _order_choices(groups: Sequence[PartGroup], mean_points: float | None) -> tuple[PartGroup, ...]:
+    """Returns the groups of a problem in the order to try: those closest to *mean_points* first,
+    or, without it, as they are, the longest first."""
+    if mean_points is None:
         return tuple(groups)
-    return tuple(sorted(groups, key=lambda group: abs(group.points - wanted)))
+    return tuple(sorted(groups, key=lambda group: abs(group.points - mean_points)))
 
 
 @dataclass
@@ -50,7 +50,8 @@ class _Attempt:
     steps: int = _STEPS
 
     def extend(self, totals: PaperTotals, first: int) -> tuple[PartGroup, ...] | None:
-        """Returns groups that complete *totals*, from the problems after *first*."""
+        """Returns groups that complete *totals*, from the problems with the index *first* and
+        higher; None if there are none, or if the attempt has used up its steps."""
         if self.bounds.accept(totals):
             return ()
         for index in range(first, len(self.problems)):

@@ -61,13 +61,13 @@ class PaperBounds:
 
     def allow(self, totals: PaperTotals) -> bool:
         """Returns whether a paper may continue from *totals*."""
-        left = self.points - totals.points
-        if left < -_EXACT or totals.minutes > self.minutes[1] + _EXACT:
+        remaining = self.points - totals.points
+        if remaining < -_EXACT or totals.minutes > self.minutes[1] + _EXACT:
             return False
-        if self.questions is not None and totals.questions > self.questions - (left > _EXACT):
+        if self.questions is not None and totals.questions > self.questions - (remaining > _EXACT):
             return False
-        return _fits(self.families, totals.families, left) and _fits(
-            self.levels, totals.levels, left
+        return _fits(self.families, totals.families, remaining) and _fits(
+            self.levels, totals.levels, remaining
         )
 
     def accept(self, totals: PaperTotals) -> bool:
@@ -80,24 +80,25 @@ class PaperBounds:
 
 
 def _fits(
-    bounds: Mapping[str, tuple[float, float]], points: Mapping[str, float], left: float
+    bounds: Mapping[str, tuple[float, float]], points: Mapping[str, float], remaining: float
 ) -> bool:
-    """Returns whether no share is exceeded, and *left* more points can fill those that lack."""
+    """Returns whether no share is exceeded, and *remaining* points can fill those that lack."""
     lacking = 0.0
     for name, (low, high) in bounds.items():
         have = points.get(name, 0.0)
         if have > high + _EXACT:
             return False
         lacking += max(0.0, low - have)
-    return lacking <= left + _EXACT
+    return lacking <= remaining + _EXACT
 
 
 def bounds_of(blueprint: Blueprint, limit: float | None = None) -> PaperBounds:
-    """Returns the bounds that *blueprint* states, and that no paper takes over *limit* minutes."""
+    """Returns the bounds that *blueprint* states, with at most *limit* minutes if that is given."""
     off, points = blueprint.tolerance, blueprint.points
     low, high = blueprint.minutes * (1 - off), blueprint.minutes * (1 + off)
 
     def around(shares: Mapping[str, float]) -> dict[str, tuple[float, float]]:
+        """Returns the fewest and the most points for each share."""
         return {
             name: (max(share / 2, share - off) * points, min(1.0, share + off) * points)
             for name, share in shares.items()

@@ -91,15 +91,15 @@ def _rename(source: str, part: str, name: str) -> str:
     """Returns *source* with the part's function renamed to *name*; strings and comments are
     kept."""
     try:
-        found = [t for t in tokenize.generate_tokens(io.StringIO(source).readline) if t.string]
+        tokens = [t for t in tokenize.generate_tokens(io.StringIO(source).readline) if t.string]
     except (tokenize.TokenError, SyntaxError):
         return re.sub(rf"(?<![\w.]){re.escape(part)}\b(?!\s*=[^=])", name, source)
     lines = source.splitlines(keepends=True)
-    around = zip([None, *found], found, [*found[1:], None], strict=False)
+    around = zip([None, *tokens], tokens, [*tokens[1:], None], strict=False)
     for before, token, after in reversed([*around]):
         if token.type != tokenize.NAME or token.string != part:
             continue
-        is_keyword = after is not None and after.string == "=" and _inside_call(found, token)
+        is_keyword = after is not None and after.string == "=" and _is_in_brackets(tokens, token)
         if (before is not None and before.string == ".") or is_keyword:
             continue
         row, (start, end) = token.start[0] - 1, (token.start[1], token.end[1])
@@ -107,11 +107,11 @@ def _rename(source: str, part: str, name: str) -> str:
     return "".join(lines)
 
 
-def _inside_call(tokens: Sequence[tokenize.TokenInfo], one: tokenize.TokenInfo) -> bool:
-    """Returns whether *one* is inside brackets, so that a `=` after it names an argument."""
+def _is_in_brackets(tokens: Sequence[tokenize.TokenInfo], wanted: tokenize.TokenInfo) -> bool:
+    """Returns whether *wanted* is inside brackets, so that a `=` after it names an argument."""
     depth = 0
     for token in tokens:
-        if token is one:
+        if token is wanted:
             break
         depth += (token.string in "([{") - (token.string in ")]}") if token.string else 0
     return depth > 0

@@ -25,12 +25,12 @@ def tolerance_sentence(parts: Collection[Part]) -> str:
     common = common_tolerance(parts)
     rules = []
     if common is not None:
-        rules.append(f"a number is accepted {_width(common)} of the key")
+        rules.append(f"a number is accepted {_describe(common)} of the key")
     if any(isinstance(part, Integer) for part in parts):
         rules.append("a whole number must be exact")
     if not rules:
         return ""
-    differs = any(_is_other(part, common) for part in parts)
+    differs = any(_differs_from(part, common) for part in parts)
     end = " unless its question says otherwise" if differs else ""
     text = "; ".join(rules) + (f",{end}" if len(rules) > 1 and end else end)
     return text[0].upper() + text[1:] + "."
@@ -42,14 +42,14 @@ def tolerance_note(part: Part, common: Tolerance | None, titles: Sequence[str] =
     *titles* are those of the columns of a table.
     """
     rules = _rules(part, with_integers=True)
-    if not _is_other(part, common):
+    if not _differs_from(part, common):
         return ""
     if len(set(rules)) == 1:
-        return f"accepted {_width(rules[0])}"
-    return "; ".join(f"{t}: {_width(rule)}" for t, rule in zip(titles, rules, strict=False))
+        return f"accepted {_describe(rules[0])}"
+    return "; ".join(f"{t}: {_describe(rule)}" for t, rule in zip(titles, rules, strict=False))
 
 
-def _is_other(part: Part, common: Tolerance | None) -> bool:
+def _differs_from(part: Part, common: Tolerance | None) -> bool:
     expected = EXACT if isinstance(part, Integer) else common
     return any(rule != expected for rule in _rules(part, with_integers=True))
 
@@ -67,7 +67,7 @@ def _relative(share: float | None) -> Tolerance | None:
     return None if share is None else Tolerance(relative=share)
 
 
-def _width(rule: Tolerance) -> str:
+def _describe(rule: Tolerance) -> str:
     """Returns a tolerance in words, such as "within 1%"."""
     if rule == EXACT:
         return "exactly"
@@ -75,7 +75,7 @@ def _width(rule: Tolerance) -> str:
     if rule.relative is not None:
         limits.append(f"within {units.format_number(100 * rule.relative, 3)}%")
     if rule.absolute is not None:
-        limits.append(f"within {_distance(rule.absolute)}")
+        limits.append(f"within {_describe_distance(rule.absolute)}")
     if rule.significant_figures is not None:
         limits.append(f"to {rule.significant_figures} significant figures")
     if rule.factor is not None:
@@ -85,5 +85,5 @@ def _width(rule: Tolerance) -> str:
     return " or ".join(limits)
 
 
-def _distance(written: object) -> str:
+def _describe_distance(written: object) -> str:
     return units.format_number(written) if isinstance(written, (int, float)) else str(written)

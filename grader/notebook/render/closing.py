@@ -55,7 +55,7 @@ def check_of(keys: Mapping[str, Key], about: Sequence[str]) -> dict[str, object]
     asked = {key.part.kind for key in keys.values()}
     return {
         "about": repr(tuple(about)),
-        "lines": [_line(name, key) for name, key in keys.items()],
+        "lines": [_format_line(name, key) for name, key in keys.items()],
         "forms": [(name, form) for name, form in forms.items() if form is not None],
         "readers": {kind: reader for kind, reader in _READERS.items() if kind in asked},
         "units": _units(frozenset(unit for key in keys.values() for unit in _units_asked(key))),
@@ -76,7 +76,7 @@ def check_of(keys: Mapping[str, Key], about: Sequence[str]) -> dict[str, object]
     }
 
 
-def _line(name: str, key: Key) -> str:
+def _format_line(name: str, key: Key) -> str:
     """Returns an answer's name, form, and instructions as a line of Python source."""
     kind = kinds.find(key.part.kind)
     # The rule for partial credit follows a semicolon and is shown only in the answer's cell.
@@ -140,17 +140,17 @@ def _wrap_long(written: str, spaces: int) -> str:
 
 @lru_cache(maxsize=256)
 def _units(asked: frozenset[str]) -> tuple[tuple[tuple[int, ...], str], ...]:
-    """Returns the names of all units that a unit in *asked* may be composed of, by dimension."""
+    """Returns each dimension with all units that a unit in *asked* may be composed of."""
     dimensions = [units.parse_unit(unit).dimension for unit in asked]
     if units.parse_unit("J").dimension in dimensions:
         dimensions.append(units.parse_unit("W").dimension)  # energy may be written as "kW h"
     used = {at for dimension in dimensions for at, power in enumerate(dimension) if power}
-    known = group_by_key(
+    names_by_dimension = group_by_key(
         (measure.dimension, name)
         for name, measure in table.SYMBOLS.items()
         if used.issuperset(at for at, power in enumerate(measure.dimension) if power)
     )
-    return tuple((dimension, " ".join(names)) for dimension, names in known.items())
+    return tuple((dimension, " ".join(names)) for dimension, names in names_by_dimension.items())
 
 
 def _units_asked(key: Key) -> Iterator[str]:

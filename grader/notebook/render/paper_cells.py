@@ -63,7 +63,7 @@ def render(
     *answers* has Python expressions for the named answer cells. Without it, the notebook contains
     nothing of the keys.
     """
-    return tuple(_paper_cells(paper, templates, answers or {}))
+    return tuple(_iter_paper_cells(paper, templates, answers or {}))
 
 
 def metadata(paper: Paper) -> dict[str, object]:
@@ -117,14 +117,15 @@ def given_values(variant: Variant) -> list[GivenValue]:
     return [GivenValue(label, units.format_quantity(value)) for label, value in values]
 
 
-def _paper_cells(
+def _iter_paper_cells(
     paper: Paper, templates: tuple[Path, ...], answers: Mapping[str, str]
 ) -> Iterator[Cell]:
-    yield Cell(type="markdown", id="title", source=_title(paper, templates))
-    yield from _tool_cells(paper, templates)
+    """Yields the title, the tools, the questions, and the closing cells with the check."""
+    yield Cell(type="markdown", id="title", source=_fill_title(paper, templates))
+    yield from _iter_tool_cells(paper, templates)
     common = common_tolerance([key.part for _, key in paper.named_keys()])
     for question in paper.questions:
-        yield from _question_cells(question, templates, answers, common)
+        yield from _iter_question_cells(question, templates, answers, common)
     yield Cell(type="markdown", id="closing", source=_fill_shared(templates, "closing.md"))
     about = (paper.exam.id, paper.release, *owner_fields(paper.student))
     code = check(dict(paper.named_keys()), about, templates)
@@ -150,7 +151,8 @@ def _fill_check(folders: tuple[Path, ...], check: _CheckValues) -> str:
     return _fill(folders, "closing.py", **check.values)
 
 
-def _title(paper: Paper, templates: tuple[Path, ...]) -> str:
+def _fill_title(paper: Paper, templates: tuple[Path, ...]) -> str:
+    """Returns the text of the first cell, which says how to answer."""
     return _fill(
         templates,
         "title.md",
@@ -164,7 +166,7 @@ def _title(paper: Paper, templates: tuple[Path, ...]) -> str:
     )
 
 
-def _tool_cells(paper: Paper, templates: tuple[Path, ...]) -> Iterator[Cell]:
+def _iter_tool_cells(paper: Paper, templates: tuple[Path, ...]) -> Iterator[Cell]:
     """Yields the definitions that answers may use, each once, with their code hidden at first."""
     tools: dict[str, str] = {}
     for _, key in paper.named_keys():
@@ -212,12 +214,14 @@ def _subject(source: str) -> str:
     return re.split(r"[:.\n]", docstring)[0]
 
 
-def _question_cells(
+def _iter_question_cells(
     question: Question,
     templates: tuple[Path, ...],
     answers: Mapping[str, str],
     common: Tolerance | None,
 ) -> Iterator[Cell]:
+    """Yields the prompt and its figures, and for each part what is asked, the answer, and
+    examples."""
     variant, problem, number = question.variant, question.variant.problem, question.number
     drawn = variant.draw
     yield Cell(
@@ -260,7 +264,7 @@ def _question_cells(
             source=_fill_shared(
                 templates,
                 "answer.py",
-                how=_comment(f"{number} ({letter}): {kind.instructions(key)}"),
+                how=_wrap_comment(f"{number} ({letter}): {kind.instructions(key)}"),
                 name=name,
                 value=answers.get(name) or placeholder(key),
                 definition=code_cell(name, key, answers.get(name)),
@@ -273,7 +277,7 @@ def _question_cells(
 
 
 @lru_cache(maxsize=1024)
-def _comment(text: str) -> str:
+def _wrap_comment(text: str) -> str:
     """Returns *text* as comment lines that fit into a cell."""
     return "\n".join(f"# {line}" for line in wrap(text, _COMMENT_WIDTH, break_on_hyphens=False))
 
@@ -312,6 +316,7 @@ def _fill(folders: tuple[Path, ...], template: str, /, **names: object) -> str:
 
 @lru_cache(maxsize=8)
 def _environment(folders: tuple[Path, ...]) -> Environment:
+    """Returns the template environment with the filters for cells."""
     # The cells are Markdown and Python, never HTML.
     environment = make_environment(folders, autoescape=False, auto_reload=False)
     environment.filters |= {"plain": units.format_number, "literal": wrap_literal}

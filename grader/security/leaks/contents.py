@@ -40,7 +40,7 @@ def unpack(piece: Piece, budget: SearchBudget) -> Iterator[Piece]:
     if closed is not None:
         budget.skip(piece.path, f"{closed} archives are not searched")
         return
-    unpacker = _unpacker(data)
+    unpacker = _choose_unpacker(data)
     if unpacker is None:
         return
     if piece.depth >= budget.bounds.depth:
@@ -52,7 +52,8 @@ def unpack(piece: Piece, budget: SearchBudget) -> Iterator[Piece]:
         budget.skip(piece.path, f"can't be unpacked: {type(error).__name__}")
 
 
-def _unpacker(data: bytes) -> Callable[[Piece, SearchBudget], Iterator[Piece]] | None:
+def _choose_unpacker(data: bytes) -> Callable[[Piece, SearchBudget], Iterator[Piece]] | None:
+    """Returns the function that unpacks *data*; None if it is not a known archive."""
     if data.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return _unpack_zip
     if data[257:262] == b"ustar":
@@ -61,6 +62,7 @@ def _unpacker(data: bytes) -> Callable[[Piece, SearchBudget], Iterator[Piece]] |
 
 
 def _unpack_zip(piece: Piece, budget: SearchBudget) -> Iterator[Piece]:
+    """Yields the comment of a zip archive, and the name and the contents of each member."""
     with zipfile.ZipFile(io.BytesIO(piece.data)) as archive:
         yield _member_piece(piece, "comment", archive.comment)
         for info in archive.infolist():
@@ -84,6 +86,7 @@ def _unpack_zip(piece: Piece, budget: SearchBudget) -> Iterator[Piece]:
 
 
 def _unpack_tar(piece: Piece, budget: SearchBudget) -> Iterator[Piece]:
+    """Yields the name of each member of a tar archive, and the contents of regular files."""
     with tarfile.open(fileobj=io.BytesIO(piece.data), mode="r:") as archive:
         for info in archive:
             if not budget.count_entry(f"{piece.path} > {info.name}"):
@@ -97,6 +100,7 @@ def _unpack_tar(piece: Piece, budget: SearchBudget) -> Iterator[Piece]:
 
 
 def _read_bounded(piece: Piece, name: str, member: IO[bytes], budget: SearchBudget) -> Piece:
+    """Returns the contents of *member*, or as much as the budget has room for."""
     room = budget.room
     data = member.read(room + 1)
     if len(data) > room:
@@ -121,6 +125,7 @@ def _decompress(piece: Piece, budget: SearchBudget) -> Iterator[Piece]:
 
 
 def _member_piece(piece: Piece, name: str, data: bytes, *, is_name: bool = False) -> Piece:
+    """Returns *data* from the archive *piece* as a piece one level deeper."""
     return Piece(
         path=f"{piece.path} > {name}",
         data=data,

@@ -78,8 +78,8 @@ class FileEvidence:
             if secret is not None:
                 self._matches.setdefault(secret, place(at))
         for pair in iter_pairs(text, self.search.secrets.keys, is_name=is_name):
-            known = self._pairs.get((pair.name, pair.value))
-            if known is None or (pair.strong and not known[0].strong):
+            previous = self._pairs.get((pair.name, pair.value))
+            if previous is None or (pair.strong and not previous[0].strong):
                 self._pairs[pair.name, pair.value] = (pair, place(pair.at))
         for match in TOKEN.finditer(text.encode("latin-1", "replace")):
             what = ("pack key", "the key of a sealed pack, gpk1_…")
@@ -89,6 +89,7 @@ class FileEvidence:
             self._matches.setdefault(what, place(whole.start()))
 
     def _add_numbers(self, text: str, place: PositionFinder) -> None:
+        """Records numbers that are not public, and which secrets they may belong to."""
         secrets, visible = self.search.secrets, self.search.visible
         for digits, at in iter_numbers(text):
             if digits in visible.numbers:
@@ -102,6 +103,7 @@ class FileEvidence:
                 self._numbers[digits] = place(at) if secrets.numbers.find(digits) else None
 
     def _add_words(self, text: str, place: PositionFinder) -> None:
+        """Records word sequences of secret texts, and secret expressions and long texts."""
         secrets = self.search.secrets
         for words, at in shingles(text):
             if words in secrets.words:
@@ -117,20 +119,21 @@ class FileEvidence:
     def findings(self) -> Iterator[Leak]:
         """Yields all findings in the file."""
         for what, place in self._matches.items():
-            yield _finding(place, *what)
+            yield _make_leak(place, *what)
         for (kind, of), hits in self._words.items():
             if len(hits) >= ENOUGH:
                 place = next(iter(hits.values()))
-                yield _finding(place, kind, f"{of}, at least {len(hits) + 6} words")
+                yield _make_leak(place, kind, f"{of}, at least {len(hits) + 6} words")
         for what, numbers in self._hidden_numbers.items():
             if len(numbers) >= 2 and what not in self._matches:  # 1/3 or pi may be in any file
-                yield _finding(next(iter(numbers.values())), *what)
+                yield _make_leak(next(iter(numbers.values())), *what)
         reported: set[str] = set()
-        yield from self._find_named(reported)
-        yield from self._find_unnamed(reported)
+        yield from self._report_named(reported)
+        yield from self._report_unnamed(reported)
 
-    def _find_unnamed(self, reported: set[str]) -> Iterator[Leak]:
-        """Yields unnamed numbers, if so many are unlikely to match one student's keys by chance."""
+    def _report_unnamed(self, reported: set[str]) -> Iterator[Leak]:
+        """Yields numbers that are one student's keys, if so many are unlikely to match by chance;
+        adds their names to *reported*."""
         secrets = self.search.secrets
         lengths = Counter(map(len, self._numbers))
         # The number of one student's keys that a number could match.
@@ -152,10 +155,11 @@ class FileEvidence:
             if name not in reported:
                 reported.add(name)
                 what = f"a number that is the key of {name} ({best}), {mask(digits)}"
-                yield _finding(place, "key", what)
+                yield _make_leak(place, "key", what)
 
-    def _find_named(self, reported: set[str]) -> Iterator[Leak]:
-        """Yields the named answers that are right for students who must not see them."""
+    def _report_named(self, reported: set[str]) -> Iterator[Leak]:
+        """Yields answers that are right for students who must not see them; adds their names to
+        *reported*."""
         right: list[tuple[Pair, LeakPosition, frozenset[str]]] = []
         wrong: list[tuple[Pair, frozenset[str]]] = []
         for pair, place in self._pairs.values():
@@ -171,17 +175,18 @@ class FileEvidence:
             if pair.name not in reported and (
                 (pair.strong and pair.is_weighty)
                 or pair in together
-                or self._is_enough(pair, students & self.scope, wrong)
+                or self._is_leak_alone(pair, students & self.scope, wrong)
             ):
                 reported.add(pair.name)
-                yield _finding(place, "key", self._describe_key(pair, students))
+                yield _make_leak(place, "key", self._describe_key(pair, students))
 
     def _find_several_short(
         self,
         right: list[tuple[Pair, LeakPosition, frozenset[str]]],
         wrong: list[tuple[Pair, frozenset[str]]],
     ) -> list[Pair]:
-        """Returns three or more short answers that are all right for one student, if any."""
+        """Returns three or more short answers that are all right for one student; else an empty
+        list."""
         best: tuple[float, list[Pair]] = (0.0, [])
         for student in sorted({s for _, _, students in right for s in students & self.scope}):
             mine = {pair.name: pair for pair, _, students in right if student in students}
@@ -191,10 +196,10 @@ class FileEvidence:
                 best = (score, list(mine.values()))
         return best[1] if best[0] - math.log2(len(self.scope)) >= ENOUGH_BITS else []
 
-    def _is_enough(
+    def _is_leak_alone(
         self, pair: Pair, students: frozenset[str], wrong: list[tuple[Pair, frozenset[str]]]
     ) -> bool:
-        """Returns whether one short answer is a leak by itself."""
+        """Returns whether one short answer, right for *students*, is a leak by itself."""
         if not pair.strong or self.search.judge.is_points(pair):
             return False
         if not pair.is_number:
@@ -216,7 +221,7 @@ class FileEvidence:
         return f"the key of {pair.name}{owner}, {mask(pair.value)}"
 
 
-def _finding(place: LeakPosition, kind: str, detail: str) -> Leak:
+def _make_leak(place: LeakPosition, kind: str, detail: str) -> Leak:
     return Leak(path=place.path, line=place.line, kind=kind, detail=detail, how=place.how)
 
 

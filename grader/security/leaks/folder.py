@@ -42,6 +42,7 @@ class FolderScan:
                 yield from self._entry_pieces(entry)
 
     def _list_entries(self, folder: Path) -> list[os.DirEntry[str]]:
+        """Returns the entries by name; empty if the folder can't be read."""
         try:
             with os.scandir(folder) as entries:
                 return sorted(entries, key=lambda e: e.name)
@@ -50,6 +51,7 @@ class FolderScan:
             return []
 
     def _entry_pieces(self, entry: os.DirEntry[str]) -> Iterator[Piece]:
+        """Yields the path of *entry* and, if it is a regular file, its contents."""
         path = self._relative_name(Path(entry.path))
         if not self._budget.count_entry(path):
             return
@@ -63,11 +65,12 @@ class FolderScan:
             self._skip(Path(entry.path), error)
             return
         yield Piece(path=path, data=data)
-        if entry.name == ".git" and not self._is_inside(Path(entry.path).parent, data):
+        if entry.name == ".git" and not self._is_inner_repository(Path(entry.path).parent, data):
             why = "it names a repository outside of the folder; search that one, too"
             self._budget.skip(path, why)
 
     def _read_file(self, path: str, file: Path) -> bytes:
+        """Returns the start of *file*, up to the size limit; empty unless it is a regular file."""
         most = self._budget.bounds.file_bytes
         # If the entry has since become a pipe or device, opening it must not block forever.
         flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -80,9 +83,9 @@ class FolderScan:
             self._budget.skip(path, f"it has more than {most} bytes; the rest was not searched")
         return data[:most]
 
-    def _is_inside(self, here: Path, data: bytes) -> bool:
-        """Returns whether a `.git` file names a repository in the folder, such as that of a
-        submodule."""
+    def _is_inner_repository(self, here: Path, data: bytes) -> bool:
+        """Returns whether *data*, of a `.git` file in *here*, names a repository in the folder,
+        such as that of a submodule."""
         name = os.fsdecode(data[:4096]).removeprefix("gitdir:").strip().replace("\0", "")
         return (here / name).resolve().is_relative_to(self._folder.resolve())
 

@@ -48,7 +48,8 @@ class GitObjects:
             with process:
                 if process.stdout is not None:
                     yield from self._read_objects(process.stdout)
-                process.kill() if self._budget.is_late else None
+                if self._budget.is_late:
+                    process.kill()
             if process.returncode != 0:
                 self._budget.skip(
                     f"{self._prefix}history",
@@ -85,7 +86,7 @@ class GitObjects:
         }
 
     def _read_objects(self, out: IO[bytes]) -> Iterator[Piece]:
-        """Reads what git prints: for each object its id, kind, and size, and its contents."""
+        """Yields a piece for each object in *out*: git prints id, kind, size, and contents."""
         most = self._budget.bounds.file_bytes
         while header := out.readline():
             words = header.decode("ascii", "replace").split()
@@ -96,17 +97,18 @@ class GitObjects:
                 return
             id_, kind, size = words[0], words[1], int(words[2])
             data = out.read(min(size, most))
-            left = size - len(data)
-            while left > 0 and (part := out.read(min(left, 2**20))):
-                left -= len(part)
+            unread = size - len(data)
+            while unread > 0 and (part := out.read(min(unread, 2**20))):
+                unread -= len(part)
             out.readline()
-            if size > most or left:
+            if size > most or unread:
                 why = f"it has more than {most} bytes" if size > most else "git can't read it"
                 self._budget.skip(f"{self._prefix}{id_}", why)
             self.objects += 1
-            yield self._object_piece(id_, kind, data)
+            yield self._record_object(id_, kind, data)
 
-    def _object_piece(self, id_: str, kind: str, data: bytes) -> Piece:
+    def _record_object(self, id_: str, kind: str, data: bytes) -> Piece:
+        """Returns an object's contents or a tree's names, and records what contains what."""
         path = f"git:{id_}"
         self._kinds[id_] = kind
         if kind == "tree":
@@ -130,6 +132,7 @@ class GitObjects:
         return f"{self._prefix}{self._describe_origin(match[1])}{match[2]}"
 
     def _describe_origin(self, id_: str) -> str:
+        """Returns the commit and the path of an object, or why it has none."""
         names: list[str] = []
         here = id_
         while here in self._parents and len(names) < 200:

@@ -79,7 +79,7 @@ class RoundedNumbers:
         rest = 1e-15 * value
         first = bisect_left(self._sorted, value - step / 2 - rest)
         last = bisect_right(self._sorted, value + step * 0.999 + rest)
-        return {owner for one in self._sorted[first:last] for owner in self._owners[one]}
+        return {owner for number in self._sorted[first:last] for owner in self._owners[number]}
 
 
 def _mantissa(digits: str) -> float:

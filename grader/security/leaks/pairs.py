@@ -89,6 +89,8 @@ def _match_name(written: str, names: Container[str]) -> str | None:
 def _pairs_beside(
     text: str, name: str, start: int, after: int, end: int, is_name: bool
 ) -> Iterator[Pair]:
+    """Yields *name*, which ends at *after*, with the value beside it, and with labeled values
+    before *end*."""
     strong = _STRONG.match(text, after, end + 80)
     separator = strong or _WEAK.match(text, after, end + 80)
     if separator and (value := _read_value(text, separator.end())):
@@ -141,18 +143,18 @@ class KeyJudge:
 
     def judge(self, pair: Pair) -> tuple[frozenset[str], bool]:
         """Returns the students for whom the value is right, and whether it can be read at all."""
-        which = (pair.name, pair.value)
-        if which not in self._known:
+        name_and_value = (pair.name, pair.value)
+        if name_and_value not in self._known:
             right: set[str] = set()
             readable = False
             for raw in _possible_raws(pair.value):
                 for key in self._keys[pair.name]:
-                    share = _share_of(raw, key.key)
+                    share = _judge_raw(raw, key.key)
                     readable |= share is not None
                     if share is not None and share >= 0.999:
                         right |= key.students
-            self._known[which] = frozenset(right), readable
-        return self._known[which]
+            self._known[name_and_value] = frozenset(right), readable
+        return self._known[name_and_value]
 
     def is_points(self, pair: Pair) -> bool:
         """Returns whether the value equals the points of the answer, which often are beside its
@@ -163,7 +165,8 @@ class KeyJudge:
             return False
 
 
-def _share_of(raw: Raw, key: Key) -> float | None:
+def _judge_raw(raw: Raw, key: Key) -> float | None:
+    """Returns the share that *raw* earns; None for code and for what is not an answer."""
     kind = kinds.find(key.part.kind)
     if kind.needs_solution:
         return None  # code is recognized by its words instead

@@ -91,6 +91,7 @@ def prepare_search(release: Release, bank: Bank, students: tuple[str, ...] = ())
     visible = PublicContent()
 
     def add_public(mine: Paper) -> None:
+        """Adds the texts of a student's clean notebook to what is visible."""
         names = {name for name, _ in mine.named_keys()}
         data = write(render(mine, bank.templates), metadata(mine))
         notebook = Piece(path="", data=data)
@@ -175,6 +176,7 @@ class _Searcher:
         return frozenset(mine) if 0 < len(mine) <= _FEW_OWNERS else self._everybody
 
     def _search_piece(self, piece: Piece, evidence: FileEvidence) -> None:
+        """Adds to *evidence* what is in *piece*, and in what is packed or encoded in it."""
         if self._budget.is_late:
             self._budget.skip(piece.path, LATE)
             return
@@ -191,6 +193,7 @@ class _Searcher:
     def _search_decoded(
         self, piece: Piece, text: str, place: PositionFinder, evidence: FileEvidence
     ) -> None:
+        """Searches the files that hex or base64 in *text* decodes to."""
         for data, at, how in decode_tokens(text):
             if is_file(data):
                 where = place(at)

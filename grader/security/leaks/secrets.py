@@ -96,9 +96,8 @@ class PublicContent:
         """Removes what is visible from *secrets*."""
         for words in self._words & secrets.words.keys():
             del secrets.words[words]
-        shown = [one for one in secrets.texts if any(one in text for text in self._texts)]
-        for one in shown:
-            del secrets.texts[one]
+        for secret in [s for s in secrets.texts if any(s in text for text in self._texts)]:
+            del secrets.texts[secret]
 
 
 def collect_secrets(
@@ -119,7 +118,7 @@ class _Collector:
 
     def __init__(self, release: Release, students: tuple[str, ...]):
         self.secrets = Secrets(students=students)
-        self._same: dict[tuple[str, str], tuple[Key, float, set[str]]] = {}
+        self._owners: dict[tuple[str, str], tuple[Key, float, set[str]]] = {}
         self._numbers: list[tuple[float, str, str]] = []
         what = ("private key", "the key from which all students' numbers are drawn")
         self.secrets.add_bytes(release.private_key, what)
@@ -127,6 +126,7 @@ class _Collector:
             self._add_problem(name, release.sources.get(name), problem.solution)
 
     def _add_problem(self, name: str, source: object, solution: str) -> None:
+        """Adds the texts of a problem's solutions, and the expressions of its keys."""
         texts = [("solution", solution)]
         for path, text in _iter_texts(source):
             if path & _WORDS:
@@ -134,8 +134,8 @@ class _Collector:
             if path & _EXPRESSIONS and "mistakes" not in path and is_telling(text):
                 self.secrets.texts[squeeze(text)] = ("expression of a key", f"of {name}")
         for kind, text in texts:
-            for one, _ in shingles(text, distinctive=True):
-                self.secrets.words.setdefault(one, (kind, f"of {name}"))
+            for words, _ in shingles(text, distinctive=True):
+                self.secrets.words.setdefault(words, (kind, f"of {name}"))
 
     def add_question(self, student: str, question: Question) -> None:
         """Adds the keys, the seed and the hidden cases of one student's question."""
@@ -145,8 +145,8 @@ class _Collector:
         )
         for part, key in question.keys.items():
             name, kind = question.name(part), kinds.find(key.part.kind)
-            same = (name, literal_of(kind, key))
-            self._same.setdefault(same, (key, question.points[part], set()))[2].add(student)
+            key_id = (name, literal_of(kind, key))
+            self._owners.setdefault(key_id, (key, question.points[part], set()))[2].add(student)
             listed = (v for v in _iter_plain(kind.answer(key)) if isinstance(v, int | float))
             self._numbers += [(abs(float(number)), name, student) for number in listed if number]
             if kind.needs_solution and key.draw.solution:
@@ -156,6 +156,7 @@ class _Collector:
                     self.secrets.failures.setdefault(name, f"for {student}: {error}")
 
     def _add_cases(self, name: str, key: Key) -> None:
+        """Adds the seeds and inputs of hidden cases; in a small class, their results as well."""
         if not isinstance(key, CodeKey):
             return
         what = ("hidden case", f"of {name}")
@@ -175,6 +176,7 @@ class _Collector:
                     self._add_value(decode_result(want["value"]), what)
 
     def _add_value(self, value: object, what: SecretLabel) -> None:
+        """Adds the long numbers and texts in *value*, which belongs to the secret *what*."""
         plain = list(_iter_plain(value))
         numbers = [float(v) for v in plain if isinstance(v, int | float)][:_FIRST]
         for digits in map(digits_of, numbers):
@@ -186,9 +188,9 @@ class _Collector:
 
     def finish(self) -> Secrets:
         """Returns the secrets of all papers, with the keys that students share grouped."""
-        for (name, _), (key, points, students) in self._same.items():
-            one = NamedKey(key=key, students=frozenset(students), points=points)
-            self.secrets.keys.setdefault(name, []).append(one)
+        for (name, _), (key, points, students) in self._owners.items():
+            named_key = NamedKey(key=key, students=frozenset(students), points=points)
+            self.secrets.keys.setdefault(name, []).append(named_key)
         self.secrets.numbers = RoundedNumbers(self._numbers)
         return self.secrets
 

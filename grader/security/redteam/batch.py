@@ -80,8 +80,8 @@ def grade_course(
         errors = output.read().decode("utf-8", "replace")
     if code is None:
         errors += f"did not end within {terms.most_seconds:g} s"
-    found = read_results(out, course) if (out / "gradebook.sqlite").exists() else {}
-    return GradedBatch(out=out, code=code, errors=errors, memory=memory, results=found)
+    results = read_results(out, course) if (out / "gradebook.sqlite").exists() else {}
+    return GradedBatch(out=out, code=code, errors=errors, memory=memory, results=results)
 
 
 def _wait_and_measure(process: subprocess.Popen[bytes], seconds: float) -> tuple[int | None, int]:
@@ -98,6 +98,7 @@ def _wait_and_measure(process: subprocess.Popen[bytes], seconds: float) -> tuple
 
 
 def _peak_memory(pid: int) -> int:
+    """Returns the peak memory of the process *pid* in bytes; 0 if it is unknown."""
     with contextlib.suppress(OSError):
         match = re.search(r"VmHWM:\s*(\d+) kB", Path(f"/proc/{pid}/status").read_text())
         return int(match[1]) * 1024 if match else 0

@@ -118,10 +118,10 @@ def _exam_takers(attacks: Sequence[Attack], honest: Attack, run: str) -> Iterato
     others = [a for a in attacks if a.group not in _CLOSE]
     # Mixed, so that attacks of all classes run together, and waiting ones are not consecutive.
     random.Random(1).shuffle(others)  # noqa: S311  # no secret
-    close = [a for a in attacks if a.group in _CLOSE]
+    nearby = [a for a in attacks if a.group in _CLOSE]
     order: list[Attack] = []
-    for start in range(0, len(close), 3):
-        order += [honest, *close[start : start + 3]]
+    for start in range(0, len(nearby), 3):
+        order += [honest, *nearby[start : start + 3]]
     middle = len(others) // 2
     order += [honest, *others[:middle], honest, *others[middle:], honest]
     for number, attack in enumerate(order):
@@ -152,6 +152,7 @@ def _write_submissions(course: RedTeamCourse, bank: Bank, words: Mapping[str, ob
 
 
 def _write_archive(course: RedTeamCourse, bank: Bank, words: Mapping[str, object]) -> None:
+    """Writes the zip of the honest notebooks, and what attacks add to it."""
     with zipfile.ZipFile(course.archive, "w", zipfile.ZIP_DEFLATED) as archive:
         for sitter in course.takers:
             data = _taker_notebook(course, bank, sitter, words)
@@ -164,8 +165,8 @@ def _write_archive(course: RedTeamCourse, bank: Bank, words: Mapping[str, object
 def _taker_notebook(
     course: RedTeamCourse, bank: Bank, sitter: ExamTaker, words: Mapping[str, object]
 ) -> bytes:
-    """Returns the student's notebook with the cells of the attack; answered unless the attack
-    forges."""
+    """Returns the student's notebook with the cells of the attack. It is answered, except for
+    attacks that may earn nothing."""
     mine = paper(course.release, course.release.students[sitter.id])
     names = tuple(name for name, _ in mine.named_keys())
     answers = {} if sitter.attack.earns == "nothing" else solution(mine)
@@ -181,6 +182,7 @@ def _taker_notebook(
 def _attack_cells(
     place: str, sources: Sequence[str], words: Mapping[str, object]
 ) -> Iterator[Cell]:
+    """Yields a cell for each of *sources*, with the names in *words* replaced by values."""
     for number, source in enumerate(sources):
         filled = re.sub(rf"\b({'|'.join(words)})\b", lambda found: repr(words[found[0]]), source)
         yield Cell(type="code", id=f"{place}-{number}", source=filled)

@@ -123,6 +123,7 @@ def read_cells(path: Path) -> dict[str, str]:
 
 
 def _submission_form(path: Path, tree: ast.Module) -> str:
+    """Returns the name of the only function in FORMS. Raises SetupError unless there is one."""
     functions = [n.name for n in tree.body if isinstance(n, ast.FunctionDef) and n.name in FORMS]
     if len(functions) != 1:
         raise _attack_error(path, f"it has neither cells nor one function of {', '.join(FORMS)}")
@@ -130,6 +131,7 @@ def _submission_form(path: Path, tree: ast.Module) -> str:
 
 
 def _header_fields(path: Path, text: str) -> Iterator[tuple[str, str]]:
+    """Yields the name and value of each field; raises SetupError for an unknown one."""
     for line in filter(None, text.splitlines()):
         name, colon, value = line.partition(":")
         if not colon or name not in _KNOWN:

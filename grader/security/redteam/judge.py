@@ -88,36 +88,36 @@ def _read_text(path: Path) -> str:
 
 def judge_attack(
     sitter: ExamTaker,
-    found: SubmissionResult,
+    result: SubmissionResult,
     traces: Traces,
     course: RedTeamCourse,
     layers: frozenset[str],
 ) -> AttackResult:
     """Returns whether the attack failed, and what was observed."""
     attack = sitter.attack
-    faults = list(_iter_faults(sitter, found, traces, course))
+    faults = list(_find_faults(sitter, result, traces, course))
     missing = tuple(layer for layer in attack.stopped_by if layer not in layers)
     if not faults or any(fault.startswith(_REPAIR) for fault in faults):
         missing = ()
-    seen = "; ".join(faults[:3]) if faults else _describe_outcome(found)
+    observation = "; ".join(faults[:3]) if faults else _describe_outcome(result)
     if missing:
-        seen = f"without the layer {', '.join(missing)}: {seen}"
+        observation = f"without the layer {', '.join(missing)}: {observation}"
     return AttackResult(
         name=f"honest/{sitter.id}" if sitter.honest else attack.name,
         group="honest" if sitter.honest else attack.group,
         tries=attack.tries,
         has_held=not faults,
-        observation=seen,
+        observation=observation,
         missing=missing,
     )
 
 
-def _iter_faults(
+def _find_faults(
     sitter: ExamTaker, found: SubmissionResult, traces: Traces, course: RedTeamCourse
 ) -> Iterator[str]:
     """Yields everything that the attack achieved."""
-    yield from _mark_faults(sitter, found)
-    yield from _evidence_faults(found.evidence, broken=sitter.attack.group == "broken")
+    yield from _find_mark_faults(sitter, found)
+    yield from _find_evidence_faults(found.evidence, broken=sitter.attack.group == "broken")
     feedback = _student_text(found)
     if not sitter.honest:
         for name, text in course.canaries.items():
@@ -130,32 +130,34 @@ def _iter_faults(
     yield from traces.leftovers.get(sitter.token, ())
 
 
-def _mark_faults(sitter: ExamTaker, found: SubmissionResult) -> Iterator[str]:
+def _find_mark_faults(sitter: ExamTaker, found: SubmissionResult) -> Iterator[str]:
+    """Yields what is wrong: no grade, open marks, other points than declared, or no message."""
     grade, attack = found.grade, sitter.attack
     if grade is None:
         yield "has no grade"
         return
     # A mark that a person decides, because of a limit of the grader, has earned nothing.
     waiting = [mark for mark in grade.marks if mark.points is None]
-    told = ("person will review", "builds on an answer")
-    ours = [mark for mark in waiting if not any(words in mark.feedback for words in told)]
-    if ours and found.refusal is None:
-        yield f"caused open marks: {ours[0].feedback[:120]}"
+    reasons = ("person will review", "builds on an answer")
+    unplanned = [m for m in waiting if not any(words in m.feedback for words in reasons)]
+    if unplanned and found.refusal is None:
+        yield f"caused open marks: {unplanned[0].feedback[:120]}"
         return
-    right = {
+    is_expected = {
         "nothing": grade.score == 0,
         "less": grade.score < grade.max_score,
         "honest": grade.score == grade.max_score,
         "refused": grade.score == 0 and found.refusal is not None,
     }
-    if not right[attack.earns]:
+    if not is_expected[attack.earns]:
         expected = {"honest": "all", "refused": "a refusal"}.get(attack.earns, attack.earns)
         yield f"earned {grade.score:g} of {grade.max_score:g} points instead of {expected}"
     if attack.says and attack.says not in _student_text(found):
         yield f"nothing says '{attack.says}'"
 
 
-def _evidence_faults(evidence: Evidence | None, *, broken: bool) -> Iterator[str]:
+def _find_evidence_faults(evidence: Evidence | None, *, broken: bool) -> Iterator[str]:
+    """Yields reported successes, errors of the attack unless *broken*, and evidence too large."""
     if evidence is None:
         return
     # Names that a cell defines are lost if a later cell ends the kernel or the cell is too slow.
@@ -180,6 +182,7 @@ def _student_text(found: SubmissionResult) -> str:
 
 
 def _describe_outcome(found: SubmissionResult) -> str:
+    """Returns the refusal or the points in words; empty without a grade."""
     if found.refusal:
         return f"refused: {found.refusal}"
     if found.grade is None:
@@ -208,9 +211,9 @@ def gradebook_defects(out: Path) -> Iterator[str]:
     """Yields defects of the gradebook."""
     try:
         with sqlite3.connect(f"file:{out / 'gradebook.sqlite'}?mode=ro", uri=True) as file:
-            said = file.execute("PRAGMA integrity_check").fetchone()[0]
-        if said != "ok":
-            yield f"SQLite reports: {said}"
+            reply = file.execute("PRAGMA integrity_check").fetchone()[0]
+        if reply != "ok":
+            yield f"SQLite reports: {reply}"
         with Gradebook.open(out) as book:
             for sha256 in book.evidence_summaries():
                 book.evidence(sha256)

@@ -38,14 +38,15 @@ def attack_layers(chosen: SandboxChoice) -> tuple[LayerTest, ...]:
     attempts = read_cells(attacks_folder() / "layers.py")
     with _open_targets() as targets:
         evidence = _run_attempts(chosen, targets, attempts)
-    outcomes = (_layer_outcome(layer.name, evidence, list(attempts)) for layer in layers)
+    outcomes = (_judge_layer(layer.name, evidence, list(attempts)) for layer in layers)
     return tuple(
         LayerTest(layer=layer, has_held=held, got=got)
         for layer, (held, got) in zip(layers, outcomes, strict=True)
     )
 
 
-def _layer_outcome(layer: str, evidence: Evidence, attempted: list[str]) -> tuple[bool | None, str]:
+def _judge_layer(layer: str, evidence: Evidence, attempted: list[str]) -> tuple[bool | None, str]:
+    """Returns whether *layer* has held, or None if that is unknown, and what was achieved."""
     if layer not in attempted:
         return None, "it can only be seen in use"
     if evidence.outcome is Outcome.REFUSED:
@@ -71,12 +72,12 @@ def _open_targets() -> Iterator[Mapping[str, object]]:
             tempfile.TemporaryDirectory(prefix="doctor-") as folder,
             socket.socket(socket.AF_INET) as inet,
         ):
-            seen = Path(folder, "secret")
-            seen.write_text("seen", encoding="utf-8")
+            secret_file = Path(folder, "secret")
+            secret_file.write_text("seen", encoding="utf-8")
             inet.bind(("127.0.0.1", 0))
             inet.listen()
             targets: dict[str, object] = {
-                "SEEN": str(seen),
+                "SEEN": str(secret_file),
                 "GRADER": os.getpid(),
                 "PORT": inet.getsockname()[1],
                 "ABSTRACT": abstract,
@@ -100,9 +101,10 @@ def _ipc_namespace() -> str:
 def _run_attempts(
     chosen: SandboxChoice, targets: Mapping[str, object], attempts: Mapping[str, str]
 ) -> Evidence:
+    """Executes a notebook with a cell for each of *attempts*; *targets* are variables in it."""
     setup = "import os, socket, time\n" + "\n".join(f"{k} = {v!r}" for k, v in targets.items())
-    said = "\nprint('GOT:', '; '.join(map(str, got)) or 'nothing')"
-    sources = [setup, *(source + said for source in attempts.values())]
+    print_result = "\nprint('GOT:', '; '.join(map(str, got)) or 'nothing')"
+    sources = [setup, *(source + print_result for source in attempts.values())]
     cells = [Cell(type="code", id=f"c{i}", source=s) for i, s in enumerate(sources)]
     data = write(cells, {})
     submission = Submission(

@@ -61,16 +61,16 @@ def run_attacks(terms: AttackSettings, attacks: Path | None = None) -> Report:
     exist, or if this machine can't grade even honest submissions.
     """
     began = time.monotonic()
-    every = read_attacks(attacks or attacks_folder(), terms.selection)
-    wanted = tuple(a for a in every if terms.slow or not a.slow)
+    selected = read_attacks(attacks or attacks_folder(), terms.selection)
+    wanted = tuple(a for a in selected if terms.slow or not a.slow)
     described = choose(terms.sandbox).describe()
     layers, missing = (tuple(map(str, described[k])) for k in ("layers", "missing"))  # type: ignore[call-overload]
     packages = [p for a in wanted for p in a.needs if find_spec(p) is not None]
-    tried = runnable_attacks(wanted, layers, packages)
-    rows = [_untried_row(a, layers) for a in wanted if a not in tried]
+    runnable = runnable_attacks(wanted, layers, packages)
+    rows = [_untried_row(a, layers) for a in wanted if a not in runnable]
     root = Path(tempfile.mkdtemp(prefix="attack-"))
     try:
-        rows += _run_attacks(root, tried, terms, frozenset(layers))
+        rows += _run_attacks(root, runnable, terms, frozenset(layers))
     finally:
         shutil.rmtree(root, ignore_errors=True)
     rows.sort(key=lambda row: (row.group == WHOLE, row.name))
@@ -82,16 +82,16 @@ def _untried_row(attack: Attack, layers: Sequence[str]) -> AttackResult:
     """Returns the result of an attack that can't or must not be tried here."""
     absent = tuple(layer for layer in attack.unsafe_without if layer not in layers)
     if absent:
-        seen = f"not tried, because it would do harm without the layer {', '.join(absent)}"
-        held: bool | None = False
+        reason = f"not tried, because it would do harm without the layer {', '.join(absent)}"
+        has_held: bool | None = False
     else:
-        seen, held = f"not tried: {', '.join(attack.needs)} is not installed", None
+        reason, has_held = f"not tried: {', '.join(attack.needs)} is not installed", None
     return AttackResult(
         name=attack.name,
         group=attack.group,
         tries=attack.tries,
-        has_held=held,
-        observation=seen,
+        has_held=has_held,
+        observation=reason,
         missing=absent,
     )
 
@@ -114,26 +114,26 @@ def _run_attacks(
         shared = watch.shared_memory_ids()
         with watch.OrphanReaper() as orphans:
             batches = list(_grade_all(course, terms))
-            left = [*orphans.wait_for_remaining(), *_remove_planted_files(course)]
+            leftovers = [*orphans.wait_for_remaining(), *_remove_planted_files(course)]
             for number in watch.shared_memory_ids() - shared:
                 watch.remove_shared_memory(number)
-                left.append(watch.Leftover("", f"System V shared memory {number} was left"))
+                leftovers.append(watch.Leftover("", f"System V shared memory {number} was left"))
         after = watch.snapshot(course.folder, course.folder / "results")
         names = sorted(before.keys() | after.keys())
         changed = [f"{n} has changed" for n in names if before.get(n) != after.get(n)]
-    known = {s.token for s in course.takers}
+    tokens = {s.token for s in course.takers}
     traces = Traces(
-        leftovers={t: [found.what for found in left if found.token == t] for t in known},
+        leftovers={t: [found.what for found in leftovers if found.token == t] for t in tokens},
         heard_tokens=frozenset(outside.heard),
     )
-    strange = [found.what for found in left if found.token not in known]
-    strangers = [text for text in outside.heard if not any(t in text for t in known)]
-    strange += [f"something sent {text[:40]!r} to a socket outside" for text in strangers]
-    rows = list(_judge_all(course, batches, traces, layers))
+    unexplained = [found.what for found in leftovers if found.token not in tokens]
+    unknown_texts = [text for text in outside.heard if not any(t in text for t in tokens)]
+    unexplained += [f"something sent {text[:40]!r} to a socket outside" for text in unknown_texts]
+    rows = list(_judge_takers(course, batches, traces, layers))
     honest = {s.id: alone.results[s.id] for s in course.honest}
-    rows += _batch_results(batches, honest, changed)
+    rows += _check_batches(batches, honest, changed)
     absent = tuple(layer for layer in _LEAVING if layer not in layers)
-    return [*rows, _leftover_result(strange, absent)]
+    return [*rows, _leftover_result(unexplained, absent)]
 
 
 def _first_open_reason(batch: GradedBatch) -> str:
@@ -165,9 +165,10 @@ def _remove_planted_files(course: RedTeamCourse) -> Iterator[watch.Leftover]:
         yield watch.Leftover("", f"{path.name} was left in the temporary folder")
 
 
-def _judge_all(
+def _judge_takers(
     course: RedTeamCourse, batches: Sequence[GradedBatch], traces: Traces, layers: frozenset[str]
 ) -> Iterator[AttackResult]:
+    """Yields the results of all attacks, and of honest students with faults."""
     nothing = SubmissionResult()
     for sitter in course.takers:
         packed = sitter.attack.form == "pack"
@@ -178,9 +179,10 @@ def _judge_all(
             yield row
 
 
-def _batch_results(
+def _check_batches(
     batches: Sequence[GradedBatch], honest: dict[str, SubmissionResult], changed: list[str]
 ) -> Iterator[AttackResult]:
+    """Yields the results of the checks on the batches as a whole."""
     ended = [f"exit status {b.code}: {b.errors.strip()[-200:]}" for b in batches if b.code != 0]
     ended += ["a traceback was printed" for b in batches if "Traceback" in b.errors]
     grades = [text for b in batches for text in changed_grades(honest, b.results)]
@@ -195,15 +197,16 @@ def _batch_results(
     yield _batch_result("memory", "The grader itself uses less than 1 GB of memory.", large)
 
 
-def _leftover_result(strange: list[str], absent: tuple[str, ...]) -> AttackResult:
-    """Returns the result for what no student's token explains; *absent* layers would have prevented
-    it."""
+def _leftover_result(unexplained: list[str], absent: tuple[str, ...]) -> AttackResult:
+    """Returns the result for *unexplained* leftovers, which *absent* layers would have
+    prevented."""
     tries = "Nothing else is left behind: no process, file, memory or connection."
-    row = _batch_result("left-behind", tries, strange)
-    return replace(row, missing=absent) if strange else row
+    row = _batch_result("left-behind", tries, unexplained)
+    return replace(row, missing=absent) if unexplained else row
 
 
 def _batch_result(name: str, tries: str, faults: Sequence[str]) -> AttackResult:
+    """Returns the result of the check *name*, which holds if there are no *faults*."""
     return AttackResult(
         name=f"{WHOLE}/{name}",
         group=WHOLE,

@@ -70,7 +70,7 @@ class DecoySockets:
 
     @property
     def words(self) -> Mapping[str, object]:
-        """The variables that tell an attack's cells how to reach it."""
+        """The variables that tell an attack's cells how to reach these sockets."""
         return {"PORT": self.port, "ABSTRACT": f"\0{self._abstract}", "SOCKET": str(self._path)}
 
     def __enter__(self) -> Self:
@@ -85,6 +85,7 @@ class DecoySockets:
         self._selector.close()
 
     def _listen(self) -> None:
+        """Records every message to the sockets until the block ends."""
         while not self._stop.is_set():
             for key, _ in self._selector.select(0.2):
                 try:
@@ -94,6 +95,7 @@ class DecoySockets:
 
 
 def _receive_message(server: socket.socket) -> str:
+    """Returns the beginning of the message that has arrived at *server*."""
     if server.type == socket.SOCK_DGRAM:
         return server.recv(_LONGEST).decode("utf-8", "replace")
     connection, _ = server.accept()
@@ -118,7 +120,7 @@ class OrphanReaper:
     """Makes this process adopt all orphaned descendants for a while, so that none escapes."""
 
     def __enter__(self) -> Self:
-        self._before = set(_children())
+        self._before = set(_iter_children())
         if sys.platform == "linux":
             prctl(_PR_SET_CHILD_SUBREAPER, 1)
         return self
@@ -131,14 +133,14 @@ class OrphanReaper:
     def wait_for_remaining(self, seconds: float = 2.0) -> tuple[Leftover, ...]:
         """Returns the remaining processes, after those that are ending had time to do so."""
         end = time.monotonic() + seconds
-        while (running := self._running()) and time.monotonic() < end:
+        while (running := self._reap_and_list()) and time.monotonic() < end:
             time.sleep(0.05)
-        return tuple(Leftover(*_describe(pid)) for pid in running)
+        return tuple(Leftover(*_describe_process(pid)) for pid in running)
 
     def kill_all(self) -> None:
         """Kills the remaining processes, and those that they leave behind."""
         for _ in range(200):
-            running = self._running()
+            running = self._reap_and_list()
             if not running:
                 return
             for pid in running:
@@ -146,17 +148,18 @@ class OrphanReaper:
                     os.kill(pid, signal.SIGKILL)
             time.sleep(0.01)
 
-    def _running(self) -> list[int]:
-        """Returns adopted children that still run; reaps those that have ended."""
+    def _reap_and_list(self) -> list[int]:
+        """Reaps adopted children that have ended, and returns the ids of those that still run."""
         running = []
-        for pid in set(_children()) - self._before:
+        for pid in set(_iter_children()) - self._before:
             with contextlib.suppress(ChildProcessError):
                 if os.waitpid(pid, os.WNOHANG)[0] == 0:
                     running.append(pid)
         return running
 
 
-def _children() -> Iterator[int]:
+def _iter_children() -> Iterator[int]:
+    """Yields the ids of this process's children; only on Linux."""
     if sys.platform != "linux":
         return
     for task in Path("/proc/self/task").iterdir():
@@ -164,7 +167,8 @@ def _children() -> Iterator[int]:
             yield from map(int, (task / "children").read_text().split())
 
 
-def _describe(pid: int) -> tuple[str, str]:
+def _describe_process(pid: int) -> tuple[str, str]:
+    """Returns the token in a process's command or environment, and a sentence about it."""
     texts = []
     for name in ("comm", "cmdline", "environ"):
         with contextlib.suppress(OSError):
@@ -235,6 +239,7 @@ def snapshot(folder: Path, without: Path) -> dict[str, str]:
 
 
 def _file_state(path: Path) -> str:
+    """Returns mode, size, and digest of a file as text; the error's name if it can't be read."""
     try:
         status = path.lstat()
         data = path.read_bytes() if stat.S_ISREG(status.st_mode) else b""
