@@ -52,17 +52,17 @@ class Csv(ClassExporter):
         byte order mark, which Excel needs.
         """
         everybody = subject.results
-        every = [dict(_iter_points(result.feedback)) for result in everybody]
+        points_by_student = [dict(_iter_points(result.feedback)) for result in everybody]
         # Problems drawn from one pool are adjacent.
-        columns = sorted({column for known in every for column in known})
+        columns = sorted({column for earned in points_by_student for column in earned})
         problems = {(column.number, column.problem) for column in columns}
         times = Counter(number for number, _ in problems)
         titles = (f"{c.name} ({c.problem})" if times[c.number] > 1 else c.name for c in columns)
         deducts = any(result.feedback.deduction for result in everybody)
         deduction_titles = _DEDUCTION if deducts else ()
         table = [csv_line([*_HEAD, *map(escape_cell, titles), *deduction_titles])]
-        for result, known in zip(everybody, every, strict=True):
-            cells = (points(known.get(column)) for column in columns)
+        for result, earned in zip(everybody, points_by_student, strict=True):
+            cells = (points(earned.get(column)) for column in columns)
             taken = _deduction_cells(result.feedback) if deducts else ()
             table.append(csv_line([*_student_cells(result.feedback), *cells, *taken]))
         data = ("\ufeff" + "\n".join(table) + "\n").encode("utf-8", "replace")
@@ -70,6 +70,7 @@ class Csv(ClassExporter):
 
 
 def _student_cells(feedback: Feedback) -> list[str]:
+    """Returns the first cells of a student's line, in the order of `_HEAD`."""
     student, total = feedback.student, feedback.total
     final = total is not None and feedback.complete
     return [
@@ -83,6 +84,7 @@ def _student_cells(feedback: Feedback) -> list[str]:
 
 
 def _deduction_cells(feedback: Feedback) -> tuple[str, str, str]:
+    """Returns the cells of the columns `_DEDUCTION`."""
     taken = feedback.deduction
     if taken is None:
         return points(feedback.total), "", ""
@@ -90,6 +92,7 @@ def _deduction_cells(feedback: Feedback) -> tuple[str, str, str]:
 
 
 def _iter_points(feedback: Feedback) -> Iterator[tuple[_Column, float | None]]:
+    """Yields the column of each problem and part with its points; None if they are open."""
     for problem in feedback.problems:
         whole = _Column(problem.number, problem.id, 0, f"q{problem.number}")
         yield whole, None if problem.unsettled else problem.points
@@ -98,23 +101,25 @@ def _iter_points(feedback: Feedback) -> Iterator[tuple[_Column, float | None]]:
 
 
 def _standing_notes(everybody: Iterable[Result]) -> Iterator[str]:
-    every = [result.feedback for result in everybody]
-    nothing = [feedback for feedback in every if feedback.total is None]
+    """Yields notes that name the students without a total, and the warnings about their files."""
+    feedbacks = [result.feedback for result in everybody]
+    without_total = [feedback for feedback in feedbacks if feedback.total is None]
     waiting = [
         feedback.student.id
-        for feedback in every
+        for feedback in feedbacks
         if feedback.total is not None and not feedback.complete
     ]
     if waiting:
         names = join_names(waiting)
         yield f"no total yet for {names}: the column so_far has the settled points"
-    if exempt := join_names(
-        feedback.student.id for feedback in nothing if feedback.standing is Standing.EXEMPT
-    ):
+    exempt = join_names(
+        feedback.student.id for feedback in without_total if feedback.standing is Standing.EXEMPT
+    )
+    if exempt:
         yield f"no total for {exempt}: exempt"
     for standing in (Standing.MISSING, Standing.REFUSED, Standing.WAITING, Standing.OPEN):
         names = join_names(
-            feedback.student.id for feedback in nothing if feedback.standing is standing
+            feedback.student.id for feedback in without_total if feedback.standing is standing
         )
         if names:
             yield f"no points for {names}: {standing.value}; decide whether this counts as zero"

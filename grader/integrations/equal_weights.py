@@ -39,30 +39,29 @@ class EqualSplit:
     @property
     def points(self) -> float:
         """The sum of the passing tests' points."""
-        return float(self.step * sum(one.passing_count for one in self.quanta))
+        return float(self.step * sum(tests.passing_count for tests in self.quanta))
 
 
 def split_into_tests(parts: Sequence[ShownPart]) -> EqualSplit | None:
-    """Converts the settled *parts* of a problem to tests; None if no points can be earned.
-
-    Parts with a maximum of zero get no tests.
-    """
-    worth = [part for part in parts if part.max_points > 0]
-    if not worth:
+    """Returns the settled *parts* with points to earn as tests of equal weight; None if no part has
+    any."""
+    scored = [part for part in parts if part.max_points > 0]
+    if not scored:
         return None
-    numbers = [_near_fraction(x) for part in worth for x in (part.points or 0.0, part.max_points)]
-    known = [x for x in numbers if x is not None]
-    if len(known) == len(numbers):
-        step = _common_divisor(known)
-        got, most = known[::2], known[1::2]
-        if sum(most) / step <= MOST:
-            pairs = zip(worth, most, got, strict=True)
+    numbers = [_near_fraction(x) for part in scored for x in (part.points or 0.0, part.max_points)]
+    fractions = [x for x in numbers if x is not None]
+    if len(fractions) == len(numbers):
+        step = _common_divisor(fractions)
+        earned, maxima = fractions[::2], fractions[1::2]
+        if sum(maxima) / step <= MOST:
+            pairs = zip(scored, maxima, earned, strict=True)
             quanta = tuple(EqualTests(p, int(m / step), int(g / step)) for p, m, g in pairs)
             return EqualSplit(step, quanta, exact=True)
-    return _round_to_most(worth)
+    return _round_to_most(scored)
 
 
 def _near_fraction(points: float) -> Fraction | None:
+    """Returns *points* as a simple fraction; None if no such fraction is close enough."""
     near = Fraction(points).limit_denominator(_FINEST)
     return near if abs(float(near) - points) <= _SAME else None
 
@@ -74,6 +73,7 @@ def _common_divisor(numbers: Sequence[Fraction]) -> Fraction:
 
 
 def _round_to_most(parts: Sequence[ShownPart]) -> EqualSplit:
+    """Returns *parts* together as `MOST` tests, of which a rounded number passes."""
     most = sum(Fraction(part.max_points).limit_denominator(_FINEST) for part in parts)
     got = sum(part.points or 0.0 for part in parts)
     passed = round(got / float(most) * MOST)

@@ -74,10 +74,7 @@ class Source:
 
 
 def source_of(text: str) -> Source:
-    """Parses `--grader-source`. Raises SetupError unless *text* pins the code.
-
-    A local wheel can be given as a path.
-    """
+    """Returns the source for a pinned URL or a local wheel. Raises SetupError otherwise."""
     git = _GIT.fullmatch(text)
     if git is not None:
         return Source(f"git+{git[1]}@{git[2]}")
@@ -108,10 +105,8 @@ def own_source() -> Source:
 
 
 def chosen_source(text: str) -> Source:
-    """Returns the source given by *text*, else by GRADER_SOURCE, else the running package's.
-
-    Raises SetupError if the source is not pinned or not known.
-    """
+    """Returns the source in *text*, else in GRADER_SOURCE, else that of the running package. Raises
+    SetupError if it is not pinned or not known."""
     named = text or os.environ.get(VARIABLE, "")
     return source_of(named) if named else own_source()
 
@@ -121,10 +116,7 @@ def _unknown_source(why: str) -> SetupError:
 
 
 def _read_direct_url() -> dict[str, Any]:
-    """Returns pip's record of how the running package was installed; empty if there is none.
-
-    PEP 610 describes it.
-    """
+    """Returns pip's record of the running package's installation (PEP 610); empty without one."""
     try:
         installed: Distribution = distribution(NAME)
         here = Path(str(installed.locate_file("grader"))).resolve() == PACKAGE.resolve()

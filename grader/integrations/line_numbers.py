@@ -56,25 +56,24 @@ def notebook_lines(data: bytes) -> NotebookLines:
             line += text.count("\n", counted, at)
             counted = at
             lines.append(line)
-            sets = _SETS.match(row)
-            if sets:
-                answers[sets[1]] = lines[-1]
+            assignment = _SETS.match(row)
+            if assignment:
+                answers[assignment[1]] = lines[-1]
         cells[number] = tuple(lines)
     return NotebookLines(answers=answers, cells=cells)
 
 
 def _find_row(text: str, row: str, start: int) -> tuple[int, int] | None:
-    """Returns the start and end of *row*, encoded as JSON, in *text* from offset *start*; None if
-    it is not there."""
+    """Returns the first start and end of *row* as JSON in *text* from *start*; None if missing."""
     if not row.strip():
         return start, start
-    found, end = None, len(text)
+    span, end = None, len(text)
     for written in _possible_encodings(row, is_ascii=text.isascii()):
         at = text.find(written, start, end)
         if at >= 0:
             # The other encoding counts if it comes earlier.
-            found, end = (at, at + len(written)), at
-    return found
+            span, end = (at, at + len(written)), at
+    return span
 
 
 def _possible_encodings(row: str, *, is_ascii: bool) -> Iterator[str]:

@@ -58,6 +58,7 @@ def _(key: NumericKey) -> tuple[Item, ...]:
 
 @quiz_items.register
 def _(key: TableKey) -> tuple[Item, ...]:
+    """Returns a number question for each cell, all with the same weight."""
     weight = 1 / sum(len(row) for row in key.cells)
     return tuple(
         _number_item(cell, row=f"{key.part.row} {label}", column=title, weight=weight)
@@ -68,6 +69,7 @@ def _(key: TableKey) -> tuple[Item, ...]:
 
 @quiz_items.register
 def _(key: ChoiceKey | MultiChoiceKey) -> tuple[Item, ...]:
+    """Returns a choice of one option or of several."""
     part, options = key.part, {option_id(option): option for option in key.part.options}
     choices = tuple(
         _item_choice(
@@ -86,6 +88,7 @@ def _(key: ChoiceKey | MultiChoiceKey) -> tuple[Item, ...]:
 
 @quiz_items.register
 def _(key: TrueFalseKey) -> tuple[Item, ...]:
+    """Returns a choice between True and False, or between their pairs with a reason."""
     if key.choices:
         return (_item_with_reasons(key),)
     note = try_fill(key.part.feedback, key.draw)
@@ -99,7 +102,7 @@ def _(key: TrueFalseKey) -> tuple[Item, ...]:
 
 
 def _item_with_reasons(key: TrueFalseKey) -> ChoiceItem:
-    """Returns a choice between all pairs of True or False and a reason, which earn the same."""
+    """Returns a choice between all pairs of a truth value and a reason, which earn the same."""
     kind, reasons = TrueFalseKind(), {choice.letter: choice for choice in key.choices}
     pairs = []
     for value, letter in product((True, False), reasons):
@@ -123,6 +126,7 @@ def _item_choice(id_: str, text: str, *, credit: float, feedback: str, right: bo
 
 @quiz_items.register
 def _(key: MatchingKey) -> tuple[Item, ...]:
+    """Returns a question that asks for the target of each thing."""
     letters = [choice.letter for choice in key.choices]
     item = PairsItem(
         things=key.items,
@@ -134,6 +138,7 @@ def _(key: MatchingKey) -> tuple[Item, ...]:
 
 @quiz_items.register
 def _(key: OrderingKey) -> tuple[Item, ...]:
+    """Returns an ordering; nothing if several orders are right."""
     if not key.has_one_order:
         return ()
     texts = {choice.letter: choice.text for choice in key.choices}
@@ -143,6 +148,7 @@ def _(key: OrderingKey) -> tuple[Item, ...]:
 
 @quiz_items.register
 def _(key: ShortTextKey) -> tuple[Item, ...]:
+    """Returns a question for a text; nothing if a regular expression judges it."""
     part = key.part
     if part.match == "regex":
         return ()
@@ -197,6 +203,7 @@ def _number_item(
 
 
 def _number_losses(key: NumericKey, *, whole: bool) -> Iterator[str]:
+    """Yields what other systems judge differently about the number of *key*."""
     slips = key.part.slips
     if slips is not False and key.value != 0:
         credit = slips.credit

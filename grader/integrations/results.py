@@ -73,7 +73,7 @@ def open_parts(problems: Iterable[ShownProblem]) -> tuple[str, ...]:
 
 
 def omission_notes(result: Result) -> tuple[str, ...]:
-    """Notes on a refusal, on open parts, on a newer ungraded submission, and warnings."""
+    """Returns notes on a refusal, on open parts, on a newer ungraded submission, and warnings."""
     feedback = result.feedback
     names = open_parts(feedback.problems)
     notes = []
@@ -94,7 +94,9 @@ def deduction_text(feedback: Feedback) -> str:
         return ""
     if taken.points > 0:
         return f"{points(taken.points)} of {points(raw)} points are deducted. {taken.why}"
-    return taken.why if not taken.points else f"This attempt earned {points(raw)}. {taken.why}"
+    if taken.points == 0:
+        return taken.why
+    return f"This attempt earned {points(raw)}. {taken.why}"
 
 
 def warning_notes(results: Iterable[Result]) -> Iterator[str]:
@@ -105,6 +107,5 @@ def warning_notes(results: Iterable[Result]) -> Iterator[str]:
 
 
 def reason_text(part: ShownPart) -> str:
-    """Returns the reason for a part's points, and what to review; may contain text from the
-    student."""
+    """Returns why a part has its points and what to review, maybe with text from the student."""
     return "\n\n".join(text for text in (part.why, part.look_at) if text)

@@ -25,7 +25,8 @@ def render_folder(
 
 
 def _target_name(name: str) -> str:
-    """Returns the file's name. Templates avoid leading dots, because packages omit such files.
+    """Returns the file's name. In a template's name, `dot_` stands for a leading dot, since
+    packages omit files that begin with a dot.
 
     >>> _target_name("dot_github/workflows/check.yml.j2")
     '.github/workflows/check.yml'

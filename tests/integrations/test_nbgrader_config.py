@@ -16,7 +16,7 @@ from grader.integrations.nbgrader.course import (
     parse_python,
     require_usual_regions,
 )
-from grader.integrations.nbgrader.grading import _limits
+from grader.integrations.nbgrader.grading import _choose_limits
 from grader.integrations.nbgrader.source import load_assignment
 from grader.model import Limits
 from tests.helpers.nbgrader import a_test, an_answer, sourced
@@ -132,17 +132,17 @@ def test_cells_are_cleared_as_the_course_says(tmp_path: Path) -> None:
     found = load_assignment(source)
     assert found.notebooks[0].cells[0].source == "def f():\n    # TODO\n    ..."
     assert load_assignment(source / "p1.ipynb").notebooks == found.notebooks
-    assert _limits(found, Limits(), None).cell_seconds == 60
-    assert _limits(found, Limits(), 12.0).cell_seconds == 12  # the command line decides
+    assert _choose_limits(found, Limits(), None).cell_seconds == 60
+    assert _choose_limits(found, Limits(), 12.0).cell_seconds == 12  # the command line decides
 
 
 def test_a_course_without_a_limit_has_that_of_the_notebook(tmp_path: Path) -> None:
     source = sourced(tmp_path, a_test("pass"))
     file = tmp_path / "nbgrader_config.py"
     file.write_text("c.Execute.timeout = None", "utf-8")
-    assert _limits(load_assignment(source), Limits(), None).cell_seconds == 600
+    assert _choose_limits(load_assignment(source), Limits(), None).cell_seconds == 600
     file.write_text("c.Execute.timeout = 3600", "utf-8")
-    limits = _limits(load_assignment(source), Limits(), None)
+    limits = _choose_limits(load_assignment(source), Limits(), None)
     assert (limits.cell_seconds, limits.notebook_seconds) == (3600, 3600)
 
 

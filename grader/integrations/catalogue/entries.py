@@ -107,19 +107,19 @@ class CatalogueEntry:
 
 
 def collect_entries(bank: Bank) -> tuple[Sequence[CatalogueEntry], tuple[SpecError, ...]]:
-    """Returns the problems of the named banks by family and title, and the errors in files."""
+    """Returns the problems of *bank*, sorted by family and title, and the errors in its files."""
     heads, head_errors = read_heads(bank)
     errors = list(head_errors)
     concepts = {
-        name: Concept(id=name, topic=known.get("topic", name), sentence=known.get("sentence", ""))
-        for name, known in bank.concepts().items()
+        name: Concept(id=name, topic=about.get("topic", name), sentence=about.get("sentence", ""))
+        for name, about in bank.concepts().items()
     }
     sets = _sets_by_problem(bank, errors)
     order = {family: place for place, family in enumerate(bank.families)}
     entries = []
     for head in sorted(heads, key=lambda head: (order[head.family], head.title)):
         try:
-            entries.append(_entry(bank, head, concepts, sets.get(head.id, {})))
+            entries.append(_make_entry(bank, head, concepts, sets.get(head.id, {})))
         except SpecError as wrong:
             errors += wrong.errors
     unique = {str(error): error for error in errors}  # a problem may be in several sets
@@ -127,7 +127,8 @@ def collect_entries(bank: Bank) -> tuple[Sequence[CatalogueEntry], tuple[SpecErr
 
 
 def _sets_by_problem(bank: Bank, errors: list[SpecError]) -> Mapping[str, Mapping[str, str]]:
-    """Returns the titles of the sets by id, for each problem that they may ask."""
+    """Returns the titles of the sets that may ask each problem, by the id of the set. Adds the
+    errors in invalid sets to *errors*."""
     titles: dict[str, dict[str, str]] = {}
     for name in bank.listed_sets:
         try:
@@ -140,9 +141,10 @@ def _sets_by_problem(bank: Bank, errors: list[SpecError]) -> Mapping[str, Mappin
     return titles
 
 
-def _entry(
+def _make_entry(
     bank: Bank, head: Head, concepts: Mapping[str, Concept], sets: Mapping[str, str]
 ) -> CatalogueEntry:
+    """Returns the catalogue's entry of the problem *head*, with variants and their solutions."""
     variants, solutions = [], []
     for number, shown in enumerate(_different_previews(bank, head.id), start=1):
         problem = printed_problem(shown.paper.questions[0])
@@ -153,7 +155,7 @@ def _entry(
         family=bank.families[head.family],
         code=any(needs_computer(part.kind) for part in head.parts),
         concepts=tuple(concepts[name] for name in head.concepts if name in concepts),
-        letters=_letters(head),
+        letters=_concept_letters(head),
         sets=sets,
         statistics=bank.statistics(head),
         variants=tuple(variants),
@@ -161,7 +163,8 @@ def _entry(
     )
 
 
-def _letters(head: Head) -> Mapping[str, str]:
+def _concept_letters(head: Head) -> Mapping[str, str]:
+    """Returns the letters of the parts on each concept, without concepts that all parts examine."""
     letters = {part.id: part_letter(number) for number, part in enumerate(head.parts)}
     named = {concept: head.parts_on(concept) for concept in head.concepts}
     return {
@@ -172,15 +175,15 @@ def _letters(head: Head) -> Mapping[str, str]:
 
 
 def _different_previews(bank: Bank, problem: str) -> Iterator[Preview]:
-    """Yields the first variants that students can tell apart."""
-    seen = []
+    """Yields up to `VARIANTS` variants of *problem* that students can tell apart."""
+    distinct = []
     for seed in range(_SEEDS):
         shown = preview(bank, problem, seed)
         cells = [cell.source for cell in shown.cells]
-        if cells not in seen:
-            seen.append(cells)
+        if cells not in distinct:
+            distinct.append(cells)
             yield shown
-        if len(seen) == VARIANTS:
+        if len(distinct) == VARIANTS:
             return
 
 

@@ -40,7 +40,7 @@ def title_words(entry: CatalogueEntry) -> str:
 
 
 def topic_words(entry: CatalogueEntry) -> str:
-    """Returns the folded words of the topics that are not in the title."""
+    """Returns the folded words of the topics, without those in the title or the id."""
     words = fold_words(entry.head.topics)
     return " ".join(sorted(words - fold_words([entry.head.title, entry.head.id])))
 
@@ -77,7 +77,7 @@ def _similarity(entry: CatalogueEntry, other: CatalogueEntry) -> int:
 
 @lru_cache(maxsize=1)
 def _other_words() -> Mapping[str, str]:
-    """Returns what else a person may search for, by a word of a problem's title or topics."""
+    """Returns other words that a person may search for, by a word of a title or of topics."""
     file = own_bank() / "templates" / "catalogue" / "other-words.json"
-    found: Mapping[str, str] = json.loads(file.read_text(encoding="utf-8"))
-    return found
+    words: Mapping[str, str] = json.loads(file.read_text(encoding="utf-8"))
+    return words

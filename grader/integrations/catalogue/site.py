@@ -49,7 +49,7 @@ def write_catalogue(bank: Bank, out: Path, *, keys: bool = True) -> WrittenCatal
     """
     entries, errors = collect_entries(bank)
     written = set()
-    for place, text in _pages(entries, bank.templates, keys=keys):
+    for place, text in _render_pages(entries, bank.templates, keys=keys):
         target = out / place
         write_atomic(target, text.encode("utf-8", "backslashreplace"))
         written.add(target)
@@ -58,10 +58,10 @@ def write_catalogue(bank: Bank, out: Path, *, keys: bool = True) -> WrittenCatal
     return WrittenCatalogue(index=index, problems=len(entries), pages=len(written), errors=errors)
 
 
-def _pages(
+def _render_pages(
     entries: Sequence[CatalogueEntry], templates: tuple[Path, ...], *, keys: bool
 ) -> Iterator[tuple[str, str]]:
-    """Yields the place and the text of each page."""
+    """Yields the path and the text of each page."""
     environment = _environment(templates)
 
     def page(name: str, **names: object) -> str:
@@ -70,7 +70,7 @@ def _pages(
             render_template(environment, template, made_by=MADE_BY, keys=keys, **names)
         )
 
-    yield "index.html", page("index", entries=entries, **_choices(entries))
+    yield "index.html", page("index", entries=entries, **_filter_options(entries))
     for place, entry in enumerate(entries):
         around = {
             "before": entries[place - 1] if place else None,
@@ -82,8 +82,8 @@ def _pages(
             yield f"solutions/{entry.head.id}.html", page("solution", entry=entry)
 
 
-def _choices(entries: Sequence[CatalogueEntry]) -> dict[str, object]:
-    """Returns what the filters of the index offer: only what a problem has."""
+def _filter_options(entries: Sequence[CatalogueEntry]) -> dict[str, object]:
+    """Returns the options of the filters on the index, without options that no problem has."""
     levels = {entry.head.level for entry in entries}
     asked = {kind for entry in entries for kind in entry.kinds}
     sets = {name: title for entry in entries for name, title in entry.sets.items()}
@@ -106,6 +106,7 @@ def _remove_old_pages(out: Path, written: set[Path]) -> None:
 
 @lru_cache(maxsize=8)
 def _environment(folders: tuple[Path, ...]) -> Environment:
+    """Returns the environment that renders the catalogue's templates in *folders*."""
     filters = {
         "coefficient": format_coefficient,
         "counted": count_of,

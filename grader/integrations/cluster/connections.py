@@ -31,8 +31,8 @@ class Connection:
     @property
     def dashboard(self) -> str:
         """The address of Dask's dashboard; empty if there is none."""
-        has_one = "dashboard" in self.client.scheduler_info().get("services", {})
-        return str(self.client.dashboard_link) if has_one else ""
+        has_dashboard = "dashboard" in self.client.scheduler_info().get("services", {})
+        return str(self.client.dashboard_link) if has_dashboard else ""
 
     def wait_for_worker(self) -> None:
         """Waits for the first worker. Raises SetupError if none starts in time."""
@@ -87,7 +87,7 @@ def connect(address: str) -> Connection:
     """
     dask, file = _import_dask(), Path(address)
     if file.suffix == ".py":
-        cluster = _cluster_in(file)
+        cluster = _load_cluster(file)
         return Connection(client=dask.Client(cluster), cluster=cluster, wait_seconds=_QUEUE_SECONDS)
     if not file.is_file() and ":" not in address:
         raise SetupError(
@@ -109,8 +109,7 @@ def connect(address: str) -> Connection:
 
 
 def survey_workers(address: str, *, sandbox: str) -> Survey:
-    """Returns what every worker of the cluster at *address* offers. Raises SetupError if it can't
-    be reached."""
+    """Returns the workers of the cluster at *address*. Raises SetupError if it can't be reached."""
     connection = connect(address)
     try:
         connection.wait_for_worker()
@@ -120,9 +119,9 @@ def survey_workers(address: str, *, sandbox: str) -> Survey:
         connection.close()
 
 
-def _cluster_in(file: Path) -> Any:
-    """Runs a Python file, which belongs to the person who runs the command, and returns its
-    cluster."""
+def _load_cluster(file: Path) -> Any:
+    """Runs *file*, which belongs to the person who runs the command, and returns its variable
+    `cluster`. Raises SetupError if that fails."""
     spec = importlib.util.spec_from_file_location("grader_cluster", file)
     if not file.is_file() or spec is None or spec.loader is None:
         raise SetupError(
@@ -152,6 +151,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _import_dask() -> Any:
+    """Returns the module `distributed`, silenced. Raises PackageError if it is missing."""
     try:
         dask = importlib.import_module("distributed")  # without types
     except ImportError as error:

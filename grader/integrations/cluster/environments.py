@@ -79,10 +79,7 @@ wanted_environment = describe_environment
 
 
 def describe_worker(sandbox: str, dask_worker: Any = None) -> dict[str, Any]:
-    """Returns what the worker offers on which this runs, as plain data for `Worker`.
-
-    Dask passes the worker as *dask_worker*.
-    """
+    """Returns what the worker that runs this, *dask_worker*, offers, as fields of `Worker`."""
     try:
         error = ""
         layers = choose(sandbox).sandbox.layers()
@@ -104,14 +101,14 @@ def describe_worker(sandbox: str, dask_worker: Any = None) -> dict[str, Any]:
 
 
 def ask_workers(client: Any, sandbox: str, addresses: list[str] | None = None) -> Iterator[Worker]:
-    """Yields what the workers at *addresses*, by default all, say of themselves, by address; not
-    those that are gone before they answer."""
+    """Yields the workers at *addresses*, by default all, as they describe themselves, except those
+    that are gone before they answer."""
     replies = client.run(describe_worker, sandbox, workers=addresses, on_error="return")
-    for address, said in sorted(replies.items()):
-        if isinstance(said, dict):
-            yield Worker(address=address, **said)
-        elif not isinstance(said, OSError):
-            error = f"can't import the grader ({type(said).__name__})"
+    for address, reply in sorted(replies.items()):
+        if isinstance(reply, dict):
+            yield Worker(address=address, **reply)
+        elif not isinstance(reply, OSError):
+            error = f"can't import the grader ({type(reply).__name__})"
             yield Worker(address=address, error=error)
 
 
@@ -121,33 +118,30 @@ def require_same(workers: Iterable[Worker], *, sandbox: str) -> None:
 
     A single worker without the sandbox is not an error: it gets no work.
     """
-    wanted, every = wanted_environment(), list(workers)
-    lines = [
-        f"  {worker.address}: {', '.join(found)}"
-        for worker in every
-        if (found := tuple(d for d in worker.differences(wanted) if d != worker.sandbox_error))
-    ]
+    wanted, all_workers = wanted_environment(), list(workers)
+    lines = []
+    for worker in all_workers:
+        differences = [d for d in worker.differences(wanted) if d != worker.sandbox_error]
+        if differences:
+            lines.append(f"  {worker.address}: {', '.join(differences)}")
     if lines:
         raise SetupError(
             "the cluster's workers differ from this machine:\n" + "\n".join(lines),
             fix="install the same versions everywhere, and start the workers again",
         )
-    if every and all(worker.sandbox_error for worker in every):
+    if all_workers and all(worker.sandbox_error for worker in all_workers):
         raise SetupError(
-            f"no worker has what --sandbox {sandbox} asks for: {every[0].sandbox_error}",
-            where=every[0].address,
+            f"no worker has what --sandbox {sandbox} asks for: {all_workers[0].sandbox_error}",
+            where=all_workers[0].address,
             fix="see what each worker has: grader doctor --executor dask:ADDRESS",
         )
 
 
 def choose_workers(workers: Iterable[Worker], needs: WorkerNeeds) -> dict[str, Any]:
-    """Returns the arguments that make Dask run a task on a worker that meets *needs*.
-
-    Raises SetupError if no worker can.
-    """
-    every, wanted = list(workers), wanted_environment()
-    fit = [worker for worker in every if not worker.differences(wanted)]
-    if every and not fit:
+    """Returns Dask's arguments for a worker that meets *needs*. Raises SetupError if none does."""
+    all_workers, wanted = list(workers), wanted_environment()
+    fit = [worker for worker in all_workers if not worker.differences(wanted)]
+    if all_workers and not fit:
         raise SetupError("no worker can run notebooks", fix="see `grader doctor --executor`")
     if needs.gpu:
         gpus = [worker for worker in fit if GPU in worker.resources]
@@ -156,16 +150,18 @@ def choose_workers(workers: Iterable[Worker], needs: WorkerNeeds) -> dict[str, A
                 "no worker declares a GPU",
                 fix="start one with `dask worker ADDRESS --resources GPU=1`, or leave out --device",
             )
-        return _only(_with_packages(gpus, needs), every) | {"resources": {GPU: 1}}
+        return _restrict_to(_with_packages(gpus, needs), all_workers) | {"resources": {GPU: 1}}
     quiet = [worker for worker in fit if QUIET in worker.resources]
     if needs.quiet and quiet:
-        return _only(_with_packages(quiet, needs), every) | {"resources": {QUIET: 1}}
+        return _restrict_to(_with_packages(quiet, needs), all_workers) | {"resources": {QUIET: 1}}
     usual = [worker for worker in fit if not worker.is_special]
     able = _with_packages(usual or fit, needs)
-    if able and len(able) == len(usual) and len(fit) == len(every):
-        # Without them, the others do.
-        return _only(able, every) | {"allow_other_workers": True} if len(able) < len(fit) else {}
-    return _only(able, every)
+    if able and len(able) == len(usual) and len(fit) == len(all_workers):
+        if len(able) == len(fit):
+            return {}
+        # If all of these workers are gone, the special ones may run it.
+        return _restrict_to(able, all_workers) | {"allow_other_workers": True}
+    return _restrict_to(able, all_workers)
 
 
 def _with_packages(workers: list[Worker], needs: WorkerNeeds) -> list[Worker]:
@@ -173,5 +169,6 @@ def _with_packages(workers: list[Worker], needs: WorkerNeeds) -> list[Worker]:
     return [worker for worker in workers if set(needs.packages) <= set(worker.packages)] or workers
 
 
-def _only(fit: list[Worker], every: list[Worker]) -> dict[str, Any]:
-    return {} if len(fit) == len(every) else {"workers": [worker.address for worker in fit]}
+def _restrict_to(fit: list[Worker], all_workers: list[Worker]) -> dict[str, Any]:
+    """Returns the argument that restricts a task to *fit*; empty if all workers fit."""
+    return {} if len(fit) == len(all_workers) else {"workers": [worker.address for worker in fit]}

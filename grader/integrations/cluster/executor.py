@@ -97,7 +97,7 @@ class DaskExecutor(RemoteExecutor):
         Raises SetupError if the scheduler can't be reached any more.
         """
         if time.monotonic() >= self._next_look:
-            self._look()
+            self._update_workers()
             self._next_look = time.monotonic() + _LOOK_SECONDS
         return max(1, sum(self._threads.values()))
 
@@ -115,27 +115,25 @@ class DaskExecutor(RemoteExecutor):
             text += f"; waiting: {self._waits_for}"
         return f"{text}; dashboard: {self._dashboard}" if self._dashboard else text
 
-    def _look(self) -> None:
-        """Asks the scheduler for its workers, and those that have joined what they offer; those
-        that don't fit get no tasks."""
+    def _update_workers(self) -> None:
+        """Asks the scheduler which workers there are, and new workers what they offer."""
         try:
             self._threads = dict(self._client.nthreads())
             new = [thread for thread in self._threads if thread not in self._known]
             if self._sandbox and new:
-                asked = ask_workers(self._client, self._sandbox, new)
-                self._known = self._known | {worker.address: worker for worker in asked}
+                answers = ask_workers(self._client, self._sandbox, new)
+                self._known = self._known | {worker.address: worker for worker in answers}
                 self._choose_route(new[0])
         except OSError as error:
-            raise _lost_scheduler() from error
+            raise _lost_scheduler_error() from error
         self._known = {a: w for a, w in self._known.items() if a in self._threads}
-        self._place_again()
+        self._move_stranded_tasks()
 
     def _choose_route(self, worker: str) -> None:
-        """Lets results come straight from the workers if this machine can reach *worker*, and
-        through the scheduler otherwise."""
+        """Lets results come straight from workers only if this machine can reach *worker*."""
         open_channel = importlib.import_module("distributed.comm").connect
 
-        async def try_it() -> bool:
+        async def can_reach() -> bool:
             try:
                 channel = await open_channel(
                     worker, timeout=_REACH_SECONDS, **self._client.connection_args
@@ -145,13 +143,10 @@ class DaskExecutor(RemoteExecutor):
             channel.abort()
             return True
 
-        self._client.direct_to_workers = self._client.sync(try_it)
+        self._client.direct_to_workers = self._client.sync(can_reach)
 
-    def _place_again(self) -> None:
-        """Sends tasks whose workers are all gone to others that meet their needs.
-
-        If there are none, the tasks wait for one.
-        """
+    def _move_stranded_tasks(self) -> None:
+        """Sends tasks whose workers are all gone to others that meet their needs, if any."""
         self._waits_for = ""
         for key, pending in list(self._pending.items()):
             if not pending.where or pending.needs is None or pending.can_run(self._known):
@@ -175,7 +170,7 @@ class DaskExecutor(RemoteExecutor):
         if not self._sandbox:
             self._sandbox = needs.sandbox
             self._connection.wait_for_worker()
-            self._look()
+            self._update_workers()
             require_same(self._known.values(), sandbox=needs.sandbox)
         where = choose_workers(self._known.values(), needs)
         return self._submit(needs, where, fn, *args, **kwargs)
@@ -197,10 +192,11 @@ class DaskExecutor(RemoteExecutor):
         *args: Any,
         **kwargs: Any,
     ) -> Future[T]:
+        """Sends the call to a worker that *where* allows, and returns its future."""
         if not self._open:
             raise RuntimeError("cannot schedule new futures after shutdown")
         if self._client.status != "running":
-            raise _lost_scheduler()
+            raise _lost_scheduler_error()
 
         def call(chosen: dict[str, Any]) -> Any:
             key = f"grader-{uuid.uuid4().hex}"
@@ -208,9 +204,9 @@ class DaskExecutor(RemoteExecutor):
                 _run_on_worker, fn, *args, **kwargs, **chosen, key=key, pure=False
             )
 
-        one = _Pending(future=Future(), needs=needs, call=call, where=where)
-        self._send(uuid.uuid4().hex, one, where)
-        return one.future
+        pending = _Pending(future=Future(), needs=needs, call=call, where=where)
+        self._send(uuid.uuid4().hex, pending, where)
+        return pending.future
 
     def _send(self, key: str, pending: _Pending, where: dict[str, Any]) -> None:
         """Sends a task to the workers *where*, in place of those that it was sent to before."""
@@ -230,12 +226,12 @@ class DaskExecutor(RemoteExecutor):
         try:
             result = await self._client.gather(task, asynchronous=True)
         except (CancelledError, asyncio.CancelledError, OSError):
-            error = _lost_scheduler()
+            error = _lost_scheduler_error()
         except Exception as raised:  # noqa: BLE001  # raised by the task
-            error = _error_of_death(raised) or raised
-        one = self._pending.get(key)
-        if one is not None and one.task is task:  # not sent to other workers meanwhile
-            self._settle(key, one, result, error)
+            error = _translate_death(raised) or raised
+        pending = self._pending.get(key)
+        if pending is not None and pending.task is task:  # not sent to other workers meanwhile
+            self._settle(key, pending, result, error)
 
     def _settle(self, key: str, pending: _Pending, result: Any, error: Exception | None) -> None:
         """Ends a task with its result or error, or sends it to another worker."""
@@ -247,7 +243,7 @@ class DaskExecutor(RemoteExecutor):
                 self._send(key, pending, choose_workers(self._known.values(), pending.needs))
                 return
             except SetupError:
-                error = _no_worker_left(error)
+                error = _no_worker_error(error)
         with contextlib.suppress(InvalidStateError):  # it was cancelled meanwhile
             if error is None:
                 pending.future.set_result(result)
@@ -257,9 +253,9 @@ class DaskExecutor(RemoteExecutor):
     def _leave_out(self, address: str, why: str) -> None:
         """Sends no more tasks to the worker at *address* if its machine has failed before."""
         self._faults[address] += 1
-        known = self._known.get(address)
-        if known is not None and self._faults[address] >= _MOST_FAULTS:
-            self._known[address] = replace(known, error=why)
+        worker = self._known.get(address)
+        if worker is not None and self._faults[address] >= _MOST_FAULTS:
+            self._known[address] = replace(worker, error=why)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Takes no more tasks. Dask drops tasks that have not finished."""
@@ -278,7 +274,7 @@ def _run_on_worker(fn: Callable[..., T], *args: Any, **kwargs: Any) -> T:
         raise WorkerFaultError(error.what, where=address, fix=error.fix) from None
 
 
-def _no_worker_left(error: GraderError) -> SetupError:
+def _no_worker_error(error: GraderError) -> SetupError:
     return SetupError(
         f"no worker is left that can run notebooks; the last one said: {error.what}",
         where=error.where,
@@ -286,11 +282,12 @@ def _no_worker_left(error: GraderError) -> SetupError:
     )
 
 
-def _error_of_death(error: Exception) -> GraderError | None:
+def _translate_death(error: Exception) -> GraderError | None:
+    """Returns a WorkersDiedError if *error* is Dask's error about dead workers; None otherwise."""
     if type(error).__name__ == "KilledWorker":
         return WorkersDiedError("every worker that ran this notebook died")
     return None
 
 
-def _lost_scheduler() -> SetupError:
+def _lost_scheduler_error() -> SetupError:
     return SetupError("the connection to the Dask scheduler was lost", fix=_CONTINUE)

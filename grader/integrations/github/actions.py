@@ -54,13 +54,14 @@ class Actions(StudentExporter):
 
     def export(self, subject: Result) -> Exported:
         """Returns the annotations as text to print, and the summary, which names open parts."""
-        file, known = "", None
+        file, places = "", None
         if self.notebook is not None:
-            file, known = self.notebook.as_posix(), notebook_lines(self.notebook.read_bytes())
+            file = self.notebook.as_posix()
+            places = notebook_lines(self.notebook.read_bytes())
         target = self.summary or os.environ.get("GITHUB_STEP_SUMMARY")
         return Exported(
             files={},
-            stdout=annotation_lines(annotations_of(subject, file, known)),
+            stdout=annotation_lines(annotations_of(subject, file, places)),
             appended_text={Path(target): summary_of(subject)} if target else {},
         )
 
@@ -84,13 +85,13 @@ class Annotation:
     line: int | None = None
 
 
-def annotation_lines(found: Iterable[Annotation]) -> str:
-    """Returns the workflow commands that make GitHub show *found*, one per line.
+def annotation_lines(annotations: Iterable[Annotation]) -> str:
+    """Returns the workflow commands that make GitHub show *annotations*, one per line.
 
     If a level has more than `MOST` annotations, its last command counts and names the rest.
     """
     lines: list[str] = []
-    listing = list(found)
+    listing = list(annotations)
     for level in AnnotationLevel:
         mine = [annotation for annotation in listing if annotation.level is level]
         shown = mine if len(mine) <= MOST else mine[: MOST - 1]
@@ -106,6 +107,7 @@ def annotation_lines(found: Iterable[Annotation]) -> str:
 
 
 def _workflow_command(annotation: Annotation) -> str:
+    """Returns the command that makes GitHub show *annotation*, without a line end."""
     places = {
         "file": annotation.file,
         "line": annotation.line if annotation.file else None,
@@ -140,8 +142,8 @@ def annotations_of(
         line = places.line_of_cell(trouble.number, trouble.line) if places else None
         title = f"code cell {trouble.number}"
         annotations.append(error(title=title, message=trouble.error, line=line))
-    parts = [part for problem in feedback.problems for part in problem.parts]
-    for part in [] if feedback.refusal else parts:
+    problems = () if feedback.refusal else feedback.problems
+    for part in (part for problem in problems for part in problem.parts):
         if level := _LEVELS.get(part.verdict):
             worth = f"{points(part.points)} of {points(part.max_points)} points"
             text = f"{VERDICT_TEXTS[part.verdict]}, {worth}. {to_one_line(reason_text(part))}"
@@ -229,7 +231,7 @@ def _table_row(cells: Sequence[str]) -> str:
 
 
 def fit_lines(lines: Iterable[str], most: int = SUMMARY_BYTES) -> str:
-    """Returns as many whole *lines* as fit in *most* bytes, and a sentence if some did not."""
+    """Returns as many whole *lines* as fit in *most* bytes, and a sentence if some are cut."""
     kept: list[str] = []
     size = len(_CUT.encode())
     for line in lines:
@@ -271,9 +273,7 @@ _HAS_FORM = b'<h2 id="requests">'
 
 def feedback_files(result: Result, results: Path) -> dict[str, bytes]:
     """Returns README.md, which GitHub shows, and the page that `grader report` wrote in *results*.
-
-    Raises SetupError if the page does not exist.
-    """
+    Raises SetupError if there is no page."""
     student = result.feedback.student.id
     page = results / "feedback" / file_name(student, ".html")
     try:

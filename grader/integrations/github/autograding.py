@@ -75,7 +75,7 @@ def grade_submission(
         raise unknown
     with tempfile.TemporaryDirectory(prefix="grader-one-") as folder:
         handed, out = Path(folder) / "submissions", Path(folder) / "results"
-        _copy(submission, handed / student)
+        _copy_submission(submission, handed / student)
         (handed / "submitted").touch()  # so that a submission without files is not an error
         run = grade(handed, release, out, settings)
         if not run.collection.submissions:
@@ -92,7 +92,8 @@ def grade_submission(
         )
 
 
-def _copy(submission: Path, target: Path) -> None:
+def _copy_submission(submission: Path, target: Path) -> None:
+    """Copies *submission* to *target*. Raises SetupError for a notebook that can't be read."""
     if submission.is_dir():
         shutil.copytree(submission, target, symlinks=True)
         return
@@ -108,9 +109,9 @@ def _copy(submission: Path, target: Path) -> None:
 
 
 def public_test(name: str, passes: bool, why: str, scale: int) -> dict[str, Any]:
-    """Returns the entry of a public check in Classroom 50's result; its name says what it is.
+    """Returns the entry of a public check in Classroom 50's result, named as such.
 
-    It is worth one point, because it does not judge the answer.
+    The check is worth one point, because it does not judge the answer.
     """
     return {
         "test-name": neutralize_line(f"{name} (public check only)"),

@@ -114,15 +114,14 @@ def _require_reachable(source: Source, options: ClassroomOptions) -> None:
 
 
 def _template_notebook(course: ClassroomCourse, notebooks: Notebooks) -> dict[str, bytes]:
-    """Returns the template's notebook by its path: the shared version, or else the sample. Empty if
-    there is neither."""
+    """Returns the template's notebook by its path: the shared version, the sample, or nothing."""
     if course.shared_version:
         return {course.notebook: notebooks.of(of_version(course.shared_version))}
     return {course.sample_path: notebooks.of(sample_student())} if course.sample_path else {}
 
 
 def _remove_stale_notebooks(out: Path, shown: Mapping[str, bytes]) -> Iterator[str]:
-    """Removes notebooks that only an earlier run put into the template; yields a note.
+    """Removes notebooks of earlier runs from the template, except *shown* ones, and yields a note.
 
     Students who started from one would work in a notebook that this release does not grade.
     """
@@ -202,10 +201,12 @@ def needs_cuda(release: Release) -> bool:
 
 
 def _roster_csv(release: Release) -> bytes:
+    """Returns a roster of the release's students, with empty columns to fill in."""
     version = ["version"] if versions_of(release) else []
-    known = ["id", "name", "email", "section", *version]
-    rows = [[*known, "repository", "deadline"]]
-    rows += [[*(getattr(one, name) for name in known), "", ""] for one in release.students.values()]
+    columns = ["id", "name", "email", "section", *version]
+    rows = [[*columns, "repository", "deadline"]]
+    students = release.students.values()
+    rows += [[*(getattr(s, column) for column in columns), "", ""] for s in students]
     return "".join(f"{csv_line(row)}\n" for row in rows).encode()
 
 
@@ -229,16 +230,17 @@ def _bundle_files(
 def own_bank_notes(release: Release) -> Iterator[str]:
     """Yields a note if problems come from the package's own bank, which students can read."""
     own = Bank((own_bank(),))
-    known = [n for n, d in release.digests.items() if n in own.paths and own.digest(n) == d]
-    if known:
+    public = [n for n, d in release.digests.items() if n in own.paths and own.digest(n) == d]
+    if public:
         yield (
-            f"{len(known)} of {len(release.digests)} problems come with the package, so students "
+            f"{len(public)} of {len(release.digests)} problems come with the package, so students "
             "can read their formulas, right options, and solutions; for an exam that counts, use "
             "a private bank"
         )
 
 
 def _course_notes(course: ClassroomCourse, options: ClassroomOptions) -> Iterator[str]:
+    """Yields notes on the source of the grader, on repositories, and on what runners need."""
     if course.source.note:
         yield course.source.note
     if not options.owner and not options.url:

@@ -124,10 +124,8 @@ _REQUIRED = {
 
 
 def read_identity(environment: Mapping[str, str]) -> SubmissionIdentity:
-    """Reads the submission's identity from the variables that Classroom 50's runner sets.
-
-    Raises SetupError that names missing variables.
-    """
+    """Returns the submission that the variables of Classroom 50's runner identify. Raises
+    SetupError if some are missing, or if the tag is not that of a submission."""
 
     def value(name: str) -> str:
         return environment.get(name, "").strip()
@@ -173,8 +171,9 @@ def result_files(
     SetupError as `graded_problems` does, and if *scale* would lose more than half a hundredth of a
     point.
     """
-    tests = _tests(result, scale, leave_out)
-    score, most = _final_score(result, tests, scale), _total(tests, "max-score")
+    tests = _settled_tests(result, scale, leave_out)
+    score = _final_score(result, tests, scale)
+    most = _total(tests, "max-score")
     text = result_json(whose, tests, submitted_at or result.submitted_at, graded_at, score=score)
     notes = [*omission_notes(result)]
     taken = deduction_text(result.feedback)
@@ -183,7 +182,8 @@ def result_files(
     if scale != 1:
         notes.append(f"Classroom 50 supports only integers: {scale} of its points are 1 exam point")
     exact = sum(Fraction(test["points"]) for test in tests)
-    exact = Fraction(result.feedback.score) if taken else exact
+    if taken:
+        exact = Fraction(result.feedback.score)
     if abs(Fraction(score, scale) - exact) > Fraction(1, 10**5):
         notes.append(f"rounded to 1/{scale} of a point; the field `points` of each test is exact")
     paragraphs = []
@@ -194,9 +194,9 @@ def result_files(
     if result.feedback.refusal:
         paragraphs.append(result.feedback.refusal)
     paragraphs += [f"Warning: {text}." for text in result.feedback.warnings]
-    earned, worth = (points(round(_total(tests, field), 6)) for field in ("points", "max-points"))
-    earned = points(result.feedback.score) if taken else earned
-    title = f"{result.feedback.title}: {earned} of {worth} points"
+    earned = result.feedback.score if taken else round(_total(tests, "points"), 6)
+    worth = round(_total(tests, "max-points"), 6)
+    title = f"{result.feedback.title}: {points(earned)} of {points(worth)} points"
     rows = part_rows(graded_problems(result, leave_out=leave_out))
     body = markdown_summary(title, paragraphs, PART_COLUMNS, rows)
     return Exported(files={RESULT: text, BODY: body.encode()}, notes=tuple(notes))
@@ -234,13 +234,12 @@ def runner_outputs(
     result: Result, *, scale: int = SCALE, leave_out: bool = False
 ) -> dict[str, str]:
     """Returns `status` and `summary` as GITHUB_OUTPUT expects them."""
-    tests = _tests(result, scale, leave_out)
+    tests = _settled_tests(result, scale, leave_out)
     return outputs_of(tests, _final_score(result, tests, scale))
 
 
 def outputs_of(tests: list[dict[str, Any]], score: int | None = None) -> dict[str, str]:
-    """Returns `status` and `summary` of these *tests* as GITHUB_OUTPUT expects them; *score* is the
-    sum of the tests' scores by default."""
+    """Returns the outputs `status` and `summary`. By default, *score* is the sum over *tests*."""
     full, count = _total(tests, "passed"), len(tests)
     score = _total(tests, "score") if score is None else score
     most = _total(tests, "max-score")
@@ -250,8 +249,8 @@ def outputs_of(tests: list[dict[str, Any]], score: int | None = None) -> dict[st
     }
 
 
-def _tests(result: Result, scale: int, leave_out: bool) -> list[dict[str, Any]]:
-    """Returns the entry of each settled part. Raises SetupError as `result_files` does."""
+def _settled_tests(result: Result, scale: int, leave_out: bool) -> list[dict[str, Any]]:
+    """Returns the entries of all settled parts. Raises SetupError as `result_files` does."""
     problems = graded_problems(result, leave_out=leave_out)
     return [
         _test_entry(problem, part, scale) for problem in problems for part in settled_parts(problem)
@@ -270,6 +269,7 @@ def _total(tests: list[dict[str, Any]], field: str) -> Any:
 
 
 def _test_entry(problem: ShownProblem, part: ShownPart, scale: int) -> dict[str, Any]:
+    """Returns the entry of a part in `result.json`, whose scores are points times *scale*."""
     return {
         "test-name": neutralize_line(f"{part.name} ({problem.title})"),
         "passed": part.points is not None and part.points >= part.max_points,
@@ -284,6 +284,7 @@ def _test_entry(problem: ShownProblem, part: ShownPart, scale: int) -> dict[str,
 
 
 def _whole_points(earned: float | None, scale: int, name: str) -> int:
+    """Returns *earned* times *scale*, rounded. Raises SetupError if that changes it too much."""
     exact = Fraction(earned or 0.0) * scale
     whole = round(exact)
     if abs(exact - whole) > _LOST * scale:
@@ -295,7 +296,7 @@ def _whole_points(earned: float | None, scale: int, name: str) -> int:
 
 
 def _to_utc(text: str | None, student: str) -> str:
-    """Converts ISO 8601 to the form that the format requires; without a zone it is UTC."""
+    """Returns the time *text* (UTC by default) in Classroom 50's form, or raises SetupError."""
     try:
         when = datetime.fromisoformat(text or "")
         when = when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)

@@ -121,10 +121,8 @@ def check_options(options: ClassroomOptions) -> None:
 
 
 def load_previous(instructor: Path) -> tuple[ClassroomOptions, list[str]]:
-    """Reads the options of an earlier run, and the notebooks that it put into the template.
-
-    Raises SetupError if the file can't be read.
-    """
+    """Returns an earlier run's options, and its notebooks in the template; defaults without such a
+    run. Raises SetupError if the file can't be read."""
     path, plain = instructor / KEPT, ClassroomOptions()
     if not path.exists():
         return plain, []
@@ -188,7 +186,7 @@ def format_options(options: Mapping[str, object]) -> str:
 
 
 def stored_options(options: ClassroomOptions, notebooks: Iterable[str]) -> bytes:
-    """Returns the content of the file that a later run reads."""
+    """Returns the content of `classroom.json`, which a later run reads."""
     data = {
         "schema": SCHEMA,
         "about": "The options of `grader classroom init`, which reuses them when it runs again.",

@@ -98,12 +98,12 @@ def runners(result: Result, *, leave_out: bool = False) -> tuple[Runner, ...]:
     for problem in graded_problems(result, leave_out=leave_out):
         split = split_into_tests(settled_parts(problem))
         if split is not None:
-            # Warnings are shown once, not for every problem.
-            texts = () if records else result.feedback.warnings
-            warnings = tuple(f"warning: {text}" for text in texts)
+            messages: list[str] = []
+            if not records:  # these are shown once, not for every problem
+                messages += [f"warning: {text}" for text in result.feedback.warnings]
+                messages += _deduction_lines(result)
             refusal = result.feedback.refusal
-            taken = () if records else _deduction_lines(result)
-            records.append(_problem_runner(problem, split, scores, refusal, (*warnings, *taken)))
+            records.append(_problem_runner(problem, split, scores, refusal, messages))
     return tuple(records)
 
 
@@ -127,9 +127,9 @@ class _Scores:
         return _as_int_if_whole(value)
 
 
-def reporter_outputs(found: Iterable[Runner]) -> dict[str, str]:
+def reporter_outputs(records: Iterable[Runner]) -> dict[str, str]:
     """Returns the step's outputs: one per runner, and `runners` with their ids."""
-    listing = list(found)
+    listing = list(records)
     return {
         **{runner.id: runner.encoded_payload for runner in listing},
         RUNNERS: ",".join(r.id for r in listing),
@@ -159,7 +159,8 @@ def _deduction_lines(result: Result) -> tuple[str, ...]:
 
 def export_notes(result: Result, *, leave_out: bool = False) -> tuple[str, ...]:
     """Returns notes on what the reporter's format can't represent of *result*."""
-    notes, nothing = list(omission_notes(result)), []
+    notes = list(omission_notes(result))
+    without_points: list[str] = []
     feedback = result.feedback
     if feedback.deduction is not None and feedback.raw_score != feedback.score:
         notes.append(
@@ -171,14 +172,14 @@ def export_notes(result: Result, *, leave_out: bool = False) -> tuple[str, ...]:
         parts = settled_parts(problem)
         split = split_into_tests(parts)
         if split is None:
-            nothing += [f"q{problem.number}"] if parts else []
+            without_points += [f"q{problem.number}"] if parts else []
         elif not split.exact:
             notes.append(
                 f"problem {problem.number} earned {problem.points:.7g} points, exported as "
                 f"{split.points:.7g}, because the reporter counts tests of equal weight"
             )
-    if nothing:
-        notes.append(f"left out because they are worth no points: {join_names(nothing)}")
+    if without_points:
+        notes.append(f"left out because they are worth no points: {join_names(without_points)}")
     return tuple(notes)
 
 
@@ -189,6 +190,7 @@ def _problem_runner(
     refusal: str | None,
     messages: Sequence[str],
 ) -> Runner:
+    """Returns the reporter's input for *problem*, without the tests' texts if they are too long."""
     number = f"q{problem.number}"
     tests = [test for one in split.quanta for test in _test_entries(one, split, problem, scores)]
     if refusal:
@@ -216,7 +218,7 @@ def _problem_runner(
 def _test_entries(
     tests: EqualTests, split: EqualSplit, problem: ShownProblem, scores: _Scores
 ) -> list[dict[str, object]]:
-    """Returns the tests, passing ones first; the first failing one has the reason."""
+    """Returns the entries of *tests*, passing ones first. The first failing one has the reason."""
     name = tests.part.name if tests.part else f"problem {problem.number}"
     earned = points(tests.part.points if tests.part else problem.points)
     worth = points(tests.part.max_points if tests.part else float(split.step * tests.total))

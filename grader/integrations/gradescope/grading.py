@@ -48,9 +48,9 @@ log = logging.getLogger("grader.gradescope")
 log.addHandler(logging.NullHandler())
 
 
-def _run_settings(how: RunSettings, share: int) -> Settings:
-    """Returns the settings for each of *share* runs, which together must fit into the time."""
-    whole = SHARE * how.time_limit / share
+def _run_settings(how: RunSettings, runs: int) -> Settings:
+    """Returns the settings for each of *runs* runs, which together must fit into the time."""
+    whole = SHARE * how.time_limit / runs
     ours = OURS_WITH_TORCH_MB if how.torch else OURS_MB
     return Settings(
         limits=Limits(
@@ -99,10 +99,12 @@ def autograde(root: Path) -> AutograderOutput:
 
 
 def _grade(root: Path, how: RunSettings, metadata: Mapping[str, Any]) -> AutograderOutput:
+    """Returns the output for the submission in *root*, without a score if it exceeds the limit, has
+    no notebook, or is by nobody in the release."""
     if how.limit is not None:
-        soon = rate_refusal(metadata, most=how.limit[0], minutes=how.limit[1])
-        if soon is not None:
-            return AutograderOutput(data=soon.results_json(), sentence=soon.sentence)
+        refusal = rate_refusal(metadata, most=how.limit[0], minutes=how.limit[1])
+        if refusal is not None:
+            return AutograderOutput(data=refusal.results_json(), sentence=refusal.sentence)
     source, submission = root / "source" / RELEASE, root / "submission"
     release = load_release(source)
     students = find_submitters(release.students, metadata)
@@ -116,8 +118,9 @@ def _grade(root: Path, how: RunSettings, metadata: Mapping[str, Any]) -> Autogra
     # A group submits one notebook, which has the numbers of one member.
     named = set(_named_students(submission)) if len(students) > 1 else set()
     whose = [student for student in students if student in named] or students
-    settings, published = _run_settings(how, len(whose)), how.solutions is not None
-    attempts = (grade_submission(submission, one, source, settings, published) for one in whose)
+    settings = _run_settings(how, len(whose))
+    published = how.solutions is not None
+    attempts = (grade_submission(submission, name, source, settings, published) for name in whose)
     graded = [attempt for attempt in attempts if attempt is not None]
     if not graded:
         return _ungraded_output(
@@ -167,7 +170,7 @@ def find_submitters(students: Mapping[str, Student], metadata: Mapping[str, Any]
     # If the roster has an e-mail, only it counts: another domain is another person.
     bare = {name: student for name, student in ids.items() if not students[student].email}
     submitters = []
-    for user in _users(metadata):
+    for user in _list_users(metadata):
         email, number = _fold_text(user.get("email")), _fold_text(user.get("id"))
         local = bare.get(email.partition("@")[0])
         submitters.append(emails.get(email) or ids.get(number) or ids.get(email) or local)
@@ -177,12 +180,13 @@ def find_submitters(students: Mapping[str, Student], metadata: Mapping[str, Any]
 def _submitter_names(metadata: Mapping[str, Any]) -> str:
     """Returns the e-mails or user numbers of all submitters, for a message."""
     shown = (
-        _fold_text(u.get("email")) or f"user {_fold_text(u.get('id'))}" for u in _users(metadata)
+        _fold_text(u.get("email")) or f"user {_fold_text(u.get('id'))}"
+        for u in _list_users(metadata)
     )
     return ", ".join(shown) or "nobody"
 
 
-def _users(metadata: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _list_users(metadata: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     listed = metadata.get("users")
     return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
 
@@ -209,6 +213,7 @@ def _ungraded_output(sentence: str, metadata: Mapping[str, Any]) -> AutograderOu
 
 
 def _load_settings(source: Path) -> RunSettings:
+    """Returns the settings in the folder *source*. Raises SetupError if they can't be read."""
     path, fix = source / SETTINGS, "upload the zip that `grader classroom gradescope` writes"
     data = _read_json(path, fix)
     try:
@@ -220,6 +225,7 @@ def _load_settings(source: Path) -> RunSettings:
 
 
 def _read_json(path: Path, fix: str) -> Mapping[str, Any]:
+    """Returns the JSON object in *path*. Raises SetupError with *fix* if there is none."""
     try:
         data = json.loads(path.read_bytes())
     except (OSError, ValueError):

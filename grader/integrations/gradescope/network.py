@@ -34,9 +34,9 @@ def has_loopback(sandbox: str) -> bool:
 
 
 def leave_open(result: Result, release: Release) -> Result:
-    """Returns *result* with code parts left open that may have lost points for lack of a network.
+    """Returns *result* with code parts left open that may have lost points without a network.
 
-    Changes only problems that need a network. Full marks stay, and blank parts stay at zero.
+    Problems that need no network stay as they are. So do full marks and the zeros of blank parts.
     """
     feedback, needing = result.feedback, network_problems(release)
     problems = tuple(

@@ -85,22 +85,23 @@ def results_json(
     the runs that count toward the submission limit, including this one; the next run passes them
     to `rate_refusal`. Raises SetupError if the submission is not graded yet.
     """
-    feedback, who = result.feedback, tiers or Tiers()
+    feedback = result.feedback
+    tiers = tiers or Tiers()
     if not feedback.problems and feedback.standing is Standing.WAITING:
         raise SetupError(
             f"the submission of '{feedback.student.id}' is not graded yet", fix="grade it first"
         )
     if feedback.standing is Standing.EXEMPT:
         # Gradescope would add up the scores of tests if there were any.
-        said = " ".join(("You are exempt, so there is no score.", *feedback.policy_notes))
-        return ungraded_result(said, exempt=True)
+        sentence = " ".join(("You are exempt, so there is no score.", *feedback.policy_notes))
+        return ungraded_result(sentence, exempt=True)
     tests: list[dict[str, object]] = []
     for problem in feedback.problems:
         tests += [
-            _part_test(problem, place, part, who) for place, part in enumerate(problem.parts, 1)
+            _part_test(problem, place, part, tiers) for place, part in enumerate(problem.parts, 1)
         ]
         if feedback.is_published and _has_solution(problem):
-            tests.append(_solution_test(problem, who))
+            tests.append(_solution_test(problem, tiers))
     data: dict[str, object] = {
         **({} if feedback.total is None else {"score": feedback.score}),
         "execution_time": round(result.seconds, 3),
@@ -109,7 +110,7 @@ def results_json(
         "test_output_format": "text",
         "test_name_format": "text",
         "visibility": Visibility.ALWAYS.value,
-        "stdout_visibility": who.output.value,
+        "stdout_visibility": tiers.output.value,
         "extra_data": {
             "release": feedback.release,
             "submission_sha256": result.submission_sha256,
@@ -141,6 +142,7 @@ def ungraded_result(sentence: str, **extra: object) -> bytes:
 
 
 def _message_json(text: str, extra: Mapping[str, object], **more: object) -> bytes:
+    """Returns `results.json` with the message *text*, *extra* data for later runs, and *more*."""
     return json_bytes(
         {
             "output": text,
@@ -166,8 +168,7 @@ class RateRefusal:
     sentence: str
 
     def results_json(self) -> bytes:
-        """Returns `results.json` that keeps the last score, if any, and says when to submit
-        again."""
+        """Returns `results.json` with the last score, if any, and when to submit again."""
         extra = {"too_soon": True, "counted": list(self.submission_times), "score": self.score}
         if self.score is None:
             return ungraded_result(self.sentence, **extra)
@@ -220,6 +221,7 @@ def earlier_counted_runs(metadata: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _previous_submissions(metadata: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Returns the earlier submissions that have a time, oldest first; empty if there are none."""
     listing = metadata.get("previous_submissions")
     if not isinstance(listing, list):
         return []
@@ -228,6 +230,7 @@ def _previous_submissions(metadata: Mapping[str, Any]) -> list[Mapping[str, Any]
 
 
 def _last_score(metadata: Mapping[str, Any]) -> float | None:
+    """Returns the score of the latest graded submission; None if there is none."""
     for submission in reversed(_previous_submissions(metadata)):
         try:
             if submission.get("score") is not None and not submission.get("autograder_error"):
@@ -238,6 +241,7 @@ def _last_score(metadata: Mapping[str, Any]) -> float | None:
 
 
 def _parse_time(value: object) -> datetime:
+    """Returns the time *value*, by default in UTC. Raises SetupError if it can't be read."""
     try:
         when = datetime.fromisoformat(str(value))
     except ValueError:
@@ -269,6 +273,7 @@ def _heading(feedback: Feedback) -> str:
 
 
 def _part_test(problem: ShownProblem, place: int, part: ShownPart, who: Tiers) -> dict[str, object]:
+    """Returns the test that shows a part; without a score if the part is still open."""
     answer = f"Read as: {to_one_line(part.answer)}" if part.answer else ""
     texts = (VERDICT_TEXTS[part.verdict], answer, escape_controls(reason_text(part)))
     data: dict[str, object] = {
@@ -293,6 +298,7 @@ def _has_solution(problem: ShownProblem) -> bool:
 
 
 def _solution_test(problem: ShownProblem, who: Tiers) -> dict[str, object]:
+    """Returns the test that shows a problem's accepted answers and its solution, without points."""
     accepted = [f"{p.name}: {p.accepted_answer}" for p in problem.parts if p.accepted_answer]
     text = "\n\n".join([*accepted, *([problem.solution] if problem.solution else [])])
     return {
@@ -307,7 +313,8 @@ def _solution_test(problem: ShownProblem, who: Tiers) -> dict[str, object]:
 
 def export_notes(result: Result, tiers: Tiers) -> tuple[str, ...]:
     """Returns what the file does not show to everyone, and which parts have no score."""
-    feedback, notes = result.feedback, []
+    feedback = result.feedback
+    notes = []
     waiting = open_parts(feedback.problems)
     if waiting:
         notes.append(f"still open, so they have no score: {join_names(waiting)}")

@@ -61,9 +61,9 @@ def make_quiz(bank: Bank, wanted: str, variants: int, private_key: str | None = 
         pool, scaled = even_points(Pool(number=number, questions=questions))
         pools.append(pool)
         notes += scaled
-    for name, found in Counter(q.problem for pool in pools for q in pool.questions).items():
-        if found < variants:
-            notes.append(f"{name}: found only {found} different variants instead of {variants}")
+    for name, count in Counter(q.problem for pool in pools for q in pool.questions).items():
+        if count < variants:
+            notes.append(f"{name}: found only {count} different variants instead of {variants}")
     if any(slot.pool and 1 < slot.choose < len(slot.pool) for slot in exam.slots):
         notes.append(
             "the set draws several problems from a pool: the pool was split once, by the private "
@@ -99,9 +99,9 @@ class _VariantDraw:
     def iter_questions(self, name: str, slot: Slot) -> Iterator[QuizQuestion]:
         """Yields variants of the problem *name* that all look different to students."""
         problem, source = self.bank.locate(name)
-        seen: set[object] = set()
+        distinct: set[object] = set()
         for number in range(1, self.variants * TRIES + 1):
-            if len(seen) == self.variants:
+            if len(distinct) == self.variants:
                 return
             try:
                 seed = seed_for(self.key, f"variant/{number}", problem.id)
@@ -109,12 +109,12 @@ class _VariantDraw:
             except DrawError as error:
                 raise SpecError(error.what, where=source.at(error.path), fix=error.fix) from None
             worth = points_of(problem, slot, variant.draw.seed)
-            question = quiz_question(variant, worth, len(seen) + 1)
+            question = quiz_question(variant, worth, len(distinct) + 1)
             # What a student sees, apart from the order of options.
             fields = tuple(replace(field, items=()) for field in question.fields)
             shown = replace(question, variant=0, solution="", fields=fields)
-            if shown not in seen:
-                seen.add(shown)
+            if shown not in distinct:
+                distinct.add(shown)
                 yield question
 
 
@@ -127,14 +127,14 @@ def _worked_solution(variant: Variant, asked: Iterable[str]) -> str:
 
 def quiz_question(variant: Variant, points: Mapping[str, float], number: int) -> QuizQuestion:
     """Returns the variant as a question of a quiz, with the parts in *points*."""
-    dice, problem = variant.draw, variant.problem
+    drawn, problem = variant.draw, variant.problem
     return QuizQuestion(
         problem=problem.id,
         title=problem.title,
         variant=number,
-        prompt=fill(problem.prompt, dice),
+        prompt=fill(problem.prompt, drawn),
         given_values=tuple(given_values(variant)),
-        assumptions=tuple(fill(a, dice) for a in problem.assumptions),
+        assumptions=tuple(fill(a, drawn) for a in problem.assumptions),
         figures=prompt_figures(variant),
         solution=_worked_solution(variant, points),
         fields=tuple(

@@ -72,7 +72,7 @@ def _unit_factors(unit: str) -> dict[str, int | float]:
     if unit in ("", "%"):
         return {"": 1, "%": 1 if unit else 0.01}
     factors: dict[str, int | float] = {"": 1}
-    asked = units.parse_unit(unit)
+    target = units.parse_unit(unit)
     below = unit.partition("/")[2]
     for name in _UNITS.split():
         for text in (name, f"{name}/{below}") if below else (name,):
@@ -80,16 +80,17 @@ def _unit_factors(unit: str) -> dict[str, int | float]:
                 other = units.parse_unit(text)
             except units.UnitError:
                 continue
-            if other.dimension == asked.dimension:
+            if other.dimension == target.dimension:
                 top, bottom = (
-                    other.numerator * asked.denominator,
-                    other.denominator * asked.numerator,
+                    other.numerator * target.denominator,
+                    other.denominator * target.numerator,
                 )
                 factors[text] = top // bottom if top % bottom == 0 else top / bottom
     return {**factors, unit: 1}
 
 
 def _number_instructions(item: NumberItem) -> str:
+    """Returns how to write the number, and in which unit."""
     what = "a whole number" if item.whole else "a number"
     if not item.unit:
         return what
@@ -102,6 +103,7 @@ def _range_literals(ranges: Sequence[NumberRange]) -> str:
 
 
 def _number_answer(name: str, items: Sequence[NumberItem]) -> AnswerCells:
+    """Returns the content of a part that asks for a number, or for a table of numbers."""
     item = items[0]
     if len(items) > 1 or item.row:
         return _table_answer(name, items)
@@ -110,11 +112,12 @@ def _number_answer(name: str, items: Sequence[NumberItem]) -> AnswerCells:
         how=_number_instructions(item),
         read=read,
         right=repr(item.ranges[0].value),
-        share=_share("number", read=read, ranges=_range_literals(item.ranges)),
+        share=_share_code("number", read=read, ranges=_range_literals(item.ranges)),
     )
 
 
 def _table_answer(name: str, items: Sequence[NumberItem]) -> AnswerCells:
+    """Returns the content of a part that asks for a list of numbers per row of a table."""
     rows = list(dict.fromkeys(item.row for item in items))
     columns = list(dict.fromkeys(item.column for item in items))
     grid = {row: [item for item in items if item.row == row] for row in rows}
@@ -132,7 +135,7 @@ def _table_answer(name: str, items: Sequence[NumberItem]) -> AnswerCells:
         right=repr({row: [item.ranges[0].value for item in cells] for row, cells in grid.items()}),
         condition=f"any(exam_number(cell, {factors!r}) is not None for row in {read} "
         f"for cell in exam_entries(row, range({len(columns)})))",
-        share=_share("table", read=read, judges=judges, factors=repr(factors)),
+        share=_share_code("table", read=read, judges=judges, factors=repr(factors)),
     )
 
 
@@ -148,6 +151,7 @@ _RULES = {
 
 
 def _choice_answer(name: str, items: Sequence[ChoiceItem]) -> AnswerCells:
+    """Returns the content of a part that asks for True or False, a letter, or several letters."""
     (item,) = items
     if [c.text for c in item.choices] == ["True", "False"]:
         read, right = f"exam_truth({name})", next(c.text for c in item.choices if c.right)
@@ -171,7 +175,7 @@ def _choice_answer(name: str, items: Sequence[ChoiceItem]) -> AnswerCells:
         how=f"a list of letters in quotes, {letters[0]} to {letters[-1]}, or [] for none; {rule}",
         read=read,
         right=repr(right_letters),
-        share=_share(
+        share=_share_code(
             item.rule, read=f"set({read})", right=f"set({right_letters!r})", count=len(letters)
         ),
         options=options,
@@ -180,11 +184,12 @@ def _choice_answer(name: str, items: Sequence[ChoiceItem]) -> AnswerCells:
 
 def _option_shares(read: str, choices: Sequence[tuple[object, ChoiceOption]]) -> str:
     """Returns code that gives the share of the chosen option."""
-    found = {label: (c.share, c.feedback) for label, c in choices if c.share or c.feedback}
-    return _share("option", read=read, shares=repr(found))
+    outcomes = {label: (c.share, c.feedback) for label, c in choices if c.share or c.feedback}
+    return _share_code("option", read=read, shares=repr(outcomes))
 
 
 def _pairs_answer(name: str, items: Sequence[PairsItem]) -> AnswerCells:
+    """Returns the content of a part that asks for a letter per number."""
     (item,) = items
     letters = LETTERS[: len(item.targets)]
     right = {number: letters[at] for number, at in enumerate(item.right, 1)}
@@ -197,7 +202,7 @@ def _pairs_answer(name: str, items: Sequence[PairsItem]) -> AnswerCells:
         template="{" + ", ".join(f"{number}: ..." for number in right) + "}",
         right=repr(right),
         condition=f"any(exam_letter(one, {letters!r}) for one in {read})",
-        share=_share(
+        share=_share_code(
             "matching",
             read=read,
             letters=repr(letters),
@@ -209,6 +214,7 @@ def _pairs_answer(name: str, items: Sequence[PairsItem]) -> AnswerCells:
 
 
 def _order_answer(name: str, items: Sequence[OrderItem]) -> AnswerCells:
+    """Returns the content of a part that asks for all letters in an order."""
     (item,) = items
     letters = LETTERS[: len(item.things)]
     # In a fixed order that is independent of the original order.
@@ -221,7 +227,7 @@ def _order_answer(name: str, items: Sequence[OrderItem]) -> AnswerCells:
         read=read,
         right=repr(right),
         condition=f"sorted({read} or ()) == {list(letters)!r}",
-        share=_share(item.rule, read=read, right=repr(right)),
+        share=_share_code(item.rule, read=read, right=repr(right)),
         options="\n".join(f"- **{x}.** {thing}" for thing, x in by_text.items()),
     )
 
@@ -230,6 +236,7 @@ def _order_answer(name: str, items: Sequence[OrderItem]) -> AnswerCells:
 
 
 def _text_answer(name: str, items: Sequence[TextItem]) -> AnswerCells:
+    """Returns the content of a part that asks for a word or a few."""
     (item,) = items
     read, fold = f"exam_text({name})", "" if item.exact else ".casefold()"
     accepted = [
@@ -240,7 +247,7 @@ def _text_answer(name: str, items: Sequence[TextItem]) -> AnswerCells:
         how="a word or a few, in quotes",
         read=read,
         right=repr(item.words[0].texts[0]),
-        share=_share("text", read=f"{read}{fold}", accepted=repr(accepted)),
+        share=_share_code("text", read=f"{read}{fold}", accepted=repr(accepted)),
     )
 
 
@@ -254,13 +261,12 @@ _FORMS: dict[type, Callable[[str, Sequence[Any]], AnswerCells]] = {
 
 
 def reading_code() -> str:
-    """Returns code that every exported notebook contains, visible to students: how answers are
-    read."""
+    """Returns the code that reads answers, which every exported notebook shows to students."""
     return render_template(_environment(), "nbgrader/reading.py.j2").strip()
 
 
-def _share(form: str, **values: object) -> str:
-    """Returns the code that judges an answer of a form, or by a rule of letters."""
+def _share_code(form: str, **values: object) -> str:
+    """Returns the Python body that computes the share, from the template's branch for *form*."""
     return render_template(_environment(), "nbgrader/share.py.j2", form=form, **values)
 
 

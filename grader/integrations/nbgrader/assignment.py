@@ -98,6 +98,5 @@ class Assignment:
         return round(sum(c.points for n in self.notebooks for c in n.cells if c.is_marked), 6)
 
     def mark_name(self, notebook: str, grade_id: str) -> str:
-        """Returns the name of a mark: the cell's id, prefixed by the notebook if there are
-        several."""
+        """Returns a mark's name: the cell's id, after the notebook's name if there are several."""
         return grade_id if len(self.notebooks) == 1 else f"{notebook}/{grade_id}"

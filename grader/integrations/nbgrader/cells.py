@@ -25,16 +25,15 @@ def grade_id(cell: Cell) -> str | None:
 
 
 def source_cell(cell: Cell, where: str) -> SourceCell | None:
-    """Returns *cell* with its nbgrader metadata; None if nbgrader does not manage it.
-
-    Raises SetupError for metadata that nbgrader rejects.
-    """
+    """Returns *cell* with its nbgrader metadata; None if nbgrader does not manage it. Raises
+    SetupError for metadata that nbgrader rejects."""
     about = cell.metadata.get("nbgrader")
     about = about if isinstance(about, Mapping) else {}
     flags = {name: about.get(name) is True for name in ("grade", "solution", "locked", "task")}
     if not any(flags.values()):
         return None
-    name, version = grade_id(cell), about.get("schema_version", 0)
+    name = grade_id(cell)
+    version = about.get("schema_version", 0)
     if not isinstance(version, int) or version > VERSION:
         raise SetupError(
             f"the notebook has version {version!r} of nbgrader's metadata; up to {VERSION} are "
@@ -55,12 +54,13 @@ def source_cell(cell: Cell, where: str) -> SourceCell | None:
             where=where,
             fix="give it a number of at least 0",
         )
-    found = SourceCell(grade_id=name, type=cell.type, source=cell.source, points=points, **flags)
-    _require_consistent(found, where)
-    return found
+    managed = SourceCell(grade_id=name, type=cell.type, source=cell.source, points=points, **flags)
+    _require_consistent(managed, where)
+    return managed
 
 
 def _read_points(about: Mapping[str, object]) -> float | None:
+    """Returns the points in the metadata *about*; None if they are not finite and at least 0."""
     try:
         points = float(about.get("points") or 0)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
@@ -69,6 +69,7 @@ def _read_points(about: Mapping[str, object]) -> float | None:
 
 
 def _require_consistent(cell: SourceCell, where: str) -> None:
+    """Raises SetupError if the type of *cell* does not fit its other metadata."""
     if cell.task and cell.type != "markdown":
         what = f"the task '{cell.grade_id}' is not a Markdown cell"
     elif cell.type == "markdown" and not cell.task and cell.grade != cell.solution:
@@ -79,7 +80,7 @@ def _require_consistent(cell: SourceCell, where: str) -> None:
 
 
 def cell_checksum(cell: SourceCell) -> str:
-    """Returns the cell's checksum as nbgrader computes it; MD5 because it does."""
+    """Returns the checksum of *cell* as nbgrader computes it, so it is an MD5 digest."""
     parts = [cell.source, cell.type, cell.grade, cell.solution, cell.is_locked, cell.grade_id]
     if cell.grade:
         parts.append(float(cell.points))
@@ -87,7 +88,7 @@ def cell_checksum(cell: SourceCell) -> str:
 
 
 def cell_metadata(cell: SourceCell, *, released: bool) -> dict[str, object]:
-    """Returns the metadata of a cell; a *released* one has a checksum that shows changes."""
+    """Returns the metadata of *cell*, with a checksum that reveals changes if *released*."""
     about: dict[str, object] = {
         "schema_version": VERSION,
         "grade": cell.grade,
@@ -113,20 +114,20 @@ def clear_answers(cell: SourceCell, where: str = "", config: CourseConfig = _USU
     Raises SetupError for a region without an end or outside of an answer cell.
     """
     stub = config.code_stub if cell.type == "code" else config.text_stub
-    text, found = _replace_regions(cell.source, config.solution, stub, where)
-    if found and not cell.solution and config.require_solution_cells:
+    text, has_solution = _replace_regions(cell.source, config.solution, stub, where)
+    if has_solution and not cell.solution and config.require_solution_cells:
         raise SetupError(
             f"the cell '{cell.grade_id}' has a solution but is not an answer cell",
             where=where,
             fix=f"mark it as an answer, or remove the line with '{config.solution[0]}'",
         )
-    if cell.solution and not found:
+    if cell.solution and not has_solution:
         text = stub
     return replace(cell, source=text)
 
 
 def released_cell(cell: SourceCell) -> SourceCell:
-    """Returns the cell as students get it, of one from which solutions were cleared."""
+    """Returns *cell*, in which solutions are cleared, without hidden tests and mark schemes."""
     text, _ = _replace_regions(cell.source, _USUAL.hidden, None, "")
     text, _ = _replace_regions(text, _USUAL.scheme, None, "")
     return replace(cell, source=text)
@@ -150,7 +151,8 @@ def _replace_regions(
                 raise unclosed
             inside = has_region = True
             indent = line[: len(line) - len(line.lstrip())]
-            kept += [indent + each for each in stub.split("\n")] if stub is not None else []
+            if stub is not None:
+                kept += [indent + stub_line for stub_line in stub.split("\n")]
         elif end in line:
             inside = False
         elif not inside:

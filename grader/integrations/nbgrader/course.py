@@ -53,21 +53,23 @@ def load_course(folder: Path) -> CourseConfig:
 def require_usual_regions(folder: Path) -> None:
     """Raises SetupError if nbgrader would not find the regions of an exported notebook.
 
-    It would then release the solutions to students.
+    nbgrader would then release the solutions to students.
     """
     course, usual = load_course(folder), CourseConfig()
-    for what in ("solution", "hidden", "scheme"):
-        mine, wanted = getattr(course, what), getattr(usual, what)
-        if mine != wanted:
+    for region in ("solution", "hidden", "scheme"):
+        markers = getattr(course, region)
+        usual_markers = getattr(usual, region)
+        if markers != usual_markers:
             raise SetupError(
-                f"this course marks regions with '{mine[0]}', and an export with '{wanted[0]}', so "
-                "nbgrader would release solutions to students",
+                f"this course marks regions with '{markers[0]}', and an export with "
+                f"'{usual_markers[0]}', so nbgrader would release solutions to students",
                 where=course.file,
                 fix="remove that setting, or export into the folder of another course",
             )
 
 
 def _read_text(file: Path) -> str:
+    """Returns the text of a settings file. Raises SpecError if it can't be read as UTF-8."""
     try:
         return file.read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -91,6 +93,7 @@ def parse_python(text: str, file: str) -> Settings:
 
 
 def _read_statement(statement: ast.stmt, file: str) -> Iterator[tuple[str, Setting]]:
+    """Yields the settings that *statement* assigns. Raises SpecError if it may change others."""
     where = Location(file, statement.lineno, statement.col_offset + 1)
     if isinstance(statement, ast.Assign):
         if ast.unparse(statement) == "c = get_config()":
@@ -114,7 +117,7 @@ def _mentions_config(node: ast.AST) -> bool:
 
 
 def _literal_value(node: ast.expr) -> tuple[object, bool]:
-    """Returns the value of a literal or of `dict(name=literal)`, and whether it is one."""
+    """Returns the value of a literal or of `dict(name=literal)`, and True; else None and False."""
     try:
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "dict" and not node.args:
             return {str(k.arg): ast.literal_eval(k.value) for k in node.keywords}, True
@@ -229,7 +232,7 @@ def interpret_settings(settings: Settings, file: str = "") -> CourseConfig:
             )
         if note and setting.value:
             notes.append(f"c.{name} is not supported: {note} ({setting.where})")
-    return CourseConfig(**_config_fields(settings), notes=tuple(notes), file=file)
+    return CourseConfig(**_read_config_fields(settings), notes=tuple(notes), file=file)
 
 
 def _find_reason(table: Mapping[str, str], name: str) -> str | None:
@@ -237,13 +240,15 @@ def _find_reason(table: Mapping[str, str], name: str) -> str | None:
 
 
 def _changes_marks(name: str, value: object) -> bool:
-    """Returns whether a value differs from nbgrader's default, such as an empty pattern."""
+    """Returns whether *value* differs from nbgrader's default for the setting *name*."""
     if not name.endswith(".enabled"):
         return bool(value)
-    return (value is True) == (name == "IgnorePattern.enabled")
+    is_on_by_default = name != "IgnorePattern.enabled"
+    return (value is True) != is_on_by_default
 
 
-def _config_fields(settings: Settings) -> dict[str, Any]:
+def _read_config_fields(settings: Settings) -> dict[str, Any]:
+    """Returns the fields of CourseConfig that *settings* change. Raises SpecError if one is bad."""
     fields: dict[str, Any] = {}
     for name, (field, fits, wanted) in _HONORED.items():
         if name not in settings:

@@ -186,6 +186,7 @@ def _iter_losses(item: Item) -> Iterator[str]:
 
 
 def _notebook_bytes(cells: list[SourceCell], *, released: bool) -> bytes:
+    """Returns the notebook file with *cells*, with checksums if it is *released* to students."""
     written = [
         Cell(
             type=cast("CellType", cell.type),
@@ -222,6 +223,7 @@ def _title_text(quiz: Quiz) -> str:
 
 
 def _question_text(pool: Pool, asked: QuizQuestion) -> str:
+    """Returns what precedes the parts: title, prompt, figures, given values, and conventions."""
     title = f"## {pool.number}. {asked.title} ({_count(asked.points, 'point')})"
     blocks = [title, asked.prompt, *map(figure_markdown, asked.figures)]
     if asked.given_values:
@@ -234,6 +236,7 @@ def _question_text(pool: Pool, asked: QuizQuestion) -> str:
 
 
 def _part_cells(pool: Pool, field: QuizPart) -> Iterator[SourceCell]:
+    """Yields the cells of a part: the question, the answer, and, except for an essay, the tests."""
     name = f"q{pool.number}_{field.id}"
     place = f"{pool.number} ({field.letter})" if field.letter else str(pool.number)
     head = f"**{place}** {field.ask} *({_count(field.points, 'point')})*"

@@ -36,25 +36,27 @@ class GradedAssignment(ResultSource):
         self, row: Row, *, published: bool, evidence: Evidence | None = None
     ) -> Feedback:
         """Returns points and feedback for each cell; with the tests' messages if *published*."""
-        runs = [evidence] if evidence is not None else list(self._runs(row))
+        runs = [evidence] if evidence is not None else list(self._load_runs(row))
         return Feedback(
             **field_values(row, StudentResult),
             exam=self.exam,
             title=self.title,
             release=self.release,
             is_published=published,
-            problems=tuple(self._problems(row)),
+            problems=tuple(self._iter_problems(row)),
             run=_run_story(runs[0], published=published) if len(runs) == 1 else None,
         )
 
-    def _runs(self, row: Row) -> Iterator[Evidence]:
+    def _load_runs(self, row: Row) -> Iterator[Evidence]:
+        """Yields the stored evidence of each notebook that the grade in *row* is based on."""
         named = row.grade.environment.get("notebooks") if row.grade else None
         for sha256 in named.values() if isinstance(named, Mapping) else ():
-            found = self.book.find_evidence(str(sha256))
-            if found is not None:
-                yield found
+            evidence = self.book.find_evidence(str(sha256))
+            if evidence is not None:
+                yield evidence
 
-    def _problems(self, row: Row) -> Iterator[ShownProblem]:
+    def _iter_problems(self, row: Row) -> Iterator[ShownProblem]:
+        """Yields one problem per notebook that has marks in *row*, with the marks as parts."""
         for number, notebook in enumerate(self.assignment.notebooks, 1):
             parts = [_shown_part(mark) for mark in row.marks if mark.problem == notebook.name]
             if parts:
@@ -64,18 +66,19 @@ class GradedAssignment(ResultSource):
 
 def graded_assignment(book: Gradebook) -> GradedAssignment:
     """Returns the assignment of the results in *book*. Raises SetupError if it can't be read."""
-    found = stored_assignment(book)
+    assignment = stored_assignment(book)
     return GradedAssignment(
         book=book,
-        assignment=found,
-        exam=found.name,
-        title=found.name,  # it has no separate title
-        release=release_of(found),
+        assignment=assignment,
+        exam=assignment.name,
+        title=assignment.name,  # it has no separate title
+        release=release_of(assignment),
         students=book.students(),
     )
 
 
 def _shown_part(mark: Mark) -> ShownPart:
+    """Returns what a student sees of *mark*."""
     return ShownPart(
         id=mark.part,
         name=mark.name,

@@ -57,7 +57,7 @@ def grade_assignment(
     assignment, the submissions or *out* can't be used.
     """
     assignment = load_assignment(source)
-    settings = replace(settings, limits=_limits(assignment, settings.limits, cell_seconds))
+    settings = replace(settings, limits=_choose_limits(assignment, settings.limits, cell_seconds))
     collected = collect_assignment(
         submissions, assignment.name, [n.name for n in assignment.notebooks]
     )
@@ -93,7 +93,7 @@ def grade_assignment(
     )
 
 
-def _limits(assignment: Assignment, limits: Limits, cell_seconds: float | None) -> Limits:
+def _choose_limits(assignment: Assignment, limits: Limits, cell_seconds: float | None) -> Limits:
     """Returns *limits* with the time per cell from the caller, or else from the course.
 
     If the course allows a cell more time than a notebook has, the notebook's limit is raised.
@@ -105,16 +105,17 @@ def _limits(assignment: Assignment, limits: Limits, cell_seconds: float | None) 
     return replace(limits, cell_seconds=seconds, notebook_seconds=max(seconds, whole))
 
 
-def _require_students(found: CollectedAssignment, only: tuple[str, ...], submissions: Path) -> None:
-    if not found.submissions:
+def _require_students(batch: CollectedAssignment, only: tuple[str, ...], submissions: Path) -> None:
+    """Raises SetupError if there are no submissions, or a student in *only* has none."""
+    if not batch.submissions:
         raise SetupError(
             "there are no notebooks of this assignment",
             where=str(submissions),
             fix="pass the course's folder `submitted`, or a folder with STUDENT.ipynb files",
         )
     for student in only:
-        if student not in found.submissions:
-            fix = suggest(student, found.submissions, "check the name of the folder")
+        if student not in batch.submissions:
+            fix = suggest(student, batch.submissions, "check the name of the folder")
             raise SetupError(f"'{student}' submitted nothing", where=str(submissions), fix=fix)
 
 
@@ -158,9 +159,10 @@ class _AssignmentFiler:
         self._settings = replace(
             settings, variables=VARIABLES, files=tuple(sorted(assignment.files.items()))
         )
-        how = self._settings.fingerprint(()), files_digest(assignment)
+        how = self._settings.fingerprint(())
+        files = files_digest(assignment)
         self._fingerprints = {
-            n.name: hashlib.sha256(json.dumps([how[0], n.digest, how[1]]).encode()).hexdigest()[:16]
+            n.name: hashlib.sha256(json.dumps([how, n.digest, files]).encode()).hexdigest()[:16]
             for n in assignment.notebooks
         }
         """How each notebook is executed, and with which cells."""
@@ -169,7 +171,7 @@ class _AssignmentFiler:
     def run(self, works: Mapping[str, StudentWork], started: StartProgress) -> None:
         """Executes the notebooks without evidence, and stores the grade of every student."""
         todo = {n: list(self._load_evidence(n, works)) for n in self._fingerprints}
-        waiting = Counter(one.student for each in todo.values() for one in each)
+        waiting = Counter(s.student for submissions in todo.values() for s in submissions)
         self.executed = waiting.total()
         for student, work in works.items():
             if student not in waiting:
@@ -217,8 +219,9 @@ class _AssignmentFiler:
         work.evidence[notebook] = kept
 
     def _store_grade(self, work: StudentWork) -> None:
-        found = work.evidence.values()
-        failed = any(e.outcome is Outcome.REFUSED or e.disturbances for e in found)
+        """Stores a grade, unless a failed run would replace marks that are settled."""
+        evidence = work.evidence.values()
+        failed = any(e.outcome is Outcome.REFUSED or e.disturbances for e in evidence)
         grade = score_assignment(self._assignment, work)
         if failed and would_lose_marks(self._book, grade):
             return  # keep what an earlier run settled for the same files

@@ -30,7 +30,8 @@ def earned_points(outputs: Sequence[Sequence[str]], points: float) -> float:
     """Returns the points of a cell worth *points*, by what it put out in this order.
 
     The first error, text on stderr, or result decides. A result that is a number of at least 0 is
-    the points earned; any other result, and no result, earns all points. Raises UndecidedError.
+    the points earned; any other result, and no result, earns all points. Raises
+    UndecidedError where nbgrader would stop with an error.
     """
     for kind, *rest in outputs:
         if kind in (ERROR, STDERR):
@@ -41,13 +42,14 @@ def earned_points(outputs: Sequence[Sequence[str]], points: float) -> float:
 
 
 def _result_points(text: str, points: float) -> float:
+    """Returns the points for a result. Raises UndecidedError if it is empty or exceeds *points*."""
     if not text:
         raise UndecidedError("its result has no text")
     try:
         number = float(text)
     except ValueError:
         return points
-    if not number >= 0:  # not a number as well
+    if not number >= 0:  # negative, or NaN
         return points
     if number > points:
         raise UndecidedError(f"its result is {number:g}, more than its {points:g} points")
@@ -88,15 +90,19 @@ def score_assignment(assignment: Assignment, work: StudentWork) -> Grade:
 def _score_notebook(
     assignment: Assignment, notebook: SourceNotebook, work: StudentWork
 ) -> Iterator[Mark]:
+    """Yields the mark of each cell of *notebook* that has points."""
     evidence = work.evidence.get(notebook.name)
     for cell in notebook.cells:
         if not cell.is_marked:
             continue
+        kind = TESTS if cell.is_tests else MANUAL
+        if cell.task:
+            kind = TASK
         open_mark = Mark(
             problem=notebook.name,
             part=cell.grade_id,
             name=assignment.mark_name(notebook.name, cell.grade_id),
-            kind=TASK if cell.task else TESTS if cell.is_tests else MANUAL,
+            kind=kind,
             points=None,
             max_points=cell.points,
             verdict=Verdict.UNSETTLED,
@@ -111,6 +117,7 @@ def _score_notebook(
 def _judge_cell(
     mark: Mark, cell: SourceCell, submission: Submission | None, evidence: Evidence | None
 ) -> Mark:
+    """Returns *mark* with points, or with the reason why it is still open."""
     if submission is None:
         what = f"Your submission does not contain the notebook '{mark.problem}'."
         return replace(mark, points=0.0, verdict=Verdict.ABSENT, feedback=what)
@@ -131,6 +138,7 @@ def _judge_cell(
 
 
 def _judge_written(mark: Mark, raw: Raw) -> Mark:
+    """Returns *mark* with zero points for an untouched cell, else open and with the text."""
     if raw.get("untouched") is True:
         return replace(mark, points=0.0, verdict=Verdict.ABSENT, feedback="No response.")
     text = str(raw.get("v", ""))

@@ -30,12 +30,12 @@ class NotebookOverlay(Overlay):
 
         The text and type of locked cells are never taken from the submission.
         """
-        known = {cell.grade_id: cell for cell in self.source.cells}
+        sources = {cell.grade_id: cell for cell in self.source.cells}
         replaced = list(cells)
         for name, index in self.places(cells).items():
-            mine, theirs = known[name], replaced[index]
-            text = mine.source if mine.is_locked else theirs.source
-            replaced[index] = replace(theirs, type=cast("CellType", mine.type), source=text)
+            source, submitted = sources[name], replaced[index]
+            text = source.source if source.is_locked else submitted.source
+            replaced[index] = replace(submitted, type=cast("CellType", source.type), source=text)
         return tuple(replaced)
 
     def places(self, cells: Sequence[Cell]) -> dict[str, int]:
@@ -63,6 +63,7 @@ def _read_answer(
     cells: Sequence[Cell],
     outputs: Mapping[int, Sequence[Sequence[str]]],
 ) -> Answer:
+    """Returns the outputs of a test cell, or the text of another; absent if *index* is None."""
     name = cell.grade_id
     if index is None:
         return Answer(name=name, raw=None, absent=f"the notebook has no cell '{name}'")

@@ -35,14 +35,15 @@ _NOT_COPIED = (".ipynb_checkpoints", "__pycache__")
 def load_assignment(path: Path) -> Assignment:
     """Loads the assignment whose source is the folder *path*, `source/NAME`, or one notebook.
 
-    Raises SetupError for notebooks that nbgrader would reject, and for ones that need its kernel.
+    Raises SetupError for notebooks that nbgrader would reject, or that only nbgrader can grade.
     """
-    folder, others = path, {}
+    others: dict[str, bytes] = {}
     if path.suffix == ".ipynb":
         files, folder = [path], path.parent
         name = folder.name if folder.parent.name == "source" else path.stem
     else:
-        files, name = sorted(path.glob("*.ipynb")), path.resolve().name
+        files, folder = sorted(path.glob("*.ipynb")), path
+        name = path.resolve().name
         others = dict(_other_files(path))
     if not files or not all(file.is_file() for file in files):
         raise SetupError(
@@ -63,13 +64,14 @@ def load_assignment(path: Path) -> Assignment:
 
 def _other_files(folder: Path) -> Iterator[tuple[str, bytes]]:
     """Yields the files next to the notebooks, which nbgrader copies to every submission."""
-    left, count = MAX_BYTES, 0
+    size = count = 0
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder)
         if not path.is_file() or path.suffix == ".ipynb" or set(inside.parts) & {*_NOT_COPIED}:
             continue
-        left, count = left - path.stat().st_size, count + 1
-        if left < 0 or count > MAX_FILES:
+        size += path.stat().st_size
+        count += 1
+        if size > MAX_BYTES or count > MAX_FILES:
             raise SetupError(
                 f"there are more than {MAX_FILES:,} files or {MAX_BYTES / 1e6:.0f} MB next to the "
                 "notebooks",
@@ -80,12 +82,13 @@ def _other_files(folder: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _load_notebook(file: Path, config: CourseConfig) -> SourceNotebook:
+    """Returns the source notebook in *file*. Raises SetupError if it can't be graded here."""
     where = str(file)
     try:
-        read = notebook.read(file.read_bytes())
+        parsed = notebook.read(file.read_bytes())
     except SubmissionError as error:
         raise SetupError(error.what, where=where, fix="save it again in Jupyter") from None
-    spec = read.metadata.get("kernelspec")
+    spec = parsed.metadata.get("kernelspec")
     language = spec.get("language", "python") if isinstance(spec, Mapping) else "python"
     if language != "python":
         raise SetupError(
@@ -93,28 +96,30 @@ def _load_notebook(file: Path, config: CourseConfig) -> SourceNotebook:
             where=where,
             fix="grade it with nbgrader",
         )
-    cells = tuple(_source_cells(read, where, config))
-    name, count = next(iter(Counter(c.grade_id for c in cells).most_common(1)), ("", 0))
-    if count > 1:
+    cells = tuple(_source_cells(parsed, where, config))
+    counts = Counter(cell.grade_id for cell in cells).most_common()
+    duplicates = [name for name, count in counts if count > 1]
+    if duplicates:
         raise SetupError(
-            f"more than one cell has the grade_id '{name}'",
+            f"more than one cell has the grade_id '{duplicates[0]}'",
             where=where,
             fix="give every cell a unique grade_id",
         )
     return SourceNotebook(name=file.stem, cells=cells)
 
 
-def _source_cells(read: Notebook, where: str, config: CourseConfig) -> Iterator[SourceCell]:
-    for cell in read.cells:
-        known = source_cell(cell, where)
+def _source_cells(parsed: Notebook, where: str, config: CourseConfig) -> Iterator[SourceCell]:
+    """Yields the cells that nbgrader manages, without answers. Raises SetupError for AUTOTEST."""
+    for cell in parsed.cells:
+        managed = source_cell(cell, where)
         if cell.type == "code" and "AUTOTEST" in cell.source:
             raise SetupError(
                 "a cell has '### AUTOTEST', which only nbgrader can expand",
                 where=where,
                 fix="write the tests out, for example as nbgrader expands them",
             )
-        if known is not None:
-            yield clear_answers(known, where, config)
+        if managed is not None:
+            yield clear_answers(managed, where, config)
 
 
 def release_of(assignment: Assignment) -> str:
@@ -129,6 +134,7 @@ def files_digest(assignment: Assignment) -> str:
 
 
 def _assignment_json(assignment: Assignment) -> str:
+    """Returns the assignment in the form in which it is stored, without the content of files."""
     plain = {
         "schema": "systems-grader/nbgrader/v1",
         "name": assignment.name,
@@ -145,10 +151,7 @@ def store_assignment(book: Gradebook, assignment: Assignment) -> None:
 
 
 def stored_assignment(book: Gradebook) -> Assignment:
-    """Returns the assignment of the results in *book*, without the files next to its notebooks.
-
-    Raises SetupError if the stored file is missing or damaged.
-    """
+    """Returns the assignment in *book*, without files. Raises SetupError if it can't be read."""
     file = book.folder / FILE
     try:
         plain = json.loads(file.read_bytes())

@@ -80,6 +80,7 @@ def _enter_rows(
     places: Mapping[str, tuple[AnswerPlace, ...]],
     sheet: Path,
 ) -> EntryResult:
+    """Scores the rows that are new or changed, and stores the points from the sheet."""
     run = book.begin_run(f"enter {sheet.name}")
     papers = papers_of(book)
     current = {grade.student: grade for grade in book.grades()}
@@ -90,11 +91,12 @@ def _enter_rows(
         student = row.student.id
         if row.version is None:
             # For example, a line that was emptied because it had another student's answers.
-            manual.file(student, {})
+            manual.store(student, {})
             if student in current:
                 book.withdraw_grade(student, by=BY, why="The line on the sheet is empty.")
             continue
-        mine, grade = papers.of(student), current.get(student)
+        mine = papers.of(student)
+        grade = current.get(student)
         # Identifies the submitted paper, as a file's SHA-256 identifies a notebook.
         plain = json.dumps([student, row.version, dict(row.answers)], sort_keys=True)
         sha256 = hashlib.sha256(plain.encode("utf-8", "backslashreplace")).hexdigest()
@@ -110,8 +112,9 @@ def _enter_rows(
             book.put_grade(grade, run=run)
             scored += 1
         texts = (place for place in places[row.version] if place.form is AnswerForm.TEXT)
-        points = {p.name: float(said) for p in texts if (said := row.answers.get(p.names[0]))}
-        settled = manual.file(student, points)
+        written = {place.name: row.answers.get(place.names[0]) for place in texts}
+        points = {name: float(text) for name, text in written.items() if text}
+        settled = manual.store(student, points)
         for mark in grade.marks:
             if mark.verdict is Verdict.UNREADABLE:
                 unreadable.append(f"{grade.student}, {mark.name}: {mark.feedback}")
@@ -133,28 +136,28 @@ class _SheetPoints:
 
     def __init__(self, book: Gradebook):
         self._book = book
-        self._given = overrides_by_student(book.overrides())
+        self._overrides = overrides_by_student(book.overrides())
 
-    def file(self, student: str, points: Mapping[str, float]) -> set[str]:
-        """Stores the sheet's points of *student*; returns the names of manually graded marks."""
-        given = self._given.get(student, {})
+    def store(self, student: str, points: Mapping[str, float]) -> set[str]:
+        """Stores the sheet's points of *student*. Returns the names of manually graded marks."""
+        overrides = self._overrides.get(student, {})
         for name, number in points.items():
-            current = given.get(name)
+            current = overrides.get(name)
             if current and current.by != BY and self._last_points.get((student, name)) == number:
                 continue  # the sheet still has what it had before other points were assigned
             if current is None or current.points != number:
                 override = make_override(student, name, number, by=BY, why="Read on paper.")
                 self._book.put_overrides([override])
-        emptied = {n for n, current in given.items() if current.by == BY and n not in points}
+        emptied = {n for n, current in overrides.items() if current.by == BY and n not in points}
         for name in sorted(emptied):
             self._book.withdraw_override(student, name, by=BY, why="The sheet has no points.")
-        return (given.keys() | points.keys()) - emptied
+        return (overrides.keys() | points.keys()) - emptied
 
     @cached_property
     def _last_points(self) -> Mapping[tuple[object, object], object]:
         """The last points on the sheet, by student and mark."""
-        lines = (a.detail for a in self._book.audit() if a.who == BY and "name" in a.detail)
-        return {(said["student"], said["name"]): said.get("points") for said in lines}
+        details = (a.detail for a in self._book.audit() if a.who == BY and "name" in a.detail)
+        return {(detail["student"], detail["name"]): detail.get("points") for detail in details}
 
 
 def evidence_of(row: TypedRow, places: tuple[AnswerPlace, ...], sha256: str) -> Evidence:
@@ -170,6 +173,7 @@ def evidence_of(row: TypedRow, places: tuple[AnswerPlace, ...], sha256: str) -> 
 
 
 def _typed_answer(place: AnswerPlace, typed: Mapping[str, str]) -> Answer:
+    """Returns what is typed into the columns of *place*, as if a kernel had read it."""
     raw: Raw
     if place.form is AnswerForm.TEXT:
         raw = _text_value(READ)

@@ -78,7 +78,7 @@ def print_exam(
     computer, unless *leave_out* is True.
     """
     exam, notes = answerable_on_paper(bank.exam(wanted), bank, leave_out=leave_out)
-    _require_paper(out)
+    _check_existing_release(out)
     letters = tuple(
         Student(id=letter, name=f"Version {letter}", version=letter)
         for letter in LETTERS[:versions]
@@ -88,29 +88,29 @@ def print_exam(
     printed = [printed_exam(paper(release, release.students[student.id])) for student in letters]
     files = []
     for copy in printed:
-        files += [out / f"exam-{copy.version}.html", out / f"key-{copy.version}.html"]
-        write_atomic(files[-2], page_html("exam", copy, bank.templates))
-        write_atomic(files[-1], page_html("key", copy, bank.templates), private=True)
-    files.append(out / SHEET)
-    kept = [f"{SHEET} already exists and was not changed"] if files[-1].exists() else []
-    if not kept:  # a person may have typed into it
-        write_atomic(files[-1], answer_sheet(printed, students))
-    strange = sorted(
-        {s.version for s in students if s.version} - {copy.version for copy in printed}
-    )
-    if strange:
-        kept.append(f"the roster names versions that are not printed: {', '.join(strange)}")
+        exam_file, key_file = out / f"exam-{copy.version}.html", out / f"key-{copy.version}.html"
+        write_atomic(exam_file, page_html("exam", copy, bank.templates))
+        write_atomic(key_file, page_html("key", copy, bank.templates), private=True)
+        files += [exam_file, key_file]
+    sheet = out / SHEET
+    sheet_notes = []
+    if sheet.exists():  # a person may have typed into it
+        sheet_notes.append(f"{SHEET} already exists and was not changed")
+    else:
+        write_atomic(sheet, answer_sheet(printed, students))
+    extra = sorted({s.version for s in students if s.version} - {copy.version for copy in printed})
+    if extra:
+        sheet_notes.append(f"the roster names versions that are not printed: {', '.join(extra)}")
     essays = dict.fromkeys(
         p.name for copy in printed for p in copy.places if p.form is AnswerForm.TEXT
     )
-    read = [f"grade manually and type the points in: {', '.join(essays)}"] if essays else []
-    return PrintResult(
-        release=release, files=tuple(files), notes=(*notes, *rendered.notes, *read, *kept)
-    )
+    essay_notes = [f"grade manually and type the points in: {', '.join(essays)}"] if essays else []
+    notes = (*notes, *rendered.notes, *essay_notes, *sheet_notes)
+    return PrintResult(release=release, files=(*files, sheet), notes=notes)
 
 
-def _require_paper(out: Path) -> None:
-    """Raises SetupError if *out* has a release that can't be printed, which would be kept."""
+def _check_existing_release(out: Path) -> None:
+    """Raises SetupError if the release in *out*, which would be kept, needs a computer."""
     file = out / "release.json"
     if not file.exists():
         return
@@ -156,6 +156,7 @@ def answerable_on_paper(
 
 
 def _filter_problem(slot: Slot, bank: Bank) -> tuple[Slot | None, list[str]]:
+    """Returns the slot with the parts for paper, or None, and the names of the other parts."""
     problem = bank.problem(str(slot.problem))
     asked = [p for p in problem.parts if slot.asks(problem.id, p.id)]
     kept = [p for p in asked if not needs_computer(p.kind)]
@@ -171,7 +172,8 @@ def _filter_problem(slot: Slot, bank: Bank) -> tuple[Slot | None, list[str]]:
 
 
 def _filter_pool(slot: Slot, bank: Bank) -> tuple[Slot | None, list[str]]:
-    """Returns the pool's problems that can be answered completely, so all have equal points."""
+    """Returns the slot with only the problems that need no computer at all, so that all have equal
+    points, and what was left out. The slot is None if no problem is left."""
     kept = tuple(
         name
         for name in slot.pool
@@ -238,6 +240,7 @@ def printed_problem(question: Question, common: Tolerance | None = None) -> Prin
 def _printed_part(
     question: Question, key: Key, letter: str, common: Tolerance | None
 ) -> PrintedPart:
+    """Returns the printed form of a part, with its key. **Secret.**"""
     kind = kinds.find(key.part.kind)
     closeness = tolerance_note(key.part, common, getattr(key, "titles", ()))
     # Unless the part is all or nothing, the rule for points follows a semicolon.
@@ -314,19 +317,19 @@ def _printed_mistakes(key: Key) -> Iterator[PrintedMistake]:
     if isinstance(key, TrueFalseKey) and key.choices:
         yield from _wrong_reasons(key)
         return
-    found: Iterable[tuple[str, NumberRange | ChoiceOption | AcceptedTexts]]
+    mistakes: Iterable[tuple[str, NumberRange | ChoiceOption | AcceptedTexts]]
     for item in quiz_items(key):
         if isinstance(item, NumberItem):
             where = f"{item.row}, {item.column}: " if item.row else ""
             unit = item.unit
-            found = ((where + format_with_unit(x.value, unit, 4), x) for x in item.ranges[1:])
+            mistakes = ((where + format_with_unit(x.value, unit, 4), x) for x in item.ranges[1:])
         elif isinstance(item, ChoiceItem):
             letters = {c.id: c.letter for c in getattr(key, "choices", ())}
             wrong = (x for x in item.choices if not x.right and (x.feedback or x.share))
-            found = ((letters.get(x.id, x.text), x) for x in wrong)
+            mistakes = ((letters.get(x.id, x.text), x) for x in wrong)
         elif isinstance(item, TextItem):
-            found = ((", ".join(words.texts), words) for words in item.words[1:])
+            mistakes = ((", ".join(words.texts), words) for words in item.words[1:])
         else:
-            found = ()
-        for answer, one in found:
-            yield PrintedMistake(answer=answer, share=one.share, feedback=one.feedback)
+            mistakes = ()
+        for answer, mistake in mistakes:
+            yield PrintedMistake(answer=answer, share=mistake.share, feedback=mistake.feedback)

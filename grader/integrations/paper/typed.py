@@ -99,7 +99,7 @@ class _Sheet:
         return dict(zip(self.columns, (cell.strip() for cell in cells), strict=False))
 
     def row(self, cells: Sequence[str]) -> TypedRow:
-        """Returns the line with these cells, whatever is in them."""
+        """Returns the row with these cells, without checking them."""
         named = self._cells(cells)
         student, name = (unescape_cell(named.get(key, "")) for key in ("student", "name"))
         answers = {k: v for k, v in named.items() if k and k not in _PEOPLE and v}
@@ -107,6 +107,7 @@ class _Sheet:
         return TypedRow(student=Student(id=student, name=name), version=version, answers=answers)
 
     def _version_errors(self, row: TypedRow, check: str, line: int) -> Iterator[SpecError]:
+        """Yields the errors in a row's version, in its *check* code, and in its answers."""
         version, code = row.version, check.upper()
         if version is None:
             if row.answers or code:

@@ -164,7 +164,7 @@ def collect_repositories(
 def _collect_one(
     repository: Repository, *, out: Path, how: CollectOptions, state: Mapping[str, CollectedEntry]
 ) -> tuple[RepositoryOutcome, CollectedEntry | None]:
-    """Returns the outcome, and the entry to store, if it changes."""
+    """Returns the outcome, and the entry to store; None if the stored entry stays as it is."""
     student, before = repository.student, state.get(repository.student)
     outcome = partial(RepositoryOutcome, student=student)
     target = out / f"{student}.ipynb"
@@ -175,8 +175,8 @@ def _collect_one(
         _set_file_time(target, before.committed)  # the file may have been copied since
         return outcome(status=CollectStatus.KEPT, text=text, commit=before.commit), None
     deadline = _to_iso(repository.deadline) if repository.deadline else ""
-    asked = _to_iso(datetime.now(UTC))
-    entry = partial(CollectedEntry, seen=asked, deadline=deadline)
+    started = _to_iso(datetime.now(UTC))
+    entry = partial(CollectedEntry, seen=started, deadline=deadline)
     try:
         notebook = fetch_notebook(repository, how)
     except NothingThereError as error:
@@ -187,10 +187,10 @@ def _collect_one(
             text = error.reason if isinstance(error, GitError) else error.what
         if before is not None and before.commit and target.exists():
             text += f"; the notebook collected on {before.seen} is kept"
-        failed = before or CollectedEntry(seen="")
-        failed = replace(failed, failed=failed.failed or asked)
-        is_late = deadline and deadline <= asked
-        return outcome(status=CollectStatus.FAILED, text=text), failed if is_late else None
+        stored = before or CollectedEntry(seen="")
+        stored = replace(stored, failed=stored.failed or started)
+        is_late = deadline and deadline <= started
+        return outcome(status=CollectStatus.FAILED, text=text), stored if is_late else None
     committed = _to_iso(datetime.fromtimestamp(notebook.commit_time, UTC))
     write_changed(target, notebook.data)
     _set_file_time(target, committed)
@@ -204,15 +204,16 @@ def _collect_one(
     )
     if before and before.commit != notebook.commit and deadline and before.failed >= deadline:
         collected = replace(collected, failed=before.failed)
-    text = _describe(notebook, collected)
+    text = _describe_notebook(notebook, collected)
     return outcome(status=CollectStatus.COLLECTED, text=text, commit=notebook.commit), collected
 
 
-def _describe(found: FetchedNotebook, entry: CollectedEntry) -> str:
-    text = f"{one_line(found.path, 80)} of {entry.committed}"
+def _describe_notebook(notebook: FetchedNotebook, entry: CollectedEntry) -> str:
+    """Returns what was collected, when it was committed and pushed, and what was left out."""
+    text = f"{one_line(notebook.path, 80)} of {entry.committed}"
     if entry.pushed:
         text += f", pushed {entry.pushed}"
-    if found.newer:
+    if notebook.newer:
         text += "; later commits came after the deadline and are left out"
     return text + entry.note
 
@@ -231,8 +232,7 @@ def _times_csv(state: Mapping[str, CollectedEntry]) -> str:
 
 
 def _is_final(before: CollectedEntry, repository: Repository, target: Path) -> bool:
-    """Returns whether *before* was collected after the current deadline, and *target* is unchanged
-    since."""
+    """Returns whether *target* was collected after the current deadline, and is unchanged since."""
     if repository.deadline is None or before.deadline != _to_iso(repository.deadline):
         return False
     if datetime.fromisoformat(before.seen) < repository.deadline:
@@ -257,6 +257,7 @@ def _sha256(data: bytes) -> str:
 
 
 def _read_state(out: Path) -> dict[str, CollectedEntry]:
+    """Returns the entries of earlier runs by student. Raises SetupError if they can't be read."""
     try:
         data = json.loads((out / STATE).read_bytes())
         return {str(student): CollectedEntry(**entry) for student, entry in data.items()}

@@ -141,10 +141,10 @@ class Git:
             finally:
                 _kill_process_group(process)
             err.seek(0)
-            said = self.access.redact(err.read(100_000).decode("utf-8", "replace"))
+            message = self.access.redact(err.read(100_000).decode("utf-8", "replace"))
             if process.returncode:
                 raise GitError(
-                    _failure_reason(process.returncode, said, self.bounds), _reason_line(said)
+                    _failure_reason(process.returncode, message, self.bounds), _reason_line(message)
                 )
             out.seek(0)
             data = out.read(most + 1)
@@ -245,14 +245,17 @@ def _kill_process_group(process: subprocess.Popen[bytes]) -> None:
     """Kills the command and all processes that it started, unless it has ended."""
     if process.poll() is None:
         with contextlib.suppress(OSError):
-            process.kill() if sys.platform == "win32" else os.killpg(process.pid, signal.SIGKILL)
+            if sys.platform == "win32":
+                process.kill()
+            else:
+                os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 
 def _reason_line(text: str) -> str:
-    """Returns the line of git's output that has the reason."""
+    """Returns the first line of git's output that gives a reason, or else the last line."""
     lines = [line.strip() for line in text.splitlines()]
-    reasons = [one for one in lines if one.startswith(("fatal:", "error:", "remote:", "!"))]
+    reasons = [line for line in lines if line.startswith(("fatal:", "error:", "remote:", "!"))]
     line = next(iter(reasons), lines[-1] if lines else "")
     return line.removeprefix("fatal:").removeprefix("error:").strip()[:_LONGEST_SAID]
 
@@ -272,11 +275,12 @@ _REASONS: Sequence[tuple[tuple[str, ...], str]] = (
 )
 
 
-def _failure_reason(code: int, said: str, bounds: CommandLimits) -> str:
-    folded = said.casefold()
+def _failure_reason(code: int, message: str, bounds: CommandLimits) -> str:
+    """Returns why git failed, from its exit *code* and its output *message*."""
+    folded = message.casefold()
     if code in (-_TOO_LARGE, 128 + _TOO_LARGE):
         folded = "file too large"
     for signs, what in _REASONS:
         if any(sign in folded for sign in signs):
             return what.format(most=bounds.bytes / 1e6)
-    return f"git failed: {_reason_line(said)}" if said.strip() else f"git failed with {code}"
+    return f"git failed: {_reason_line(message)}" if message.strip() else f"git failed with {code}"

@@ -60,16 +60,17 @@ def send_all(
 ) -> tuple[RepositoryOutcome, ...]:
     """Pushes every student's files. A failure for one student does not stop the others."""
     with ThreadPoolExecutor(max_workers=how.jobs) as pool:
-        sent = []
-        for result in pool.map(partial(_send_one, files_of=files_of, how=how), to):
-            sent.append(result)
+        outcomes = []
+        for result in pool.map(partial(_try_to_send, files_of=files_of, how=how), to):
+            outcomes.append(result)
             done(result.student)
-    return tuple(sent)
+    return tuple(outcomes)
 
 
-def _send_one(
+def _try_to_send(
     to: Repository, *, files_of: Callable[[str], Mapping[str, bytes]], how: SendOptions
 ) -> RepositoryOutcome:
+    """Sends the files of one student, and returns the outcome, even of a failure."""
     try:
         return _send(to, files_of(to.student), how)
     except GraderError as error:
@@ -78,7 +79,7 @@ def _send_one(
 
 
 def _send(to: Repository, files: Mapping[str, bytes], how: SendOptions) -> RepositoryOutcome:
-    """Commits *files* to a branch of a repository, without cloning its files, and pushes it."""
+    """Commits *files* to a branch of a repository and pushes it, without cloning its files."""
     outcome = partial(RepositoryOutcome, student=to.student)
     with scratch_git(how.access, how.bounds) as outer:
         outer.run("init", "--quiet", "--bare", "--template=", "repository")
@@ -89,9 +90,9 @@ def _send(to: Repository, files: Mapping[str, bytes], how: SendOptions) -> Repos
         start = [parent] if parent and not how.whole else ["--empty"]
         git.run("read-tree", *start)
         # Existing files of another user's branch are left unchanged.
-        exists = ["ls-tree", "-z", "--full-tree", parent, "--"]
+        list_file = ["ls-tree", "-z", "--full-tree", parent, "--"]
         ours = how.whole or not parent
-        new = {n: data for n, data in files.items() if ours or not git.run(*exists, n)}
+        new = {n: data for n, data in files.items() if ours or not git.run(*list_file, n)}
         if not new:
             return outcome(status=SendStatus.SAME, text="all files exist", commit=parent)
         for name, data in new.items():
@@ -101,10 +102,10 @@ def _send(to: Repository, files: Mapping[str, bytes], how: SendOptions) -> Repos
         tree = git.line("write-tree", "--missing-ok")
         if parent and tree == git.line("rev-parse", f"{parent}^{{tree}}"):
             return outcome(status=SendStatus.SAME, text="unchanged", commit=parent)
-        who = ["-c", f"user.name={NAME}", "-c", f"user.email={EMAIL}"]
+        author = ["-c", f"user.name={NAME}", "-c", f"user.email={EMAIL}"]
         parents = ["-p", parent] if parent else []
         message = how.message.encode()
-        commit = git.line(*who, "commit-tree", tree, *parents, given=message)
+        commit = git.line(*author, "commit-tree", tree, *parents, given=message)
         git.run("push", "--quiet", "--no-verify", "origin", f"{commit}:refs/heads/{how.branch}")
         text = f"{join_names(sorted(new), most=4)} to the branch {how.branch}"
         text += ", replacing another user's commit there" if taken_over else ""

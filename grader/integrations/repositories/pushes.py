@@ -56,37 +56,39 @@ def read_push_log(path: Path) -> PushLog:
     except FileNotFoundError:
         return NO_PUSHES
     except (OSError, UnicodeDecodeError) as error:
-        raise _not_a_log(path, 1) from error
+        raise _log_error(path, 1) from error
     pushes: list[Push] = []
     created: list[datetime] = []
-    for line, entry in _objects(text, path):
+    for line, entry in _iter_objects(text, path):
         try:
             if "full_name" in entry:
                 created.append(_instant(entry["created_at"]))
             else:
-                pushes += _push(entry)
+                pushes += _read_pushes(entry)
         except (KeyError, TypeError, ValueError) as error:
-            raise _not_a_log(path, line) from error
+            raise _log_error(path, line) from error
     return PushLog(pushes=tuple(sorted(set(pushes))), creation_time=min(created, default=None))
 
 
-def _objects(text: str, path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def _iter_objects(text: str, path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """Yields the objects of all JSON documents in *text*, with the line of their document."""
-    decoder, at = json.JSONDecoder(), 0
+    decoder = json.JSONDecoder()
+    at = 0
     while text[at:].strip():
-        at += len(text[at:]) - len(text[at:].lstrip())
+        at = len(text) - len(text[at:].lstrip())  # skips whitespace
         line = text.count("\n", 0, at) + 1
         try:
             document, at = decoder.raw_decode(text, at)
         except (ValueError, RecursionError) as error:
-            raise _not_a_log(path, line) from error
+            raise _log_error(path, line) from error
         for entry in document if isinstance(document, list) else [document]:
             if not isinstance(entry, dict):
-                raise _not_a_log(path, line)
+                raise _log_error(path, line)
             yield line, entry
 
 
-def _not_a_log(path: Path, line: int) -> SetupError:
+def _log_error(path: Path, line: int) -> SetupError:
+    """Returns the error for a file that is not GitHub's record of a repository."""
     return SetupError(
         "this is not what GitHub's API answers about a repository's pushes",
         where=Location(str(path), line),
@@ -94,8 +96,8 @@ def _not_a_log(path: Path, line: int) -> SetupError:
     )
 
 
-def _push(entry: Mapping[str, Any]) -> Iterator[Push]:
-    """Yields the push that an entry of the activity or of the events describes, if it does."""
+def _read_pushes(entry: Mapping[str, Any]) -> Iterator[Push]:
+    """Yields the push that *entry* describes; nothing if it describes another event."""
     if entry.get("activity_type") in _MOVES:
         yield Push(_instant(entry["timestamp"]), str(entry["after"]), str(entry["ref"]))
     elif entry.get("type") == "PushEvent":
@@ -112,7 +114,7 @@ def _instant(text: str) -> datetime:
     return instant
 
 
-def push_at(git: Git, log: PushLog, deadline: datetime) -> str:
+def find_commit(git: Git, log: PushLog, deadline: datetime) -> str:
     """Returns the commit of the current branch of *git* at *deadline*; empty if nothing was pushed
     to it by then.
 
@@ -123,7 +125,7 @@ def push_at(git: Git, log: PushLog, deadline: datetime) -> str:
     if not before:
         return ""
     commit = before[-1].commit
-    if not _has(git, commit):
+    if not _has_commit(git, commit):
         try:
             git.run("fetch", "--quiet", "--no-tags", "origin", commit)
         except GitError:
@@ -134,9 +136,8 @@ def push_at(git: Git, log: PushLog, deadline: datetime) -> str:
     return commit
 
 
-def push_of(git: Git, log: PushLog, commit: str) -> datetime | None:
-    """Returns when the server first received *commit* as the end of the current branch of *git*;
-    None if the record has no such push."""
+def time_of_push(git: Git, log: PushLog, commit: str) -> datetime | None:
+    """Returns when *commit* was first pushed as the end of the current branch; None if unknown."""
     if not log.pushes:
         return None
     branch = git.line("symbolic-ref", "HEAD")
@@ -144,7 +145,8 @@ def push_of(git: Git, log: PushLog, commit: str) -> datetime | None:
     return next(mine, None)
 
 
-def _has(git: Git, commit: str) -> bool:
+def _has_commit(git: Git, commit: str) -> bool:
+    """Returns whether git finds *commit* in the repository."""
     try:
         git.run("cat-file", "-e", f"{commit}^{{commit}}")
     except GitError:

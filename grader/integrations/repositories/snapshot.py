@@ -23,7 +23,7 @@ from grader.integrations.repositories.git import (
     origin_settings,
     scratch_git,
 )
-from grader.integrations.repositories.pushes import NO_PUSHES, PushLog, push_at, push_of
+from grader.integrations.repositories.pushes import NO_PUSHES, PushLog, find_commit, time_of_push
 from grader.text.words import join_names
 
 _FILES, _LINK, _SUBMODULE = ("100644", "100755"), "120000", "160000"
@@ -121,14 +121,14 @@ def fetch_notebook(repository: Repository, how: CollectOptions) -> FetchedNotebo
             commit=commit,
             commit_time=_commit_time(inside, commit),
             newer=newer,
-            push_time=push_of(inside, repository.pushes, commit),
+            push_time=time_of_push(inside, repository.pushes, commit),
         )
 
 
 def _commit_at_deadline(git: Git, repository: Repository) -> tuple[str, bool]:
     """Returns the branch's commit at the deadline, and whether the branch has moved since.
 
-    By the forge's record of pushes if there is one, else by the commits' own times.
+    The forge's record of pushes decides if there is one, else the commits' own times.
     """
     deadline = repository.deadline
     try:
@@ -138,7 +138,7 @@ def _commit_at_deadline(git: Git, repository: Repository) -> tuple[str, bool]:
     if deadline is None:
         return head, False
     if repository.pushes.pushes:
-        pushed = push_at(git, repository.pushes, deadline)
+        pushed = find_commit(git, repository.pushes, deadline)
         if not pushed:
             raise NothingThereError("nothing was pushed before the deadline")
         return pushed, pushed != head
@@ -172,14 +172,14 @@ def _find_notebook(git: Git, commit: str, student: str, how: CollectOptions) -> 
         candidates = [f"{student}.ipynb"]
     if not candidates:
         raise SubmissionError("its top folder contains no notebook")
-    several = candidates
+    notebooks = candidates
     if len(candidates) > 1 and how.fit is not None:
         candidates = _best_fits(git, listed, candidates, partial(how.fit, student))
     if len(candidates) != 1:
         which = "more than one belongs" if candidates else "none belongs"
         raise SubmissionError(
-            f"its top folder contains {len(several)} notebooks "
-            f"({join_names((one_line(name, 60) for name in several), most=5)}), and "
+            f"its top folder contains {len(notebooks)} notebooks "
+            f"({join_names((one_line(name, 60) for name in notebooks), most=5)}), and "
             + (f"{which} to the release" if how.fit else "it is unclear which one counts"),
             fix="name the notebook with --notebook"
             + ("" if how.fit else ", or the release with --release"),
@@ -206,17 +206,18 @@ def _best_fits(
 
 def _list_files(git: Git, commit: str, *paths: str) -> Mapping[str, tuple[str, str]]:
     """Returns mode and object name of everything in the top folder, or at *paths*, by path."""
-    found = {}
+    entries = {}
     for entry in git.run("ls-tree", "-z", "--full-tree", commit, "--", *paths).split(b"\0"):
         if not entry:
             continue
         about, _, name = entry.decode("utf-8", "replace").partition("\t")
         mode, _, blob = about.split(" ", 2)
-        found[name] = (mode, blob)
-    return found
+        entries[name] = (mode, blob)
+    return entries
 
 
 def _blob_of_file(path: str, mode: str, blob: str) -> str:
+    """Returns *blob* if *mode* is that of a regular file, and raises SubmissionError otherwise."""
     if mode in _FILES:
         return blob
     what = {_LINK: "a symbolic link", _SUBMODULE: "a submodule"}.get(mode, "a folder")
@@ -224,6 +225,7 @@ def _blob_of_file(path: str, mode: str, blob: str) -> str:
 
 
 def _read_blob(git: Git, blob: str, path: str) -> bytes:
+    """Returns a notebook's content. Raises SubmissionError if it is too large or in Git LFS."""
     size = int(git.line("cat-file", "-s", blob))
     if size > notebook.MAX_BYTES:
         raise notebook.too_large_error(size)

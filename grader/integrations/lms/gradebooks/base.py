@@ -80,20 +80,20 @@ class GradebookExporter(ClassExporter):
                 fix="use the CSV file as downloaded",
             )
         cells: Cells = {}
-        kept: dict[str, list[str]] = {}
+        students_by_note: dict[str, list[str]] = {}
         rows = _match_rows(subject, table, layout)
         for result in subject.results:
             student = result.feedback.student.id
             if student in rows:
-                filled, said = self._fill_row(result, table, rows[student], layout)
+                filled, row_notes = self._fill_row(result, table, rows[student], layout)
                 cells |= filled
-                for text in said:
-                    kept.setdefault(text, []).append(student)
-        absent = [r.feedback.student.id for r in subject.results]
-        absent = [student for student in absent if student not in rows]
+                for text in row_notes:
+                    students_by_note.setdefault(text, []).append(student)
+        everybody = [result.feedback.student.id for result in subject.results]
+        absent = [student for student in everybody if student not in rows]
         if absent:
-            kept["not in the table, so their points are not exported"] = absent
-        notes = (f"{join_names(who)}: {why}" for why, who in kept.items())
+            students_by_note["not in the table, so their points are not exported"] = absent
+        notes = (f"{join_names(who)}: {why}" for why, who in students_by_note.items())
         return Exported(
             files={table.file: (mark + table.replace_cells(cells)).encode()},
             notes=(*notes, *warning_notes(subject.results), *layout.notes),
@@ -114,8 +114,8 @@ class GradebookExporter(ClassExporter):
             return {}, [why]
         cells, notes = _deduction_comment(result, table, row, layout)
         points = self._points_to_write(result, table, row, layout)
-        was = parse_number(before.replace(layout.decimal, "."))
-        if was is None or abs(was - points) >= _SAME:
+        earlier = parse_number(before.replace(layout.decimal, "."))
+        if earlier is None or abs(earlier - points) >= _SAME:
             cells[place] = f"{points:.2f}".replace(".", layout.decimal)
             if before:
                 notes.append("different points were replaced")
@@ -188,7 +188,7 @@ def parse_number(text: str) -> float | None:
 
 
 def key_columns(table: CsvSheet, names: Mapping[str, str]) -> dict[int, str]:
-    """Returns index and content of each column whose title is in *names*, in that order."""
+    """Returns the index and the content of each column in *names*, in the order of *names*."""
     titles = [title.casefold() for title in table.titles]
     return {
         titles.index(name.casefold()): kind
@@ -198,30 +198,30 @@ def key_columns(table: CsvSheet, names: Mapping[str, str]) -> dict[int, str]:
 
 
 def _match_rows(results: ClassResults, table: CsvSheet, layout: GradebookLayout) -> dict[str, int]:
-    """Returns the row of each student in the table."""
-    known: dict[tuple[str, str], list[int]] = {}
+    """Returns each student's row. Raises SetupError if two share a row, or if nobody has one."""
+    rows_by_key: dict[tuple[str, str], list[int]] = {}
     for number, row in enumerate(table.rows[layout.first :], start=layout.first):
         if layout.column >= len(row):
             continue
         for column, kind in layout.keys.items():
             if text := table.cell_text(number, column):
                 # A row counts once for each kind of key, even if several columns contain it.
-                found = known.setdefault((kind, _fold(text, kind)), [])
-                if number not in found:
-                    found.append(number)
+                rows = rows_by_key.setdefault((kind, _fold(text, kind)), [])
+                if number not in rows:
+                    rows.append(number)
     owners: dict[int, str] = {}
     for result in results.results:
-        student, at = result.feedback.student.id, _find_row(result, known, table)
-        if at is None:
+        student, matched = result.feedback.student.id, _find_row(result, rows_by_key, table)
+        if matched is None:
             continue
-        if at in owners:
+        if matched in owners:
             raise SetupError(
                 f"two students of the release match the same row of '{table.file}': "
-                f"{owners[at]}, {student}",
-                where=Location(table.file, table.lines[at]),
+                f"{owners[matched]}, {student}",
+                where=Location(table.file, table.lines[matched]),
                 fix="give them the distinct ids that they have in the other system",
             )
-        owners[at] = student
+        owners[matched] = student
     if not owners:
         columns = ", ".join(f"'{table.titles[column]}'" for column in layout.keys)
         raise SetupError(
@@ -236,16 +236,16 @@ def _fold(text: str, kind: str) -> str:
 
 
 def _find_row(
-    result: Result, known: Mapping[tuple[str, str], list[int]], table: CsvSheet
+    result: Result, rows_by_key: Mapping[tuple[str, str], list[int]], table: CsvSheet
 ) -> int | None:
-    """Returns the student's row in *table*; None if there is none. Several raise SetupError."""
+    """Returns the student's row; None if there is none. Raises SetupError if there are several."""
     student = result.feedback.student
     tried = (
         ("id", student.id), ("email", student.email), ("id", student.email),
         ("email", student.id), ("name", student.name),
     )  # fmt: skip
     for kind, text in tried:
-        rows = known.get((kind, _fold(text, kind)), []) if text else []
+        rows = rows_by_key.get((kind, _fold(text, kind)), []) if text else []
         if len(rows) == 1:
             return rows[0]
         if rows and kind != "name":  # a name that two people share identifies neither

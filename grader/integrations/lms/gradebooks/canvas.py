@@ -95,11 +95,14 @@ def _find_column(table: CsvSheet, wanted: str, assignments: Sequence[str]) -> in
             f"'{table.file}' has {len(matching)} columns '{wanted}'",
             fix="add the number in parentheses: " + ", ".join(f"'{titles[i]}'" for i in matching),
         )
-    short = {title.rpartition(" (")[0]: title for title in assignments}
-    close = nearest(wanted, assignments) or short.get(nearest(wanted, short) or "")
+    titles_by_name = {title.rpartition(" (")[0]: title for title in assignments}
+    name = nearest(wanted, titles_by_name) or ""
+    suggestion = nearest(wanted, assignments) or titles_by_name.get(name)
     fix = "add the assignment, and export again"
-    if assignments:
-        fix = f"did you mean '{close}'?" if close else f"choose from: {join_names(assignments)}"
+    if suggestion:
+        fix = f"did you mean '{suggestion}'?"
+    elif assignments:
+        fix = f"choose from: {join_names(assignments)}"
     if matching:
         raise SetupError(f"the column '{titles[matching[0]]}' can't be filled in", fix=fix)
     raise SetupError(f"'{table.file}' has no column '{wanted}'", fix=fix)

@@ -44,21 +44,18 @@ class CsvSheet:
         return cells[column].text if column < len(cells) else ""
 
     def replace_cells(self, cells: Mapping[tuple[int, int], str]) -> str:
-        """Returns the file's text with *cells*, by row and column from 0, replaced by numbers or
-        quoted texts."""
+        """Returns the file's text with *cells*, by row and column from 0, written over its own."""
         pieces, at = [], 0
-        for (row, column), number in sorted(cells.items()):
+        for (row, column), written in sorted(cells.items()):
             cell = self.rows[row][column]
-            pieces += [self.source[at : cell.start], number]
+            pieces += [self.source[at : cell.start], written]
             at = cell.end
         return "".join([*pieces, self.source[at:]])
 
 
 def read_sheet(path: Path) -> tuple[CsvSheet, str]:
-    """Returns the sheet at *path*, and its byte order mark, if any.
-
-    Raises SpecError if it is not a table in UTF-8.
-    """
+    """Returns the sheet at *path* and any byte order mark. Raises SpecError unless it is a
+    table."""
     data = path.read_bytes()
     try:
         text = data.decode()

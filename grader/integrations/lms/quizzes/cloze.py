@@ -70,9 +70,9 @@ def is_asked_by_option(item: Item) -> bool:
 def option_shares(item: ChoiceItem) -> list[tuple[ChoiceOption, float]]:
     """Returns each option with the share that choosing it adds or deducts.
 
-    Where several may be right, there is one more, "None of these". There, Moodle's own rule is
-    net-correct. The closest to all-or-nothing is that one wrong tick deducts everything, and a
-    missing right one costs its share.
+    If several may be right, the option "None of these" is added. Moodle's own rule for such a
+    choice is net-correct. The closest to all-or-nothing is that a wrong option deducts everything,
+    and that a missing right one costs its share.
     """
     if not item.several:
         return [(choice, choice.share) for choice in item.choices]
@@ -94,6 +94,7 @@ def question_with_gaps(field: QuizPart, scale: int) -> str:
 
 
 def _item_with_gaps(item: Item, marks: Iterator[str]) -> str:
+    """Returns the HTML of *item* with one or more gaps, whose weights are the next of *marks*."""
     match item:
         case NumberItem():
             hint = escape_gaps(escape(number_hint(item)))
@@ -120,6 +121,7 @@ def _item_with_gaps(item: Item, marks: Iterator[str]) -> str:
 
 
 def _number_gap(item: NumberItem, mark: str) -> str:
+    """Returns the gap for a number, with an answer for each accepted or mistaken range."""
     answers = (
         (found.share, f"{exact_text(value)}:{exact_text(width)}", found.feedback)
         for found in item.ranges
@@ -129,6 +131,7 @@ def _number_gap(item: NumberItem, mark: str) -> str:
 
 
 def _table_with_gaps(field: QuizPart, marks: Iterator[str]) -> str:
+    """Returns the table of *field* in HTML, with a gap for a number in each cell."""
     items = [item for item in field.items if isinstance(item, NumberItem)]
     by_row = [(row, list(cells)) for row, cells in groupby(items, key=lambda item: item.row)]
     heads = [
@@ -143,6 +146,7 @@ def _table_with_gaps(field: QuizPart, marks: Iterator[str]) -> str:
 
 
 def _option_gaps(item: ChoiceItem, marks: Iterator[str]) -> str:
+    """Returns a list in HTML, with a gap for yes or no before each option."""
     lines = []
     for choice, mark in zip(item.choices, marks, strict=True):
         yes, no = float(choice.right), float(not choice.right)
@@ -152,6 +156,7 @@ def _option_gaps(item: ChoiceItem, marks: Iterator[str]) -> str:
 
 
 def _pair_gaps(item: PairsItem, marks: Iterator[str]) -> str:
+    """Returns a list in HTML, with a gap after each thing that offers all targets."""
     targets = [_escape_html(escape(plain_text(target), quote=False)) for target in item.targets]
     lines = []
     for thing, right, mark in zip(item.things, item.right, marks, strict=True):

@@ -56,24 +56,23 @@ class Moodle(VariantsExporter):
         quiz = fit_quiz(subject, "Moodle", _unfit_reason, leave_out=self.leave_out)
         why = "it needs several questions in Moodle"
         quiz = one_question_pools(quiz, lambda asked: len(_group_parts(asked)) > 1, why)
-        notes = [
-            *quiz.notes,
-            *(
-                f"number {pool.number} becomes {count} questions in Moodle, each with the whole "
-                "prompt; a student may get them with different numbers"
-                for pool in quiz.pools
-                if (count := len(_group_parts(pool.questions[0]))) > 1
-            ),
-            *loss_notes(quiz, _iter_losses),
-            *GENERAL,
-        ]
-        categories = [one for pool in quiz.pools for one in _categories(quiz, pool)]
+        notes = [*quiz.notes]
+        for pool in quiz.pools:
+            count = len(_group_parts(pool.questions[0]))
+            if count > 1:
+                notes.append(
+                    f"number {pool.number} becomes {count} questions in Moodle, each with the "
+                    "whole prompt; a student may get them with different numbers"
+                )
+        notes += [*loss_notes(quiz, _iter_losses), *GENERAL]
+        categories = [category for pool in quiz.pools for category in _categories(quiz, pool)]
         values = {"categories": categories, "orderings": ORDERINGS}
         data = render_xml("moodle/quiz.xml.j2", values)
         return Exported(files={"quiz.xml": data}, notes=tuple(notes))
 
 
 def _unfit_reason(item: Item, points: float) -> str | None:  # noqa: ARG001 - any points will do
+    """Returns why Moodle can't ask *item*; None if it can."""
     if isinstance(item, NumberItem) and 0 < abs(item.ranges[0].value) < SMALLEST:
         return f"Moodle can't compare answers below {SMALLEST:g}; ask in a smaller unit"
     if isinstance(item, OrderItem) and item.rule not in ORDERINGS:
@@ -84,6 +83,7 @@ def _unfit_reason(item: Item, points: float) -> str | None:  # noqa: ARG001 - an
 
 
 def _iter_losses(item: Item) -> Iterator[str]:
+    """Yields how *item* differs in Moodle."""
     if isinstance(item, NumberItem) and item.whole:
         right = item.ranges[0]
         if right.low == right.high and abs(right.value) > LARGEST_EXACT:
@@ -102,7 +102,7 @@ def _iter_losses(item: Item) -> Iterator[str]:
 
 
 def _group_parts(asked: QuizQuestion) -> list[_Parts]:
-    """Returns the parts of the variant as few questions, so that its parts stay together."""
+    """Returns the parts of the variant, grouped into as few questions of Moodle as possible."""
     inside = tuple(f for f in asked.fields if all(map(cloze.can_be_gap, f.items)))
     apart = [(field,) for field in asked.fields if field not in inside]
     return [inside, *apart] if inside else [*apart]
@@ -114,17 +114,17 @@ def _has_gaps(parts: _Parts) -> bool:
     return not (alone and has_question_type(parts[0].items[0]))
 
 
-def _mark(parts: _Parts) -> str:
+def _format_mark(parts: _Parts) -> str:
     return f"{round(sum(part.points for part in parts), 4):g}"
 
 
 def _categories(quiz: Quiz, pool: Pool) -> Iterator[dict[str, object]]:
-    """Yields a category and its questions, for each question that a student gets here."""
-    every = [(asked, _group_parts(asked)) for asked in pool.questions]
-    gaps = (part for _, groups in every for parts in groups if _has_gaps(parts) for part in parts)
+    """Yields the template's values for each category, from which a student gets a question."""
+    drawn = [(asked, _group_parts(asked)) for asked in pool.questions]
+    gaps = (part for _, groups in drawn for parts in groups if _has_gaps(parts) for part in parts)
     scale = math.lcm(*(points.denominator for part in gaps for points in cloze.gap_points(part)))
-    several = len(every[0][1]) > 1
-    for index, first in enumerate(every[0][1]):
+    several = len(drawn[0][1]) > 1
+    for index, first in enumerate(drawn[0][1]):
         letters = f" ({', '.join(part.letter for part in first if part.letter)})"
         title = f"{pool.number:02d} {pool.title}" + (letters if several else "")
         advice = "Add one random question from this category to the quiz. Its maximum mark is "
@@ -132,12 +132,12 @@ def _categories(quiz: Quiz, pool: Pool) -> Iterator[dict[str, object]]:
         yield {
             # A slash separates names; a double slash is a literal one.
             "path": "/".join(name.replace("/", "//") for name in (quiz.title, title)),
-            "info": f"<p>{advice}{_mark(first)}.</p>",
+            "info": f"<p>{advice}{_format_mark(first)}.</p>",
             "questions": [
                 _moodle_question(
                     asked, groups[index], f"{asked.problem} {asked.variant:03d}{ids}", scale
                 )
-                for asked, groups in every
+                for asked, groups in drawn
             ],
         }
 
@@ -145,7 +145,8 @@ def _categories(quiz: Quiz, pool: Pool) -> Iterator[dict[str, object]]:
 def _moodle_question(asked: QuizQuestion, parts: _Parts, name: str, scale: int) -> MoodleQuestion:
     """Returns one question of Moodle for *parts*; with gaps if no other type can hold them."""
     item, text = parts[0].items[0], prompt_html(asked)
-    if gaps := _has_gaps(parts):
+    has_gaps = _has_gaps(parts)
+    if has_gaps:
         questions = "".join(cloze.question_with_gaps(part, scale) for part in parts)
         text = cloze.escape_gaps(text) + questions
     else:
@@ -155,8 +156,8 @@ def _moodle_question(asked: QuizQuestion, parts: _Parts, name: str, scale: int) 
         name=name,
         text=text,
         feedback=typeset_text(asked.solution) if asked.solution else "",
-        mark=_mark(parts),
+        mark=_format_mark(parts),
         idnumber=name.replace(" ", "-")[-100:],
         tag=asked.problem,
-        item=None if gaps else item,
+        item=None if has_gaps else item,
     )

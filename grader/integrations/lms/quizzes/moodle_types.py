@@ -103,13 +103,13 @@ def has_question_type(item: Item) -> bool:
     """Returns whether a question type can ask the item; otherwise it can only be a gap."""
     shares: list[float] = []
     if isinstance(item, NumberItem):
-        shares = [found.share for found in item.ranges]
+        shares = [span.share for span in item.ranges]
     elif isinstance(item, TextItem):
         shares = [words.share for words in item.words]
     elif isinstance(item, ChoiceItem):
         shares = [share for _, share in option_shares(item)]
-    known = (any(abs(abs(share) - one) < 1e-5 for one in _SHARES) for share in shares)
-    return all(known) and not is_asked_by_option(item)
+    allowed = (any(abs(abs(share) - usual) < 1e-5 for usual in _SHARES) for share in shares)
+    return all(allowed) and not is_asked_by_option(item)
 
 
 def _is_true_false(item: ChoiceItem) -> bool:
@@ -117,21 +117,25 @@ def _is_true_false(item: ChoiceItem) -> bool:
 
 
 def _answers(item: Item) -> Iterator[MoodleAnswer]:
+    """Yields the answers to *item* with what they earn; none for pairs and essays."""
     match item:
         case NumberItem():
-            for found, (value, width) in ((r, v) for r in item.ranges for v in split_range(r)):
-                yield _answer(found.share, exact_text(value), found.feedback, exact_text(width))
+            for span in item.ranges:
+                for value, width in split_range(span):
+                    yield _answer(span.share, exact_text(value), span.feedback, exact_text(width))
         case ChoiceItem():
-            yield from _options(item)
+            yield from _option_answers(item)
         case OrderItem():
             for place, thing in enumerate(item.things, start=1):
                 yield MoodleAnswer(fraction=str(place), text=inline_html(thing))
         case TextItem():
-            for words, text in ((w, t) for w in item.words for t in w.texts):
-                yield _answer(words.share, escape_wildcards(text), words.feedback)
+            for words in item.words:
+                for text in words.texts:
+                    yield _answer(words.share, escape_wildcards(text), words.feedback)
 
 
-def _options(item: ChoiceItem) -> Iterator[MoodleAnswer]:
+def _option_answers(item: ChoiceItem) -> Iterator[MoodleAnswer]:
+    """Yields the options of a choice as answers, with what choosing each earns."""
     if _is_true_false(item):
         for choice in item.choices:
             yield _answer(float(choice.right), choice.id, choice.feedback)

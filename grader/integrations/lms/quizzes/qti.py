@@ -70,6 +70,7 @@ class Qti(VariantsExporter):
 
 
 def _unfit_reason(item: Item, points: float) -> str | None:
+    """Returns why Canvas can't ask *item* for this number of *points*; None if it can."""
     if isinstance(item, OrderItem):
         return "Canvas has no question type for orderings"
     # Points here have six decimals, and so does a cell's share of them.
@@ -87,6 +88,7 @@ def _unfit_reason(item: Item, points: float) -> str | None:
 
 
 def _iter_losses(item: Item) -> Iterator[str]:
+    """Yields how *item* differs in Canvas."""
     shares = [one.share for one in item.ranges] if isinstance(item, NumberItem) else []
     shares = [word.share for word in item.words] if isinstance(item, TextItem) else shares
     if any(shares[1:]):
@@ -100,6 +102,7 @@ def _iter_losses(item: Item) -> Iterator[str]:
 
 
 def _choice_losses(item: ChoiceItem) -> Iterator[str]:
+    """Yields how a choice differs in Canvas."""
     if not item.several:
         if any(choice.share for choice in item.choices if not choice.right):
             yield "wrong options with partial credit get none"
@@ -152,6 +155,7 @@ class _CanvasQuestion:
 
 
 def _canvas_questions(asked: QuizQuestion) -> list[_CanvasQuestion]:
+    """Returns a variant's questions in Canvas: one per part, or per cell of a table."""
     return [
         _CanvasQuestion(question=asked, part=part, item=item, index=index)
         for part in asked.fields
@@ -160,6 +164,7 @@ def _canvas_questions(asked: QuizQuestion) -> list[_CanvasQuestion]:
 
 
 def _package_files(quiz: Quiz) -> dict[str, bytes]:
+    """Returns the XML files of the package by path."""
     names = ("assessment", "meta", "assignment", "manifest")
     idents = {name: identifier(quiz.id, name) for name in names}
     root = idents["assessment"]
@@ -179,14 +184,14 @@ def _package_files(quiz: Quiz) -> dict[str, bytes]:
 
 
 def _groups(quiz: Quiz) -> Iterator[dict[str, object]]:
-    """Yields a group of variants for each part of each pool's problem."""
+    """Yields the template's values for each group: a part, or a cell, of all variants in a pool."""
     numbers = count(1001)
     for pool in quiz.pools:
-        every = [_canvas_questions(asked) for asked in pool.questions]
-        for at, first in enumerate(every[0]):
+        variants = [_canvas_questions(asked) for asked in pool.questions]
+        for at, first in enumerate(variants[0]):
             yield {
                 "ident": identifier(quiz.id, "group", pool.number, at),
                 "title": f"{pool.number} {pool.title}{first.letter}",
                 "points": f"{first.points:g}",
-                "variants": [parts[at].values(quiz.id, pool.number, numbers) for parts in every],
+                "variants": [parts[at].values(quiz.id, pool.number, numbers) for parts in variants],
             }

@@ -76,15 +76,19 @@ def qti_form(item: Item, numbers: Iterator[int]) -> QtiForm:
 
 
 def _number_form(item: NumberItem, answer: int) -> QtiForm:
+    """Returns the form of a number, with a middle if one value with a tolerance is the range."""
     key = item.ranges[0]
+    value: str | None = None
+    low, high = exact_text(key.low), exact_text(key.high)
     around = split_range(key)
-    value, (low, high) = None, (exact_text(key.low), exact_text(key.high))
     if len(around) == 1:
-        value, (low, high) = exact_text(around[0][0]), interval_ends(*around[0])
+        value = exact_text(around[0][0])
+        low, high = interval_ends(*around[0])
     return QtiForm(kind="numerical_question", answers=[answer], low=low, high=high, value=value)
 
 
 def _choice_form(item: ChoiceItem, numbers: Iterator[int]) -> QtiForm:
+    """Returns the form of a choice, with the option "None of these" if several may be right."""
     kind = "multiple_answers_question" if item.several else "multiple_choice_question"
     if {choice.id for choice in item.choices} == {"true", "false"} and not item.shuffle:
         kind = "true_false_question"
@@ -102,6 +106,7 @@ def _choice_form(item: ChoiceItem, numbers: Iterator[int]) -> QtiForm:
 
 
 def _pairs_form(item: PairsItem, numbers: Iterator[int]) -> QtiForm:
+    """Returns the form of a matching question, in which all pairs earn the same."""
     answers = [next(numbers) for _ in item.things]
     targets = [(next(numbers), plain_text(target)) for target in item.targets]
     return QtiForm(

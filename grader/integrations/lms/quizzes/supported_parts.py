@@ -62,6 +62,7 @@ def fit_quiz(quiz: Quiz, system: str, unfit: Unfit, *, leave_out: bool) -> Quiz:
 
 
 def _unfit_parts(pool: Pool, unfit: Unfit) -> _LostParts:
+    """Returns the parts of *pool* that can't be asked, and those that ask about such a part."""
     lost_parts: dict[tuple[str, str], _LostPart] = {}
     for asked in pool.questions:
         for field in asked.fields:
@@ -85,10 +86,10 @@ def _unfit_reason(field: QuizPart, unfit: Unfit) -> str | None:
 
 
 def _drop_parts(pool: Pool, lost: _LostParts) -> tuple[Pool, list[str]]:
-    """Returns the pool without the lost parts, and notes.
+    """Returns the pool without the parts in *lost*, and notes.
 
-    If some problems lose nothing, only these stay, and so do the pool's points. Parts are dropped
-    only if every problem loses one.
+    If some problems lose no part, only these problems stay, and the pool keeps its points.
+    Otherwise, the parts are dropped, and all problems get equal points.
     """
     losing = {problem for problem, _ in lost}
     whole = tuple(asked for asked in pool.questions if asked.problem not in losing)
@@ -102,10 +103,10 @@ def _drop_parts(pool: Pool, lost: _LostParts) -> tuple[Pool, list[str]]:
         replace(asked, fields=tuple(f for f in asked.fields if (asked.problem, f.id) not in lost))
         for asked in pool.questions
     )
-    left = replace(pool, questions=tuple(asked for asked in questions if asked.fields))
+    remaining = replace(pool, questions=tuple(asked for asked in questions if asked.fields))
     notes = [f"left out {p.label} ({p.points:g} points): {p.why}" for p in lost.values()]
-    left, more = even_points(left)
-    return left, [*notes, *more]
+    remaining, more = even_points(remaining)
+    return remaining, [*notes, *more]
 
 
 def even_points(pool: Pool) -> tuple[Pool, list[str]]:
@@ -149,19 +150,20 @@ def loss_notes(quiz: Quiz, more: Callable[[Item], Iterator[str]]) -> tuple[str, 
 
 
 def one_question_pools(quiz: Quiz, several: Callable[[QuizQuestion], bool], why: str) -> Quiz:
-    """Returns the quiz with only pools that the system can draw from: each problem is one question.
+    """Returns *quiz* with pools from which a system can draw a single question.
 
-    A system draws one question from a pool. Problems that need *several* questions are removed
-    from pools with others; if all do, every student gets the first. *why* explains it in a note.
+    A problem for which *several* returns True needs more than one question, so it is removed from a
+    pool that has other problems. If all problems of a pool do, only the first stays, and every
+    student gets it. Notes name removed problems, with *why* as the reason.
     """
     pools, notes = [], []
     for pool in quiz.pools:
         kept = tuple(asked for asked in pool.questions if not several(asked))
         kept = kept or tuple(a for a in pool.questions if a.problem == pool.problems[0])
-        left = replace(pool, questions=kept)
-        gone = [name for name in pool.problems if name not in left.problems]
-        if gone:
-            stay = ", ".join(left.problems)
-            notes.append(f"number {pool.number} asks {stay}, not {', '.join(gone)}: {why}")
-        pools.append(left)
+        reduced = replace(pool, questions=kept)
+        removed = [name for name in pool.problems if name not in reduced.problems]
+        if removed:
+            remaining = ", ".join(reduced.problems)
+            notes.append(f"number {pool.number} asks {remaining}, not {', '.join(removed)}: {why}")
+        pools.append(reduced)
     return replace(quiz, pools=tuple(pools), notes=(*notes, *quiz.notes))

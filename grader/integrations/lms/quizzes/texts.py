@@ -24,8 +24,7 @@ def inline_html(text: str) -> str:
 
 
 def prompt_html(asked: QuizQuestion) -> str:
-    """Returns the HTML above the parts: the prompt, its figures, the table of given values,
-    the conventions."""
+    """Returns the HTML above the parts: prompt, figures, given values, and conventions."""
     html = typeset_text(asked.prompt)
     for figure in asked.figures:
         data = b64encode(figure_png(figure)).decode()
@@ -56,9 +55,9 @@ def part_html(field: QuizPart, more: str = "") -> str:
     noun = "point" if field.points == 1 else "points"
     worth = f"{tail} <em>({points(field.points)} {noun})</em>"
     asked = typeset_text(field.ask)
-    one = strip_paragraph(asked)
-    if one != asked.strip():
-        return f"<p>{letter}{one}{worth}</p>\n"
+    inline = strip_paragraph(asked)
+    if inline != asked.strip():
+        return f"<p>{letter}{inline}{worth}</p>\n"
     return f"<p>{letter}</p>\n{asked}<p>{worth.strip()}</p>\n"
 
 
@@ -75,12 +74,12 @@ def exact_text(value: float) -> str:
     return repr(value)
 
 
-def split_range(found: NumberRange) -> tuple[CenteredRange, ...]:
+def split_range(accepted: NumberRange) -> tuple[CenteredRange, ...]:
     """Returns a range as one value with a tolerance, or as two that overlap.
 
     The first value is the range's own, which the other system shows as the right answer.
     """
-    low, high, value = found.low, found.high, found.value
+    low, high, value = accepted.low, accepted.high, accepted.value
     if low == high:
         return ((value, 0),)
     nearest_end = min(value - low, high - value)
