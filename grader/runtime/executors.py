@@ -103,17 +103,17 @@ def parse(text: str, jobs: int | None = None) -> ExecutorSpec:
     name, _, argument = text.partition(":")
     executors.find(name)
     if name == "inline":
-        written: int | None = 1
+        fixed_count: int | None = 1
     elif name in _COUNTED and argument:
-        written = _number_of_workers(argument)
+        fixed_count = _read_worker_count(argument)
     else:
-        written = None
-    if written is not None and jobs not in (None, written):
+        fixed_count = None
+    if fixed_count is not None and jobs not in (None, fixed_count):
         raise SetupError(
             f"--executor {text} and --jobs {jobs} contradict each other",
             fix=f"leave out one of them, or use --executor threads --jobs {jobs}",
         )
-    return ExecutorSpec(name, argument, written or jobs or os.cpu_count() or 1)
+    return ExecutorSpec(name, argument, fixed_count or jobs or os.cpu_count() or 1)
 
 
 def open(text: str, jobs: int | None = None) -> Executor:  # noqa: A001  # read as executors.open
@@ -163,11 +163,11 @@ def _open_processes(_argument: str, jobs: int) -> Executor:
 
 
 def _end_with_parent() -> None:
-    """Makes this worker end if its parent process is killed, and end quietly on Ctrl-C."""
+    """Makes this worker exit when its parent process has ended, and end quietly on Ctrl-C."""
     signal.signal(signal.SIGINT, _end_quietly)
     parent = multiprocessing.parent_process()
     if parent is not None:
-        threading.Thread(target=_exit_after, args=(parent,), daemon=True).start()
+        threading.Thread(target=_exit_after_parent, args=(parent,), daemon=True).start()
 
 
 def _end_quietly(*_: object) -> None:
@@ -175,12 +175,13 @@ def _end_quietly(*_: object) -> None:
     raise SystemExit(128 + signal.SIGINT)
 
 
-def _exit_after(parent: multiprocessing.process.BaseProcess) -> None:
+def _exit_after_parent(parent: multiprocessing.process.BaseProcess) -> None:
     parent.join()
     os._exit(1)  # the other threads would wait for work forever
 
 
-def _number_of_workers(text: str) -> int:
+def _read_worker_count(text: str) -> int:
+    """Returns the number in *text*. Raises SetupError unless it is from 1 to 1000."""
     if not text.isascii() or not text.isdigit() or not 1 <= int(text[:6]) <= 1000:
         raise SetupError(
             f"'{text}' is not a number of workers", fix="write a number from 1 to 1000"

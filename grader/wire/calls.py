@@ -49,20 +49,20 @@ def perform(asked: Mapping[str, Any], space: Mapping[str, Any]) -> dict[str, Any
     With `asked["example"]`, evaluates those expressions, in which `asked["alias"]` is the student's
     function; with `asked["watch"]`, adds the findings of `grader.wire.watch`.
     """
-    around = _compile_namespace(asked)
+    tools = _compile_namespace(asked)
     _seed_generators(int(asked["seed"]))
     if "round" in asked:
-        return _perform_round(asked, space, around)
+        return _perform_round(asked, space, tools)
     if asked["name"] not in space:
         raise NameError(asked["name"])
     student = space[asked["name"]]
     if "example" in asked:
-        names = {**around, **space, asked["alias"]: student}
+        names = {**tools, **space, asked["alias"]: student}
         names.setdefault("__builtins__", __builtins__)
         values = [eval(text, names) for text in asked["example"]]  # noqa: S307  # our own text
         return {"is": "returned", "v": encode_result(values)}
     inputs = {name: decode_input(raw) for name, raw in asked["inputs"].items()}
-    drive = around.get("drive")
+    drive = tools.get("drive")
     call = student if drive is None else functools.partial(drive, student)
     reply: dict[str, Any] = {"is": "returned"}
     if "watch" in asked:
@@ -77,7 +77,7 @@ def perform(asked: Mapping[str, Any], space: Mapping[str, Any]) -> dict[str, Any
 
 
 def _is_unchanged(value: Any, raw: Raw) -> bool:
-    """Returns whether an input is unchanged since before the call."""
+    """Returns whether *value*, after the call, still has the encoding *raw* from before."""
     try:
         return encode_result(value) == raw
     except UnfitError:
@@ -88,7 +88,7 @@ _KEPT = "_grader_kept_"
 
 
 def _perform_round(
-    asked: Mapping[str, Any], space: Any, around: Mapping[str, Any]
+    asked: Mapping[str, Any], space: Any, tools: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Performs the step `round` of a measurement, and returns its result.
 
@@ -102,38 +102,39 @@ def _perform_round(
     step = asked["round"]
     if step == "show":
         return {"is": "returned", "v": encode_result(space[_KEPT])}
-    inputs = around["prepare"](int(asked["seed"]))
+    inputs = tools["prepare"](int(asked["seed"]))
     if step == "count":
-        return {"is": "returned", "v": encode_result(float(around["measure"](*inputs)))}
+        return {"is": "returned", "v": encode_result(float(tools["measure"](*inputs)))}
     mark = checksum_of(inputs)  # before the call, which may modify them
-    function = space[asked["name"]] if asked["name"] else around["baseline"]
+    function = space[asked["name"]] if asked["name"] else tools["baseline"]
     if step == "launches":
-        space[_KEPT], number = around["counted"](function, *inputs, backward=asked["backward"])
+        space[_KEPT], number = tools["counted"](function, *inputs, backward=asked["backward"])
     elif step != "idle":
         space[_KEPT] = function(*inputs)
     digest = digest_of_bytes(json.dumps(encode_result(space[_KEPT], digest_of_bytes)).encode())
-    said: Raw = {"t": "str", "v": digest + mark}
-    pair = [said, encode_result(number)] if step == "launches" else None
-    return {"is": "returned", "v": {"t": "list", "v": pair} if pair else said}
+    value: Raw = {"t": "str", "v": digest + mark}
+    if step == "launches":
+        value = {"t": "list", "v": [value, encode_result(number)]}
+    return {"is": "returned", "v": value}
 
 
 def checksum_of(inputs: Any) -> str:
     """Returns a checksum of *inputs*, which takes little time compared to creating them."""
     try:
-        text = json.dumps(inputs, default=_summary_of_input, skipkeys=True)
+        text = json.dumps(inputs, default=_summarize_input, skipkeys=True)
     except (TypeError, ValueError, RecursionError):
         text = "inputs that are no data"
     return digest_of_bytes(text.encode())
 
 
-def _summary_of_input(value: Any) -> Any:
+def _summarize_input(value: Any) -> Any:
     """Returns a stand-in for values that `json` can't encode: for arrays, the sum of their bits."""
     numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
         flat = value.detach().contiguous().reshape(-1)
         bits = (flat.clone() if flat.numel() < 2 else flat).view(torch.uint8)
-        whole = bits.numel() % 8 == 0 == bits.storage_offset() % 8
-        bits = bits.view(torch.int64) if whole and bits.numel() else bits
+        is_aligned = bits.numel() % 8 == 0 == bits.storage_offset() % 8
+        bits = bits.view(torch.int64) if is_aligned and bits.numel() else bits
         return [str(value.dtype), list(value.shape), int(bits.sum())]
     if numpy is not None and isinstance(value, numpy.ndarray) and value.dtype.kind != "O":
         bits = numpy.ascontiguousarray(value).reshape(-1).view(numpy.uint8)
@@ -141,14 +142,16 @@ def _summary_of_input(value: Any) -> Any:
         return [str(value.dtype), list(value.shape), int(bits.sum(dtype=numpy.uint64))]
     if numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)):
         return value.tolist()
-    if isinstance(value, (complex, bytes, set, frozenset)):
-        return repr(sorted(value, key=repr) if isinstance(value, (set, frozenset)) else value)
-    parts = getattr(value, "state_dict", None)
-    return parts() if callable(parts) else type(value).__qualname__
+    if isinstance(value, (set, frozenset)):
+        return repr(sorted(value, key=repr))
+    if isinstance(value, (complex, bytes)):
+        return repr(value)
+    read_state = getattr(value, "state_dict", None)
+    return read_state() if callable(read_state) else type(value).__qualname__
 
 
 def _compile_namespace(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the names that the tools and the driver define; cached per text in a kernel."""
+    """Returns the names that the tools and the driver in *asked* define; compiled only once."""
     texts = (*asked["tools"], asked["driver"])
     if texts not in _compiled:
         namespace: dict[str, Any] = {"__name__": "driver", "__builtins__": __builtins__}
@@ -159,6 +162,7 @@ def _compile_namespace(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _seed_generators(seed: int) -> None:
+    """Seeds `random` and, if they are loaded, numpy and torch with its devices."""
     random.seed(seed)
     numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
     if numpy is not None:
@@ -177,7 +181,8 @@ def _describe_exception(error: BaseException) -> dict[str, Any]:
     """
     if isinstance(error, KeyboardInterrupt):
         return {"is": "late"}
-    line, trace = None, BaseException.__dict__["__traceback__"].__get__(error)
+    line = None
+    trace = BaseException.__dict__["__traceback__"].__get__(error)
     while trace is not None:
         if trace.tb_frame.f_code.co_filename.startswith("<ipython-input-"):
             line = trace.tb_lineno

@@ -56,8 +56,7 @@ class UnfitError(Exception):
 
 
 def encode_answer(value: Any) -> Raw:
-    """Returns the Raw form of *value*: tagged by "t", bounded in size, and never anything
-    executable."""
+    """Returns *value* as plain data, tagged by "t" and of bounded size."""
     try:
         return _AnswerEncoder(ANSWER).encode(value)
     except UnfitError:
@@ -65,22 +64,22 @@ def encode_answer(value: Any) -> Raw:
 
 
 def encode_answers(names: Iterable[str], space: Mapping[str, Any]) -> str:
-    """Returns the values of *names* in *space*, as base64 of a JSON object; null for undefined
-    names."""
-    found, room = dict[str, Raw | None](), MAX_ANSWERS
+    """Returns the values of *names* in *space* as JSON in base64, with null for undefined names."""
+    answers: dict[str, Raw | None] = {}
+    room = MAX_ANSWERS
     for name in names:
         raw = encode_answer(space[name]) if name in space else None
         size = len(_to_json(raw))
         if raw is not None and size > room:
             raw, size = {**_encode_opaque(space[name]), "large": True, "crowded": True}, 0
         room -= size
-        found[name] = raw
-    return base64.b64encode(_to_json(found).encode()).decode()
+        answers[name] = raw
+    return base64.b64encode(_to_json(answers).encode()).decode()
 
 
 def encode_result(value: Any, text_of: Callable[[bytes], str] | None = None) -> Raw:
-    """Returns *value* as strict JSON, with arrays as texts that *text_of* makes of their bytes, by
-    default base64. Raises UnfitError when it is too large."""
+    """Returns *value* as JSON, with bytes as *text_of* or base64 encodes them. Raises
+    UnfitError."""
     return _ResultEncoder(RESULT, text_of).encode(value)
 
 
@@ -93,7 +92,7 @@ class _Encoder:
     def __init__(self, bounds: EncodingLimits, text_of: Callable[[bytes], str] | None = None):
         self.max_depth = bounds.depth
         self.items, self.room, self.depth = bounds.items, bounds.size, 0
-        self.text_of = text_of or _base64
+        self.text_of = text_of or _encode_base64
 
     def encode(self, value: Any) -> Raw:
         """Returns the encoded *value*. Raises UnfitError."""
@@ -146,13 +145,13 @@ class _Encoder:
         return {"t": "dict", "v": [self.encode_each(pair) for pair in dict.items(value)]}
 
     def encode_other(self, value: Any) -> Raw:
-        """Returns the encoded *value* of a class that has no plain base class, or float or
-        complex."""
+        """Returns the encoded *value*, a float, complex, or object without a plain base class."""
         if isinstance(value, float):
             return self.encode_float(value)
         return self.encode_complex(value) if isinstance(value, complex) else _encode_opaque(value)
 
     def encode_each(self, values: Iterable[Any]) -> list[Raw]:
+        """Returns the encoded *values*, which are one level deeper. Raises UnfitError."""
         self.depth += 1
         try:
             return [self.encode(value) for value in values]
@@ -172,8 +171,7 @@ class _AnswerEncoder(_Encoder):
     """Encodes an answer; what can't be looked at is an object."""
 
     def encode(self, value: Any) -> Raw:
-        """Returns the encoded *value*; an opaque object if a method of the student's class fails or
-        takes too long. Raises UnfitError."""
+        """Returns *value* encoded, as an opaque object if its methods fail. Raises UnfitError."""
         try:
             return super().encode(value)
         except UnfitError:
@@ -188,7 +186,7 @@ class _AnswerEncoder(_Encoder):
         return super().encode_int(value)
 
     def encode_str(self, value: Any) -> Raw:
-        text = _storable_text(str.__getitem__(value, slice(MAX_TEXT)))
+        text = _make_storable(str.__getitem__(value, slice(MAX_TEXT)))
         self.count(len(text))
         return {"t": "str", "v": text, "cut": str.__len__(value) > MAX_TEXT}
 
@@ -204,6 +202,7 @@ class _AnswerEncoder(_Encoder):
         return self._encode_library(value)
 
     def _encode_library(self, value: Any) -> Raw:
+        """Returns *value*, an array or number of numpy or torch or any other object, encoded."""
         numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
         if numpy is not None and isinstance(value, numpy.ndarray):
             return self._encode_array(value, str(value.dtype))
@@ -216,6 +215,7 @@ class _AnswerEncoder(_Encoder):
         return super().encode_other(value)
 
     def _encode_array(self, value: Any, dtype: str) -> Raw:
+        """Returns the encoded array; without its elements if there are more than MAX_ARRAY."""
         if value.ndim == 0:
             is_tensor = dtype.startswith("torch.")
             return self._encode_number(value, dtype) if is_tensor else self.encode(value[()])
@@ -230,12 +230,12 @@ class _AnswerEncoder(_Encoder):
             return [self._encode_nested(item) for item in value]
         return self.encode(value)
 
-    def _encode_number(self, value: Any, of: str) -> Raw:
+    def _encode_number(self, value: Any, type_name: str) -> Raw:
         item = value.item()
         if type(item) not in (bool, int, float, complex):
             item = float(value)  # Python has no equivalent of a long double
         raw: Raw = getattr(self, f"encode_{type(item).__name__}")(item)
-        return {**raw, "from": of}
+        return {**raw, "from": type_name}
 
 
 class _ResultEncoder(_Encoder):
@@ -274,12 +274,13 @@ class _ResultEncoder(_Encoder):
         if value.dtype.kind not in "biufc" or value.dtype.itemsize > 16:
             return {"t": "object", "type": f"an array of {value.dtype}"}
         self.count(value.nbytes)
-        shape = _shape_of(value)
+        shape = _read_shape(value)
         value = numpy.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<"))
         text = self.text_of(value.tobytes())
         return {"t": "array", "dtype": str(value.dtype), "shape": shape, "v": text}
 
     def _encode_tensor(self, torch: Any, value: Any) -> Raw:
+        """Returns a tensor with its bytes, or an opaque object if it has no plain numbers."""
         # Computes what a subclass defers until it is accessed.
         value = torch.Tensor.detach(value)
         if value.device.type == "meta" or value.is_quantized or value.is_nested:
@@ -287,7 +288,7 @@ class _ResultEncoder(_Encoder):
         self.count(value.numel() * value.element_size())
         value = value.cpu()
         value = value.to_dense() if value.layout is not torch.strided else value.contiguous()
-        dtype, shape = str(value.dtype).removeprefix("torch."), _shape_of(value)
+        dtype, shape = str(value.dtype).removeprefix("torch."), _read_shape(value)
         flat = value.resolve_conj().resolve_neg().reshape(-1)
         if flat.numel() == 1:  # which may have any stride, and then can't be looked at as bytes
             flat = flat.clone(memory_format=torch.contiguous_format)
@@ -295,13 +296,13 @@ class _ResultEncoder(_Encoder):
         return {"t": "tensor", "dtype": dtype, "shape": shape, "v": self.text_of(data)}
 
 
-def _shape_of(value: Any) -> list[int]:
+def _read_shape(value: Any) -> list[int]:
     if value.ndim > MAX_DIMENSIONS:
         raise UnfitError(TOO_WIDE)
     return [int(n) for n in value.shape]
 
 
-def _base64(data: bytes) -> str:
+def _encode_base64(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
@@ -310,7 +311,7 @@ def digest_of_bytes(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
-def _storable_text(text: str) -> str:
+def _make_storable(text: str) -> str:
     # Half of a surrogate pair can't be written as UTF-8, and databases refuse NUL.
     return str.encode(text, "utf-8", "replace").decode().replace("\0", "\ufffd")
 
@@ -320,10 +321,11 @@ def _encode_opaque(value: Any) -> Raw:
 
 
 def _type_name(value: Any) -> str:
+    """Returns the full name of the type of *value*; "object" if that can't be read."""
     cls = type(value)
     try:
         # Joined, because a name may be a str subclass of the student's, whose `+` is code.
-        return _storable_text(".".join((cls.__module__, cls.__qualname__))[:200])
+        return _make_storable(".".join((cls.__module__, cls.__qualname__))[:200])
     except BaseException:  # noqa: BLE001  # a class that hides its name
         return "object"
 

@@ -70,28 +70,29 @@ class Opaque:
 
 
 def decode_result(raw: object) -> object:
-    """Returns *raw* as plain data, an ArrayValue, or an Opaque. Raises ValueError if it is none."""
+    """Returns *raw* as plain data, an ArrayValue, or an Opaque. Raises ValueError if malformed."""
     return _Reader().read(raw)
 
 
 def digest_of_result(raw: Any) -> str:
     """Returns the digest of *raw*, a result as `encoding.encode_result` returns it.
 
-    It equals the digest that the kernel reports before it shows that result; the digest of anything
-    else is that of no result. Raises ValueError if bytes are not base64.
+    The kernel reports the same digest before it shows that result. Anything that is not a result
+    has the digest of no result. Raises ValueError if bytes are not base64.
     """
-    return encoding.digest_of_bytes(json.dumps(_with_hashes(raw)).encode())
+    return encoding.digest_of_bytes(json.dumps(_replace_bytes_by_digests(raw)).encode())
 
 
-def _with_hashes(raw: Any) -> Any:
+def _replace_bytes_by_digests(raw: Any) -> Any:
+    """Returns *raw* with the digest of the bytes in place of each base64 text of bytes."""
     if isinstance(raw, list):
-        return [_with_hashes(item) for item in raw]
+        return [_replace_bytes_by_digests(item) for item in raw]
     if not isinstance(raw, dict):
         return raw
     text = raw.get("v")
     if raw.get("t") in ("array", "tensor", "bytes") and isinstance(text, str):
         return {**raw, "v": encoding.digest_of_bytes(base64.b64decode(text))}
-    return {name: _with_hashes(item) for name, item in raw.items()}
+    return {name: _replace_bytes_by_digests(item) for name, item in raw.items()}
 
 
 class UnknownError(ValueError):
@@ -106,17 +107,17 @@ class _Reader:
         self._depth = 0
 
     def read(self, raw: object) -> object:
-        """Returns the value that *raw* stands for."""
+        """Returns the value that *raw* encodes. Raises ValueError if malformed or too large."""
         self._items -= 1
         if not isinstance(raw, dict) or self._items < 0 or self._depth > encoding.RESULT.depth + 1:
             raise ValueError("not a value")
         tag = raw.get("t")
-        form = _READERS.get(tag) if isinstance(tag, str) else None
-        if form is None:
+        read_value = _READERS.get(tag) if isinstance(tag, str) else None
+        if read_value is None:
             raise ValueError("no such kind of value")
         self._depth += 1
         try:
-            return form(self, raw)
+            return read_value(self, raw)
         finally:
             self._depth -= 1
 
@@ -128,10 +129,10 @@ class _Reader:
         """Returns a set, represented by its sorted items."""
         if len(_read_list(raw)) > _MOST_KEYS:
             raise UnknownError(f"more than {_MOST_KEYS:,} items of a set")
-        return {"a set of": sorted(self.items(raw), key=_sort_key)}
+        return {"a set of": sorted(self.items(raw), key=_make_sort_key)}
 
     def dict(self, raw: Mapping[str, Any]) -> object:
-        """Returns a dict whose keys are plain data."""
+        """Returns a dict whose keys are plain data. Raises ValueError if a key can't be one."""
         entries: dict[object, object] = {}
         pairs = _read_list(raw)
         if len(pairs) > _MOST_KEYS:
@@ -139,7 +140,7 @@ class _Reader:
         for pair in pairs:
             if not isinstance(pair, list) or len(pair) != 2:
                 raise ValueError("not a pair")
-            key, value = _normalized_key(self.read(pair[0])), self.read(pair[1])
+            key, value = _normalize_key(self.read(pair[0])), self.read(pair[1])
             if not isinstance(key, (str, bytes, int, float, complex, tuple)) and key is not None:
                 raise ValueError("not a key")
             try:
@@ -149,20 +150,20 @@ class _Reader:
         return entries
 
 
-def _normalized_key(value: object) -> object:
+def _normalize_key(value: object) -> object:
     """Returns a key as the equal Python number, so that numpy's numbers match Python's."""
     if isinstance(value, tuple):
-        return tuple(map(_normalized_key, value))
-    known = isinstance(value, ArrayValue) and value.form == "array" and not value.shape
-    return value.number if known else value  # type: ignore[attr-defined]
+        return tuple(map(_normalize_key, value))
+    is_numpy_scalar = isinstance(value, ArrayValue) and value.form == "array" and not value.shape
+    return value.number if is_numpy_scalar else value  # type: ignore[attr-defined]
 
 
-def _sort_key(value: object) -> str:
+def _make_sort_key(value: object) -> str:
     """Returns the sort key for items of a set, which may mix types of numbers."""
     if isinstance(value, ArrayValue) and not value.shape:
         value = value.number
     if isinstance(value, tuple):
-        return f"({', '.join(map(_sort_key, value))})"
+        return f"({', '.join(map(_make_sort_key, value))})"
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     # Values that no set can hold keep their order, as the text of a large array takes long.
@@ -182,8 +183,9 @@ def _read_bool(raw: Mapping[str, Any]) -> bool:
     return bool(raw["v"])
 
 
-def _read_string(value: object, most: int = encoding.RESULT.size) -> str:
-    if not isinstance(value, str) or len(value) > most:
+def _read_string(value: object, longest: int = encoding.RESULT.size) -> str:
+    """Returns *value*. Raises ValueError unless it is text of at most *longest* characters."""
+    if not isinstance(value, str) or len(value) > longest:
         raise ValueError("not a text")
     return value
 
@@ -198,6 +200,7 @@ def _read_number(raw: Mapping[str, Any]) -> complex:
 
 
 def _read_bytes(raw: Mapping[str, Any]) -> bytes:
+    """Returns the bytes in *raw*. Raises ValueError if they are not base64 or too many."""
     try:
         data = base64.b64decode(_read_string(raw.get("v"), 2 * encoding.RESULT.size), validate=True)
     except binascii.Error as error:
@@ -208,6 +211,7 @@ def _read_bytes(raw: Mapping[str, Any]) -> bytes:
 
 
 def _read_array(raw: Mapping[str, Any]) -> ArrayValue:
+    """Returns an array or a tensor. Raises ValueError if its shape does not match its numbers."""
     form, dtype = str(raw["t"]), _read_string(raw.get("dtype"), 40)
     shape = raw.get("shape")
     if not isinstance(shape, list) or len(shape) > encoding.MAX_DIMENSIONS:
@@ -227,10 +231,10 @@ def _read_numbers(dtype: str, data: bytes) -> np.ndarray[Any, Any]:
     import numpy as np
 
     if dtype in _SMALL_FLOATS:
-        return _float8_values(dtype)[np.frombuffer(data, np.uint8)]
+        return _list_float8_values(dtype)[np.frombuffer(data, np.uint8)]
     if dtype == "bfloat16":
         numbers = (np.frombuffer(data, "<u2").astype(np.uint32) << 16).view(np.float32)
-        return _as_float64(numbers)
+        return _convert_to_float64(numbers)
     if dtype not in _PLAIN_DTYPES:
         raise UnknownError("numbers of a type that is not known")
     if dtype == "bool":
@@ -242,10 +246,10 @@ def _read_numbers(dtype: str, data: bytes) -> np.ndarray[Any, Any]:
         numbers = np.frombuffer(data, np.dtype(dtype).newbyteorder("<"))
     except TypeError:  # float128, where there is none
         raise UnknownError("numbers of a type that is not known") from None
-    return _as_float64(numbers) if numbers.dtype.kind == "f" else numbers
+    return _convert_to_float64(numbers) if numbers.dtype.kind == "f" else numbers
 
 
-def _as_float64(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _convert_to_float64(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Converts to float64, without warnings about signaling NaNs."""
     import numpy as np
 
@@ -253,7 +257,7 @@ def _as_float64(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         return numbers.astype(np.float64)
 
 
-def _float8_values(dtype: str) -> np.ndarray[Any, Any]:
+def _list_float8_values(dtype: str) -> np.ndarray[Any, Any]:
     """Returns the number that each code of the eight-bit float *dtype* stands for, in shape (256,).
 
     An exponent of 0 marks subnormal numbers. With an infinity, the highest exponent marks infinity

@@ -45,15 +45,15 @@ class Watch:
         """The broken rules, without duplicates."""
         self._rules = [rule for rule in forbidden if rule != LOOPS]
         self._counts_loops = LOOPS in forbidden
-        wrappers = (code for rule in self._rules for code in _codes_of_wrappers(rule))
+        wrappers = (code for rule in self._rules for code in _list_wrapper_codes(rule))
         self._wrappers = {id(code): code for code in wrappers}
         self._calls: Counter[Any] = Counter()
-        self._libraries = _libraries()
+        self._libraries = _list_library_folders()
         self._origins: dict[str, tuple[bool, bool]] = {}
         """By file name, whether its code is the student's, and whether a library generated it."""
         self._noted: set[str] = set()
         """The full names that are compared with the rules."""
-        self._left = MOST_EVENTS
+        self._events_left = MOST_EVENTS
 
     def __enter__(self) -> Self:
         threading.setprofile(self._on_event)
@@ -65,12 +65,13 @@ class Watch:
         threading.setprofile(None)
 
     def _on_event(self, frame: Any, event: str, called: Any) -> None:
-        self._left -= 1
-        if self._left < 0:
+        """Handles an event in *frame*: a call of its own code, or of *called*, written in C."""
+        self._events_left -= 1
+        if self._events_left < 0:
             sys.setprofile(None)
         elif event == "call":
             code = frame.f_code
-            if self._origin_of(code)[0]:
+            if self._find_origin(code)[0]:
                 self._calls[code] += 1
                 if self._calls[code] == LOOPED and self._counts_loops and LOOPS not in self.used:
                     self.used.append(LOOPS)
@@ -80,37 +81,39 @@ class Watch:
             self._note_call(_full_name_of(called))
 
     def _is_called_by_own(self, frame: Any) -> bool:
-        """Returns whether the frame is the student's code, or wrapping or generated code that it
+        """Returns whether *frame* is the student's, or wrapping or generated code that they
         called."""
         while frame is not None:
-            is_own, is_generated = self._origin_of(frame.f_code)
+            is_own, is_generated = self._find_origin(frame.f_code)
             if not is_generated and id(frame.f_code) not in self._wrappers:
                 return is_own
             frame = frame.f_back
         return False
 
-    def _origin_of(self, code: Any) -> tuple[bool, bool]:
-        found = self._origins.get(code.co_filename)
-        if found is None:
-            found = _is_own(code, self._libraries), _is_generated(code)
-            self._origins[code.co_filename] = found
-        return found
+    def _find_origin(self, code: Any) -> tuple[bool, bool]:
+        """Returns whether *code* is the student's, and whether a library generated it."""
+        origin = self._origins.get(code.co_filename)
+        if origin is None:
+            origin = _is_own(code, self._libraries), _is_generated(code)
+            self._origins[code.co_filename] = origin
+        return origin
 
     def _note_call(self, full: str) -> None:
+        """Adds to `used` the rules that a call of the function with this full name breaks."""
         if full in self._noted:
             return
         self._noted.add(full)
         for end in _MAKING:
             full = full.removesuffix(end)
-        self.used += [r for r in broken_by(full, self._rules) if r not in self.used]
+        self.used += [r for r in find_broken_rules(full, self._rules) if r not in self.used]
 
 
-def broken_by(full: str, rules: list[str]) -> list[str]:
+def find_broken_rules(full: str, rules: list[str]) -> list[str]:
     """Returns the *rules* that forbid the object with this full name."""
     return [rule for rule in rules if is_covered(full, rule)]
 
 
-def _libraries() -> tuple[str, ...]:
+def _list_library_folders() -> tuple[str, ...]:
     """Returns the folders of installed modules, which a notebook can't write to."""
     files = [getattr(sys.modules.get(name), "__file__", None) for name in ("numpy", "torch")]
     files.append(globals().get("__file__"))  # of ours, where this was imported
@@ -140,17 +143,17 @@ def find_reached_rules(start: Any, rules: list[str]) -> list[str]:
     containers, and the student's classes and objects. Runs none of the student's code.
     """
     reached: list[str] = []
-    libraries = _libraries()
+    libraries = _list_library_folders()
     waiting: list[Any] = [start]
-    seen: dict[int, Any] = {}
-    while waiting and len(seen) < MOST_REACHED:
+    examined: dict[int, Any] = {}
+    while waiting and len(examined) < MOST_REACHED:
         obj = waiting.pop()
-        if id(obj) in seen:
+        if id(obj) in examined:
             continue
-        seen[id(obj)] = obj  # kept alive, so that no other object gets its id
+        examined[id(obj)] = obj  # kept alive, so that no other object gets its id
         if _has_safe_name(obj):
-            reached += [r for r in broken_by(_full_name_of(obj), rules) if r not in reached]
-        waiting += _referents_of(obj, libraries)
+            reached += [r for r in find_broken_rules(_full_name_of(obj), rules) if r not in reached]
+        waiting += _list_referents(obj, libraries)
     return reached
 
 
@@ -161,14 +164,14 @@ def _has_safe_name(obj: Any) -> bool:
     return not _is_of_student(kind) and (issubclass(kind, types.ModuleType) or callable(obj))
 
 
-def _referents_of(obj: Any, libraries: tuple[str, ...]) -> list[Any]:
+def _list_referents(obj: Any, libraries: tuple[str, ...]) -> list[Any]:
     """Returns the objects to which *obj* refers; none for the objects of libraries."""
     kind = type(obj)
     if kind is types.FunctionType:
         if not _is_own(obj.__code__, libraries):
             return []
         cells = dict(zip(obj.__code__.co_freevars, obj.__closure__ or (), strict=True))
-        inside = {name: cell.cell_contents for name, cell in cells.items() if _is_filled(cell)}
+        inside = {name: cell.cell_contents for name, cell in cells.items() if _has_value(cell)}
         named = [value for _, value in _iter_named_objects(obj.__code__, obj.__globals__, inside)]
         return [*named, *inside.values(), obj.__defaults__, obj.__kwdefaults__, obj.__dict__]
     if issubclass(kind, type):
@@ -183,7 +186,8 @@ def _is_of_student(kind: type) -> bool:
     return bool(type.__dict__["__module__"].__get__(kind) == "__main__")
 
 
-def _is_filled(cell: Any) -> bool:
+def _has_value(cell: Any) -> bool:
+    """Returns whether a cell of a closure has a value, so that reading it does not raise."""
     try:
         cell.cell_contents  # noqa: B018 - raises if the cell is empty
     except ValueError:
@@ -191,8 +195,8 @@ def _is_filled(cell: Any) -> bool:
     return True
 
 
-def _module_attribute(module: Any, name: str) -> Any:
-    """Returns the attribute *name* of a module; None if *module* is not one."""
+def _get_module_attribute(module: Any, name: str) -> Any:
+    """Returns the attribute *name* of *module*; None if it has none or *module* is not a module."""
     if not issubclass(type(module), types.ModuleType):
         return None
     space: dict[str, Any] = object.__getattribute__(module, "__dict__")
@@ -200,33 +204,34 @@ def _module_attribute(module: Any, name: str) -> Any:
 
 
 def _iter_named_objects(code: Any, space: Any, inside: Any) -> Iterator[tuple[str, Any]]:
-    """Yields the names in *code*, with the objects that they and attributes of modules refer to."""
+    """Yields each name that *code* reads, also in functions inside it, with the object that it
+    refers to; *inside* holds the variables of enclosing functions."""
     names = {**vars(sys.modules["builtins"]), **space, **inside}
-    here: Any = None
+    current: Any = None
     for step in dis.get_instructions(code):
-        what, name = step.opname, step.argval
-        if what in ("CACHE", "PUSH_NULL", "COPY_FREE_VARS"):
+        opcode, name = step.opname, step.argval
+        if opcode in ("CACHE", "PUSH_NULL", "COPY_FREE_VARS"):
             continue
-        if what.startswith("STORE_"):
+        if opcode.startswith("STORE_"):
             if isinstance(name, str):
-                names[name] = here
-            here = None
-        elif what == "IMPORT_NAME":
-            here = sys.modules.get(name)
-        elif what in ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM"):
-            here = _module_attribute(here, name)
+                names[name] = current
+            current = None
+        elif opcode == "IMPORT_NAME":
+            current = sys.modules.get(name)
+        elif opcode in ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM"):
+            current = _get_module_attribute(current, name)
         else:
-            here = names.get(name) if what.startswith("LOAD_") and type(name) is str else None
-        if here is not None:
-            yield str(name), here
+            current = names.get(name) if opcode.startswith("LOAD_") and type(name) is str else None
+        if current is not None:
+            yield str(name), current
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):
             yield from _iter_named_objects(inner, space, names)
 
 
 def is_covered(full: str, rule: str) -> bool:
-    """Returns whether *full* is what the rule names, is inside it, or has its name in the same
-    package."""
+    """Returns whether *rule* names the object *full*, something that contains it, or one with the
+    same last name in the same package."""
     full = full.removeprefix("builtins.")
     if full == rule or full.startswith(f"{rule}."):
         return True
@@ -235,7 +240,7 @@ def is_covered(full: str, rule: str) -> bool:
 
 
 def _full_name_of(function: Any) -> str:
-    """Returns the full name of a function written in C."""
+    """Returns the full name of a callable or a module, such as `numpy.ndarray.sort`."""
     owner = getattr(function, "__self__", None)
     if owner is None or isinstance(owner, type(sys)):
         where = getattr(function, "__module__", None) or getattr(owner, "__name__", "")
@@ -245,30 +250,30 @@ def _full_name_of(function: Any) -> str:
     return f"{where}.{getattr(function, '__name__', '')}"
 
 
-def _codes_of_wrappers(rule: str) -> list[Any]:
-    """Returns the code of decorators around the function that *rule* names."""
+def _list_wrapper_codes(rule: str) -> list[Any]:
+    """Returns the code of up to ten decorators around the function that *rule* names."""
     package, *names = rule.split(".")
-    found: Any = sys.modules.get(package)
+    function: Any = sys.modules.get(package)
     for name in names:
-        found = getattr(found, name, None)
+        function = getattr(function, name, None)
     codes: list[Any] = []
-    while hasattr(found, "__wrapped__") and len(codes) < 10:
-        codes.append(getattr(found, "__code__", None))
-        found = found.__wrapped__
+    while hasattr(function, "__wrapped__") and len(codes) < 10:
+        codes.append(getattr(function, "__code__", None))
+        function = function.__wrapped__
     return codes
 
 
 def call_watched(
-    call: Callable[..., Any], forbidden: list[str], said: dict[str, Any], /, **named: Any
+    call: Callable[..., Any], forbidden: list[str], reply: dict[str, Any], /, **named: Any
 ) -> Any:
-    """Returns the result of *call*; adds the forbidden functions that it used or refers to to
-    *said*."""
+    """Returns the result of *call*. Adds to *reply* the forbidden functions that *call* refers to,
+    as "reached", and those that it called, as "used"."""
     with contextlib.suppress(Exception):  # the student's objects may be anything
-        holds = find_reached_rules(call, [rule for rule in forbidden if rule != LOOPS])
-        if holds:
-            said["reached"] = holds
+        reached = find_reached_rules(call, [rule for rule in forbidden if rule != LOOPS])
+        if reached:
+            reply["reached"] = reached
     with Watch(forbidden) as watch:
         result = call(**named)
     if watch.used:
-        said["used"] = watch.used
+        reply["used"] = watch.used
     return result

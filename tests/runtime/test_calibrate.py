@@ -570,7 +570,7 @@ def test_arrays_are_four_times_the_last_cache_if_memory_allows() -> None:
 def test_the_routines_do_what_their_figures_say(threads: int) -> None:
     bench, _ = a_bench(Clock(), array_bytes=MIB, threads=threads)
     with ThreadPoolExecutor(threads) as pool:
-        works = benchmarks._numpy_memory(bench, pool)
+        works = benchmarks._make_numpy_accesses(bench, pool)
         results = {name: work() for name, (_, work, _) in works.items()}
     assert {name: moved for name, (moved, _, _) in works.items()} == {
         "read": 1, "write": 1, "copy": 2,
@@ -627,7 +627,7 @@ def test_memory_is_measured_by_torch_on_a_device() -> None:
     bench, events = a_bench(Clock(), array_bytes=MIB, seconds=0.0)
     bench.timer = lambda work, calls: work() is None or calls * 1e-3
     with torch.inference_mode():
-        benchmarks._measure_memory(bench, benchmarks._torch_memory(bench))
+        benchmarks._measure_memory(bench, benchmarks._make_torch_accesses(bench))
     names = [data["name"] for _, data in events]
     assert names == ["memory.read", "memory.write", "memory.copy"]
 

@@ -24,7 +24,7 @@ NOBODY = 65534
 
 def over(folder: Path, *pids: int) -> bool:
     """What a first look says."""
-    return DiskQuota(str(folder), LIMIT).is_exceeded(pids)
+    return DiskQuota(str(folder), LIMIT).check_exceeded(pids)
 
 
 @contextlib.contextmanager
@@ -143,7 +143,7 @@ def test_a_folder_that_is_not_there_any_more_is_gone(tmp_path: Path) -> None:
     folder.mkdir()
     space = DiskQuota(str(folder), LIMIT)
     folder.rename(tmp_path / "elsewhere")
-    assert not space.is_exceeded([])
+    assert not space.check_exceeded([])
     assert space.gone
 
 
@@ -163,5 +163,5 @@ def test_root_of_a_container_looks_into_a_users_folder(written: int, exceeded: b
         pid = os.fork()
         if pid == 0:
             syscalls.keep_capabilities(1 << syscalls.CAP_SETUID | 1 << syscalls.CAP_SETGID)
-            os._exit(DiskQuota(str(folder), LIMIT, uid).is_exceeded([]))
+            os._exit(DiskQuota(str(folder), LIMIT, uid).check_exceeded([]))
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == exceeded

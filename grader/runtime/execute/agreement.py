@@ -15,41 +15,43 @@ class UnreadableError(Exception):
     """The baseline's own result can't be read."""
 
 
-def may_exceed_limit(ours: object) -> bool:
-    """Returns whether *ours*, in wider numbers, would exceed the size limit of a result."""
+def may_exceed_limit(baseline_result: object) -> bool:
+    """Returns whether *baseline_result*, in wider numbers, would exceed the limit on a result."""
     try:
-        return WIDEST * count_numbers(decode_result(ours)) > RESULT.size
+        return WIDEST * count_numbers(decode_result(baseline_result)) > RESULT.size
     except ValueError:
         return True
 
 
-def inputs_match(promised: object, known: object) -> bool:
-    """Returns whether both runs used the same inputs, by the replies of student and baseline."""
-    return _split_reply(promised)[1] == _split_reply(known)[1]
+def inputs_match(student_reply: object, baseline_reply: object) -> bool:
+    """Returns whether the replies of student and baseline name the same digest of their inputs."""
+    return _split_reply(student_reply)[1] == _split_reply(baseline_reply)[1]
 
 
-def results_match(promised: object, theirs: object, ours: object) -> bool:
-    """Returns whether *theirs* has the digest in *promised* and is close to *ours*.
+def results_match(student_reply: object, student_result: object, baseline_result: object) -> bool:
+    """Returns whether *student_result* is close to *baseline_result* and has the digest that
+    *student_reply* named when the clock stopped.
 
-    Raises UnreadableError if the baseline's result, *ours*, can't be read.
+    Raises UnreadableError if *baseline_result* can't be read.
     """
-    digest, _ = _split_reply(promised)
+    digest, _ = _split_reply(student_reply)
     try:
-        if theirs == ours and digest == digest_of_result(ours):
+        if student_result == baseline_result and digest == digest_of_result(baseline_result):
             return True
-        right = decode_result(ours)
+        right = decode_result(baseline_result)
     except ValueError:
         raise UnreadableError from None
     try:
-        if digest != digest_of_result(theirs):
+        if digest != digest_of_result(student_result):
             return False
-        return difference(decode_result(theirs), right, _closeness_of(right)) is None
+        closeness = _choose_closeness(right)
+        return difference(decode_result(student_result), right, closeness) is None
     except ValueError:
         return False
 
 
 def _split_reply(raw: object) -> tuple[str, str]:
-    """Returns the digests of a result and of its inputs; both are empty if the reply is forged."""
+    """Returns the digests of a result and of its inputs; both are empty if *raw* has no text."""
     text = raw.get("v") if isinstance(raw, dict) else None
     return (text[:_DIGEST], text[_DIGEST:]) if isinstance(text, str) else ("", "")
 
@@ -62,12 +64,14 @@ _CLOSE = {
 _COARSE = 0.2
 
 
-def _closeness_of(right: object) -> Closeness:
-    """Returns how close the numbers of a result must be to those of *right*."""
+def _choose_closeness(expected: object) -> Closeness:
+    """Returns how close a result must be to *expected*, by the types and the size of numbers."""
     import numpy as np
 
-    squares, count, close = 0.0, 0, _CLOSE["float64"]
-    waiting = [right]
+    squares = 0.0
+    count = 0
+    relative = _CLOSE["float64"]
+    waiting = [expected]
     while waiting:
         value = waiting.pop()
         if isinstance(value, (list, tuple)):
@@ -75,11 +79,13 @@ def _closeness_of(right: object) -> Closeness:
         elif isinstance(value, dict):
             waiting += value.values()
         elif isinstance(value, ArrayValue) and value.numbers.dtype.kind in "fc":
-            close = max(close, _CLOSE.get(value.dtype, _COARSE))
+            relative = max(relative, _CLOSE.get(value.dtype, _COARSE))
             sizes = np.abs(value.numbers[np.isfinite(value.numbers)])
             with np.errstate(over="ignore"):
-                squares, count = squares + float((sizes**2).sum()), count + sizes.size
+                squares += float((sizes**2).sum())
+            count += sizes.size
         elif isinstance(value, float) and math.isfinite(value):
-            squares, count = squares + value * value, count + 1
+            squares += value * value
+            count += 1
     size = math.sqrt(squares / count) if count and math.isfinite(squares) else 0.0
-    return Closeness(relative=close, absolute=close * size)
+    return Closeness(relative=relative, absolute=relative * size)

@@ -23,7 +23,7 @@ MOST_SAID = 8_000_000
 """Limit on the characters of all replies for one function, so that evidence stays small."""
 
 _OVERHEAD_SECONDS = 2.0
-_WHAT = 300
+_LONGEST_TEXT = 300
 # Depth of the JSON of a value: each level is an object in a list, or in a pair in a dict.
 _DEEPEST = 4 * RESULT.depth
 _MOST_PIECES = 12 * RESULT.items
@@ -75,8 +75,8 @@ def add_call_results(
     if deferred:
         raw |= {"deferred": deferred, "calls": []}
     elif answer.raw.get("t") == "object":
-        again = "" if unseen or not call_plan.as_read else functions_of(source)
-        raw["calls"] = _Calls(call_plan, session, kernels, again).make_all()
+        source_to_run = "" if unseen or not call_plan.as_read else functions_of(source)
+        raw["calls"] = _Calls(call_plan, session, kernels, source_to_run).make_all()
     return Answer(name=answer.name, raw=raw)
 
 
@@ -100,6 +100,7 @@ class _Calls:
         self._call_plan = call_plan
         self._source = source
         self._has_source = not source
+        """Whether the kernel has run the source, or need not run it."""
         self._session = session
         self._kernels = kernels
         self._late = 0
@@ -112,6 +113,7 @@ class _Calls:
         return [{"call": digest, **self._call_unless_failed(call)} for digest, call in calls]
 
     def _call_unless_failed(self, call: Call) -> Raw:
+        """Returns the result of *call*; "unmade" if a call of its group was late or died."""
         if call.group in self._failed:
             return {"is": "unmade", "what": FAILED_BEFORE}
         outcome = self._make_call(call)
@@ -120,6 +122,7 @@ class _Calls:
         return outcome
 
     def _make_call(self, call: Call) -> Raw:
+        """Returns the result of *call*, or why it was not made. Starts a new kernel if needed."""
         if self._late >= MOST_LATE:
             return {"is": "unmade", "what": f"{MOST_LATE} calls took too long"}
         if self._kernels.seconds_left() <= 0:
@@ -152,6 +155,7 @@ class _Calls:
         self._has_source = not self._source
 
     def _read_result(self, called: CallResult) -> Raw:
+        """Returns the result in the reply of the kernel, or what kept the kernel from replying."""
         seconds = {"seconds": round(called.seconds, 4)}
         if called.late or called.outcome is Outcome.TIMEOUT:
             self._late += 1
@@ -161,21 +165,22 @@ class _Calls:
         self._room -= len(called.reply or "")
         if self._room < 0 or called.reply is None:  # None for a reply too long for the wire
             return {"is": "unfit", "type": "", "what": TOO_MUCH, **seconds}
-        found = read_reply(called.reply)
+        reply = read_reply(called.reply)
         took = called.seconds - called.wait_seconds
-        if found["is"] == "returned" and took > self._call_plan.seconds + _OVERHEAD_SECONDS:
+        if reply["is"] == "returned" and took > self._call_plan.seconds + _OVERHEAD_SECONDS:
             self._late += 1
             return {"is": "late", **seconds}
-        return {**found, **seconds}
+        return {**reply, **seconds}
 
 
-def read_reply(said: str | None) -> dict[str, object]:
-    """Returns the reply *said* reduced to its valid fields; values are decoded later, when judged.
+def read_reply(text: str | None) -> dict[str, object]:
+    """Returns the reply in *text*, JSON in base64, reduced to its valid fields.
 
-    The result can always be written as JSON and read back.
+    Values are decoded later, when they are judged. The result can always be written as JSON and
+    read back.
     """
     try:
-        reply: Any = decode_json(said or "", _MOST_MARKS)
+        reply: Any = decode_json(text or "", _MOST_MARKS)
         kind = reply["is"]
         checked = {"is": kind, **{k: check(reply[k]) for k, check in _FORMS[kind].items()}}
         for name, check in _OPTIONAL.items():
@@ -187,18 +192,19 @@ def read_reply(said: str | None) -> dict[str, object]:
 
 
 def _check_text(value: object) -> str:
-    return check_string(value, _WHAT)
+    return check_string(value, _LONGEST_TEXT)
 
 
 def _check_value(value: object) -> object:
+    """Returns *value*. Raises ValueError if it is not tagged or exceeds a limit on a result."""
     if not isinstance(value, dict) or not isinstance(value.get("t"), str):
         raise ValueError
     waiting: list[tuple[object, int]] = [(value, 0)]
-    seen = 0
+    count = 0
     while waiting:
         item, depth = waiting.pop()
-        seen += 1
-        if depth > _DEEPEST or seen > _MOST_PIECES:
+        count += 1
+        if depth > _DEEPEST or count > _MOST_PIECES:
             raise ValueError
         if isinstance(item, dict):
             waiting += ((inner, depth + 1) for inner in item.values())

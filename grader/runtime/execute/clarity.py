@@ -21,14 +21,14 @@ def reason_to_repeat(call_plan: CallPlan, answer: Answer) -> str | None:
     return f"{ATTEMPTS} measurements of {call_plan.name} did not give a clear result"
 
 
-def is_clear(benchmark: Benchmark, found: Raw) -> bool:
-    """Returns whether *found* shows on which side of every mark the ratio lies."""
+def is_clear(benchmark: Benchmark, measured: Raw) -> bool:
+    """Returns whether *measured* shows on which side of every mark the ratio lies."""
     if benchmark.alone:
         return True
-    if "late" in found:
+    if "late" in measured:
         return False  # the machine may have stalled for a moment
     try:
-        ratio = ratios.measured_ratio(found)
+        ratio = ratios.measured_ratio(measured)
     except ratios.RanWrongError:
         return True
     except ratios.NotMeasuredError:
@@ -36,12 +36,12 @@ def is_clear(benchmark: Benchmark, found: Raw) -> bool:
     return all(ratio.is_at_least(mark) is not None for mark in benchmark.marks)
 
 
-def is_decided(benchmark: Benchmark, found: Raw) -> bool:
+def is_decided(benchmark: Benchmark, measured: Raw) -> bool:
     """Returns whether every mark is clearly decided, so that no more rounds are needed.
 
     Being slow needs more evidence than being fast, since a busy machine makes nothing faster.
     """
-    if "counts" in found:
-        return is_clear(benchmark, found)
-    ratio = ratios.time_ratio(found)
+    if "counts" in measured:
+        return is_clear(benchmark, measured)
+    ratio = ratios.time_ratio(measured)
     return all(ratio.low >= mark or FAR * ratio.high < mark for mark in benchmark.marks)

@@ -22,7 +22,7 @@ def missing_requirement(call_plan: CallPlan, device: str) -> str:
 
 
 def stand_in_code(call_plans: Iterable[CallPlan]) -> Sequence[str]:
-    """Returns sources that make imports of missing packages succeed; run them first."""
+    """Returns the code to run first so that imports of missing packages succeed; may be empty."""
     names = dict.fromkeys(
         name for call_plan in call_plans for name in packages.missing_packages(call_plan.needs)
     )
@@ -31,13 +31,13 @@ def stand_in_code(call_plans: Iterable[CallPlan]) -> Sequence[str]:
 
 
 def defer_missing(answers: Mapping[str, Answer], cells: Iterable[CellRun]) -> dict[str, Answer]:
-    """Defers all missing *answers* if a cell stopped because a package is not installed.
+    """Returns *answers*; those without a value wait if a cell stopped for lack of a package.
 
     Any later cell may use what that cell would have set, so every missing answer waits.
     """
-    stopped = [match[1] for cell in cells if (match := _LACKED.match(cell.error or ""))]
-    named = (name for name, package in packages.PACKAGES.items() if package.module in stopped)
-    lacking = next(iter(packages.missing_packages(named)), "")
+    missing = [match[1] for cell in cells if (match := _LACKED.match(cell.error or ""))]
+    needed = (name for name, package in packages.PACKAGES.items() if package.module in missing)
+    lacking = next(iter(packages.missing_packages(needed)), "")
     if not lacking:
         return dict(answers)
     return {name: _defer_answer(answer, lacking) for name, answer in answers.items()}
@@ -45,15 +45,11 @@ def defer_missing(answers: Mapping[str, Answer], cells: Iterable[CellRun]) -> di
 
 def defer_measurement(call_plan: CallPlan, answer: Answer, device: str) -> Answer:
     """Returns *answer*, marked as deferred if its measurement needs something missing here."""
-    package = missing_requirement(call_plan, device)
-    if (
-        not package
-        or answer.raw is None
-        or call_plan.benchmark is None
-        or not call_plan.benchmark.alone
-    ):
+    requirement = missing_requirement(call_plan, device)
+    measures_alone = call_plan.benchmark is not None and call_plan.benchmark.alone
+    if not requirement or answer.raw is None or not measures_alone:
         return answer
-    raw = {"t": "measured", "value": answer.raw, "race": {}, "deferred": package}
+    raw = {"t": "measured", "value": answer.raw, "race": {}, "deferred": requirement}
     return Answer(name=answer.name, raw=raw)
 
 
@@ -62,6 +58,7 @@ _LACKED = re.compile(r"(?:ModuleNotFoundError: No module named '|MissingPackageE
 
 
 def _defer_answer(answer: Answer, package: str) -> Answer:
+    """Returns *answer* as waiting for *package* if it has no value or one of the stand-in."""
     is_missing = answer.raw is None or answer.raw.get("type") == _NOTHING
     if not is_missing:
         return answer

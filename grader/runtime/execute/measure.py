@@ -48,9 +48,9 @@ class _EndedError(Exception):
     """The measurement has ended without a result: it was `unmade` because of the grader or the
     machine, the student's code `failed` or was `late`, or its count was `disturbed`."""
 
-    def __init__(self, **found: object):
-        super().__init__(found)
-        self.found = found
+    def __init__(self, **result: object):
+        super().__init__(result)
+        self.result = result
 
 
 def measure_answer(
@@ -125,13 +125,14 @@ def _measure_once(
     start: Start,
     options: KernelOptions,
 ) -> Raw:
+    """Returns one measurement; if it ends early, only the reason (see `_EndedError`)."""
     try:
         with open_session(start, options) as clean:
             return _Measurement(call_plan, benchmark, clean).measure(cells, start, options)
     except NotStartedError as error:
         return {"unmade": f"no kernel could be started ({error})"}
     except _EndedError as error:
-        return error.found
+        return error.result
 
 
 class _Measurement:
@@ -155,84 +156,88 @@ class _Measurement:
             return self._measure_time(cells, start, options)
         if self._benchmark.by != "launches":
             raise _EndedError(unmade=f"this version does not count {self._benchmark.by}")
-        with open_session(start, options) as mine:
+        with open_session(start, options) as student_session:
             # Let the tool bind everything that it uses before the student's code runs.
-            for session in (self._clean, mine):
+            for session in (self._clean, student_session):
                 self._run(session, "", _new_seed())
-            self._define(mine, cells)
-            found = {"idle": [0.0], "least": self._benchmark.least, "by": self._benchmark.by}
-            return {**found, **self._compare(mine, "counts", found)}
+            self._define_function(student_session, cells)
+            measured = {"idle": [0.0], "least": self._benchmark.least, "by": self._benchmark.by}
+            return {**measured, **self._compare(student_session, "counts", measured)}
 
     def _measure_time(self, cells: Sequence[str], start: Start, options: KernelOptions) -> Raw:
+        """Returns idle times and rounds, of one time each if the baseline is measured alone."""
         self._time_baseline(WARM_UP)
         if self._benchmark.alone:
             idle = [self._ask(self._clean, "idle")[1] for _ in range(_IDLE_ROUNDS)]
-            known = self._time_until_known()
-            return {"idle": idle, "rounds": [[one] for one in known]}
-        with open_session(start, options) as mine:
-            found = self._time_without_student(mine)
-            self._define(mine, cells)
-            found |= self._compare(mine, "rounds", found)
-        return {**found, "after": self._time_baseline(BEFORE)}
+            times = self._time_baseline_until_precise()
+            return {"idle": idle, "rounds": [[seconds] for seconds in times]}
+        with open_session(start, options) as student_session:
+            measured = self._time_without_student(student_session)
+            self._define_function(student_session, cells)
+            measured |= self._compare(student_session, "rounds", measured)
+        return {**measured, "after": self._time_baseline(BEFORE)}
 
-    def _time_without_student(self, mine: Session) -> dict[str, object]:
-        """Times the baseline, and in turn with it, runs in *mine* that call nothing.
+    def _time_without_student(self, session: Session) -> dict[str, object]:
+        """Times the baseline, and in turn with it, runs in *session* that call nothing.
 
         A kernel that waited while another one worked answers later than one asked twice in a row,
         so the overhead is measured in the kernel and in the order in which the student's function
         will run.
         """
-        self._run(mine, "", _new_seed())
+        self._run(session, "", _new_seed())
         alone: list[float] = []
         idle: list[float] = []
         end = time.monotonic() + _IDLE_SECONDS
         while len(idle) < BEFORE or (len(idle) < FEWEST and time.monotonic() < end):
             alone += self._time_baseline(1)
-            idle.append(self._ask(mine, "idle")[1])
+            idle.append(self._ask(session, "idle")[1])
         return {"idle": idle, "alone": alone}
 
     def _time_baseline(self, count: int) -> list[float]:
+        """Returns the seconds of *count* runs of the baseline on new inputs."""
         return [self._run(self._clean, "", _new_seed())[1] for _ in range(count)]
 
-    def _time_until_known(self) -> list[float]:
+    def _time_baseline_until_precise(self) -> list[float]:
+        """Returns the seconds of runs of the baseline, up to a median within NEAR or a limit."""
         seconds: list[float] = []
         while len(seconds) < self._benchmark.rounds and time.monotonic() < self._end:
             seconds += self._time_baseline(1)
             if len(seconds) >= FEWEST:
-                known = ratios.estimate(seconds)
-                if known.high - known.low <= 2 * NEAR * known.middle:
+                estimate = ratios.estimate(seconds)
+                if estimate.high - estimate.low <= 2 * NEAR * estimate.middle:
                     break
         return seconds
 
-    def _define(self, mine: Session, cells: Sequence[str]) -> None:
-        """Runs *cells* to define the function; if there are several, some of them may fail."""
+    def _define_function(self, session: Session, cells: Sequence[str]) -> None:
+        """Defines the function in *session* by running *cells*; of several cells, some may fail."""
         self._runs_student_code = True
         end = time.monotonic() + _NOTEBOOK_SECONDS
         for cell in cells:
             seconds = min(self._call_plan.seconds + 2 * _OVERTIME_SECONDS, end - time.monotonic())
-            ran = mine.run(cell, seconds=max(seconds, 0.1), keep=0)
-            fine = ran.outcome is Outcome.FINISHED and ran.error is None
+            ran = session.run(cell, seconds=max(seconds, 0.1), keep=0)
+            succeeded = ran.outcome is Outcome.FINISHED and ran.error is None
             if ran.disturbance:
                 raise _EndedError(unmade=f"the code {ran.disturbance}")
             self._cut_short |= ran.outcome is Outcome.TIMEOUT
-            if not ran.alive or not (fine or len(cells) > 1):
+            if not ran.alive or not (succeeded or len(cells) > 1):
                 raise _EndedError(failed="the code could not be run by itself")
 
-    def _compare(self, mine: Session, key: str, before: Raw) -> dict[str, object]:
-        """Runs the student's function and the baseline in turn, and returns the seconds that each
-        took, round by round, under *key*.
+    def _compare(self, session: Session, key: str, before: Raw) -> dict[str, object]:
+        """Returns the seconds or launches of both functions, round by round, under *key*.
 
-        Its "wrong" says how their results differed. *before* holds the rest of the measurement.
+        Both run in turn on the same inputs. "wrong" says how their results differed; it is 0 if
+        they agreed. *before* holds the rest of the measurement.
         """
         rounds: list[list[float]] = []
         for number in range(WARM_UP + self._benchmark.rounds):
             seed = _new_seed()  # inputs that nobody has seen before
-            known, theirs = self._run(self._clean, "", seed)
-            promised, ours = self._run(mine, self._call_plan.name, seed)
-            took = [ours, theirs]
+            baseline_reply, baseline_took = self._run(self._clean, "", seed)
+            student_reply, student_took = self._run(session, self._call_plan.name, seed)
+            took = [student_took, baseline_took]
             if number >= WARM_UP:
                 rounds.append(took)
-            if wrong := self._find_difference(mine, promised, known):
+            wrong = self._find_difference(session, student_reply, baseline_reply)
+            if wrong is not None:
                 return {key: rounds or [took], "wrong": wrong}
             if len(rounds) >= FEWEST and is_decided(self._benchmark, {**before, key: rounds}):
                 break
@@ -241,12 +246,12 @@ class _Measurement:
         return {key: rounds, "wrong": 0}
 
     def _run(self, session: Session, name: str, seed: int) -> tuple[object, float]:
-        """Returns the digest of the result on new inputs, and the seconds or launches it took."""
+        """Returns digests and seconds (or launches) of a run; an empty *name* runs the baseline."""
         if self._benchmark.by == "time":
             return self._ask(session, "run", name, seed)
-        said, _ = self._ask(session, "launches", name, seed)
+        pair, _ = self._ask(session, "launches", name, seed)
         with suppress(ValueError, TypeError, KeyError):  # if the pair is forged
-            digest, counted = said["v"]  # type: ignore[index]
+            digest, counted = pair["v"]  # type: ignore[index]
             number = decode_result(counted)
             if type(number) is int and number >= 0:
                 return digest, float(number)
@@ -254,29 +259,29 @@ class _Measurement:
             raise _EndedError(unmade="the baseline's count is not a number")
         raise _EndedError(disturbed=1, by=self._benchmark.by)  # it replied with no count
 
-    def _find_difference(self, mine: Session, promised: object, known: object) -> str | None:
-        """Returns what differs between the two runs of a round: "inputs", "result", or None.
-
-        *promised* is the reply of the student's run when the clock stopped, *known* the baseline's.
-        """
-        if not agreement.inputs_match(promised, known):
+    def _find_difference(
+        self, session: Session, student_reply: object, baseline_reply: object
+    ) -> str | None:
+        """Returns what differs between the two runs of a round: "inputs", "result", or None."""
+        if not agreement.inputs_match(student_reply, baseline_reply):
             return "inputs"
         with ThreadPoolExecutor(1) as beside:  # nothing is timed meanwhile
-            shown = beside.submit(self._ask, self._clean, "show")
-            theirs, _ = self._ask(mine, "show")
-            ours, _ = shown.result()
-        if ours == {"t": "none"}:
+            showing = beside.submit(self._ask, self._clean, "show")
+            student_result, _ = self._ask(session, "show")
+            baseline_result, _ = showing.result()
+        if baseline_result == {"t": "none"}:
             raise _EndedError(unmade="the baseline returns nothing to compare")
         try:
-            return None if agreement.results_match(promised, theirs, ours) else "result"
+            same = agreement.results_match(student_reply, student_result, baseline_result)
         except agreement.UnreadableError:
             raise _EndedError(unmade="the baseline's result could not be read") from None
+        return None if same else "result"
 
     def _ask(
         self, session: Session, step: str, name: str = "", seed: int | None = None
     ) -> tuple[object, float]:
-        """Returns the reply to *step* of `grader.wire.calls`, and how many seconds it took."""
-        asked = {
+        """Returns the value in the reply to *step* of `grader.wire.calls`, and its seconds."""
+        step_request = {
             "name": name,
             "round": step,
             "driver": self._benchmark.setup,
@@ -284,7 +289,7 @@ class _Measurement:
             "seed": _new_seed() if seed is None else seed,
             "backward": self._benchmark.backward,
         }
-        request = base64.b64encode(json.dumps(asked).encode()).decode()
+        request = base64.b64encode(json.dumps(step_request).encode()).decode()
         # A failure of the student's side asks the baseline too.
         with self._clean_turn if session is self._clean else nullcontext():
             called = session.call(request, seconds=self._call_plan.seconds + _OVERTIME_SECONDS)
@@ -293,7 +298,7 @@ class _Measurement:
             raise _EndedError(late=self._call_plan.seconds)
         if called.disturbance:
             raise _EndedError(unmade=f"a run {called.disturbance}")
-        why = self._failure_of(called, reply["is"])
+        why = self._describe_failure(called, reply["is"])
         if why is None:
             return reply["v"], round(called.seconds, 6)
         if self._has_only_our_code(session):
@@ -307,8 +312,8 @@ class _Measurement:
     def _has_only_our_code(self, session: Session) -> bool:
         return session is self._clean or not self._runs_student_code
 
-    def _failure_of(self, called: CallResult, outcome: object) -> str | None:
-        """Returns what went wrong in a run; None when it returned something."""
+    def _describe_failure(self, called: CallResult, outcome: object) -> str | None:
+        """Returns what went wrong in a run with this *outcome*; None if it returned a value."""
         if called.late:
             return f"one run took longer than {self._call_plan.seconds:g} s"
         if not called.alive:
@@ -324,6 +329,7 @@ def _new_seed() -> int:
 
 
 def _read_count(raw: object) -> float:
+    """Returns the count that *raw* encodes. Raises _EndedError if it is not a finite float."""
     try:
         value = decode_result(raw)
     except ValueError:

@@ -31,32 +31,37 @@ class Reasons:
     def __init__(self, code: Sequence[CodeCell], runs: Mapping[int, CellRun], names: Sequence[str]):
         self._runs = runs
         self._asked = frozenset(names)
-        self._setting: dict[str, list[tuple[int, bool]]] = {}
+        self._assignments: dict[str, list[tuple[int, bool]]] = {}
+        """By name: the cells that set it, and whether they do so inside a block."""
         for cell in code:
             for name, inside in iter_targets(cell.source):
-                self._setting.setdefault(name, []).append((cell.number, inside))
+                self._assignments.setdefault(name, []).append((cell.number, inside))
 
     def reason_for(self, name: str) -> str:
         """Returns a sentence without a period, such as "no cell sets q3_x"."""
-        setting = self._setting.get(name)
-        if not setting:
-            return f"no cell sets {name}{self._similar_name(name)}"
-        numbers = [number for number, _ in setting]
+        assignments = self._assignments.get(name)
+        if not assignments:
+            return f"no cell sets {name}{self._suggest_name(name)}"
+        numbers = [number for number, _ in assignments]
         number = next((n for n in numbers if self._runs[n].has_failed), numbers[-1])
         run, cell = self._runs[number], f"code cell {number}"
         if run.error is not None:
-            return _failure_reason(name, cell, run, run.error)
-        if all(inside for _, inside in setting):
+            return _describe_failed_cell(name, cell, run, run.error)
+        if all(inside for _, inside in assignments):
             return f"{cell} sets {name} only inside a function or a branch that was not taken"
         return f"{cell} sets {name}, but {name} was no longer defined at the end of the notebook"
 
-    def _similar_name(self, name: str) -> str:
-        known = [other for other in self._setting if other not in self._asked][:_NAMES]
-        close = difflib.get_close_matches(name, known, n=1, cutoff=0.8)
-        return f"; code cell {self._setting[close[0]][-1][0]} sets {close[0]}" if close else ""
+    def _suggest_name(self, name: str) -> str:
+        """Returns "; code cell 3 sets q3_X" for a name like *name*; empty if no cell sets one."""
+        candidates = [other for other in self._assignments if other not in self._asked][:_NAMES]
+        matches = difflib.get_close_matches(name, candidates, n=1, cutoff=0.8)
+        if not matches:
+            return ""
+        return f"; code cell {self._assignments[matches[0]][-1][0]} sets {matches[0]}"
 
 
-def _failure_reason(name: str, cell: str, run: CellRun, error: str) -> str:
+def _describe_failed_cell(name: str, cell: str, run: CellRun, error: str) -> str:
+    """Returns why *name* is missing: how its cell failed, by the *error* that the run recorded."""
     if re.match(r"(Syntax|Indentation|Tab)Error\b", error):
         return f"{cell} has a syntax error" + (f" at line {run.line}" if run.line else "")
     if run.outcome is Outcome.FINISHED or run.line is not None:
@@ -117,8 +122,8 @@ def limit_phrases(
         size = _format_size(rlimits["RLIMIT_FSIZE"])
         phrases["File too large"] = f"limit: {size} per file"
     if "RLIMIT_NOFILE" in rlimits:
-        most = rlimits["RLIMIT_NOFILE"]
-        phrases["Too many open files"] = f"limit: {most} open files"
+        files = rlimits["RLIMIT_NOFILE"]
+        phrases["Too many open files"] = f"limit: {files} open files"
     text = f"limit: {limits.processes} processes and threads"
     phrases["started more processes"] = text
     if "RLIMIT_NPROC" in rlimits:
@@ -133,9 +138,9 @@ def _format_size(size: int) -> str:
     return f"{size / 1e9:g} GB" if size >= 10**8 else f"{size / 1e6:g} MB"
 
 
-def name_limit(error: str, known: Mapping[str, str]) -> str:
-    """Returns *error*, followed by the limit behind it if there is one."""
-    for text, limit in known.items():
+def add_limit(error: str, phrases: Mapping[str, str]) -> str:
+    """Returns *error* followed by the limit behind it, if *error* contains one of the *phrases*."""
+    for text, limit in phrases.items():
         if text in error:
             return f"{error} ({limit})"
     return error

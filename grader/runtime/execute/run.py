@@ -10,7 +10,7 @@ from grader.model import Answer, CellRun, Job, Outcome, Raw
 from grader.notebook import Cell
 from grader.runtime.execute.calls import MOST_DEATHS, add_call_results
 from grader.runtime.execute.deferral import missing_requirement
-from grader.runtime.execute.reasons import CodeCell, Reasons, name_limit
+from grader.runtime.execute.reasons import CodeCell, Reasons, add_limit
 from grader.runtime.kernels import (
     MOST_TIMES,
     AskReply,
@@ -64,12 +64,12 @@ class NotebookRun:
         """The answers in the last kernel at the end."""
         self._garbled_names: frozenset[str] = frozenset()
         self._end = time.monotonic() + job.limits.notebook_seconds
-        self._free = FREE_ASKING_SECONDS
-        self._more = (MOST_TIMES - 1) * job.limits.notebook_seconds
+        self._free_seconds = FREE_ASKING_SECONDS
+        self._extension_left = (MOST_TIMES - 1) * job.limits.notebook_seconds
         self._room = job.limits.output_bytes * _KEPT_CELLS
         self._alive = True
-        self._whole = True
-        self._unfit: set[int] = set()
+        self._has_run_all = True
+        self._failed_replays: set[int] = set()
         self._answers: dict[str, Answer] = {}
         self._deaths = 0
         self.restarts = 0
@@ -126,6 +126,7 @@ class NotebookRun:
         return dict(self._answers)
 
     def _collect_answers(self) -> dict[str, Answer]:
+        """Returns the answers by name, with the reason for each missing value."""
         raws = self._merge_values()
         reasons = Reasons(self._code, self._runs, self._job.names)
         answers: dict[str, Answer] = {}
@@ -139,13 +140,15 @@ class NotebookRun:
         return answers
 
     def _merge_values(self) -> dict[str, Raw]:
-        seen, final = self._cell_values, self._final_values
+        """Returns the values read after cells and at the end; of two, the more reliable one."""
+        values, final_values = self._cell_values, self._final_values
         if not self.restarts and self._alive:
-            return {**{name: seen[name] for name in self._garbled_names & seen.keys()}, **final}
-        if self._whole and self._alive:
-            return {**seen, **final}
+            garbled = self._garbled_names & values.keys()
+            return {**{name: values[name] for name in garbled}, **final_values}
+        if self._has_run_all and self._alive:
+            return {**values, **final_values}
         # The last kernel has not run every cell, so values seen earlier take precedence.
-        return {**final, **seen}
+        return {**final_values, **values}
 
     # -- one cell
 
@@ -160,8 +163,8 @@ class NotebookRun:
 
         Extends the notebook's time by the time for which the kernel was kept waiting.
         """
-        extension = min(step.wait_seconds, self._more)
-        self._more -= extension
+        extension = min(step.wait_seconds, self._extension_left)
+        self._extension_left -= extension
         self._end += extension
         if step.disturbance:
             self.disturbed.setdefault(name, f"{what} {step.disturbance}")
@@ -172,15 +175,16 @@ class NotebookRun:
         return f"its time limit of {self._job.limits.notebook_seconds:g} s"
 
     def _run_cell(self, code: CodeCell) -> None:
+        """Runs one cell, records how it went, and reads the answers that it mentions."""
         limits = self._job.limits
-        left = self.seconds_left()
+        seconds_left = self.seconds_left()
         keep = max(min(limits.output_bytes, self._room), 0)
         # A kernel may die at any moment, so read the names that a cell mentions right after it.
         words = set(re.findall(r"\w+", code.source))
         mentioned = tuple(name for name in self._job.names if name in words)
         ran = self._session.run(
             code.source,
-            seconds=min(limits.cell_seconds, left),
+            seconds=min(limits.cell_seconds, seconds_left),
             keep=keep,
             then_ask=mentioned,
         )
@@ -195,19 +199,21 @@ class NotebookRun:
             index=code.index,
             outcome=ran.outcome,
             seconds=ran.seconds,
-            error=self._cell_error(ran, left),
+            error=self._describe_error(ran, seconds_left),
             line=ran.line,
             output=ran.output,
         )
         if self._alive and mentioned:
             self._read_after_cell(mentioned)
 
-    def _cell_error(self, ran: CellResult, left: float) -> str | None:
+    def _describe_error(self, ran: CellResult, left: float) -> str | None:
+        """Returns why a cell failed, or None; *left* were the notebook's seconds before the
+        cell."""
         memory = self._job.limits.memory_bytes
         if ran.outcome is Outcome.OUT_OF_MEMORY and memory is not None and not ran.disturbance:
             return f"{ran.error} (limit: {memory / 1e9:g} GB of memory)"
         if ran.error is not None:
-            return name_limit(ran.error, self._phrases)
+            return add_limit(ran.error, self._phrases)
         if ran.outcome is not Outcome.TIMEOUT:
             return None
         if left < self._job.limits.cell_seconds:
@@ -215,22 +221,23 @@ class NotebookRun:
         return f"ran longer than {self._job.limits.cell_seconds:g} s"
 
     def _record_not_run(self, code: CodeCell, outcome: Outcome, why: str) -> None:
+        """Records that a cell was not run; *why* begins with "because"."""
         self._runs[code.number] = CellRun(
             index=code.index, outcome=outcome, seconds=0.0, error=f"was not run {why}"
         )
         self.shown[code.index] = (("error",),)
 
     def _give_up(self, code: CodeCell) -> None:
-        """Notes the answers that *code* might have set, and those that are tried at the end."""
+        """Records answers that *code* might have set, and those that calls decide, as cut short."""
         self.given_up.add(code.index)
         words = set(re.findall(r"\w+", code.source))
-        tried = {call_plan.name for call_plan in self._job.call_plans}
+        called = {call_plan.name for call_plan in self._job.call_plans}
         for name in self._job.names:
-            if name in words or name in tried:
+            if name in words or name in called:
                 self.cut_short[name] = f"code cell {code.number} was not run {DIED_TOO_OFTEN}"
 
     def _run_setup_code(self) -> None:
-        """Runs the setup code in a kernel that has run nothing yet."""
+        """Runs the setup code in a new kernel. Raises NotStartedError if any of it fails."""
         for source in self._before:
             ran = self._session.run(source, seconds=PREPARE_SECONDS, keep=0)
             if ran.error is not None or ran.outcome is not Outcome.FINISHED:
@@ -239,11 +246,11 @@ class NotebookRun:
     # -- kernels that died
 
     def _revive_for_cell(self, before: int) -> bool:
-        """Starts a kernel if needed; returns whether one has run the cells before *before*."""
+        """Returns whether a kernel is alive; starts one that replays the cells before *before*."""
         while not self._alive and self.restarts < MAX_RESTARTS and self.seconds_left() > 0:
             self.restarts += 1
             self._restart()
-            self._whole = self._replay_cells(before)
+            self._has_run_all = self._replay_cells(before)
         return self._alive
 
     def _restart(self) -> None:
@@ -257,29 +264,30 @@ class NotebookRun:
     def _replay_cells(self, before: int) -> bool:
         """Runs finished cells again in a new kernel; returns whether all of them finished again."""
         self._run_setup_code()
-        whole = True
+        all_finished = True
         for code in self._code[: before - 1]:
             run = self._runs[code.number]
             if run.outcome is not Outcome.FINISHED:
                 continue
-            if code.number in self._unfit or self.seconds_left() <= 0 or not self._alive:
-                whole = False
+            if code.number in self._failed_replays or self.seconds_left() <= 0 or not self._alive:
+                all_finished = False
                 continue
             seconds = min(self._job.limits.cell_seconds, self.seconds_left())
             ran = self._session.run(code.source, seconds=seconds, keep=0)
             self.record_contention(ran, f"code cell {code.number}")
             self._alive = ran.alive
             if ran.outcome is not Outcome.FINISHED:
-                self._unfit.add(code.number)
-                whole = False
-        return whole
+                self._failed_replays.add(code.number)
+                all_finished = False
+        return all_finished
 
     # -- calls of what was defined
 
     def _call_functions(self) -> None:
+        """Adds to the answers the results of calling the functions that the notebook defines."""
         # A separate time limit: a slow notebook must not keep its functions from being called.
         self._end = time.monotonic() + self._job.limits.notebook_seconds
-        self._more = (MOST_TIMES - 1) * self._job.limits.notebook_seconds
+        self._extension_left = (MOST_TIMES - 1) * self._job.limits.notebook_seconds
         code = [each.source for each in self._code]
         for call_plan in self._job.call_plans:
             if call_plan.name in self._answers and not (
@@ -287,9 +295,9 @@ class NotebookRun:
             ):
                 self._deaths = 0  # deaths caused by one function must not affect another
                 answer = self._answers[call_plan.name]
-                late = missing_requirement(call_plan, self._job.device)
+                missing = missing_requirement(call_plan, self._job.device)
                 self._answers[call_plan.name] = add_call_results(
-                    call_plan, answer, code, self._session, self, deferred=late
+                    call_plan, answer, code, self._session, self, deferred=missing
                 )
 
     def revive_kernel(self) -> bool:
@@ -308,6 +316,7 @@ class NotebookRun:
     # -- answers
 
     def _read_names(self, names: tuple[str, ...]) -> AskReply:
+        """Returns the reply about *names*, and records if reading them was late or disturbed."""
         began = time.monotonic()
         reply = self._session.ask(names, seconds=ASK_SECONDS)
         if reply.disturbance:
@@ -318,12 +327,13 @@ class NotebookRun:
             elif self.cut_short.get(name) == TOO_LATE:
                 del self.cut_short[name]
         self._alive = reply.alive
-        free = min(time.monotonic() - began, self._free)
-        self._free -= free
+        free = min(time.monotonic() - began, self._free_seconds)
+        self._free_seconds -= free
         self._end += free
         return reply
 
     def _read_after_cell(self, names: tuple[str, ...]) -> None:
+        """Replaces the values of *names* with those that they have after a cell."""
         reply = self._read_names(names)
         for name in names:
             self._cell_values.pop(name, None)
@@ -331,6 +341,7 @@ class NotebookRun:
         self._garbled_names = self._garbled_names - frozenset(names) | reply.garbled_names
 
     def _read_at_end(self) -> None:
+        """Reads all names once the cells have run, in a new kernel if needed and useful."""
         names = self._job.names
         if not self._alive and all(name in self._cell_values for name in names):
             return

@@ -66,8 +66,8 @@ def execute(
     if job.overlay is not None:
         cells = job.overlay.apply(cells)
     if job.loopback:
-        most = max(job.limits.processes, PROCESSES_WITH_RANKS)
-        job = replace(job, limits=replace(job.limits, processes=most))
+        processes = max(job.limits.processes, PROCESSES_WITH_RANKS)
+        job = replace(job, limits=replace(job.limits, processes=processes))
     chosen = choose(job.sandbox)
     options = KernelOptions(
         limits=job.limits,
@@ -94,14 +94,15 @@ def execute(
             answers = job.overlay.answers(cells, run.shown)
     except NotStartedError as error:
         return _not_started_evidence(job, error, time.monotonic() - began)
-    disturbed, cut_short = _find_disturbances(job, run, answers), _find_cut_short(run, answers)
+    disturbed = _find_disturbances(job, run, answers)
+    cut_short = _find_cut_short(run, answers)
     return Evidence(
         submission_sha256=job.submission.sha256,
         outcome=run.outcome,
         answers=answers,
         cells=run.cells,
         seconds=round(time.monotonic() - began, 3),
-        note=_note_of(job, run, disturbed),
+        note=_describe_run(job, run, disturbed),
         environment={
             **about,
             "kernel": kernel,
@@ -135,11 +136,12 @@ def _run_notebook(
     start: Start,
     options: KernelOptions,
 ) -> tuple[NotebookRun, Mapping[str, object]]:
+    """Returns the run of the whole notebook, and what its kernel reported about itself."""
     with open_session(start, options) as session:
         rlimits = chosen.sandbox.rlimits(job.limits, job.device)
-        known = limit_phrases(job.limits, rlimits, bounded=chosen.sandbox.has_disk_quota)
+        phrases = limit_phrases(job.limits, rlimits, bounded=chosen.sandbox.has_disk_quota)
         before = [*_iter_file_writers(job.files), *stand_in_code(job.call_plans)]
-        run = NotebookRun(job, cells, session, known, before)
+        run = NotebookRun(job, cells, session, phrases, before)
         run.run_all()
         return run, session.about
 
@@ -174,9 +176,9 @@ def _find_disturbances(
 ) -> Mapping[str, str]:
     """Returns how other work on the machine interfered, by the answer it may have affected."""
     disturbances = dict(run.disturbed)
-    whole = disturbances.pop(WHOLE, None)
-    if whole is not None:
-        disturbances |= dict.fromkeys(answers, whole)
+    whole_run = disturbances.pop(WHOLE, None)
+    if whole_run is not None:
+        disturbances |= dict.fromkeys(answers, whole_run)
     if not job.rerun:
         measured = (t for t in job.call_plans if t.benchmark is not None and t.name in answers)
         for call_plan in measured:
@@ -187,7 +189,7 @@ def _find_disturbances(
 
 
 def _find_cut_short(run: NotebookRun, answers: Mapping[str, Answer]) -> Mapping[str, str]:
-    """Returns what a limit of ours kept from being found, also of the cells of an overlay."""
+    """Returns, by answer, which limit kept it from being found; includes cells of overlays."""
     not_run = {
         name: f"its cell was not run {DIED_TOO_OFTEN}"
         for name, answer in answers.items()
@@ -196,9 +198,9 @@ def _find_cut_short(run: NotebookRun, answers: Mapping[str, Answer]) -> Mapping[
     return {**run.cut_short, **not_run}
 
 
-def _note_of(job: Job, run: NotebookRun, disturbed: Mapping[str, str]) -> str | None:
+def _describe_run(job: Job, run: NotebookRun, disturbed: Mapping[str, str]) -> str | None:
     """Returns what went wrong in the run, which other work disturbed it, and why it is a second
-    run; None if there is nothing to say."""
+    run; None if nothing of this applies."""
     again = f"this is a second run, alone: in the first, {job.rerun}" if job.rerun else None
     return "; ".join(filter(None, (run.note, *dict.fromkeys(disturbed.values()), again))) or None
 
@@ -222,7 +224,7 @@ _PRELOADED: Mapping[str, tuple[frozenset[str], str]] = {
 def _modules_to_preload(
     cells: Sequence[Cell], call_plans: Sequence[CallPlan], more: Sequence[str] = ()
 ) -> tuple[str, ...]:
-    """Returns the modules that the code imports, and *more* if it imports any."""
+    """Returns the known modules that the code imports and, if it imports any, those in *more*."""
     texts = [cell.source for cell in cells if cell.type == "code"]
     for call_plan in call_plans:
         texts += [
@@ -234,12 +236,14 @@ def _modules_to_preload(
     imported = {word for names in _IMPORTED.findall(code) for word in re.findall(r"\w+", names)}
     if call_plans:
         imported.add("numpy")  # `grader.wire.calls` builds inputs with it
-    found = {
+    needed = {
         name
         for name, (words, pattern) in _PRELOADED.items()
         if words & imported and re.search(pattern, code)
     }
-    return tuple(name for name in _PRELOADED if name in found or (found and name in more))
+    if needed:
+        needed |= _PRELOADED.keys() & set(more)
+    return tuple(name for name in _PRELOADED if name in needed)
 
 
 def _unreadable_evidence(job: Job, why: str) -> Evidence:

@@ -89,7 +89,7 @@ def call_code(request: str) -> str:
 
 
 def reply_text(reply: object) -> str | None:
-    """Returns the text of a reply, unchecked; None if there is none."""
+    """Returns the text of a reply, unchecked; None if *reply* has no text."""
     try:
         return _find_text(reply)
     except GarbledError:
@@ -142,7 +142,7 @@ def decode_json(text: str, marks: int) -> object:
 
 
 def _find_text(reply: object) -> str:
-    """Returns the text of a reply: sent directly, or displayed as the value of an expression."""
+    """Returns the text sent, or displayed as an expression's value. Raises GarbledError if none."""
     if isinstance(reply, dict) and isinstance(reply.get("said"), str):
         return str(reply["said"])
     for key in ("user_expressions", "said", "data", "text/plain"):
@@ -178,7 +178,8 @@ def check_string(value: object, longest: int) -> str:
     return value.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
 
 
-def _pattern_check(pattern: str) -> Callable[[Mapping[str, object], int], dict[str, object]]:
+def _make_pattern_check(pattern: str) -> Callable[[Mapping[str, object], int], dict[str, object]]:
+    """Returns a check of a value whose text must match the whole *pattern*."""
     compiled = re.compile(pattern, re.ASCII)
 
     def check(raw: Mapping[str, object], _depth: int) -> dict[str, object]:
@@ -197,15 +198,13 @@ def _check_count(value: object, most: int) -> int:
 
 
 _NUMBER = r"(\d+(\.\d+)?(e[+-]?\d+)?|inf|nan)"
-_check_digits = _pattern_check(r"-?\d{1,4300}")
+_check_digits = _make_pattern_check(r"-?\d{1,4300}")
 
 
 def _check_int(raw: Mapping[str, object], depth: int) -> dict[str, object]:
-    return (
-        {"digits": _check_count(raw["digits"], 10**15)}
-        if "digits" in raw
-        else _check_digits(raw, depth)
-    )
+    if "digits" in raw:
+        return {"digits": _check_count(raw["digits"], 10**15)}
+    return _check_digits(raw, depth)
 
 
 def _check_flag(value: object) -> bool:
@@ -236,16 +235,18 @@ def _check_dict(raw: Mapping[str, object], depth: int) -> dict[str, object]:
 
 
 def _check_array(raw: Mapping[str, object], depth: int) -> dict[str, object]:
+    """Returns the checked fields of an array. Raises GarbledError if they are malformed."""
     shape = [_check_count(n, 10**15) for n in _check_items(raw.get("shape"))]
-    v = raw.get("v")
+    elements = raw.get("v")
     return {
         "shape": shape,
         "dtype": check_string(raw.get("dtype"), 200),
-        "v": None if v is None else _check_elements(v, shape, depth),
+        "v": None if elements is None else _check_elements(elements, shape, depth),
     }
 
 
 def _check_elements(value: object, shape: list[int], depth: int) -> object:
+    """Returns the nested lists of an array, checked. Raises GarbledError if *shape* differs."""
     if not shape:
         return check_raw(value, depth + 1)
     items = _check_items(value)
@@ -261,8 +262,8 @@ def _check_object(raw: Mapping[str, object], _depth: int) -> dict[str, object]:
 
 _CHECKS: dict[str, Callable[[Mapping[str, object], int], dict[str, object]]] = {
     "int": _check_int,
-    "float": _pattern_check(rf"-?{_NUMBER}"),
-    "complex": _pattern_check(rf"-?{_NUMBER}j|\(-?{_NUMBER}[+-]{_NUMBER}j\)"),
+    "float": _make_pattern_check(rf"-?{_NUMBER}"),
+    "complex": _make_pattern_check(rf"-?{_NUMBER}j|\(-?{_NUMBER}[+-]{_NUMBER}j\)"),
     "bool": lambda raw, _depth: {"v": _check_flag(raw.get("v"))},
     "none": lambda _raw, _depth: {},
     "ellipsis": lambda _raw, _depth: {},

@@ -76,19 +76,19 @@ class Channel:
                 raise self._broken
             self._awaited = asyncio.get_running_loop().create_future()
             await self._awaited
-        return self._next()
+        return self._take_next()
 
-    def _next(self) -> dict[str, Any]:
+    def _take_next(self) -> dict[str, Any]:
         message, size = self._messages.popleft()
         self._bytes -= size
         return message
 
     def take_reply(self, kind: str, to: str) -> dict[str, Any] | None:
-        """Returns the first message, if it has that kind and answers that request."""
+        """Returns the first message if it is of *kind* and answers the request *to*, else None."""
         if self._messages:
             first, _ = self._messages[0]
             if first["msg_type"] == kind and first["parent_header"]["msg_id"] == to:
-                return self._next()
+                return self._take_next()
         return None
 
     def __len__(self) -> int:
@@ -109,9 +109,9 @@ class Channels:
         self._sent = ""
         """The last request; replies to earlier ones are ignored."""
         self._replies: set[str] = set()
-        """The kinds of replies that it still has to get."""
+        """The kinds of replies to the last request that have not arrived."""
         self._shows = False
-        """Whether it is a cell that still runs, so that its output matters."""
+        """Whether the last request is a cell that still runs, so that output is wanted."""
         self._numbers = itertools.count(1)
         self._loop = asyncio.get_running_loop()
         self._unsent = bytearray()
@@ -164,7 +164,7 @@ class Channels:
         self.iopub_channel.clear()
 
     def _longest_accepted(self, kind: str, to: str) -> int:
-        """Returns the most bytes that a message's content may have; negative if unexpected.
+        """Returns the limit in bytes on the content of a message; negative if none is expected.
 
         Unexpected messages must not delay expected ones, nor take memory.
         """
@@ -178,9 +178,7 @@ class Channels:
 
     def _deliver(self, message: Message) -> None:
         """Puts *message*, unless it is no longer expected, into the channel that nbclient reads."""
-        if (
-            self._longest_accepted(message.kind, message.to) < 0
-        ):  # no longer expected since its head arrived
+        if self._longest_accepted(message.kind, message.to) < 0:  # since its head arrived
             return
         content: dict[str, Any] | None = message.content
         if content is None:  # a stand-in that fits every place
@@ -217,20 +215,23 @@ class Channels:
         return self._send_request("call", {"call": request}, {"said"})
 
     def _send_request(self, kind: str, content: dict[str, Any], replies: set[str]) -> str:
-        number = self._sent = str(next(self._numbers))
+        """Sends a request that expects *replies* of these kinds, and returns its number."""
+        number = str(next(self._numbers))
+        self._sent = number
         self._replies = replies
         self.shell_channel.clear()
         self.drop_output()
         self._shows = kind == "execute"
-        waiting = bool(self._unsent)
+        was_waiting = bool(self._unsent)
         self._unsent += pack_message(self._key, kind, number, content)
-        if not waiting:
+        if not was_waiting:
             self._send_pending()
             if self._unsent and self._open:
                 self._loop.add_writer(self._wire, self._send_pending)
         return number
 
     def _send_pending(self) -> None:
+        """Writes as much of the unsent requests as the wire takes without waiting."""
         try:
             while self._unsent:
                 del self._unsent[: self._wire.send(self._unsent)]

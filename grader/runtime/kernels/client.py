@@ -163,6 +163,7 @@ class CellClient(NotebookClient):
         return ask.parse_values(names, await self.reply_to(self.sent, "said"))
 
     def _record_reply(self, execute_reply: Any, **_: Any) -> None:
+        """Keeps the reply to a cell, and the number of its request. Called by nbclient."""
         self.sent = str(execute_reply["parent_header"].get("msg_id"))
         content = execute_reply.get("content")
         self.reply = content if isinstance(content, dict) else {}
@@ -186,6 +187,7 @@ class CellClient(NotebookClient):
         self._record_output(msg["msg_type"], content)
 
     def _record_output(self, kind: str, content: dict[str, Any]) -> None:
+        """Adds an output to those that nbgrader's rule looks at, up to a limit."""
         if len(self._shown) >= _MOST_SHOWN:
             return
         match kind:
@@ -196,7 +198,8 @@ class CellClient(NotebookClient):
             case "execute_result":
                 data = content.get("data")
                 text = data.get("text/plain") if isinstance(data, dict) else None
-                text = text if isinstance(text, str) else "(too long)" if "cut" in content else ""
+                if not isinstance(text, str):
+                    text = "(too long)" if "cut" in content else ""
                 self._shown.append(("result", text[:_LONGEST_SHOWN]))
 
     @property
@@ -207,7 +210,7 @@ class CellClient(NotebookClient):
 
     @property
     def error(self) -> str | None:
-        """The exception in one line, such as "ZeroDivisionError: division by zero"."""
+        """The exception in one line, such as "ZeroDivisionError: division by zero"; or None."""
         if self.reply.get("status") != "error":
             return None
         texts = (self.reply.get(key) for key in ("ename", "evalue"))
@@ -219,7 +222,7 @@ class CellClient(NotebookClient):
 
     @property
     def line(self) -> int | None:
-        """The line of the cell that raised."""
+        """The line of the cell that raised; None if the kernel does not say."""
         line = self.reply.get("line")
         if type(line) is int and 0 < line < _MOST_LINES:
             return line

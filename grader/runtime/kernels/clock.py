@@ -32,11 +32,12 @@ class FairClock:
         self._looked = False
 
     def seconds_left(self) -> float:
-        """Returns seconds until the limit is reached; 0 once it is."""
+        """Returns the seconds until the limit is reached; 0 once it is, after a call of `stop`."""
         now = time.monotonic()
         # Most cells finish before this, so that no usage has to be read for them.
         if not self._looked and now - self._began >= _FIRST_LOOK_SECONDS:
-            self._looked, self._before = True, self._look()
+            self._before = self._look()
+            self._looked = True
         left = self._began + self._limit + self.waited - now
         if left <= _NEGLIGIBLE_SECONDS:
             self.stop()
@@ -44,8 +45,10 @@ class FairClock:
         return left if left > _NEGLIGIBLE_SECONDS else 0.0
 
     def stop(self) -> None:
-        """Takes the last reading, while the kernel still exists."""
+        """Sets `waited` and `contended` by a last look at the kernel, which must still exist."""
         after = self._look() if self._before is not None else None
         if self._before is not None and after is not None:
-            found, most = seconds_kept_waiting(self._before, after), (MOST_TIMES - 1) * self._limit
-            self.waited, self.contended = min(found, most), found > most
+            waited = seconds_kept_waiting(self._before, after)
+            longest = (MOST_TIMES - 1) * self._limit
+            self.waited = min(waited, longest)
+            self.contended = waited > longest

@@ -118,7 +118,7 @@ class ColdKernel:
         return await self.cells.reply_to(sent, "execute_reply")
 
     def exit_future(self) -> asyncio.Future[None] | None:
-        """Returns none: the process has to be polled."""
+        """Returns None, since this process has to be polled."""
 
     @property
     def places(self) -> tuple[ScratchFolder, ...]:
@@ -131,7 +131,7 @@ class ColdKernel:
         return self._process.pid if self._process is not None else None
 
     def read_usage(self) -> Usage | None:
-        """Returns the processor time of its processes so far."""
+        """Returns the processor time of the kernel's processes so far; None if unknown."""
         return read_usage([self.pid]) if self.pid is not None else None
 
     @property
@@ -209,6 +209,7 @@ def _boot_source() -> str:
 
 
 def _environment(options: KernelOptions, home: ScratchFolder) -> dict[str, str]:
+    """Returns the complete environment of a kernel."""
     variables = dict(options.sandbox.environment(home)) | dict(options.variables)
     if options.device == "cpu":
         variables["CUDA_VISIBLE_DEVICES"] = ""

@@ -42,37 +42,38 @@ def read_usage(
     Returns None on systems without these statistics: macOS, Windows, and a Linux that keeps no
     scheduler statistics.
     """
-    cpu, waits = 0.0, {}
+    cpu = 0.0
+    waits = {}
     for pid in process_tree.list_tree(roots, proc):
         cpu += _read_cpu_seconds(f"{proc}/{pid}/stat")
         for thread in process_tree.list_threads(pid, proc):
             waits[thread] = _read_wait_seconds(f"{proc}/{pid}/task/{thread}/schedstat")
     if not waits or all(each is None for each in waits.values()):
         return None
-    known = {thread: each for thread, each in waits.items() if each is not None}
-    own = _read_wait_seconds(f"{proc}/self/task/{threading.get_native_id()}/schedstat")
+    known_waits = {thread: each for thread, each in waits.items() if each is not None}
+    own_wait = _read_wait_seconds(f"{proc}/self/task/{threading.get_native_id()}/schedstat")
     used = cpu if cpu_seconds is None else cpu_seconds
-    return Usage(time.monotonic(), used, known, own or 0.0)
+    return Usage(time.monotonic(), used, known_waits, own_wait or 0.0)
 
 
 def seconds_kept_waiting(before: Usage, after: Usage) -> float:
-    """Returns seconds between the two readings for which other work kept the kernel from running.
+    """Returns the seconds between the readings in which other work kept the kernel from running.
 
-    This is the longest wait of any of its threads, plus the wait of the grader's own thread, but
-    for no longer than the kernel ran or waited: nobody keeps a kernel that sleeps from running. If
-    the processes had one processor's worth of time in total, the kernel had its share: beyond
-    that, its threads waited for one another.
+    These are the longest wait of any of its threads, plus the wait of the grader's own thread, but
+    no more than the time in which the kernel ran or waited: nobody keeps a kernel that sleeps from
+    running. If the processes had one processor's worth of time in total, the kernel had its share,
+    and beyond that its threads waited for one another.
     """
     waits = (now - before.waits.get(thread, 0.0) for thread, now in after.waits.items())
-    waited, used = max(waits, default=0.0), after.cpu - before.cpu
+    waited = max(waits, default=0.0)
+    used = after.cpu - before.cpu
     waited += min(after.own_wait - before.own_wait, waited + used)
     lacked = after.at - before.at - used
     return max(0.0, min(waited, lacked))
 
 
 def count_oom_kills() -> int:
-    """Returns how many processes the system has killed for lack of memory since boot; 0 if
-    unknown."""
+    """Returns how many processes the system has killed for lack of memory; 0 if unknown."""
     for line in _read_text("/proc/vmstat").splitlines():
         name, _, value = line.partition(" ")
         if name == "oom_kill" and value.strip().isdigit():
@@ -81,11 +82,13 @@ def count_oom_kills() -> int:
 
 
 def _read_cpu_seconds(path: str) -> float:
+    """Returns the processor time in a `stat` file of /proc; 0 if it can't be read."""
     fields = _read_text(path).rpartition(")")[2].split()
     return sum(map(int, fields[11:15])) / _TICK if len(fields) > 15 else 0.0
 
 
 def _read_wait_seconds(path: str) -> float | None:
+    """Returns the waiting time in a `schedstat` file of /proc; None if it can't be read."""
     fields = _read_text(path).split()
     return int(fields[1]) / 1e9 if len(fields) == 3 else None
 

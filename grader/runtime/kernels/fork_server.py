@@ -69,8 +69,8 @@ class ForkServer:
         """
         self._spec = spec
         try:
-            asked = {"imports": spec.imports, "warm_up": warm_up, "early": False}
-            ipc.send_message(self._line, asked)
+            request = {"imports": spec.imports, "warm_up": warm_up, "early": False}
+            ipc.send_message(self._line, request)
             self._wait_until_up()
         except OSError as error:
             self.end()
@@ -80,18 +80,19 @@ class ForkServer:
             raise
 
     def _start(self) -> tuple[subprocess.Popen[bytes], socket.socket]:
+        """Starts the process; returns it and the grader's end of the line to it. Raises OSError."""
         raise_file_limit()
-        ours, theirs = ipc.make_pair()
+        own_end, server_end = ipc.make_pair()
         folder = self._home.root / "parent"
         folder.mkdir(mode=0o700)
-        seen = Path(view.PLACES) / "parent" if self._plan["view"] is not None else folder
+        visible_folder = Path(view.PLACES) / "parent" if self._plan["view"] is not None else folder
         settings = {
-            "line": theirs.fileno(),
+            "line": server_end.fileno(),
             "plan": self._plan,
             "seed": self._spec.seed,
             "device": self._spec.device,
             "places": str(self._home.root),
-            "folder": str(seen),
+            "folder": str(visible_folder),
         }
         # In a file, because a plan is too long for a command line.
         script = folder / "settings.json"
@@ -107,7 +108,7 @@ class ForkServer:
         environment.setdefault("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")
         if self._spec.device == "cpu":
             environment["CUDA_VISIBLE_DEVICES"] = ""
-        with theirs:
+        with server_end:
             try:
                 process = subprocess.Popen(  # noqa: S603
                     self._spec.sandbox.wrap(command, self._home),
@@ -116,15 +117,16 @@ class ForkServer:
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
-                    pass_fds=[theirs.fileno()],
+                    pass_fds=[server_end.fileno()],
                     start_new_session=True,
                 )
             except BaseException:
-                ours.close()
+                own_end.close()
                 raise
-        return process, ours
+        return process, own_end
 
     def _wait_until_up(self) -> None:
+        """Returns once the process can fork. Raises NotStartedError if it can't in time."""
         if not is_readable(self._line, START_SECONDS):
             raise NotStartedError(f"the fork server did not start within {START_SECONDS:g} s")
         message, _ = ipc.receive_message(self._line)
@@ -137,15 +139,15 @@ class ForkServer:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it can fork and its folder has not been removed by another program."""
+        """Whether the server can fork and its folder has not been removed by another program."""
         # It sends nothing after startup, so a readable line means that it has exited.
         running = self._process.poll() is None and not is_readable(self._line, 0)
         return running and self._home.root.is_dir()
 
     def fork(self, limits: Limits) -> ForkedKernel:
-        """Starts to fork a kernel; its `ready` or `failed` later says how that went.
+        """Starts to fork a kernel, whose `ready` or `failure` says later whether that succeeded.
 
-        If it raises OSError or NotStartedError, it leaves nothing behind.
+        Leaves nothing behind if it raises OSError or NotStartedError.
         """
         spec = self._spec
         name = str(next(self._names))
@@ -156,21 +158,22 @@ class ForkServer:
         environment = dict(spec.sandbox.environment(inner)) | dict(spec.variables)
         if spec.device == "cpu":
             environment["CUDA_VISIBLE_DEVICES"] = ""
-        with contextlib.ExitStack() as theirs, contextlib.ExitStack() as made:
-            made.callback(scratch.remove_folder, home)
+        with contextlib.ExitStack() as kernel_ends, contextlib.ExitStack() as on_failure:
+            on_failure.callback(scratch.remove_folder, home)
             scratch.make_kernel_folder(home, parts=self._plan["view"] is None)
             group = spec.sandbox.make_group(home.root.parent.name + "-" + name, limits)
-            entrances: list[int] = []
+            process_files: list[int] = []
             if group is not None:
-                made.callback(group.remove)
-                entrances = group.open_process_files()
-            for file in entrances:
-                theirs.callback(os.close, file)
-            lines, files = [], []
+                on_failure.callback(group.remove)
+                process_files = group.open_process_files()
+            for file in process_files:
+                kernel_ends.callback(os.close, file)
+            own_ends = []
+            files = []
             for pair in (ipc.make_pair(), socket.socketpair()):
-                lines.append(made.enter_context(pair[0]))
-                files.append(theirs.enter_context(pair[1]).fileno())
-            files += entrances
+                own_ends.append(on_failure.enter_context(pair[0]))
+                files.append(kernel_ends.enter_context(pair[1]).fileno())
+            files += process_files
             start = KernelStart(
                 name=name,
                 root=str(inner.root),
@@ -187,15 +190,15 @@ class ForkServer:
                     ipc.send_message(self._line, {"start": start}, files)
             except OSError as error:
                 raise NotStartedError("the fork server has exited") from error
-            made.pop_all()  # from here on they belong to the kernel
-        return ForkedKernel(home, inner, lines[0], lines[1], self.about, group)
+            on_failure.pop_all()  # from here on they belong to the kernel
+        return ForkedKernel(home, inner, own_ends[0], own_ends[1], self.about, group)
 
     def close_inherited(self) -> None:
         """Closes the descriptors that a forked process has inherited from its parent."""
         self._line.close()
 
     def end(self) -> None:
-        """Ends the process and removes the rest of its folder."""
+        """Ends the server's process, and removes the rest of its folder."""
         if hasattr(self, "_line"):
             self._line.close()
             try:

@@ -54,12 +54,12 @@ class ForkedKernel:
     @property
     def pid(self) -> int | None:
         """The process id as the grader sees it; None before the kernel is ready."""
-        return _pid_of(self._pidfds[0]) if self._pidfds else None
+        return _read_pid(self._pidfds[0]) if self._pidfds else None
 
     @property
     def roots(self) -> list[int]:
         """Ids of kernel and supervisor, from which all the submission's processes descend."""
-        return [pid for file in self._pidfds if (pid := _pid_of(file)) is not None]
+        return [pid for file in self._pidfds if (pid := _read_pid(file)) is not None]
 
     def read_messages(self) -> None:
         """Reads the supervisor's messages without waiting."""
@@ -80,6 +80,7 @@ class ForkedKernel:
             self.status = -signal.SIGKILL
 
     def _handle_message(self, message: dict[str, Any]) -> None:
+        """Updates the state of this kernel by a message of the supervisor."""
         match message.get("is"):
             case "ready":
                 self.ready, self.key = True, str(message.get("key")).encode()
@@ -94,21 +95,19 @@ class ForkedKernel:
                     self.exceeded_limit = self._find_kill_reason()
 
     def _find_kill_reason(self) -> str | None:
-        """Returns the limit for which the system may have killed it; None if there is none."""
+        """Returns the limit for which the system may have killed the kernel; None if none."""
         hit = self.group.find_exceeded_limit() if self.group is not None else None
         return hit or (MACHINE if count_oom_kills() > self._oom_kills else None)
 
     def find_exceeded_limit(self) -> str | None:
         """Returns the limit for which one of the kernel's processes was ended; None if none was."""
-        found = (
-            self.group.find_exceeded_limit()
-            if self.exceeded_limit is None and self.group is not None
-            else None
-        )
-        return found if found in ("memory", MACHINE) else self.exceeded_limit
+        if self.exceeded_limit is None and self.group is not None:
+            limit = self.group.find_exceeded_limit()
+            return limit if limit in ("memory", MACHINE) else None
+        return self.exceeded_limit
 
     def interrupt(self) -> None:
-        """Asks the supervisor to interrupt the kernel; `interrupt_count` counts completed ones."""
+        """Asks the supervisor to interrupt the kernel, after which `interrupt_count` grows."""
         with contextlib.suppress(OSError):
             ipc.send_message(self.line, {"do": "interrupt"})
 
@@ -118,7 +117,7 @@ class ForkedKernel:
             self.line.shutdown(socket.SHUT_WR)
 
     def close_inherited(self) -> None:
-        """Closes the descriptors that a forked process has inherited from its parent."""
+        """Closes the sockets of the kernel that this process inherited from its parent."""
         self.line.close()
         self.wire.close()
 
@@ -142,7 +141,7 @@ class ForkedKernel:
         scratch.remove_folder(self.place)
 
 
-def _pid_of(file: int) -> int | None:
+def _read_pid(file: int) -> int | None:
     """Returns the id of the process behind the pidfd *file*; None if it is gone or hidden."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         about = Path(f"/proc/self/fdinfo/{file}").read_text()

@@ -35,7 +35,7 @@ def _load_server(
 ) -> ForkServer:
     """Returns a fork server that is up: *early* if it has started already, or a new one.
 
-    If the preloaded modules prevent forking, it is one without them.
+    The server has no preloaded modules if they prevent forking. Raises NotStartedError.
     """
     server = early or ForkServer(spec)
     try:
@@ -74,6 +74,7 @@ class KernelPool:
         _pools.add(self)
 
     def _reset(self) -> None:
+        """Empties the pool, without ending anything that was in it."""
         self._ended: queue.Queue[ForkedKernel] = queue.Queue(_MOST_ENDED)
         self._reaper: threading.Thread | None = None
         self._swept = False
@@ -109,7 +110,8 @@ class KernelPool:
         """Starts a fork server, which imports the modules of *spec* at once and those that a
         notebook needs once the first kernel is taken.
 
-        Does nothing if there is one. If it can't be started, whoever takes a kernel gets the error.
+        Does nothing if such a server runs. If the server can't be started, the caller of `take`
+        gets the error.
         """
         bare = replace(spec, imports=())
         with contextlib.suppress(NotStartedError, OSError), self._lock:
@@ -151,24 +153,25 @@ class KernelPool:
         return None
 
     def _find_or_start(self, spec: LaunchSpec, *, warm_up: bool) -> _PooledServer:
-        """Returns the member for *spec*, which may have imported more; starts one if needed."""
+        """Returns the member for *spec*, or one that has imported more; starts it if needed."""
         with self._lock:
-            swept, self._swept = self._swept, True
+            has_swept, self._swept = self._swept, True
             starting = self._starting.setdefault(spec, threading.Lock())
-        if not swept:
+        if not has_swept:
             scratch.remove_abandoned()
         with starting:
-            member = self._find_living(spec)
+            member = self._find_living_member(spec)
             if member is None:
                 with self._lock:
                     early = self._early.pop(replace(spec, imports=()), None)
                 member = _PooledServer(spec, _load_server(spec, early, warm_up=warm_up))
                 with self._lock:
                     self._members.add(member)
-                self._check_idle_later()
+                self._retire_idle_later()
             return member
 
-    def _find_living(self, spec: LaunchSpec) -> _PooledServer | None:
+    def _find_living_member(self, spec: LaunchSpec) -> _PooledServer | None:
+        """Returns a member that can serve *spec*; None if none lives. Retires dead ones."""
         with self._lock:
             fitting = [m for m in self._members if not m.is_retired and m.spec.can_serve(spec)]
             for member in fitting:
@@ -179,13 +182,15 @@ class KernelPool:
             self._retire(member)
         return None
 
-    def _check_idle_later(self) -> None:
+    def _retire_idle_later(self) -> None:
+        """Starts the timer for the next search for idle fork servers, unless it runs."""
         if self._timer is None:
-            self._timer = threading.Timer(IDLE_SECONDS / 2, self._check_idle)
+            self._timer = threading.Timer(IDLE_SECONDS / 2, self._retire_idle)
             self._timer.daemon = True
             self._timer.start()
 
-    def _check_idle(self) -> None:
+    def _retire_idle(self) -> None:
+        """Ends the fork servers without kernels that nobody has used for a while."""
         self._timer = None
         with self._lock:
             idle = [
@@ -197,13 +202,10 @@ class KernelPool:
         for member in idle:
             self._retire(member)
         if self._members:
-            self._check_idle_later()
+            self._retire_idle_later()
 
     def _retire(self, member: _PooledServer) -> None:
-        """Stops using a fork server, and ends it after its last kernel.
-
-        Its kernels would end with it.
-        """
+        """Stops using a fork server, and ends it after its last kernel, which would end with it."""
         with self._lock:
             member.is_retired = True
             spares, member.spares = list(member.spares.values()), {}
@@ -269,8 +271,8 @@ class KernelPool:
             self._retire(member)
         self.wait_until_reaped()
         with self._lock:  # those with a kernel that was taken and never returned
-            left, self._members = self._members, set()
-        for member in left:
+            remaining, self._members = self._members, set()
+        for member in remaining:
             member.server.end()
 
 

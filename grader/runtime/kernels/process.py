@@ -19,7 +19,7 @@ class KernelProcess(Protocol):
 
     cells: CellClient
     prefetches: bool
-    """Whether it sends the values announced with a cell without a further request."""
+    """Whether the kernel sends the values announced with a cell without a further request."""
     about: Mapping[str, object]
 
     @property
@@ -36,13 +36,13 @@ class KernelProcess(Protocol):
         """Returns the kernel's reply about *names*; may never return."""
 
     async def call(self, request: str) -> str | None:
-        """Returns the reply of `wire.calls.answer_request` to *request*; None if not text."""
+        """Returns the reply of `wire.calls.answer_request` to *request*; None if it is not text."""
 
     def exit_future(self) -> asyncio.Future[None] | None:
         """Returns a future that is done when the process may have ended; None to poll `status`."""
 
     def read_usage(self) -> Usage | None:
-        """Returns the processor time of its processes so far; None if unknown."""
+        """Returns the processor time of the kernel's processes so far; None if unknown."""
 
     @property
     def pid(self) -> int | None:
@@ -61,4 +61,4 @@ class KernelProcess(Protocol):
         """Whether the kernel was lost through no fault of the notebook."""
 
     async def end(self) -> None:
-        """Ends it with all its processes, and removes its folder."""
+        """Ends the kernel with all its processes, and removes its folder."""

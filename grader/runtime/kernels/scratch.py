@@ -52,8 +52,8 @@ def make_shared_folder(*, passable: bool = False) -> ScratchFolder:
     locked as long as this process lives and has not removed it; see `remove_abandoned`.
     """
     root = tempfile.mkdtemp(prefix=_PREFIX)
-    closed = passable and not all(p.stat().st_mode & 0o001 for p in Path(root).parents)
-    if (len(root) > _LONGEST or closed) and _has_sockets():
+    is_impassable = passable and not all(p.stat().st_mode & 0o001 for p in Path(root).parents)
+    if (len(root) > _LONGEST or is_impassable) and _has_sockets():
         Path(root).rmdir()
         root = tempfile.mkdtemp(prefix=_PREFIX, dir="/tmp")  # mkdtemp is private
     if fcntl is not None:
@@ -83,6 +83,7 @@ def remove_abandoned() -> None:
 
 
 def _remove_if_abandoned(root: Path, about: os.stat_result) -> None:
+    """Removes the folder *root* if this user owns it and no living grader has locked it."""
     # A folder that is just being created may not be locked yet.
     if about.st_uid != os.getuid() or time.time() - about.st_mtime < _FRESH_SECONDS:
         return
@@ -154,11 +155,11 @@ def _restore_permission(name: str, parent: int | None) -> None:
         os.chmod(name, 0o700, dir_fd=parent, follow_symlinks=False)
     elif sys.platform == "linux":
         # It can't be opened for reading, but an O_PATH descriptor allows changing it.
-        held = os.open(name, os.O_PATH | _FOLDER, dir_fd=parent)
+        folder = os.open(name, os.O_PATH | _FOLDER, dir_fd=parent)
         try:
-            os.chmod(f"/proc/self/fd/{held}", 0o700)  # noqa: PTH101
+            os.chmod(f"/proc/self/fd/{folder}", 0o700)  # noqa: PTH101
         finally:
-            os.close(held)
+            os.close(folder)
 
 
 def _empty_folder(root: int) -> None:
@@ -192,8 +193,8 @@ def _remove_entry(
         if parent != root:
             os.rename(entry.name, next(names), src_dir_fd=parent, dst_dir_fd=root)
             return
-        with os.scandir(folder) as inner:
-            for each in inner:
+        with os.scandir(folder) as entries:
+            for inner_entry in entries:
                 with contextlib.suppress(OSError):
-                    _remove_entry(each, folder, root, names, end)
+                    _remove_entry(inner_entry, folder, root, names, end)
     os.rmdir(entry.name, dir_fd=parent)

@@ -46,7 +46,7 @@ class KernelSession:
         start: Callable[[KernelOptions], Coroutine[Any, Any, KernelProcess]],
     ) -> None:
         self._options = options
-        self._make = start
+        self._create_kernel = start
         self._kernel: KernelProcess | None = None
         self._about: Mapping[str, object] = {}
         self._prefetched: tuple[str, ...] = ()
@@ -103,8 +103,9 @@ class KernelSession:
     # -- starting and ending
 
     async def _start_kernel(self) -> None:
+        """Starts a kernel and waits until it is ready. Raises NotStartedError."""
         try:
-            self._kernel = kernel = await self._make(self._options)
+            self._kernel = kernel = await self._create_kernel(self._options)
             await self._wait_for(kernel.wait_until_ready(), START_SECONDS)
             self._about = kernel.about
         except (NotStartedError, OSError, RuntimeError, ValueError, zmq.ZMQError) as error:
@@ -117,31 +118,33 @@ class KernelSession:
         task = asyncio.create_task(coroutine)
         if await self._wait_until_done(task, self._start_clock(seconds)):
             return task.result()
-        status = self._status()
+        status = self._read_status()
         task.cancel()
         if status is None:
             raise RuntimeError(f"the kernel did not answer within {seconds:g} s")
         raise RuntimeError(f"the kernel exited at startup ({describe_status(status)})")
 
     async def _end_kernel(self) -> None:
+        """Ends the kernel, if there is one, and all that still waits for it."""
         kernel, self._kernel = self._kernel, None
         self._prefetched = ()  # a kernel that has ended sends nothing more
         if kernel is None:
             return
-        left = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in left:
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
             task.cancel()  # nbclient's task would never end
-        await asyncio.gather(*left, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         await kernel.end()
 
     # -- asking and running
 
     def _require_kernel(self) -> KernelProcess:
+        """Returns the kernel. Raises RuntimeError if it has ended."""
         if self._kernel is None:
             raise RuntimeError("the kernel has ended; restart it first")
         return self._kernel
 
-    def _status(self) -> int | None:
+    def _read_status(self) -> int | None:
         """Returns the exit status of the kernel; None while it runs."""
         return self._kernel.status if self._kernel else 0
 
@@ -158,14 +161,14 @@ class KernelSession:
                 # What has arrived while this thread waited for a processor is in time.
                 await asyncio.wait({task}, timeout=_LOOK_SECONDS)
                 return task.done()
-            changed = self._kernel.exit_future() if self._kernel else None
-            both = {task, changed} if changed is not None else {task}
+            exited = self._kernel.exit_future() if self._kernel else None
+            awaited = {task, exited} if exited is not None else {task}
             await asyncio.wait(
-                both, timeout=min(left, _LOOK_SECONDS), return_when=asyncio.FIRST_COMPLETED
+                awaited, timeout=min(left, _LOOK_SECONDS), return_when=asyncio.FIRST_COMPLETED
             )
             if self._options.stop():
                 raise StoppedError
-            if not task.done() and self._status() is not None:
+            if not task.done() and self._read_status() is not None:
                 # Its last messages may still be on the way.
                 await asyncio.wait({task}, timeout=_LOOK_SECONDS)
                 return task.done()
@@ -183,7 +186,7 @@ class KernelSession:
         done = await self._wait_until_done(task, clock)
         clock.stop()
         took = time.monotonic() - began
-        late = not done and self._status() is None
+        late = not done and self._read_status() is None
         if late:
             done = await self._interrupt(task)
         step = _Step(kernel, task, clock, took, late=late, done=done)
@@ -193,9 +196,11 @@ class KernelSession:
         return step
 
     async def _run_cell(self, source: str, seconds: float, keep: int, asked: Names) -> CellResult:
+        """Returns the result of one cell, and ends the kernel if it is no longer usable."""
         kernel = self._require_kernel()
         began = time.monotonic()
-        self._prefetched = asked = asked if kernel.prefetches else ()
+        asked = asked if kernel.prefetches else ()
+        self._prefetched = asked
         step = await self._carry_out(kernel.cells.run(source, keep, asked), seconds)
         took = time.monotonic() - began
         if step.late and kernel.exceeded_limit in ("memory", MACHINE):
@@ -204,11 +209,11 @@ class KernelSession:
         elif step.late:
             outcome, error = Outcome.TIMEOUT, None
         elif step.done:
-            outcome, error = _cell_outcome(step.task, kernel.cells)
+            outcome, error = _find_cell_outcome(step.task, kernel.cells)
         else:
-            outcome, error = describe_end(self._status(), kernel.exceeded_limit)
-        alive = step.is_answered and self._status() is None
-        disturbed = step.describe_disturbance(failed=not alive or error is not None)
+            outcome, error = describe_end(self._read_status(), kernel.exceeded_limit)
+        alive = step.is_answered and self._read_status() is None
+        disturbance = step.describe_disturbance(failed=not alive or error is not None)
         output, line = kernel.cells.transcript.text(), kernel.cells.line
         if not alive:
             await self._end_kernel()
@@ -220,12 +225,12 @@ class KernelSession:
             line=None if step.late else line,
             output=_hide_folders(output, kernel),
             wait_seconds=round(step.clock.waited, 3),
-            disturbance=disturbed,
+            disturbance=disturbance,
             visible_outputs=kernel.cells.shown_outputs,
         )
 
     async def _interrupt(self, task: asyncio.Task[Any]) -> bool:
-        """Interrupts *task*; returns whether it stopped within the grace period."""
+        """Interrupts *task*, and returns whether it ended within the grace period."""
         kernel = self._require_kernel()
 
         async def interrupt_and_wait() -> None:
@@ -238,6 +243,7 @@ class KernelSession:
         )
 
     async def _read_names(self, names: Names, seconds: float) -> AskReply:
+        """Returns the reply about *names*; without a reply, also ends the kernel."""
         kernel = self._kernel
         if kernel is None:
             return AskReply(alive=False)
@@ -250,13 +256,14 @@ class KernelSession:
         )
         if step.is_answered:
             return step.task.result()
-        disturbed = step.describe_disturbance(failed=True)
+        disturbance = step.describe_disturbance(failed=True)
         await self._end_kernel()
         return AskReply(
-            garbled_names=frozenset(names), alive=False, late=step.late, disturbance=disturbed
+            garbled_names=frozenset(names), alive=False, late=step.late, disturbance=disturbance
         )
 
     async def _make_call(self, request: str, seconds: float) -> CallResult:
+        """Returns the result of one call; without a reply, also ends the kernel."""
         kernel = self._require_kernel()
         self._prefetched = ()
         step = await self._carry_out(kernel.call(request), seconds)
@@ -275,7 +282,7 @@ class KernelSession:
         if step.done:
             outcome, error = Outcome.CRASHED, "made the kernel send messages that can't be read"
         elif not step.late or kernel.exceeded_limit is not None:
-            outcome, error = describe_end(self._status(), kernel.exceeded_limit)
+            outcome, error = describe_end(self._read_status(), kernel.exceeded_limit)
         await self._end_kernel()
         return replace(result, error=error, outcome=outcome)
 
@@ -307,8 +314,9 @@ class _Step(Generic[T]):
 
 
 def _hide_folders(text: str, kernel: KernelProcess) -> str:
-    for each in kernel.places:
-        text = scratch.hide_folder(text, each)
+    """Returns *text* without the paths of the kernel's folder."""
+    for place in kernel.places:
+        text = scratch.hide_folder(text, place)
     return text
 
 
@@ -321,7 +329,7 @@ def log_errors() -> Iterator[None]:
         log.exception("cleaning up after a kernel failed")
 
 
-def _cell_outcome(task: asyncio.Task[Any], cells: CellClient) -> tuple[Outcome, str | None]:
+def _find_cell_outcome(task: asyncio.Task[Any], cells: CellClient) -> tuple[Outcome, str | None]:
     """Returns the outcome of a finished cell, and its exception if it raised one."""
     if task.exception() is not None:
         return Outcome.CRASHED, "made the kernel send messages that can't be read"

@@ -31,6 +31,7 @@ class WarmKernel:
         self._read_messages()
 
     def _read_messages(self) -> None:
+        """Handles the supervisor's new messages, and wakes all who wait for one."""
         self._forked.read_messages()
         if self.status is not None:
             self._loop.remove_reader(self._forked.line)
@@ -77,7 +78,7 @@ class WarmKernel:
         return self._forked.pid
 
     def read_usage(self) -> Usage | None:
-        """Returns the processor time of its processes so far."""
+        """Returns the processor time of the kernel's processes so far; None if unknown."""
         group = self._forked.group
         return read_usage(self._forked.roots, cpu_seconds=group.cpu_seconds() if group else None)
 
@@ -88,7 +89,7 @@ class WarmKernel:
 
     @property
     def exceeded_limit(self) -> str | None:
-        """The limit for which the supervisor, or the system, ended one of its processes."""
+        """The limit for which the supervisor or the system ended one of the kernel's processes."""
         return self._forked.find_exceeded_limit()
 
     @property
@@ -97,7 +98,7 @@ class WarmKernel:
         return self._forked.is_lost
 
     async def end(self) -> None:
-        """Ends it with all its processes, and removes its folder."""
+        """Ends the kernel with all its processes, and removes its folder."""
         with log_errors():
             self._loop.remove_reader(self._forked.line)
         with log_errors():

@@ -43,12 +43,12 @@ class MatrixProduct:
 
 
 def measure_cpu(bench: Bench) -> None:
-    """Measures this process's number of threads, and the overheads if that is one."""
+    """Measures the CPU with the assigned number of threads; with one, also overheads of calls."""
     threads = bench.assignment.threads
     if threads == 1:
         _measure_calls(bench)
     with ThreadPoolExecutor(threads) as pool:
-        _measure_memory(bench, _numpy_memory(bench, pool))
+        _measure_memory(bench, _make_numpy_accesses(bench, pool))
     if bench.assignment.torch:
         import torch
 
@@ -81,7 +81,7 @@ def measure_cuda(bench: Bench) -> None:
         while time.perf_counter() < end:  # until the clocks have risen
             bench.timer(product.run, 4)
         _measure_products(bench, (*TORCH_DTYPES, "tf32"), torch_product)
-        _measure_memory(bench, _torch_memory(bench))
+        _measure_memory(bench, _make_torch_accesses(bench))
         _measure_launches(bench)
 
 
@@ -100,6 +100,7 @@ def event_seconds(work: Callable[[], object], calls: int) -> float:
 
 
 def _measure_calls(bench: Bench) -> None:
+    """Measures the overheads of calls by Python, numpy, and torch."""
     import numpy as np
 
     def do_nothing() -> None:
@@ -122,7 +123,7 @@ def _measure_calls(bench: Bench) -> None:
 def _measure_products(
     bench: Bench, dtypes: tuple[str, ...], make: Callable[[str, int, str], MatrixProduct]
 ) -> None:
-    """Measures the best rate of a matrix product for each of *dtypes*."""
+    """Measures, for each of *dtypes*, the rate of the best of the products that *make* creates."""
     device = bench.assignment.device
     for dtype in dtypes:
         with bench.attempt(f"matmul.{dtype} with {bench.assignment.threads} threads"):
@@ -178,34 +179,35 @@ def torch_product(dtype: str, size: int, device: str = "cpu") -> MatrixProduct:
     """Returns a product by torch of random matrices; zeros are faster on some machines."""
     import torch
 
-    kind = getattr(torch, TORCH_DTYPES.get(dtype, "float32"))
+    type_ = getattr(torch, TORCH_DTYPES.get(dtype, "float32"))
     if dtype == "int8":
-        one, two = (
-            torch.randint(-128, 128, (size, size), dtype=kind, device=device) for _ in range(2)
+        a, b = (
+            torch.randint(-128, 128, (size, size), dtype=type_, device=device) for _ in range(2)
         )
         # The only integer product for which torch uses a library; it has no public name yet.
-        return MatrixProduct(size=size, run=lambda: torch._int_mm(one, two), element_bytes=1)
-    one, two = (torch.rand(size, size, device=device).to(kind) for _ in range(2))
-    out = torch.empty_like(one)
-    run = lambda: torch.mm(one, two, out=out)  # noqa: E731
-    return MatrixProduct(size=size, run=run, element_bytes=one.element_size())
+        return MatrixProduct(size=size, run=lambda: torch._int_mm(a, b), element_bytes=1)
+    a, b = (torch.rand(size, size, device=device).to(type_) for _ in range(2))
+    out = torch.empty_like(a)
+    run = lambda: torch.mm(a, b, out=out)  # noqa: E731
+    return MatrixProduct(size=size, run=run, element_bytes=a.element_size())
 
 
 def _numpy_product(dtype: str, size: int, _device: str) -> MatrixProduct:
     import numpy as np
 
     random = np.random.default_rng(0)
-    one, two = (random.random((size, size)).astype(TORCH_DTYPES[dtype]) for _ in range(2))
-    out = np.empty_like(one)
-    run = lambda: np.matmul(one, two, out=out)  # noqa: E731
-    return MatrixProduct(size=size, run=run, element_bytes=one.itemsize)
+    a, b = (random.random((size, size)).astype(TORCH_DTYPES[dtype]) for _ in range(2))
+    out = np.empty_like(a)
+    run = lambda: np.matmul(a, b, out=out)  # noqa: E731
+    return MatrixProduct(size=size, run=run, element_bytes=a.itemsize)
 
 
-_Memory = dict[str, tuple[int, Callable[[], object], str]]
-"""Arrays that are moved, the work, and the method, by kind of access."""
+_MemoryAccesses = dict[str, tuple[int, Callable[[], object], str]]
+"""By kind of access: how many arrays it moves, the work, and a description."""
 
 
-def _torch_memory(bench: Bench) -> _Memory:
+def _make_torch_accesses(bench: Bench) -> _MemoryAccesses:
+    """Returns accesses by torch to two large arrays on the device."""
     import torch
 
     count = bench.assignment.array_bytes // 4
@@ -217,8 +219,8 @@ def _torch_memory(bench: Bench) -> _Memory:
     }
 
 
-def _numpy_memory(bench: Bench, pool: ThreadPoolExecutor) -> _Memory:
-    """Returns work that each thread of *pool* does on its part of the arrays."""
+def _make_numpy_accesses(bench: Bench, pool: ThreadPoolExecutor) -> _MemoryAccesses:
+    """Returns accesses by numpy, of which each thread of *pool* does its part of the arrays."""
     import numpy as np
 
     threads = bench.assignment.threads
@@ -241,9 +243,10 @@ def _numpy_memory(bench: Bench, pool: ThreadPoolExecutor) -> _Memory:
     }
 
 
-def _measure_memory(bench: Bench, works: _Memory) -> None:
+def _measure_memory(bench: Bench, accesses: _MemoryAccesses) -> None:
+    """Measures the bandwidth of each of *accesses*."""
     size = bench.assignment.array_bytes
-    for kind, (moved, work, how) in works.items():
+    for kind, (moved, work, how) in accesses.items():
         bench.time(
             f"memory.{kind}",
             work,
@@ -259,6 +262,7 @@ def _thread_count(bench: Bench) -> int | None:
 
 
 def _measure_launches(bench: Bench) -> None:
+    """Measures how long it takes to enqueue, to run, and to await a tiny kernel of the GPU."""
     import torch
 
     one = torch.ones(1, device="cuda")

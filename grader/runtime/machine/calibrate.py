@@ -60,8 +60,8 @@ def calibrate(
         left_out.append(LeftOut(what=what, why=why, fix="pip install torch"))
     seconds = _QUICK_SECONDS if quick else _FULL_SECONDS
     for assignment in assignments:
-        left = seconds - (time.perf_counter() - started)
-        for event, data in _run_worker(replace(assignment, seconds=max(left, 0.0))):
+        seconds_left = seconds - (time.perf_counter() - started)
+        for event, data in _run_worker(replace(assignment, seconds=max(seconds_left, 0.0))):
             match event:
                 case "figure":
                     measured.append(MeasuredFigure(**data))
@@ -93,7 +93,7 @@ def calibrate(
 def plan_assignments(
     hardware: Hardware, device: str, *, quick: bool, torch: bool | None = None
 ) -> list[MeasuringTask]:
-    """Returns an assignment for each worker, in order."""
+    """Returns the assignments, in order: one for each worker process."""
     has_torch = find_spec("torch") is not None if torch is None else torch
     base = MeasuringTask(quick=quick, torch=has_torch, array_bytes=array_bytes(hardware, quick))
     # The GPU first: if there is none, the user learns it immediately.
@@ -105,12 +105,12 @@ def plan_assignments(
 def count_figures(assignments: list[MeasuringTask]) -> int:
     """Returns how many figures the workers measure if nothing has to be left out."""
     total = 0
-    for each in assignments:
-        products = len(benchmarks.TORCH_DTYPES if each.torch else benchmarks.NUMPY_DTYPES)
-        if each.device == "cuda":
+    for assignment in assignments:
+        products = len(benchmarks.TORCH_DTYPES if assignment.torch else benchmarks.NUMPY_DTYPES)
+        if assignment.device == "cuda":
             total += products + 1 + 3 + 3
         else:
-            total += products + 3 + (2 + each.torch if each.threads == 1 else 0)
+            total += products + 3 + (2 + assignment.torch if assignment.threads == 1 else 0)
     return total
 
 
@@ -119,14 +119,14 @@ def array_bytes(hardware: Hardware, quick: bool) -> int:
 
     Each takes at most a twelfth of the available memory and 2 GiB (512 MiB in a quick run).
     """
-    last = hardware.caches[-1].total if hardware.caches else _UNKNOWN_CACHE
-    free = hardware.available_bytes or _UNKNOWN_MEMORY
-    size = min(max(4 * last, 64 << 20), free // 12, (512 << 20) if quick else (2 << 30))
-    return max(size >> 16, 1) << 16
+    last_cache = hardware.caches[-1].total if hardware.caches else _UNKNOWN_CACHE
+    available = hardware.available_bytes or _UNKNOWN_MEMORY
+    size = min(max(4 * last_cache, 64 << 20), available // 12, (512 << 20) if quick else (2 << 30))
+    return max(size >> 16, 1) << 16  # a multiple of 64 KiB
 
 
 def _run_worker(assignment: MeasuringTask) -> Iterator[tuple[str, Any]]:
-    """Runs one worker and yields what it reports, as the kind of an event and its data."""
+    """Runs one worker, and yields the kind and the data of each event that it reports."""
     with tempfile.TemporaryFile() as stderr:
         worker = subprocess.Popen(  # noqa: S603 - our own program
             [sys.executable, "-P", "-c", _PROGRAM, json.dumps(asdict(assignment))],
@@ -142,11 +142,11 @@ def _run_worker(assignment: MeasuringTask) -> Iterator[tuple[str, Any]]:
         watchdog.daemon = True  # or it would delay the end of the program after Ctrl-C
         try:
             watchdog.start()
-            what = ""
+            event = ""
             for line in worker.stdout or ():
-                ((what, data),) = json.loads(line).items()
-                yield what, data
-            if what != "done":
+                ((event, data),) = json.loads(line).items()
+                yield event, data
+            if event != "done":
                 yield "failed", _last_printed_line(worker, stderr)
         finally:
             watchdog.cancel()
@@ -183,7 +183,7 @@ def _last_printed_line(worker: subprocess.Popen[str], stderr: IO[bytes]) -> str:
 
 
 def _environment(threads: int) -> dict[str, str]:
-    """Returns the user's environment, with the number of threads for numpy's library."""
+    """Returns the user's environment, with the number of *threads* for numerical libraries."""
     package = str(Path(grader.__file__).parent.parent)
     paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
     variables = (

@@ -20,7 +20,7 @@ _LONGEST = 200
 
 def read_hardware() -> Hardware:
     """Returns the machine as the system describes it, without measuring anything."""
-    name = _find_in("/proc/cpuinfo", r"^model name\s*:\s*(.+)$")
+    name = _find_in_file("/proc/cpuinfo", r"^model name\s*:\s*(.+)$")
     return Hardware(
         cpu=(name or platform.processor() or platform.machine())[:_LONGEST],
         architecture=platform.machine(),
@@ -59,8 +59,8 @@ def available_bytes() -> int | None:
     free = _read_memory("MemAvailable")
     limit, used = _read_text(_GROUPS / "memory.max"), _read_text(_GROUPS / "memory.current")
     if limit and used and limit.isdecimal() and used.isdecimal():
-        left = max(0, int(limit) - int(used))
-        free = left if free is None else min(free, left)
+        unused = max(0, int(limit) - int(used))
+        free = unused if free is None else min(free, unused)
     return free
 
 
@@ -71,10 +71,10 @@ def iter_caches() -> Iterator[CacheLevel]:
         for folder in (_CPUS / f"cpu{cpu}/cache").glob("index[0-9]*"):
             names = ("level", "size", "type", "shared_cpu_list")
             level, size, kind, shared = (_read_text(folder / name) or "" for name in names)
-            known = re.fullmatch(r"(\d{1,12})([KMG]?)", size, re.ASCII)
-            if known and level.isdecimal() and kind != "Instruction":
-                bits = {"": 0, "K": 10, "M": 20, "G": 30}[known[2]]
-                caches.setdefault(int(level), {})[shared or str(cpu)] = int(known[1]) << bits
+            match = re.fullmatch(r"(\d{1,12})([KMG]?)", size, re.ASCII)
+            if match and level.isdecimal() and kind != "Instruction":
+                bits = {"": 0, "K": 10, "M": 20, "G": 30}[match[2]]
+                caches.setdefault(int(level), {})[shared or str(cpu)] = int(match[1]) << bits
     for number, sizes in sorted(caches.items()):
         # If cores differ, the largest cache, because it is an upper bound.
         yield CacheLevel(level=number, size=max(sizes.values()), instances=len(sizes))
@@ -87,11 +87,12 @@ def _own_cpus() -> set[int]:
 
 
 def _read_memory(name: str) -> int | None:
-    found = _find_in("/proc/meminfo", rf"^{name}:\s+(\d+) kB")
-    return int(found) * 1024 if found else None
+    """Returns an amount in /proc/meminfo in bytes; None if unknown."""
+    kilobytes = _find_in_file("/proc/meminfo", rf"^{name}:\s+(\d+) kB")
+    return int(kilobytes) * 1024 if kilobytes else None
 
 
-def _find_in(path: str, pattern: str) -> str | None:
+def _find_in_file(path: str, pattern: str) -> str | None:
     match = re.search(pattern, _read_text(Path(path)) or "", re.MULTILINE)
     return match[1].strip() if match else None
 
@@ -112,6 +113,5 @@ def _package_version(package: str) -> str | None:
 
 
 def has_cuda() -> bool:
-    """Returns whether this machine has an NVIDIA device, without importing a library that uses
-    it."""
+    """Returns whether this machine has an NVIDIA device, without importing a library for it."""
     return Path("/dev/nvidiactl").exists() or shutil.which("nvidia-smi") is not None

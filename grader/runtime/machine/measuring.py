@@ -72,7 +72,7 @@ class Bench:
         threads: int | None = None,
         working_set: int | None = None,
     ) -> MeasuredFigure:
-        """Measures a figure from what *sample* returns, in the unit of *name*."""
+        """Measures the figure *name* by samples, which *sample* returns in the figure's unit."""
         values = self._collect(sample)
         estimate = ratios.estimate(values)
         q1, _, q3 = statistics.quantiles(values, n=4, method="inclusive")
@@ -100,19 +100,19 @@ class Bench:
     def _collect(self, sample: Callable[[], float]) -> list[float]:
         """Returns samples, until their median is certain enough or the time is used up.
 
-        They are spread over a third of the time, because samples of one instant are alike.
-        Checking repeatedly makes the interval slightly too narrow, so it is checked only each time
-        there are a tenth more samples.
+        The samples are spread over a third of the time, because samples of one instant are alike.
+        Checking repeatedly makes the interval slightly too narrow, so the median is checked only
+        each time there are a tenth more samples.
         """
         start, next_check = time.perf_counter(), FEWEST
-        most = self.figure_seconds if start < self._end else 0.0
+        longest = self.figure_seconds if start < self._end else 0.0
         values: list[float] = []
         while len(values) < _MOST:
             values.append(sample())
             spent = time.perf_counter() - start
-            if len(values) >= FEWEST and spent >= most:
+            if len(values) >= FEWEST and spent >= longest:
                 break
-            if len(values) >= next_check and spent >= most / 3:
+            if len(values) >= next_check and spent >= longest / 3:
                 if _is_certain(values):
                     break
                 next_check = len(values) + max(1, len(values) // 10)
@@ -152,6 +152,6 @@ class Bench:
 
 
 def _is_certain(values: list[float]) -> bool:
-    """Returns whether half the interval of the median is within the target."""
+    """Returns whether the 95% interval of the median is as narrow as the target."""
     estimate = ratios.estimate(values)
     return estimate.high - estimate.low < 2 * _HALF_WIDTH * estimate.middle

@@ -85,7 +85,8 @@ class MeasuredFigure:
                 raise ValueError(f"{name} is {value}, which is not a positive number")
         if not (self.low <= self.median <= self.high and self.q1 <= self.median <= self.q3):
             raise ValueError("the median lies outside its interval or its quartiles")
-        if (self.best > self.q1) if self.unit == "s" else (self.best < self.q3):
+        is_best = self.best <= self.q1 if self.unit == "s" else self.best >= self.q3
+        if not is_best:
             raise ValueError("best is not the best sample")
 
     @property
@@ -195,11 +196,11 @@ class MachineProfile:
     left_out: tuple[LeftOut, ...] = ()
 
     def __post_init__(self) -> None:
-        seen: set[object] = set()
+        keys: set[object] = set()
         for figure in self.figures:
-            if figure.key in seen:
+            if figure.key in keys:
                 raise ValueError(f"{figure.name} occurs twice")
-            seen.add(figure.key)
+            keys.add(figure.key)
 
     @property
     def id(self) -> str:

@@ -106,6 +106,7 @@ def _reachable_rate(figures: list[MeasuredFigure], threads: int, *, shared: bool
 
 
 def _cache_bytes(profile: MachineProfile, device: str) -> int:
+    """Returns the total size of the caches of *device*, or an assumed one if it is unknown."""
     if device == "cpu":
         return sum(cache.total for cache in profile.hardware.caches) or _UNKNOWN_CACHE
     return (profile.gpu.l2_bytes if profile.gpu else None) or _UNKNOWN_CACHE

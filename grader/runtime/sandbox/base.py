@@ -236,23 +236,23 @@ def choose(mode: str) -> SandboxChoice:
     word, _, listed = mode.partition(":")
     if word not in ("auto", "required") or (listed and word == "auto"):
         if mode not in sandboxes:
-            known = ("auto", "required", *sandboxes)
+            modes = ("auto", "required", *sandboxes)
             fix = suggest(
-                word, known, "use auto, required, off, or the name of a plug-in's sandbox"
+                word, modes, "use auto, required, off, or the name of a plug-in's sandbox"
             )
             raise SetupError(f"'{mode}' is not a mode of --sandbox", fix=fix)
         return SandboxChoice(mode, mode, sandboxes.find(mode))
-    name = max(sandboxes, key=lambda name: _strength(sandboxes.find(name)))
+    name = max(sandboxes, key=lambda name: _count_layers(sandboxes.find(name)))
     sandbox = sandboxes.find(name)
     layers = {layer.name: layer for layer in sandbox.layers()}
-    asked = [each.strip() for each in listed.split(",")] if listed else list(WANTED)
-    unknown = [each for each in asked if each not in layers]
+    requested = [each.strip() for each in listed.split(",")] if listed else list(WANTED)
+    unknown = [each for each in requested if each not in layers]
     if word == "required" and unknown:
         raise SetupError(
             f"'{unknown[0]}' is not a sandbox layer",
             fix=suggest(unknown[0], layers, "use one of: " + ", ".join(layers)),
         )
-    missing = [each for each in asked if not layers[each].present]
+    missing = [each for each in requested if not layers[each].present]
     if word == "required" and missing:
         whys = "; ".join(f"{each} ({layers[each].detail})" for each in missing)
         raise SetupError(
@@ -262,7 +262,7 @@ def choose(mode: str) -> SandboxChoice:
     return SandboxChoice(mode, name, sandbox)
 
 
-def _strength(sandbox: Sandbox) -> tuple[int, int]:
+def _count_layers(sandbox: Sandbox) -> tuple[int, int]:
     """Returns the number of present layers in WANTED, then of all, as a key to compare."""
     present = _present_layers(sandbox)
     return len(present & WANTED.keys()), len(present)

@@ -42,7 +42,7 @@ class ControlGroup:
         return [folder / _PROCESSES for folder in self._all_folders()]
 
     def open_process_files(self) -> list[int]:
-        """Opens those files for a process that can't see them. Raises OSError."""
+        """Opens `process_files` for a process that can't see them. Raises OSError."""
         return [os.open(path, os.O_WRONLY | os.O_CLOEXEC) for path in self.process_files()]
 
     def find_exceeded_limit(self) -> str | None:
@@ -58,13 +58,13 @@ class ControlGroup:
                 reached = self._read_count("memory", "memory.events", "oom")
             else:
                 limit = self._read_number("memory", "memory.limit_in_bytes")
-                most = self._read_number("memory", "memory.max_usage_in_bytes")
-                reached = most + _LARGEST_PAGE >= limit
+                peak = self._read_number("memory", "memory.max_usage_in_bytes")
+                reached = peak + _LARGEST_PAGE >= limit
             return "memory" if reached else "machine"
         return "processes" if self._read_count("pids", "pids.events", "max") else None
 
     def cpu_seconds(self) -> float | None:
-        """Returns the processor time of all its processes, ended ones too; None if unknown."""
+        """Returns the processor time of the group, including ended processes; None if unknown."""
         if self.version == 2:
             used = self._read_count("memory", "cpu.stat", "usage_usec") / 1e6
         else:  # usually mounted together with cpuacct
@@ -77,8 +77,8 @@ class ControlGroup:
         if self.version == 2 and self._write_limit("memory", "cgroup.kill", 1):
             return
         end = time.monotonic() + 1
-        while (found := self._processes()) and time.monotonic() < end:
-            for pid in found:
+        while (pids := self._processes()) and time.monotonic() < end:
+            for pid in pids:
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
             time.sleep(0.001)
@@ -94,17 +94,17 @@ class ControlGroup:
 
     def limit(self, *, memory_bytes: int | None, processes: int | None) -> bool:
         """Sets these limits, where None is no limit; returns whether the kernel accepted them."""
-        held = True
+        accepted = True
         if memory_bytes is not None:
             name = self._memory_file("memory.max", "limit_in_bytes")
-            held = self._write_limit("memory", name, memory_bytes)
+            accepted = self._write_limit("memory", name, memory_bytes)
             if self.version == 2:
                 self._write_limit("memory", "memory.swap.max", 0)  # missing without swap
             elif not self._write_limit("memory", "memory.memsw.limit_in_bytes", memory_bytes):
                 self._write_limit("memory", "memory.swappiness", 0)
         if processes is not None and "pids" in self.folders:
-            held = self._write_limit("pids", "pids.max", processes) and held
-        return held
+            accepted = self._write_limit("pids", "pids.max", processes) and accepted
+        return accepted
 
     def _memory_file(self, name: str, older: str) -> str:
         """Returns the file *name*, or its *older* name in version 1 of control groups."""
@@ -115,7 +115,7 @@ class ControlGroup:
         return folder is not None and _write_value(folder / name, value)
 
     def _read_count(self, controller: str, name: str, key: str) -> int:
-        """Returns the number after *key* in a file, or 0."""
+        """Returns the number after *key* in a file of the group; 0 if there is none."""
         folder = self.folders.get(controller)
         words = _read_words(folder / name) if folder else []
         return dict(zip(words[::2], map(int, words[1::2]), strict=False)).get(key, 0)
@@ -129,7 +129,7 @@ class ControlGroup:
         return list(dict.fromkeys(self.folders.values()))
 
     def _processes(self) -> set[int]:
-        """Returns its processes; 0, for those outside of this pid namespace, is left out."""
+        """Returns the group's processes except 0, for those outside of this pid namespace."""
         return {int(pid) for path in self.process_files() for pid in _read_words(path)} - {0}
 
 
@@ -146,24 +146,24 @@ class GroupTree:
         """Creates a group with these limits; None if the kernel refuses."""
         plain = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:60]
         # Not the number first: a grader of version 0.1 would take it for a time, and end the group.
-        whole = f"{_name_prefix()}{plain}-{next(_NUMBERS)}"
-        made = ControlGroup(
-            self.version, {key: folder / whole for key, folder in self.folders.items()}
+        group_name = f"{_name_prefix()}{plain}-{next(_NUMBERS)}"
+        group = ControlGroup(
+            self.version, {key: folder / group_name for key, folder in self.folders.items()}
         )
         with contextlib.suppress(OSError):
-            for folder in made._all_folders():
+            for folder in group._all_folders():
                 folder.mkdir()
-            if made.limit(memory_bytes=memory_bytes, processes=processes):
-                return made
-        made.remove(0)
+            if group.limit(memory_bytes=memory_bytes, processes=processes):
+                return group
+        group.remove(0)
         return None
 
     def remove_abandoned(self) -> int:
         """Ends and removes groups that killed graders have left; returns how many."""
         names = {path.name for folder in self.folders.values() for path in folder.glob("grader-*")}
-        left = filter(_is_abandoned, names)
+        stale = filter(_is_abandoned, names)
         groups = [
-            ControlGroup(self.version, {c: f / n for c, f in self.folders.items()}) for n in left
+            ControlGroup(self.version, {c: f / n for c, f in self.folders.items()}) for n in stale
         ]
         for group in groups:
             group.kill()
@@ -178,18 +178,19 @@ def find_tree() -> GroupTree | str:
     one, since a group that contains processes can't have subgroups with controllers.
     """
     reasons = []
-    for look in (_find_version_2, _find_version_1):
+    for find_version in (_find_version_2, _find_version_1):
         try:
-            found = look()
+            tree = find_version()
         except (OSError, ValueError, IndexError) as error:  # unexpected contents
-            found = f"control groups can't be read: {error}"
-        if isinstance(found, GroupTree):
-            return found
-        reasons.append(found)
+            tree = f"control groups can't be read: {error}"
+        if isinstance(tree, GroupTree):
+            return tree
+        reasons.append(tree)
     return "; ".join(reasons)
 
 
 def _find_version_2() -> GroupTree | str:
+    """Returns the tree of version 2, or why there is none; may enable controllers."""
     place = _find_own_folder("")
     if place is None:
         return "cgroup version 2 is not mounted here"
@@ -205,7 +206,7 @@ def _find_version_2() -> GroupTree | str:
         shared = _read_words(folder / _SHARED)
         if "memory" in shared and os.access(folder / _PROCESSES, os.W_OK):
             tree = GroupTree(2, {name: folder for name in _WANTED if name in shared})
-            if _can_create_groups(tree):
+            if _try_creating_group(tree):
                 return tree
         if _read_words(folder / "memory.max") not in ([], ["max"]):
             return f"the grader's cgroup has a memory limit and no delegated subtree: {_ADVICE}"
@@ -213,15 +214,17 @@ def _find_version_2() -> GroupTree | str:
 
 
 def _find_version_1() -> GroupTree | str:
-    found = {name: _find_own_folder(name) for name in _WANTED}
-    folders = {n: place[1] for n, place in found.items() if place and os.access(place[1], os.W_OK)}
+    """Returns the tree of version 1, or why there is none."""
+    places = {name: _find_own_folder(name) for name in _WANTED}
+    folders = {n: place[1] for n, place in places.items() if place and os.access(place[1], os.W_OK)}
     tree = GroupTree(1, folders)
-    if "memory" not in folders or not _can_create_groups(tree):
+    if "memory" not in folders or not _try_creating_group(tree):
         return "cgroup version 1 has no memory controller in which this user may create groups"
     return tree
 
 
-def _can_create_groups(tree: GroupTree) -> bool:
+def _try_creating_group(tree: GroupTree) -> bool:
+    """Returns whether a group with limits can be created in *tree* and removed again."""
     group = tree.make_group("trial", memory_bytes=2**30, processes=100)
     return group is not None and group.remove()
 
@@ -254,18 +257,20 @@ def _is_own_process(pid: int) -> bool:
 
 
 def _find_own_folder(controller: str) -> tuple[Path, Path] | None:
-    """Returns a hierarchy's mount point and this process's folder; "" means version 2."""
+    """Returns the mount point of the hierarchy of *controller* (of version 2 if empty) and this
+    process's folder in it; None if there is none."""
     inside = None
     for line in Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines():
         _, names, path = line.split(":", 2)
         if controller in names.split(","):
             inside = Path(path)
     for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
-        left, _, right = line.partition(" - ")
-        root, mount = left.split()[3:5]
-        kind, _, options = right.split()[:3]
-        old = kind == "cgroup" and controller in options.split(",")
-        if (old if controller else kind == "cgroup2") and inside and inside.is_relative_to(root):
+        mount_fields, _, type_fields = line.partition(" - ")
+        root, mount = mount_fields.split()[3:5]
+        kind, _, options = type_fields.split()[:3]
+        is_named = not controller or controller in options.split(",")
+        is_kind = kind == ("cgroup" if controller else "cgroup2")
+        if is_kind and is_named and inside and inside.is_relative_to(root):
             return Path(mount), Path(mount, inside.relative_to(root))
     return None
 

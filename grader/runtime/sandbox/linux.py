@@ -57,15 +57,15 @@ class LinuxSandbox(Sandbox):
         """
         features = _probe_features()
         apart = features["namespaces"] is None
-        seen = _make_view(device)
-        rules = _make_landlock_rules(seen, apart) if features["landlock"] is None else None
+        file_view = _make_view(device)
+        rules = _make_landlock_rules(file_view, apart) if features["landlock"] is None else None
         program: str | None = None
         if features["filter"] is None:
             beside = rules is not None and not apart and self.uid_of(0) is None
             network = loopback and apart
             program = _compile_filter(device, network=network, apart=apart, beside=beside)
         return SandboxPlan(
-            view=seen if apart else None,
+            view=file_view if apart else None,
             landlock=rules,
             filter=program,
             drop=True,
@@ -95,33 +95,33 @@ class LinuxSandbox(Sandbox):
         tree = _find_tree()
         if tree is None:
             return None
-        made = tree.make_group(name, memory_bytes=limits.memory_bytes, processes=limits.processes)
-        if made is None:
+        group = tree.make_group(name, memory_bytes=limits.memory_bytes, processes=limits.processes)
+        if group is None:
             raise OSError(errno.EAGAIN, "its control group could not be created")
-        return made
+        return group
 
     def rlimits(self, limits: Limits, device: str = "cpu") -> Mapping[str, int]:
         """Returns the usual limits, and the number of processes if it is counted per kernel."""
-        found = dict(super().rlimits(limits, device))
+        resource_limits = dict(super().rlimits(limits, device))
         apart = _probe_features()["namespaces"] is None
         if apart:
-            found["RLIMIT_FSIZE"] = GIB  # the limit on all files together is smaller
+            resource_limits["RLIMIT_FSIZE"] = GIB  # the limit on all files together is smaller
         if apart or self.uid_of(0) is not None:
-            found["RLIMIT_NPROC"] = limits.processes
-        return found
+            resource_limits["RLIMIT_NPROC"] = limits.processes
+        return resource_limits
 
 
 @cache
 def _probe_features() -> Mapping[str, str | None]:
     """Returns why each feature is missing, by name; None if it is available. Raises SetupError."""
-    seen = _make_view("cpu")
-    asked = {
-        "view": seen,
+    file_view = _make_view("cpu")
+    settings = {
+        "view": file_view,
         "uid": FIRST_UID,
-        "needs": [os.__file__, *filter(os.path.exists, set(seen["read"]) - set(_SETTINGS))],
+        "needs": [os.__file__, *filter(os.path.exists, set(file_view["read"]) - set(_SETTINGS))],
         "filter": _compile_filter("cpu"),
     }
-    return probe_features(asked)
+    return probe_features(settings)
 
 
 @cache
@@ -142,6 +142,7 @@ def _compile_filter(
     apart: bool = True,
     beside: bool = False,
 ) -> str | None:
+    """Returns the filter's program in base64; None without libseccomp."""
     try:
         rules = seccomp_filter.filter_rules(
             device=device, network=network, apart=apart, beside=beside
@@ -159,13 +160,11 @@ def _make_view(device: str) -> FileView:
     ours |= {os.path.realpath(folder) for folder in ours}
     gpu = device == "cuda"
     devices = [*_DEVICES, *(sorted(map(str, Path("/dev").glob("nvidia*"))) if gpu else ())]
-    me = os.getuid()
-    users = range(FIRST_UID, FIRST_UID + SLOTS) if os.geteuid() == 0 else range(me, me + 1)
+    uid = os.getuid()
+    users = range(FIRST_UID, FIRST_UID + SLOTS) if os.geteuid() == 0 else range(uid, uid + 1)
     return FileView(
-        read=list(
-            _iter_outermost(
-                [*_SYSTEM, *_iter_interpreter_folders(), *_SETTINGS, *(["/sys"] if gpu else [])]
-            )
+        read=_list_outermost(
+            [*_SYSTEM, *_iter_interpreter_folders(), *_SETTINGS, *(["/sys"] if gpu else [])]
         ),
         hide=sorted(ours),
         devices=devices,
@@ -195,7 +194,7 @@ def _iter_interpreter_folders() -> Iterable[str]:
     yield str(Path(os.path.realpath(sys.executable)).parent.parent)
 
 
-def _iter_outermost(paths: Iterable[str]) -> Iterable[str]:
+def _list_outermost(paths: Iterable[str]) -> list[str]:
     """Returns *paths* without duplicates and without paths inside others."""
     kept: list[str] = []
     for path in sorted(dict.fromkeys(paths)):
@@ -204,7 +203,7 @@ def _iter_outermost(paths: Iterable[str]) -> Iterable[str]:
     return kept
 
 
-def _make_landlock_rules(seen: FileView, has_view: bool) -> LandlockRules:
+def _make_landlock_rules(file_view: FileView, has_view: bool) -> LandlockRules:
     """Returns rules that allow the whole view; without a view, what it would contain.
 
     With a view, a path that kernels may read belongs in `_make_view`.
@@ -212,28 +211,29 @@ def _make_landlock_rules(seen: FileView, has_view: bool) -> LandlockRules:
     if has_view:
         # The view shows only readable folders, so that only writing needs to be restricted.
         write = [view.ROOT, "/dev/shm", "/tmp", "/var/tmp"]  # noqa: S108
-        return LandlockRules(read=["/"], names=[], write=write, devices=seen["devices"])
+        return LandlockRules(read=["/"], names=[], write=write, devices=file_view["devices"])
     from grader.runtime.worker.landlock import list_allowed_paths
 
-    parts = {folder: list_allowed_paths(folder, seen["hide"]) for folder in seen["read"]}
+    parts = {folder: list_allowed_paths(folder, file_view["hide"]) for folder in file_view["read"]}
     read = [path for paths in parts.values() for path in paths]
     return LandlockRules(
         names=[f for f, paths in parts.items() if paths not in ([], [os.path.realpath(f)])],
         read=[*read, *_ABOUT_ITSELF, *("/etc/passwd", "/etc/group", "/etc/nsswitch.conf")],
         write=[],
-        devices=seen["devices"],
+        devices=file_view["devices"],
     )
 
 
-def _list_layers(found: Mapping[str, str | None], *, root: bool) -> tuple[Layer, ...]:
-    spaces = _namespace_fix(root)
+def _list_layers(features: Mapping[str, str | None], *, root: bool) -> tuple[Layer, ...]:
+    """Returns the layers that depend on the machine; *features* has why features are missing."""
+    spaces = _suggest_namespace_fix(root)
 
     def layer_of(name: str, effect: str, *ways: tuple[str, str], fix: str = spaces) -> Layer:
         """Returns a layer that is present if any of the *ways*, features with details, works."""
         for feature, how in ways:
-            if found[feature] is None:
+            if features[feature] is None:
                 return Layer(name, True, f"{effect}: {how}")
-        return Layer(name, False, f"not available: {found[ways[0][0]]}", fix)
+        return Layer(name, False, f"not available: {features[ways[0][0]]}", fix)
 
     tree = cgroups.find_tree()
     counted = f"not available: {tree}; the supervisor of each kernel counts"
@@ -241,7 +241,7 @@ def _list_layers(found: Mapping[str, str | None], *, root: bool) -> tuple[Layer,
         counted = "limits total memory and processes"
         counted += ", and gives each notebook an equal share of CPU" * ("cpu" in tree.folders)
     another_user = (("switch", "another user id"),) if root else ()
-    has_landlock, has_filter = found["landlock"] is None, found["filter"] is None
+    has_landlock, has_filter = features["landlock"] is None, features["filter"] is None
     only_seccomp = ("filter", "seccomp; modes and times can't be changed at all")
     modes = (only_seccomp,) if has_landlock else ()
     # Seccomp refuses internet sockets; only Landlock refuses sockets of other processes.
@@ -284,18 +284,19 @@ def _list_layers(found: Mapping[str, str | None], *, root: bool) -> tuple[Layer,
     )  # fmt: skip
 
 
-def _namespace_fix(root: bool) -> str:
+def _suggest_namespace_fix(root: bool) -> str:
+    """Returns how to enable namespaces, by the system's settings."""
     if root:
         return "run the container with --cap-add SYS_ADMIN, or run outside of a container"
-    for name, fine in (
+    for name, wanted in (
         ("kernel/apparmor_restrict_unprivileged_userns", "0"),
         ("kernel/unprivileged_userns_clone", "1"),
         ("user/max_user_namespaces", "10000"),
     ):
         path = Path("/proc/sys", name)
-        value = path.read_text(encoding="ascii").strip() if path.exists() else fine
-        if value != fine and not (value.isdigit() and int(value) > 1):
-            return f"sudo sysctl -w {name.replace('/', '.')}={fine}"
+        value = path.read_text(encoding="ascii").strip() if path.exists() else wanted
+        if value != wanted and not (value.isdigit() and int(value) > 1):
+            return f"sudo sysctl -w {name.replace('/', '.')}={wanted}"
         if name.startswith("kernel/apparmor") and value == "1":
             return f"sudo sysctl -w {name.replace('/', '.')}=0"
     return "allow user namespaces; run a container with a seccomp profile that allows them"

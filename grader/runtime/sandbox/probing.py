@@ -22,8 +22,8 @@ _END = 300
 """Characters kept of the last printed line."""
 
 
-def probe_features(asked: Mapping[str, object]) -> Mapping[str, str | None]:
-    """Returns why each feature is missing, tested with the settings *asked*; None if available.
+def probe_features(settings: Mapping[str, object]) -> Mapping[str, str | None]:
+    """Returns why each feature is missing, tested with *settings*; None for those available.
 
     Raises SetupError if that can't be determined.
     """
@@ -35,18 +35,18 @@ def probe_features(asked: Mapping[str, object]) -> Mapping[str, str | None]:
         process = subprocess.run(  # noqa: S603
             command,
             check=False,
-            input=json.dumps(asked).encode(),
+            input=json.dumps(settings).encode(),
             capture_output=True,
             timeout=SECONDS,
             env=environment,
         )
-        found = json.loads(process.stdout) if process.returncode == 0 else None
+        reasons = json.loads(process.stdout) if process.returncode == 0 else None
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         raise _probe_error(str(error), command) from error
-    if not isinstance(found, dict):
+    if not isinstance(reasons, dict):
         printed = process.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
         raise _probe_error(f"exit status {process.returncode}, {printed[-_END:]}", command)
-    return found
+    return reasons
 
 
 def package_path_variables() -> dict[str, str]:

@@ -146,20 +146,20 @@ def compile_rules(wanted: Sequence[Rule]) -> bytes:
     """
     import pyseccomp as seccomp
 
-    found = seccomp.SyscallFilter(seccomp.ERRNO(errno.ENOSYS))
+    syscall_filter = seccomp.SyscallFilter(seccomp.ERRNO(errno.ENOSYS))
     # 32-bit and x32 calls have other numbers; using one is an attempt to evade the filter.
-    found.set_attr(seccomp.Attr.ACT_BADARCH, seccomp.KILL_PROCESS)
+    syscall_filter.set_attr(seccomp.Attr.ACT_BADARCH, seccomp.KILL_PROCESS)
     with contextlib.suppress(OSError):  # before libseccomp 2.5; then it compiles to a list
         # A tree, so that calls decided by their arguments are found in a few steps.
-        found.set_attr(seccomp.Attr.CTL_OPTIMIZE, 2)
+        syscall_filter.set_attr(seccomp.Attr.CTL_OPTIMIZE, 2)
     for name, conditions, error in wanted:
         number = seccomp.resolve_syscall(seccomp.Arch.NATIVE, name)
         if number >= 0:
             action = seccomp.ALLOW if error is None else seccomp.ERRNO(error)
             arguments = (seccomp.Arg(n, seccomp.MASKED_EQ, m, v) for n, v, m in conditions)
-            found.add_rule(action, number, *arguments)
+            syscall_filter.add_rule(action, number, *arguments)
     with tempfile.TemporaryFile() as file:
-        found.export_bpf(file)
+        syscall_filter.export_bpf(file)
         file.seek(0)
         return file.read()
 
@@ -207,10 +207,8 @@ def filter_rules(
 
 
 def _memory_rules() -> Iterator[Rule]:
-    """Allows private mappings and mappings of files, but not shared anonymous memory.
-
-    Pages of the latter can outlive their mapping, and then no process's memory count shows them.
-    """
+    """Yields rules that allow private mappings and mappings of files, but not shared anonymous
+    memory, whose pages can outlive their mapping, so that no process's memory count shows them."""
     both = _MAP_SHARED | _MAP_ANONYMOUS
     yield Rule("mmap", ((3, 0, _MAP_SHARED),))
     yield Rule("mmap", ((3, _MAP_SHARED, both),))
@@ -218,7 +216,7 @@ def _memory_rules() -> Iterator[Rule]:
 
 
 def _cuda_rules() -> Iterator[Rule]:
-    """Allows shared memory, and all ioctls of drivers."""
+    """Yields rules that allow shared memory, and all ioctls of drivers."""
     for name in ("memfd_create", "mmap", "mlockall", "munlockall"):
         yield Rule(name)
     # "The second byte is not a terminal's" means that at least one of its eight bits differs.
@@ -227,7 +225,7 @@ def _cuda_rules() -> Iterator[Rule]:
 
 
 def _socket_rules(network: bool, apart: bool) -> Iterator[Rule]:
-    """Allows sockets between processes; with *network*, also TCP and UDP sockets.
+    """Yields rules that allow sockets between processes; with *network*, also TCP and UDP sockets.
 
     Unless the file system is *apart*, sockets in it belong to other programs, such as the user's
     service manager. Then connecting is refused, and so are datagrams, which need no connection.
@@ -240,9 +238,9 @@ def _socket_rules(network: bool, apart: bool) -> Iterator[Rule]:
     for name, kind in itertools.product(("socket", "socketpair"), kinds):
         yield Rule(name, ((0, _AF_UNIX, _LOW), *kind))
     if network:
-        for family, sorts in _NETWORK.items():
-            for sort, protocol in sorts:
-                arguments = (1, sort, _SOCKET_TYPE), (2, protocol, _LOW)
+        for family, type_protocols in _NETWORK.items():
+            for socket_type, protocol in type_protocols:
+                arguments = (1, socket_type, _SOCKET_TYPE), (2, protocol, _LOW)
                 yield Rule("socket", ((0, family, _LOW), *arguments))
         return
     for family in (_AF_INET, _AF_INET6):

@@ -73,24 +73,24 @@ class MessageReader:
         self._longest = longest
         self._room = room
         self._held = bytearray()
-        self._left = 0
+        self._unread = 0
         """Bytes that are still to come of a content that is not read."""
 
     def add(self, data: bytes) -> None:
         """Adds bytes that have arrived."""
-        self._held += data[self._left :]
-        self._left = max(self._left - len(data), 0)
+        self._held += data[self._unread :]
+        self._unread = max(self._unread - len(data), 0)
 
     def iter_messages(self) -> Iterator[Message]:
         """Yields the complete messages; ignores forged and garbled ones.
 
         Raises BrokenWireError if a length is impossible.
         """
-        while not self._left and (front := self._read_front()):
+        while not self._unread and (front := self._read_front()):
             about, room, start, end = front
             if about is None or end - start > room:
                 # Its signature can't be checked without reading it, so it is only counted.
-                self._left = max(end - len(self._held), 0)
+                self._unread = max(end - len(self._held), 0)
                 del self._held[:end]
                 if about is not None and room >= 0:
                     yield Message(*about, None, end - start)
@@ -98,17 +98,18 @@ class MessageReader:
             if len(self._held) < end:
                 return
             tag = bytes(self._held[_SIZES.size : _FRONT])
-            said = bytes(self._held[_FRONT:end])
+            signed = bytes(self._held[_FRONT:end])
             del self._held[:end]
-            if _compare(tag, _digest(self._key, said, "sha256")):
-                body = said[start - _FRONT :]
+            if _compare(tag, _digest(self._key, signed, "sha256")):
+                body = signed[start - _FRONT :]
                 crowded = self._room is not None and is_crowded(body, MOST_MARKS)
                 yield from _parse_message(about, None if crowded else body, len(body))
 
     def _read_front(self) -> tuple[tuple[str, str] | None, int, int, int] | None:
-        """Returns the first message's kind and request, room, and start and end of its content.
+        """Returns kind and request (None if malformed) of the first message, the room for its
+        content, and where that starts and ends.
 
-        Returns None until its head is complete.
+        Returns None until the head of the message is complete.
         """
         if len(self._held) < _FRONT:
             return None
@@ -136,10 +137,11 @@ def _parse_head(head: bytes) -> tuple[str, str] | None:
 
 
 def _parse_message(about: tuple[str, str], body: bytes | None, size: int) -> Iterator[Message]:
+    """Yields the message, without content if *body* is None; nothing if *body* is malformed."""
     try:
         content = None if body is None else _decode(body.decode())
     except (ValueError, RecursionError, MemoryError):
-        return  # as if never said
+        return  # as if it had not been sent
     if isinstance(content, dict) or content is None:
         yield Message(*about, content, size)
 

@@ -39,24 +39,22 @@ class DiskQuota:
         self._most_entries = max(limit // _LARGEST_ENTRY, 1000)
         self._next = 0.0
 
-    def is_exceeded(self, pids: Sequence[int]) -> bool:
-        """Returns whether the limit is exceeded, if it is time to look again.
-
-        *pids* are the submission's processes.
-        """
+    def check_exceeded(self, pids: Sequence[int]) -> bool:
+        """Returns whether the limit is exceeded, also by open files of *pids*; False until it is
+        time to measure again."""
         began = time.monotonic()
         if began < self._next:
             return False
         # Twice, because a file that is moved meanwhile may be counted twice.
         with _as_user(self._uid):
-            over = all(self._used_bytes(pids) > self._limit for _ in range(2))
+            is_over = all(self._used_bytes(pids) > self._limit for _ in range(2))
         now = time.monotonic()
         self._next = now + _SHARE * (now - began)
         self.gone = not os.path.lexists(self._root)
-        return over and not self.gone
+        return is_over and not self.gone
 
     def _used_bytes(self, pids: Sequence[int]) -> float:
-        """Returns bytes on disk; infinite if the notebook prevents counting."""
+        """Returns the bytes on disk, also of removed files; infinite if they can't be counted."""
         try:
             named = self._bytes_in_folder()
         except OSError:  # above all, a path that is too long
@@ -64,6 +62,7 @@ class DiskQuota:
         return named if named > self._limit else named + self._bytes_of_removed_files(pids)
 
     def _bytes_in_folder(self) -> float:
+        """Returns the bytes of all files in the folder; infinite if they exceed a limit."""
         total = entries = 0
         linked: set[int] = set()
         waiting = [self._root]
@@ -88,7 +87,7 @@ class DiskQuota:
     def _list_folder(self, path: str) -> list[os.DirEntry[str]]:
         """Returns the entries of a folder, after restoring its permissions if needed.
 
-        None of a folder of the grader's, which the notebook can't write to.
+        The list is empty if the folder belongs to the grader, since the notebook can't write to it.
         """
         try:
             if not os.access(path, os.R_OK | os.X_OK, effective_ids=True):
@@ -98,17 +97,17 @@ class DiskQuota:
             return []
 
     def _unlock(self, path: str) -> None:
-        """Makes a folder readable unless a link in *path* leads out of the root."""
-        held = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW)
+        """Makes a folder readable, unless a link in *path* leads out of the root."""
+        folder = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
-            found = os.readlink(f"/proc/self/fd/{held}")  # noqa: PTH115
-            if f"{found}/".startswith(f"{self._root}/"):
-                os.chmod(f"/proc/self/fd/{held}", 0o700)  # noqa: PTH101
+            real_path = os.readlink(f"/proc/self/fd/{folder}")  # noqa: PTH115
+            if f"{real_path}/".startswith(f"{self._root}/"):
+                os.chmod(f"/proc/self/fd/{folder}", 0o700)  # noqa: PTH101
         finally:
-            os.close(held)
+            os.close(folder)
 
     def _bytes_of_removed_files(self, pids: Sequence[int]) -> int:
-        """Returns bytes of removed files that a process has open."""
+        """Returns the bytes of removed files that a process still has open."""
         sizes: dict[int, int] = {}
         # A thread can have its own table of open files, and a folder in /proc that is not listed.
         for thread in itertools.chain.from_iterable(map(list_threads, pids)):

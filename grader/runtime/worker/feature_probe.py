@@ -60,6 +60,7 @@ def _why_attempt_fails(
 
 
 def _try_namespaces(request: dict[str, Any], folder: str) -> None:
+    """Raises OSError if this process can't enter new namespaces and a view of its own."""
     enter_namespaces()
     # Only a child is in the new pid namespace.
     why = _why_attempt_fails(lambda *_: view.enter_view(request["view"], folder), request, folder)
@@ -68,12 +69,14 @@ def _try_namespaces(request: dict[str, Any], folder: str) -> None:
 
 
 def _try_user(request: dict[str, Any], _: str) -> None:
+    """Raises OSError if another user can't be switched to or can't read what kernels need."""
     switch_user(request["uid"])
     for path in request["needs"]:
         os.close(os.open(path, os.O_RDONLY))
 
 
 def _try_filter(request: dict[str, Any], _: str) -> None:
+    """Raises OSError if the system-call filter can't be loaded or refuses nothing."""
     if request["filter"] is None:
         raise OSError("libseccomp is not installed")
     syscalls.load_filter(base64.b64decode(request["filter"]))
@@ -85,6 +88,7 @@ def _try_filter(request: dict[str, Any], _: str) -> None:
 
 
 def _try_landlock(_: dict[str, Any], folder: str) -> None:
+    """Raises OSError if Landlock is missing or refuses nothing."""
     landlock.restrict(read=[folder], write=[])
     try:
         os.close(os.open("/etc/passwd", os.O_RDONLY))
@@ -94,6 +98,7 @@ def _try_landlock(_: dict[str, Any], folder: str) -> None:
 
 
 def _try_landlock_signals(_: dict[str, Any], folder: str) -> None:
+    """Raises OSError if Landlock is missing or too old to refuse signals."""
     landlock.restrict(read=[folder], write=[])
     if landlock.abi_version() < landlock.SIGNALS:
         raise OSError("this kernel's Landlock can't restrict signals (that needs Linux 6.12)")

@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def _continue_in_child(line: socket.socket) -> None:
-    """Returns only in a child, which is in the new pid namespace: all end there when it ends."""
+    """Returns only in a child, the first in the new pid namespace, which ends with the child."""
     pid = os.fork()
     if pid:
         line.close()
@@ -73,17 +73,17 @@ def _serve(plan: SandboxPlan, settings: dict[str, Any], line: socket.socket) -> 
     kernel.create_kernel(settings["folder"])
     # Some packages need a folder to write to when they are imported.
     os.environ["HOME"] = os.environ["TMPDIR"] = settings["folder"]
-    asked = None
-    while asked is None or asked["early"]:
-        asked, _ = ipc.receive_message(line)  # what the set or the first notebook needs
-        if asked is None:
+    request = None
+    while request is None or request["early"]:
+        request, _ = ipc.receive_message(line)  # what the set or the first notebook needs
+        if request is None:
             os._exit(0)
-        for name in asked["imports"]:
+        for name in request["imports"]:
             with contextlib.suppress(BaseException):  # the notebook that needs it raises it again
                 importlib.import_module(name)
     gc.freeze()  # so that the collection below does not visit all of torch
     warm_up.defer_dynamo()
-    if asked["warm_up"]:
+    if request["warm_up"]:
         warm_up.run_operators(settings["device"])
     tempfile.tempdir = None  # every kernel has its own
     if "torch" in sys.modules:

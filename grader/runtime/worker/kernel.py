@@ -99,10 +99,10 @@ class GradedKernel(IPythonKernel):
             ended = ("status", {"execution_state": "idle"})
             self._publisher.send_replies(request.to, (("execute_reply", reply), ended))
         if content.get("asked") or content.get("call"):
-            said = ""
+            reply_text = ""
             with self._allow_interrupt():
-                said = self._reply_text(content)
-            self._publisher.send_replies(request.to, [("said", {"said": said})])
+                reply_text = self._reply_text(content)
+            self._publisher.send_replies(request.to, [("said", {"said": reply_text})])
 
     @contextlib.contextmanager
     def _allow_interrupt(self) -> Iterator[None]:
@@ -116,7 +116,7 @@ class GradedKernel(IPythonKernel):
             signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     async def _execute(self, code: str, *, silent: bool) -> dict[str, Any]:
-        """Runs the code; sends the end of a long output before it returns the reply."""
+        """Runs *code* and returns the reply, after sending the rest of a long output."""
         shell: Any = self.shell
         shell.failed_line = None
         self._forward_input(False)
@@ -134,7 +134,7 @@ class GradedKernel(IPythonKernel):
         reply: dict[str, Any] = {
             "status": "error",
             "ename": type(error).__name__,
-            "evalue": _error_text(error),
+            "evalue": _read_error_text(error),
             "traceback": [str(line) for line in shell._last_traceback or []],
         }
         return reply if shell.failed_line is None else {**reply, "line": shell.failed_line}
@@ -162,7 +162,7 @@ class GradedKernel(IPythonKernel):
         return result
 
     def _reply_text(self, content: dict[str, Any]) -> str:
-        """Returns the values of names, or the result of a call."""
+        """Returns the values of names, or the result of a call, as text; empty if that fails."""
         shell: Any = self.shell
         try:
             if content.get("call"):
@@ -184,7 +184,8 @@ async def _iter_requests(wire: socket.socket, key: bytes) -> AsyncIterator[Messa
                 yield message
 
 
-def _error_text(error: BaseException) -> str:
+def _read_error_text(error: BaseException) -> str:
+    """Returns the start of the message of *error*; empty if reading it raises."""
     try:
         return str(error)[:_LONGEST_TEXT]
     except Exception:  # noqa: BLE001  # a student's exception class may raise anything
@@ -214,12 +215,12 @@ def create_kernel(folder: str) -> None:
 
 def _warm_up(shell: Any) -> None:
     """Runs what is slow the first time, so that no kernel has to."""
-    shown = shell._showtraceback
+    show_traceback = shell._showtraceback
     shell._showtraceback = lambda *_: None
     for code in ("_grader_ = 1 + 1", "%%time\npass", "1 / 0", "(", "await _grader_()"):
         with contextlib.redirect_stdout(io.StringIO()):
             shell.run_cell(code, store_history=False, silent=True)
-    shell._showtraceback = shown
+    shell._showtraceback = show_traceback
     for value in (1, 2.5, "text", True, [1.5], {"a": (1, 2)}, None):
         encoding.encode_answer(value)
         shell.display_formatter.format(value)
@@ -237,8 +238,8 @@ def run_kernel(start: KernelStart, tell: int, wire_file: int) -> None:
     shell.ipython_dir = start["environment"].get("IPYTHONDIR", start["root"])
     shell.db = PickleShareDB(os.path.join(shell.ipython_dir, "db"))  # noqa: PTH118
     # As in every notebook: before the packages and after the standard library.
-    places = [n for n, path in enumerate(sys.path) if path.endswith("-packages")]
-    sys.path.insert(min(places, default=len(sys.path)), "")
+    package_places = [n for n, path in enumerate(sys.path) if path.endswith("-packages")]
+    sys.path.insert(min(package_places, default=len(sys.path)), "")
     seed_all(start["seed"])
     session = kernel.unattached_session
     session.session = uuid.uuid4().hex

@@ -112,6 +112,7 @@ def list_allowed_paths(folder: str, without: Sequence[str]) -> list[str]:
 
 
 def _iter_allowed_paths(path: str, without: set[str]) -> Iterable[str]:
+    """Yields *path* or what may be allowed below it; see `list_allowed_paths`."""
     if any(_is_within(path, hole) for hole in without):
         return
     if not any(_is_within(hole, path) for hole in without):
@@ -119,10 +120,10 @@ def _iter_allowed_paths(path: str, without: set[str]) -> Iterable[str]:
         return
     try:
         with os.scandir(path) as entries:
-            found = sorted(entry.path for entry in entries if not entry.is_symlink())
+            children = sorted(entry.path for entry in entries if not entry.is_symlink())
     except OSError:
         return  # an unlisted folder may contain the exception
-    for child in found:
+    for child in children:
         yield from _iter_allowed_paths(child, without)
 
 
@@ -131,18 +132,19 @@ def _is_within(path: str, folder: str) -> bool:
 
 
 def _add_rule(ruleset: int, path: str, rights: int) -> None:
+    """Allows *rights* below *path*, or on it if it is a file; does nothing if it is missing."""
     try:
-        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        parent = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return  # what cannot be reached now cannot be reached afterward
     try:
-        if not stat.S_ISDIR(os.fstat(place).st_mode):
+        if not stat.S_ISDIR(os.fstat(parent).st_mode):
             rights &= _ON_A_FILE
         if rights:
-            rule = ctypes.byref(_PathBeneath(rights, place))
+            rule = ctypes.byref(_PathBeneath(rights, parent))
             _call_landlock(_ADD_RULE, ruleset, _PATH_BENEATH, rule)
     finally:
-        os.close(place)
+        os.close(parent)
 
 
 def _call_landlock(number: int, *arguments: object) -> int:

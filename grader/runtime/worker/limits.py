@@ -27,9 +27,9 @@ def set_limits(rlimits: Mapping[str, int]) -> None:
         hard = resource.getrlimit(kind)[1]
         # At the soft CPU limit the process gets SIGXCPU, which names the cause; at the hard limit
         # it is killed.
-        last = wanted + (_SLACK_SECONDS if name == "RLIMIT_CPU" else 0)
-        most = last if hard == resource.RLIM_INFINITY else min(last, hard)
-        resource.setrlimit(kind, (min(wanted, most), most))
+        hard_wanted = wanted + (_SLACK_SECONDS if name == "RLIMIT_CPU" else 0)
+        hard_limit = hard_wanted if hard == resource.RLIM_INFINITY else min(hard_wanted, hard)
+        resource.setrlimit(kind, (min(wanted, hard_limit), hard_limit))
 
 
 def raise_file_limit() -> None:
@@ -83,6 +83,7 @@ class _SeedOnImport:
         return spec
 
     def _seed_after_loading(self, loader: Any, name: str) -> None:
+        """Makes *loader* seed the module *name* once it has first loaded it."""
         load = loader.exec_module
 
         def exec_module(module: Any) -> None:

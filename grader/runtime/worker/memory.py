@@ -43,13 +43,13 @@ def used_bytes(pids: Iterable[int], scratch: Iterable[str] = (), *, exact: bool 
     for pid in pids:
         # The first thread can end, and then shows no memory while the others run.
         thread = next((thread for thread in list_threads(pid) if thread != pid), pid)
-        own = _read_amounts(f"{PROC}/{thread}/status")
-        total += sum(own.get(name, 0) for name in _OWN)
+        amounts = _read_amounts(f"{PROC}/{thread}/status")
+        total += sum(amounts.get(name, 0) for name in _OWN)
         if exact:
             shares = _read_amounts(f"{PROC}/{thread}/smaps_rollup")
             if b"Pss" in shares:  # otherwise it can't be read: all of its memory counts
                 files = shares.get(b"Pss_Shmem", 0)
-                total += shares[b"Pss"] - files - own.get(b"VmRSS", 0)
+                total += shares[b"Pss"] - files - amounts.get(b"VmRSS", 0)
                 shared += files
     # Pages of files in scratch are also in the processes that map them.
     return total + max(_bytes_in_folders(scratch), shared)
@@ -67,6 +67,7 @@ def _read_amounts(path: str) -> dict[bytes, int]:
 
 
 def _bytes_in_folders(folders: Iterable[str]) -> int:
+    """Returns the bytes in use on the file systems of these folders."""
     total = 0
     for folder in folders:
         about = os.statvfs(folder)

@@ -91,11 +91,11 @@ def list_descendants() -> list[int]:
 def list_tree(roots: Iterable[int], proc: str = PROC) -> list[int]:
     """Returns *roots* and all processes below them, by the ids that *proc* shows."""
     tree = list(dict.fromkeys(roots))
-    known = set(tree)
+    listed = set(tree)
     for pid in tree:
-        new = [child for child in _list_children(pid, proc) if child not in known]
+        new = [child for child in _list_children(pid, proc) if child not in listed]
         tree += new
-        known.update(new)
+        listed.update(new)
     return tree
 
 

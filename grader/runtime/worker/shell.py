@@ -41,12 +41,12 @@ class GradedShell(ZMQInteractiveShell):
 
         Most cells are Python already, which IPython finds out slowly. Called twice for each cell.
         """
-        before, after = self._transformed
-        if raw_cell != before:
-            plain = not self._has_custom_transformers() and _is_python(raw_cell)
-            after = self._transform_line(raw_cell) if plain else super().transform_cell(raw_cell)
-            self._transformed = (raw_cell, after)
-        return after
+        last_cell, python = self._transformed
+        if raw_cell != last_cell:
+            plain = not self._detect_custom_transformers() and _is_python(raw_cell)
+            python = self._transform_line(raw_cell) if plain else super().transform_cell(raw_cell)
+            self._transformed = (raw_cell, python)
+        return python
 
     def _transform_line(self, text: str) -> str:
         """Transforms a cell of one line: a magic without its sign, or quit without parentheses."""
@@ -56,9 +56,8 @@ class GradedShell(ZMQInteractiveShell):
         with self.builtin_trap:
             return str(manager.prefilter_lines(text.rstrip("\n"))) + "\n"
 
-    def _has_custom_transformers(self) -> bool:
-        """Returns whether the input transformers differ from those at the first call, or any runs
-        after IPython's own."""
+    def _detect_custom_transformers(self) -> bool:
+        """Returns whether transformers differ from those at first, or any runs after IPython's."""
         manager = self.input_transformer_manager
         lists = (manager.cleanup_transforms, manager.line_transforms, manager.token_transformers)
         transformers = tuple(map(tuple, lists))

@@ -54,8 +54,8 @@ class Publisher:
             return
         message = pack_message(self._key, kind, to, content)
         name = content.get("name") if isinstance(content, dict) else None
-        decides = last or kind in ("status", "execute_result") or name == "stderr"
-        room = MOST_BYTES + (RESERVE if decides else 0) - self._spent
+        decides_marks = last or kind in ("status", "execute_result") or name == "stderr"
+        room = MOST_BYTES + (RESERVE if decides_marks else 0) - self._spent
         if len(message) > room:
             size = len(message)
             message = pack_message(self._key, kind, to, {"name": name, "cut": size})
@@ -69,11 +69,12 @@ class Publisher:
         """Sends the replies to a request, all at once."""
         if os.getpid() != self._pid:
             return
-        said = list(answers)
+        messages = list(answers)
         if self._dropped:
-            said.insert(0, ("stream", {"name": "stdout", "cut": self._dropped}))
+            messages.insert(0, ("stream", {"name": "stdout", "cut": self._dropped}))
             self._dropped = 0
-        self._send(b"".join(pack_message(self._key, kind, to, each) for kind, each in said))
+        packed = (pack_message(self._key, kind, to, content) for kind, content in messages)
+        self._send(b"".join(packed))
 
     def _send(self, message: bytes) -> None:
         """Writes *message* whole, even if the main thread is interrupted meanwhile."""
@@ -164,6 +165,7 @@ class Stream(io.TextIOBase):
         self._reset()
 
     def _reset(self) -> None:
+        """Starts with empty buffers and a full allowance for another request."""
         self._parts: list[str] = []
         self._size = 0
         self._tail: list[str] = []
@@ -203,12 +205,14 @@ class Stream(io.TextIOBase):
         return len(text)
 
     def _keep_tail(self, text: str) -> None:
+        """Appends *text*, which exceeds the allowance, to the end that is sent last."""
         self._tail.append(text)
         self._tail_size += len(text)
         if self._tail_size > 2 * MOST_PRINTED:
             self._cut_tail()
 
     def _cut_tail(self) -> None:
+        """Shortens the kept end to MOST_PRINTED characters, and counts the rest as cut."""
         kept = "".join(self._tail)[-MOST_PRINTED:]
         self._cut += self._tail_size - len(kept)
         self._tail, self._tail_size = [kept], len(kept)

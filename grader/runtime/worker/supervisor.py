@@ -68,6 +68,7 @@ def serve(
 
 
 def _isolate(plan: SandboxPlan, start: KernelStart, groups: Sequence[int]) -> None:
+    """Enters the control groups and the kernel's view; without a view, adopts all orphans."""
     for file in groups:
         os.write(file, b"0")
     if plan["view"] is not None:

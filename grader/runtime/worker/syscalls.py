@@ -63,8 +63,8 @@ def call_libc(name: str, *arguments: Any) -> int:
 
 def syscall(number: int, *arguments: Any) -> int:
     """Makes a system call by number."""
-    whole = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
-    return call_libc("syscall", ctypes.c_long(number), *whole)
+    values = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
+    return call_libc("syscall", ctypes.c_long(number), *values)
 
 
 def prctl(option: int, *arguments: int) -> int:
@@ -134,10 +134,12 @@ def load_filter(program: bytes) -> None:
     count, rest = divmod(len(program), _SECCOMP_INSTRUCTION)
     if rest:
         raise OSError(errno.EINVAL, f"{len(program)} bytes are not a system-call filter")
-    kept = ctypes.create_string_buffer(program, len(program))
-    whole = ctypes.create_string_buffer(struct.pack("HP", count, ctypes.addressof(kept)))
+    instructions = ctypes.create_string_buffer(program, len(program))
+    program_header = ctypes.create_string_buffer(
+        struct.pack("HP", count, ctypes.addressof(instructions))
+    )
     prctl(PR_SET_NO_NEW_PRIVS, 1)
-    prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(whole))
+    prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(program_header))
 
 
 def bring_up_loopback() -> None:

@@ -27,17 +27,17 @@ def enter_view(view: FileView, places: str) -> None:
     syscalls.mount("none", "/", flags=syscalls.MS_REC | syscalls.MS_PRIVATE)
     os.umask(0o022)  # a kernel that runs as another user must be able to read the view
     # Held open, because the new root may cover them.
-    held = os.open(places, os.O_PATH | os.O_DIRECTORY)
-    shown = filter(os.path.lexists, (*view["read"], *view["devices"]))
-    sources = {path: os.open(path, os.O_PATH | os.O_NOFOLLOW) for path in shown}
+    places_folder = os.open(places, os.O_PATH | os.O_DIRECTORY)
+    visible_paths = filter(os.path.lexists, (*view["read"], *view["devices"]))
+    sources = {path: os.open(path, os.O_PATH | os.O_NOFOLLOW) for path in visible_paths}
     syscalls.mount(
         "view", _NEW, "tmpfs", syscalls.MS_NOSUID | syscalls.MS_NODEV, "mode=755,size=4m"
     )
     for path, descriptor in sources.items():
         _show_path(path, descriptor, device=path in view["devices"])
     _create_contents(view)
-    _bind(f"/proc/self/fd/{held}", _NEW + PLACES, read_only=False)
-    for descriptor in (held, *sources.values()):
+    _bind(f"/proc/self/fd/{places_folder}", _NEW + PLACES, read_only=False)
+    for descriptor in (places_folder, *sources.values()):
         os.close(descriptor)
     _mount_proc(_NEW)  # now: Linux allows it only while another complete /proc is visible
     syscalls.pivot_root(_NEW)
@@ -64,6 +64,7 @@ def _create_contents(view: FileView) -> None:
 
 
 def _show_path(path: str, descriptor: int, *, device: bool) -> None:
+    """Shows *path*, open as *descriptor*, in the new view; a link is copied, not followed."""
     kind = os.fstat(descriptor).st_mode
     if stat.S_ISLNK(kind):
         target = Path(_NEW + path)
@@ -75,29 +76,29 @@ def _show_path(path: str, descriptor: int, *, device: bool) -> None:
 
 
 def _bind(source: str, target: str, *, read_only: bool, device: bool = False) -> None:
-    folder = stat.S_ISDIR(os.stat(source).st_mode)  # noqa: PTH116
+    """Mounts the file or folder *source* at *target*, which is created if it is missing."""
+    is_folder = stat.S_ISDIR(os.stat(source).st_mode)  # noqa: PTH116
     goal = Path(target)
-    if folder:
+    if is_folder:
         goal.mkdir(parents=True, exist_ok=True)
     else:
         goal.parent.mkdir(parents=True, exist_ok=True)
         goal.touch()
     syscalls.mount(source, target, flags=syscalls.MS_BIND)
-    _remount(
-        target, (syscalls.MS_RDONLY if read_only else 0) | (0 if device else syscalls.MS_NODEV)
-    )
+    flags = syscalls.MS_RDONLY if read_only else 0
+    _remount(target, flags if device else flags | syscalls.MS_NODEV)
 
 
 def _remount(target: str, flags: int) -> None:
     """Sets *flags* and MS_NOSUID on a mount, with inherited flags that can't be cleared."""
     flags |= syscalls.MS_REMOUNT | syscalls.MS_BIND | syscalls.MS_NOSUID
     inherited = os.statvfs(target).f_flag
-    for ours, theirs in (
+    for mount_flag, inherited_flag in (
         (syscalls.MS_NODEV, os.ST_NODEV),
         (syscalls.MS_NOEXEC, os.ST_NOEXEC),
         (syscalls.MS_RDONLY, os.ST_RDONLY),
     ):
-        flags |= ours if inherited & theirs else 0
+        flags |= mount_flag if inherited & inherited_flag else 0
     syscalls.mount("", target, flags=flags)
 
 
@@ -113,15 +114,15 @@ def enter_kernel_view(owner: int | None, size: int) -> None:
     Also sets a neutral host name. Needs new namespaces, copied from those of a fork server in its
     view. Raises OSError.
     """
-    who = os.getuid() if owner is None else owner
+    owner_id = os.getuid() if owner is None else owner
     options = f"size={size},mode=700,nr_inodes={max(size // 4096, 1000)}"
     syscalls.mount("scratch", ROOT, "tmpfs", syscalls.MS_NOSUID | syscalls.MS_NODEV, options)
     for name in _PARTS:
         os.mkdir(f"{ROOT}/{name}", 0o700)  # noqa: PTH102
     syscalls.mount(f"{ROOT}/shm", "/dev/shm", flags=syscalls.MS_BIND)  # noqa: S108
-    if who != os.getuid():
+    if owner_id != os.getuid():
         for name in ("", *_PARTS):
-            os.chown(f"{ROOT}/{name}", who, who)
+            os.chown(f"{ROOT}/{name}", owner_id, owner_id)
     for name in ("/tmp", "/var/tmp"):  # noqa: S108
         _mount_temporary_folder(name)
     syscalls.unmount(PLACES)

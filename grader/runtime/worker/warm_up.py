@@ -82,6 +82,7 @@ def run_operators(device: str) -> None:
 
 
 def _run_examples(torch: Any) -> None:
+    """Trains a small model, and runs other operators that notebooks often use."""
     nn, functional = torch.nn, torch.nn.functional
     model = nn.Sequential(nn.Linear(8, 8), nn.GELU(), nn.LayerNorm(8), nn.Linear(8, 4))
     labels = torch.zeros(4, dtype=torch.long)

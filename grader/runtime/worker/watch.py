@@ -69,8 +69,8 @@ class Watchdog:
     def _reap_children(self) -> int | None:
         """Reaps exited children; returns the status of the kernel if it has ended."""
         with contextlib.suppress(ChildProcessError):
-            for which in itertools.chain(itertools.repeat(-1, _REAPED), [self._pid]):
-                pid, status = os.waitpid(which, os.WNOHANG)
+            for waited_pid in itertools.chain(itertools.repeat(-1, _REAPED), [self._pid]):
+                pid, status = os.waitpid(waited_pid, os.WNOHANG)
                 if pid == 0:
                     return None
                 if pid == self._pid:
@@ -78,7 +78,7 @@ class Watchdog:
         return None
 
     def _serve_line(self) -> bool:
-        """Returns whether the grader wants the kernel to go on."""
+        """Handles a message of the grader; returns False if the kernel is to end."""
         message, _ = ipc.receive_message(self._line)
         if message is None or message.get("do") != "interrupt":
             return False
@@ -98,12 +98,12 @@ class Watchdog:
         self._next = now + _LOOK_SECONDS
         start = self._start
         pids = process_tree.list_descendants()
-        if self._quota is not None and self._quota.is_exceeded(pids):
+        if self._quota is not None and self._quota.check_exceeded(pids):
             return "files"
         if memory.exceeds_lock_limit(pids):
             return "locks"
-        most = start["processes"]
-        if most and sum(len(process_tree.list_threads(pid)) for pid in pids) > most:
+        allowed = start["processes"]
+        if allowed and sum(len(process_tree.list_threads(pid)) for pid in pids) > allowed:
             return "processes"
         limit = start["memory_bytes"]
         if limit is not None and memory.exceeds_limit(limit, pids, self._scratch):
